@@ -40,4 +40,4 @@ pub mod staff;
 pub mod waiting_room;
 
 #[cfg(feature = "ssr")]
-pub use shell::{Half, Head, Page, Place, render, render_in};
+pub use shell::{Head, Page, PageLink, WasmModule, render, render_in};

@@ -15,23 +15,23 @@ use crate::{markup, say, site};
 
 /// A town, theatre or other thing with its own page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PageLink {
     /// Name for people.
     pub name: String,
     /// Path of its page.
     pub href: String,
 }
 
-impl Place {
+impl PageLink {
     /// A place by name and path.
     pub fn new(name: impl Into<String>, href: impl Into<String>) -> Self {
         Self { name: name.into(), href: href.into() }
     }
 }
 
-/// The modules of the browser half. Each page loads only the one it needs: see `xtask/src/site.rs`.
+/// The modules of the client. Each page loads only the one it needs: see `xtask/src/site.rs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Half {
+pub enum WasmModule {
     /// Bookings and all other public pages.
     #[default]
     Pages,
@@ -41,7 +41,7 @@ pub enum Half {
     Staff,
 }
 
-impl Half {
+impl WasmModule {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Pages, Self::Show, Self::Staff];
 
@@ -58,14 +58,14 @@ impl Half {
 
 /// Pages that a browser stores for offline use. A script of each does so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum OfflinePage {
     /// Tickets.
     Ticket,
     /// The door of a show.
     Door,
 }
 
-impl Kept {
+impl OfflinePage {
     /// Address of the script.
     fn script(self) -> String {
         site::address(match self {
@@ -82,20 +82,20 @@ pub struct Head {
     pub title: String,
     /// One sentence for search engines and previews.
     pub description: String,
-    /// True if the page has an island and needs the browser half.
-    pub live: bool,
+    /// True if the page has an island and needs the client.
+    pub has_island: bool,
     /// Groups of messages that its islands use. The page carries them.
     pub words: &'static [&'static str],
     /// The module of its islands.
-    pub half: Half,
+    pub module: WasmModule,
     /// The visitor's current city, for the header.
-    pub city: Option<Place>,
+    pub city: Option<PageLink>,
     /// Text in the header's search field.
     pub query: String,
     /// True if search engines must not index it: bookings, tickets, errors.
-    pub private: bool,
+    pub is_private: bool,
     /// The offline storage of the page, if it has one.
-    pub kept: Option<Kept>,
+    pub offline: Option<OfflinePage>,
 }
 
 /// A page with all its data.
@@ -116,7 +116,7 @@ pub fn render(page: impl Page) -> String {
 /// Islands carry their props. All reactive values are cleaned up before this returns.
 #[must_use]
 pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, page: impl Page) -> String {
-    language::speaking(language, || {
+    language::with_language(language, || {
         let head = page.head();
         let owner = Owner::new_root(Some(Arc::new(SsrSharedContext::new_islands())));
         let html = owner.with(|| document(language, head, page.view(), chooser(language, address_in)).to_html());
@@ -139,9 +139,9 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
         let carried = language::carried_by(language, head.words);
         view! { <script type="application/json" id="words" inner_html=carried></script> }
     });
-    let is_map = head.live && head.half == Half::Show;
-    let live = head.live.then(|| {
-        let half = head.half.name();
+    let is_map = head.has_island && head.module == WasmModule::Show;
+    let live = head.has_island.then(|| {
+        let half = head.module.name();
         view! {
             <link rel="modulepreload" href=site::address("/pkg/boot.js") />
             <link rel="modulepreload" href=site::address(&format!("/pkg/{half}.js")) />
@@ -149,7 +149,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
             <script type="module" src=site::address("/pkg/boot.js")></script>
         }
     });
-    let kept = head.kept.map(|kept| view! { <script type="module" src=kept.script()></script> });
+    let kept = head.offline.map(|kept| view! { <script type="module" src=kept.script()></script> });
     view! {
         {doctype("html")}
         <html lang=language.tag() dir=language.direction()>
@@ -161,7 +161,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 <meta name="color-scheme" content="dark light" />
                 <meta name="theme-color" media="(prefers-color-scheme: light)" content="#faf6ef" />
                 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#161210" />
-                {head.private.then(|| view! { <meta name="robots" content="noindex" /> })}
+                {head.is_private.then(|| view! { <meta name="robots" content="noindex" /> })}
                 {style(is_map)}
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {words}
@@ -198,7 +198,7 @@ fn style(is_map: bool) -> impl IntoView {
     }
 }
 
-fn header(city: Option<Place>, query: String) -> impl IntoView {
+fn header(city: Option<PageLink>, query: String) -> impl IntoView {
     let city = match city {
         Some(city) => view! {
             <a class="site-city" href=city.href>{pin()}<bdi>{city.name}</bdi></a>
@@ -303,14 +303,19 @@ fn lens() -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::not_found::NotFound;
+    use crate::pages::not_found::NotFoundPage;
     use crate::seat_map::LATER_STYLE;
 
     struct Live(String);
 
     impl Page for Live {
         fn head(&self) -> Head {
-            Head { title: self.0.clone(), live: true, city: Some(Place::new(self.0.clone(), "/")), ..Head::default() }
+            Head {
+                title: self.0.clone(),
+                has_island: true,
+                city: Some(PageLink::new(self.0.clone(), "/")),
+                ..Head::default()
+            }
         }
 
         fn view(self) -> AnyView {
@@ -320,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_page_without_an_island_has_only_the_account_script() {
-        let html = render(NotFound::nothing_here(Language::English));
+        let html = render(NotFoundPage::nothing_here(Language::English));
         assert!(html.starts_with("<!DOCTYPE html>"), "{html}");
         assert!(html.contains("src=\"/pkg/account.js\""), "{html}");
         assert!(html.matches("<script").count() == 1 && !html.contains(".wasm"), "{html}");
@@ -338,7 +343,7 @@ mod tests {
         struct Map;
         impl Page for Map {
             fn head(&self) -> Head {
-                Head { live: true, half: Half::Show, ..Head::default() }
+                Head { has_island: true, module: WasmModule::Show, ..Head::default() }
             }
             fn view(self) -> AnyView {
                 ().into_any()
@@ -355,11 +360,11 @@ mod tests {
     #[test]
     fn a_document_has_its_language_and_links_to_others() {
         let address_in = |language: Language| format!("/films/tide?lang={}", language.tag());
-        let html = render_in(Language::Arabic, address_in, NotFound::nothing_here(Language::Arabic));
+        let html = render_in(Language::Arabic, address_in, NotFoundPage::nothing_here(Language::Arabic));
         assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">"), "{html}");
         assert!(html.contains("href=\"/films/tide?lang=de\"") && html.contains(">Deutsch</a>"), "{html}");
         assert!(!html.contains("Skip to the content"), "{html}");
-        assert!(render(NotFound::nothing_here(Language::English)).contains("<html lang=\"en\" dir=\"ltr\">"));
+        assert!(render(NotFoundPage::nothing_here(Language::English)).contains("<html lang=\"en\" dir=\"ltr\">"));
     }
 
     #[test]
@@ -367,7 +372,7 @@ mod tests {
         struct Wordy;
         impl Page for Wordy {
             fn head(&self) -> Head {
-                Head { live: true, words: &["pay", "common"], ..Head::default() }
+                Head { has_island: true, words: &["pay", "common"], ..Head::default() }
             }
             fn view(self) -> AnyView {
                 ().into_any()

@@ -2,7 +2,7 @@
 
 /// A decoded frame header.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Frame<'a> {
+pub enum LiveFrame<'a> {
     /// The whole map.
     Snapshot {
         /// Changes when the map was rebuilt.
@@ -37,17 +37,17 @@ pub struct EncodedMap<'a> {
 const MAX_SEATS: u64 = 100_000;
 
 /// Decodes the header of a frame; `None` when it is malformed.
-pub fn read(bytes: &[u8]) -> Option<Frame<'_>> {
+pub fn read(bytes: &[u8]) -> Option<LiveFrame<'_>> {
     let (kind, mut rest) = bytes.split_first()?;
     match kind {
         1 => {
             let (epoch, version, _now) = (number(&mut rest)?, number(&mut rest)?, number(&mut rest)?);
             let seats = usize::try_from(number(&mut rest).filter(|seats| *seats <= MAX_SEATS)?).ok()?;
             let (encoding, bytes) = rest.split_first()?;
-            Some(Frame::Snapshot { epoch, version, map: EncodedMap { seats, encoding: *encoding, bytes } })
+            Some(LiveFrame::Snapshot { epoch, version, map: EncodedMap { seats, encoding: *encoding, bytes } })
         }
-        2 => Some(Frame::Delta { from: number(&mut rest)?, to: number(&mut rest)?, changes: rest }),
-        other => Some(Frame::Other(*other)),
+        2 => Some(LiveFrame::Delta { from: number(&mut rest)?, to: number(&mut rest)?, changes: rest }),
+        other => Some(LiveFrame::Other(*other)),
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn both_documented_snapshot_encodings_decode() {
         let decoded = |description: &str| match read(&example(description)) {
-            Some(Frame::Snapshot { epoch, version, map }) => (epoch, version, map.decode().expect("a map")),
+            Some(LiveFrame::Snapshot { epoch, version, map }) => (epoch, version, map.decode().expect("a map")),
             other => panic!("{other:?}"),
         };
         assert_eq!(decoded("SNAPSHOT epoch 7, version 300"), (7, 300, vec![0; 300]));
@@ -132,19 +132,19 @@ mod tests {
     #[test]
     fn the_documented_delta_decodes_to_its_changes() {
         let bytes = example("DELTA from 300 to 302");
-        let Some(Frame::Delta { from, to, changes: rest }) = read(&bytes) else { panic!("no delta") };
+        let Some(LiveFrame::Delta { from, to, changes: rest }) = read(&bytes) else { panic!("no delta") };
         let mut seen = Vec::new();
         assert_eq!(changes(rest, |seat, state| seen.push((seat, state))), Some(3));
         assert_eq!((from, to, seen), (300, 302, vec![(46, 1), (47, 0), (250, 2)]));
-        assert_eq!(read(&example("MINE now 1000")), Some(Frame::Other(3)));
-        assert_eq!(read(&example("DRAIN")), Some(Frame::Other(6)));
+        assert_eq!(read(&example("MINE now 1000")), Some(LiveFrame::Other(3)));
+        assert_eq!(read(&example("DRAIN")), Some(LiveFrame::Other(6)));
     }
 
     #[test]
     fn truncated_and_overlong_frames_are_rejected() {
         let whole = example("SNAPSHOT epoch 7, version 301");
         let map = |bytes: &[u8]| match read(bytes) {
-            Some(Frame::Snapshot { map, .. }) => map.decode(),
+            Some(LiveFrame::Snapshot { map, .. }) => map.decode(),
             _ => None,
         };
         for cut in 0..whole.len() {

@@ -37,18 +37,18 @@ use world::RunPaths;
     name = "rowlock-bench",
     about = "Measures Rowlock from outside, against baselines, and checks its guarantees."
 )]
-struct Arguments {
+struct BenchArguments {
     #[command(flatten)]
     paths: RunPaths,
     #[command(flatten)]
-    run: Run,
+    run: RunOptions,
     #[command(subcommand)]
     bench: Bench,
 }
 
 /// Options of every benchmark.
 #[derive(Clone, Debug, clap::Args)]
-struct Run {
+struct RunOptions {
     /// Print one JSON object a line on standard output.
     #[arg(long, global = true)]
     json: bool,
@@ -63,28 +63,28 @@ struct Run {
 #[derive(Subcommand)]
 enum Bench {
     /// Attempts to hold seats, over HTTP and in Redis alone.
-    Locks(locks::Options),
+    Locks(locks::LocksOptions),
     /// Reading a whole map: Redis CPU, bytes on the wire.
-    Map(map::Options),
+    Map(map::MapOptions),
     /// Sales from hold to ticket, in one request and in two.
-    Sale(sale::Options),
+    Sale(sale::SaleOptions),
     /// 10,000 visitors, 300 seats, two servers.
-    Storm(storm::Options),
+    Storm(storm::StormOptions),
     /// Replays of answered requests at two servers, one of which is killed.
-    Retries(retries::Options),
+    Retries(retries::RetriesOptions),
     /// Two million joins of one waiting room, against a sorted set.
-    WaitingRoom(waiting_room::Options),
+    WaitingRoom(waiting_room::WaitingRoomOptions),
     /// An on-sale through a waiting room, with replica restarts and a Redis failover.
-    OnSale(on_sale::Options),
+    OnSale(on_sale::OnSaleOptions),
     /// A live map with thousands of readers.
-    Live(live::Options),
+    Live(live::LiveOptions),
     /// The baseline server of `live`, which starts it.
     #[command(hide = true)]
-    BaselineLive(live::baseline::Options),
+    BaselineLive(live::baseline::BaselineOptions),
 }
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    match run(BenchArguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the chosen benchmark. `true` means that the checker found no violation.
-fn run(mut arguments: Arguments) -> Result<bool> {
+fn run(mut arguments: BenchArguments) -> Result<bool> {
     if arguments.run.quick {
         arguments.run.rounds = 1;
     }

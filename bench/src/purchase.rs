@@ -14,7 +14,7 @@ const BUYER: &str = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
 
 /// A step of a purchase.
 #[derive(Clone, Copy, Debug)]
-pub enum Step {
+pub enum PurchaseStep {
     /// Holds the seats.
     Hold,
     /// Checks out.
@@ -55,13 +55,13 @@ pub struct Purchase<'a> {
 
 impl Purchase<'_> {
     /// Writes the request of a step. Its idempotency key is unique per buyer and step, so a retry has the same key.
-    pub fn write(&self, step: Step, out: &mut Vec<u8>) {
+    pub fn write(&self, step: PurchaseStep, out: &mut Vec<u8>) {
         let Self { server, show, seats, cookie } = self;
         let mut body = String::new();
         let mut text = String::with_capacity(512);
         // Writing to a string cannot fail.
         let key = match step {
-            Step::Hold => {
+            PurchaseStep::Hold => {
                 body.push_str(r#"{"seats":["#);
                 for seat in seats.clone() {
                     let comma = if seat == seats.start { "" } else { "," };
@@ -71,23 +71,23 @@ impl Purchase<'_> {
                 let _ = write!(text, "POST /api/v1/shows/{show}/holds");
                 "hold"
             }
-            Step::Book { hold } => {
+            PurchaseStep::Book { hold } => {
                 let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER}}}"#);
                 text.push_str("POST /api/v1/bookings");
                 "book"
             }
-            Step::Buy { hold, total } => {
+            PurchaseStep::Buy { hold, total } => {
                 let pay = format!(r#"{{"total_minor":{total},"payment_token":"{TOKEN}"}}"#);
                 let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER},"pay":{pay}}}"#);
                 text.push_str("POST /api/v1/bookings");
                 "buy"
             }
-            Step::Pay { booking } => {
+            PurchaseStep::Pay { booking } => {
                 let _ = write!(body, r#"{{"payment_token":"{TOKEN}"}}"#);
                 let _ = write!(text, "POST /api/v1/bookings/{booking}/confirm");
                 "pay"
             }
-            Step::Poll { booking } => {
+            PurchaseStep::Poll { booking } => {
                 let _ = write!(text, "GET /api/v1/bookings/{booking}");
                 "look"
             }

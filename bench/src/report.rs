@@ -11,9 +11,9 @@ use crate::checker::Findings;
 
 /// One row of results.
 #[derive(Clone, Debug)]
-pub struct Row(Map<String, Value>);
+pub struct ReportRow(Map<String, Value>);
 
-impl Row {
+impl ReportRow {
     /// Creates a row of a benchmark's variant: "candidate" or the name of a baseline.
     pub fn of(bench: &str, variant: &str) -> Self {
         let mut row = Map::new();
@@ -88,7 +88,7 @@ fn rounded(value: f64) -> f64 {
 /// Collects rows and prints them.
 pub struct Report {
     json: bool,
-    rows: Vec<Row>,
+    rows: Vec<ReportRow>,
     violations: u64,
     lost: u64,
 }
@@ -100,12 +100,12 @@ impl Report {
     }
 
     /// Prints and keeps the results of a round.
-    pub fn round(&mut self, row: Row) {
+    pub fn round(&mut self, row: ReportRow) {
         self.print(&row);
         self.rows.push(row);
     }
 
-    fn print(&self, row: &Row) {
+    fn print(&self, row: &ReportRow) {
         if self.json {
             println!("{}", Value::Object(row.0.clone()));
         }
@@ -128,7 +128,7 @@ impl Report {
     /// Prints the median and the range of every figure, per group of comparable rows.
     pub fn summarise(&mut self) {
         eprintln!("\n        medians");
-        let mut groups: Vec<(String, Vec<Row>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<ReportRow>)> = Vec::new();
         for row in &self.rows {
             let group_key = row.group_key();
             match groups.iter_mut().find(|(known, _)| *known == group_key) {
@@ -155,7 +155,7 @@ impl Report {
     }
 
     fn figures(&self, values: &[(&str, Value)], key: &str) -> Vec<f64> {
-        let matches = |row: &&Row| values.iter().all(|(key, value)| row.0.get(*key) == Some(value));
+        let matches = |row: &&ReportRow| values.iter().all(|(key, value)| row.0.get(*key) == Some(value));
         self.rows.iter().filter(matches).filter_map(|row| row.0.get(key)?.as_f64()).collect()
     }
 
@@ -219,7 +219,7 @@ pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     }
 }
 
-fn median_row(rows: &[Row]) -> Row {
+fn median_row(rows: &[ReportRow]) -> ReportRow {
     let mut figures: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
     for row in rows {
         for (key, value) in &row.0 {
@@ -252,11 +252,11 @@ mod tests {
 
     #[test]
     fn a_median_row_has_the_median_and_range_of_every_figure() {
-        let rows: Vec<Row> = [3.0, 1.0, 2.0]
+        let rows: Vec<ReportRow> = [3.0, 1.0, 2.0]
             .iter()
             .enumerate()
             .map(|(round, ms)| {
-                Row::of("locks", "candidate").with("round", round).with("rate_per_s", 500).figure("p99_ms", *ms)
+                ReportRow::of("locks", "candidate").with("round", round).with("rate_per_s", 500).figure("p99_ms", *ms)
             })
             .collect();
         let middle = median_row(&rows).0;
@@ -267,7 +267,8 @@ mod tests {
 
     #[test]
     fn rounds_of_one_rate_are_one_group_and_other_rates_are_others() {
-        let row = |rate: u64, round: u64| Row::of("locks", "candidate").with("rate_per_s", rate).with("round", round);
+        let row =
+            |rate: u64, round: u64| ReportRow::of("locks", "candidate").with("rate_per_s", rate).with("round", round);
         assert_eq!(row(500, 1).group_key(), row(500, 2).group_key());
         assert_ne!(row(500, 1).group_key(), row(600, 1).group_key());
         assert_eq!(median(vec![1.0, 2.0, 9.0, 4.0]), Some(3.0));

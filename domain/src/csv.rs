@@ -3,7 +3,8 @@
 //! A text from outside (a film's title, a seat's name) may begin with a character that a spreadsheet takes for the
 //! start of a formula and then executes. Such a text gets an apostrophe in front, so that it remains text (OWASP, "CSV
 //! Injection"). Numbers come from the server and stay numbers, including negative ones. Every text is quoted, so that a
-//! semicolon does not split it where a spreadsheet expects semicolons.
+//! semicolon does not split it where a spreadsheet expects semicolons. The crate `csv` quotes all cells or decides by
+//! their content, so a room named `7` would become a number.
 //!
 //! The file begins with a byte order mark. Without it, the most common spreadsheet decodes UTF-8 as the machine's
 //! legacy code page and garbles accents. Programs should read JSON instead; those that read this file must skip three

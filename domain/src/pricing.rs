@@ -114,7 +114,7 @@ pub struct Tariff {
 
 /// The properties of a show that its price depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct ShowSlot {
     /// The day, in the theatre's time zone.
     pub weekday: Weekday,
     /// Minutes since midnight in the theatre's time zone.
@@ -134,7 +134,7 @@ pub enum PriceError {
     OutOfRange(&'static str),
 }
 
-impl Slot {
+impl ShowSlot {
     /// Builds a slot from a day and a time in the theatre's time zone.
     #[must_use]
     pub const fn at(weekday: Weekday, hour: u32, minute: u32, format: Format) -> Self {
@@ -147,7 +147,7 @@ impl Tariff {
     ///
     /// # Errors
     /// [`PriceError`] for an unknown category or a tariff that exceeds the limits.
-    pub fn price_minor(&self, category: &str, slot: Slot) -> Result<i64, PriceError> {
+    pub fn price_minor(&self, category: &str, slot: ShowSlot) -> Result<i64, PriceError> {
         let base = *self.base.get(category).ok_or_else(|| PriceError::UnknownCategory(category.to_owned()))?;
         let surcharge = self.surcharge.get(&slot.format).copied().unwrap_or(0);
         let day = if slot.weekday.is_weekend() { self.weekend_percent } else { 100 };
@@ -173,7 +173,7 @@ impl Tariff {
     pub fn price_list<'a>(
         &self,
         categories: impl IntoIterator<Item = &'a str>,
-        slot: Slot,
+        slot: ShowSlot,
         currency: Currency,
     ) -> Result<PriceList, PriceError> {
         let price = |category: &str| Ok((category.to_owned(), self.price_minor(category, slot)?));
@@ -214,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    const TUESDAY_NIGHT: Slot = Slot::at(Weekday::Tuesday, 20, 0, Format::TwoD);
+    const TUESDAY_NIGHT: ShowSlot = ShowSlot::at(Weekday::Tuesday, 20, 0, Format::TwoD);
 
     fn tariff() -> Tariff {
         Tariff {
@@ -234,10 +234,10 @@ mod tests {
     #[test]
     fn weekend_matinee_and_format_change_the_price_and_halves_round_up() {
         let price = |slot| tariff().price_minor("gold", slot);
-        assert_eq!(price(Slot::at(Weekday::Saturday, 20, 0, Format::TwoD)), Ok(1_500));
-        assert_eq!(price(Slot::at(Weekday::Tuesday, 16, 59, Format::TwoD)), Ok(940)); // 937.50
-        assert_eq!(price(Slot::at(Weekday::Tuesday, 17, 0, Format::TwoD)), Ok(1_250));
-        assert_eq!(price(Slot::at(Weekday::Sunday, 11, 0, Format::Imax)), Ok(1_580)); // 1125 + 450 = 1575
+        assert_eq!(price(ShowSlot::at(Weekday::Saturday, 20, 0, Format::TwoD)), Ok(1_500));
+        assert_eq!(price(ShowSlot::at(Weekday::Tuesday, 16, 59, Format::TwoD)), Ok(940)); // 937.50
+        assert_eq!(price(ShowSlot::at(Weekday::Tuesday, 17, 0, Format::TwoD)), Ok(1_250));
+        assert_eq!(price(ShowSlot::at(Weekday::Sunday, 11, 0, Format::Imax)), Ok(1_580)); // 1125 + 450 = 1575
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
             "prime_percent": 110, "matinee_percent": 75, "weekend_percent": 120
         }"#;
         let stored: Tariff = serde_json::from_str(STORED).expect("every field that came later has a default");
-        let sunday_morning = Slot::at(Weekday::Sunday, 11, 0, Format::Imax);
+        let sunday_morning = ShowSlot::at(Weekday::Sunday, 11, 0, Format::Imax);
         assert_eq!(stored.price_minor("silver", TUESDAY_NIGHT), Ok(1_090)); // 1089: the base is not the evening's price
         assert_eq!(stored.price_minor("gold", sunday_morning), Ok(1_580)); // 1125 + 450 = 1575
     }
@@ -287,10 +287,10 @@ mod tests {
         )
     }
 
-    fn any_slot() -> impl Strategy<Value = Slot> {
+    fn any_slot() -> impl Strategy<Value = ShowSlot> {
         let weekday = prop_oneof![Just(Weekday::Monday), Just(Weekday::Friday), Just(Weekday::Saturday)];
         let format = prop_oneof![Just(Format::TwoD), Just(Format::ThreeD)];
-        (weekday, 0..1_440_u16, format).prop_map(|(weekday, minute_of_day, format)| Slot {
+        (weekday, 0..1_440_u16, format).prop_map(|(weekday, minute_of_day, format)| ShowSlot {
             weekday,
             minute_of_day,
             format,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::layout::Layout;
 use crate::pricing::PriceList;
-use crate::reseat::{self, Place};
+use crate::reseat::{self, PricedSeat};
 use crate::seats::{AreaIndex, SeatIndex};
 use crate::time::{MINUTE_MS, Timestamp};
 
@@ -24,18 +24,18 @@ pub type PlaceName = (String, String, String);
 
 /// The properties of a room that a move depends on.
 #[derive(Clone, Debug, Default)]
-pub struct Room {
+pub struct PricedRoom {
     /// Its rows, each in seat order.
-    pub rows: Vec<Vec<Place>>,
+    pub rows: Vec<Vec<PricedSeat>>,
     /// Name of every seat, by index.
     pub names: Vec<PlaceName>,
     /// Areas without numbered seats.
-    pub areas: Vec<Floor>,
+    pub areas: Vec<AreaStock>,
 }
 
 /// An area without numbered seats.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Floor {
+pub struct AreaStock {
     /// Index of the area in the room.
     pub area: AreaIndex,
     /// Name of the area, by which the same area is found in the other room.
@@ -46,7 +46,7 @@ pub struct Floor {
     pub capacity: u32,
 }
 
-impl Room {
+impl PricedRoom {
     /// Builds a room with these prices; `None` if a category has no price.
     #[must_use]
     pub fn of(layout: &Layout, prices: &PriceList) -> Option<Self> {
@@ -59,12 +59,12 @@ impl Room {
         let place = |seat: SeatIndex| {
             let ((x, y), category) = layout.place(seat)?;
             let (kind, price) = *categories.get(usize::from(category))?;
-            Some(Place { seat, x, y, kind, price })
+            Some(PricedSeat { seat, x, y, kind, price })
         };
         let names = layout.seats().map(|seat| (seat.zone.to_owned(), seat.row.to_owned(), seat.number.to_owned()));
         let areas = (0..).zip(layout.areas()).map(|(area, known)| {
             let price = prices.price(&known.category)?.minor;
-            Some(Floor { area, name: known.name.clone(), price, capacity: known.capacity })
+            Some(AreaStock { area, name: known.name.clone(), price, capacity: known.capacity })
         });
         Some(Self {
             rows: layout.rows().map(|seats| seats.filter_map(place).collect()).collect(),
@@ -73,7 +73,7 @@ impl Room {
         })
     }
 
-    fn places(&self) -> HashMap<SeatIndex, Place> {
+    fn places(&self) -> HashMap<SeatIndex, PricedSeat> {
         self.rows.iter().flatten().map(|place| (place.seat, *place)).collect()
     }
 }
@@ -89,18 +89,18 @@ pub struct Party {
 
 /// Outcome of a move for a party.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PartyOutcome {
     /// The party keeps its places, matched by name.
-    Same(Carried),
+    Kept(PlaceAssignment),
     /// The party gets other places that are no worse. The buyer must accept them.
-    Other(Carried),
+    Offered(PlaceAssignment),
     /// The party gets no places.
-    Nowhere,
+    Unplaced,
 }
 
 /// The places of a party before and after a move.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct PlaceAssignment {
     /// Seat in the first room and seat in the second.
     pub seats: Vec<(SeatIndex, SeatIndex)>,
     /// Area in the first room, area in the second, and the number of places.
@@ -117,14 +117,21 @@ pub fn answer_until(now: Timestamp, starts_at: Timestamp) -> Timestamp {
 /// keeps `kept` in the second room. All parties that can keep their places are assigned before alternatives are
 /// searched.
 #[must_use]
-pub fn relocate(before: &Room, after: &Room, kept: &BTreeSet<SeatIndex>, parties: &[Party]) -> Vec<Fate> {
+pub fn relocate(
+    before: &PricedRoom,
+    after: &PricedRoom,
+    kept: &BTreeSet<SeatIndex>,
+    parties: &[Party],
+) -> Vec<PartyOutcome> {
     let mut relocation = Relocation::new(before, after, kept);
-    let mut fates: Vec<Fate> =
-        parties.iter().map(|party| relocation.keep_same(party).map_or(Fate::Nowhere, Fate::Same)).collect();
-    let left = fates.iter_mut().zip(parties).filter(|(fate, _)| **fate == Fate::Nowhere);
+    let mut fates: Vec<PartyOutcome> = parties
+        .iter()
+        .map(|party| relocation.keep_same(party).map_or(PartyOutcome::Unplaced, PartyOutcome::Kept))
+        .collect();
+    let left = fates.iter_mut().zip(parties).filter(|(fate, _)| **fate == PartyOutcome::Unplaced);
     for (fate, party) in left.take(MAX_SEARCHED_PARTIES) {
         if let Some(carried) = relocation.find_other(party) {
-            *fate = Fate::Other(carried);
+            *fate = PartyOutcome::Offered(carried);
         }
     }
     fates
@@ -132,29 +139,29 @@ pub fn relocate(before: &Room, after: &Room, kept: &BTreeSet<SeatIndex>, parties
 
 /// Matches house seats to the seats of the same names in the second room.
 #[must_use]
-pub fn kept_by_name(before: &Room, after: &Room, kept: &[SeatIndex]) -> Vec<(SeatIndex, SeatIndex)> {
+pub fn kept_by_name(before: &PricedRoom, after: &PricedRoom, kept: &[SeatIndex]) -> Vec<(SeatIndex, SeatIndex)> {
     let by_name = by_name(after);
     let same = |seat: &SeatIndex| Some((*seat, *by_name.get(before.names.get(*seat as usize)?)?));
     kept.iter().filter_map(same).collect()
 }
 
-fn by_name(room: &Room) -> HashMap<&PlaceName, SeatIndex> {
+fn by_name(room: &PricedRoom) -> HashMap<&PlaceName, SeatIndex> {
     room.names.iter().zip(0..).collect()
 }
 
 /// Assignments made so far during a move.
 struct Relocation<'a> {
-    before: &'a Room,
-    after: &'a Room,
-    old: HashMap<SeatIndex, Place>,
-    new: HashMap<SeatIndex, Place>,
+    before: &'a PricedRoom,
+    after: &'a PricedRoom,
+    old: HashMap<SeatIndex, PricedSeat>,
+    new: HashMap<SeatIndex, PricedSeat>,
     by_name: HashMap<&'a PlaceName, SeatIndex>,
     taken: BTreeSet<SeatIndex>,
     left: BTreeMap<AreaIndex, u32>,
 }
 
 impl<'a> Relocation<'a> {
-    fn new(before: &'a Room, after: &'a Room, kept: &BTreeSet<SeatIndex>) -> Self {
+    fn new(before: &'a PricedRoom, after: &'a PricedRoom, kept: &BTreeSet<SeatIndex>) -> Self {
         Self {
             before,
             after,
@@ -167,10 +174,10 @@ impl<'a> Relocation<'a> {
     }
 
     /// Assigns a party to the same places, if all of them are possible.
-    fn keep_same(&mut self, party: &Party) -> Option<Carried> {
+    fn keep_same(&mut self, party: &Party) -> Option<PlaceAssignment> {
         let seats: Option<Vec<_>> = party.seats.iter().map(|seat| self.same_seat(*seat)).collect();
         let places: Option<Vec<_>> = party.places.iter().map(|(area, count)| self.same_area(*area, *count)).collect();
-        Some(self.assign(Carried { seats: seats?, places: places? }))
+        Some(self.assign(PlaceAssignment { seats: seats?, places: places? }))
     }
 
     fn same_seat(&self, seat: SeatIndex) -> Option<(SeatIndex, SeatIndex)> {
@@ -187,12 +194,14 @@ impl<'a> Relocation<'a> {
     }
 
     /// Assigns a party to other places: seats together, and for each area the cheapest one with enough places.
-    fn find_other(&mut self, party: &Party) -> Option<Carried> {
-        let mut lost: Vec<Place> = party.seats.iter().map(|seat| self.old.get(seat).copied()).collect::<Option<_>>()?;
+    fn find_other(&mut self, party: &Party) -> Option<PlaceAssignment> {
+        let mut lost: Vec<PricedSeat> =
+            party.seats.iter().map(|seat| self.old.get(seat).copied()).collect::<Option<_>>()?;
         let mut seats = Vec::new();
         if !lost.is_empty() {
-            let found = reseat::equal_or_better(&self.after.rows, &lost, |seat| !self.taken.contains(&seat))?;
-            let mut found: Vec<Place> = found.iter().map(|seat| self.new.get(seat).copied()).collect::<Option<_>>()?;
+            let found = reseat::find_replacement(&self.after.rows, &lost, |seat| !self.taken.contains(&seat))?;
+            let mut found: Vec<PricedSeat> =
+                found.iter().map(|seat| self.new.get(seat).copied()).collect::<Option<_>>()?;
             // Within each kind, match by price: the cheapest new seat replaces the cheapest old one.
             lost.sort_by_key(|place| (place.kind as u8, place.price, place.seat));
             found.sort_by_key(|place| (place.kind as u8, place.price, place.seat));
@@ -201,24 +210,24 @@ impl<'a> Relocation<'a> {
         let mut places: Vec<(AreaIndex, AreaIndex, u32)> = Vec::new();
         for (area, count) in &party.places {
             let old = self.floor(*area)?;
-            let is_free = |floor: &&Floor| {
+            let is_free = |floor: &&AreaStock| {
                 self.fits(old, floor, *count) && places.iter().all(|(_, taken, _)| *taken != floor.area)
             };
             let new = self.after.areas.iter().filter(is_free).min_by_key(|floor| (floor.price, floor.area))?;
             places.push((*area, new.area, *count));
         }
-        Some(self.assign(Carried { seats, places }))
+        Some(self.assign(PlaceAssignment { seats, places }))
     }
 
-    fn floor(&self, area: AreaIndex) -> Option<&'a Floor> {
+    fn floor(&self, area: AreaIndex) -> Option<&'a AreaStock> {
         self.before.areas.iter().find(|floor| floor.area == area)
     }
 
-    fn fits(&self, old: &Floor, new: &Floor, count: u32) -> bool {
+    fn fits(&self, old: &AreaStock, new: &AreaStock, count: u32) -> bool {
         new.price >= old.price && self.left.get(&new.area).is_some_and(|left| *left >= count)
     }
 
-    fn assign(&mut self, carried: Carried) -> Carried {
+    fn assign(&mut self, carried: PlaceAssignment) -> PlaceAssignment {
         self.taken.extend(carried.seats.iter().map(|(_, new)| *new));
         for (_, area, count) in &carried.places {
             if let Some(left) = self.left.get_mut(area) {
@@ -237,7 +246,7 @@ mod tests {
     use crate::api::{SEAT_PITCH, SeatKind};
 
     /// A room with rows of these prices. Seats are numbered from 1 in rows A, B, C…
-    fn room(rows: &[&[i64]], floors: &[(&str, i64, u32)]) -> Room {
+    fn room(rows: &[&[i64]], floors: &[(&str, i64, u32)]) -> PricedRoom {
         let (mut next, mut names, mut placed) = (0, Vec::new(), Vec::new());
         for (y, prices) in (0_i32..).zip(rows) {
             let mut row = Vec::new();
@@ -245,28 +254,28 @@ mod tests {
                 let letter = char::from(b'A' + u8::try_from(y).expect("few rows"));
                 names.push((String::new(), letter.to_string(), (x + 1).to_string()));
                 let (x, y) = (x * SEAT_PITCH, y * SEAT_PITCH);
-                row.push(Place { seat: next, x, y, kind: SeatKind::Standard, price: *price });
+                row.push(PricedSeat { seat: next, x, y, kind: SeatKind::Standard, price: *price });
                 next += 1;
             }
             placed.push(row);
         }
-        let floor = |(area, (name, price, capacity)): (AreaIndex, &(&str, i64, u32))| Floor {
+        let floor = |(area, (name, price, capacity)): (AreaIndex, &(&str, i64, u32))| AreaStock {
             area,
             name: (*name).to_owned(),
             price: *price,
             capacity: *capacity,
         };
-        Room { rows: placed, names, areas: (0..).zip(floors).map(floor).collect() }
+        PricedRoom { rows: placed, names, areas: (0..).zip(floors).map(floor).collect() }
     }
 
     fn of_seats(seats: &[SeatIndex]) -> Party {
         Party { seats: seats.to_vec(), places: Vec::new() }
     }
 
-    fn seats(fate: &Fate) -> Vec<(SeatIndex, SeatIndex)> {
+    fn seats(fate: &PartyOutcome) -> Vec<(SeatIndex, SeatIndex)> {
         match fate {
-            Fate::Same(carried) | Fate::Other(carried) => carried.seats.clone(),
-            Fate::Nowhere => Vec::new(),
+            PartyOutcome::Kept(carried) | PartyOutcome::Offered(carried) => carried.seats.clone(),
+            PartyOutcome::Unplaced => Vec::new(),
         }
     }
 
@@ -277,9 +286,17 @@ mod tests {
         let after = room(&[&[10; 4], &[10; 8]], &[]);
         let parties = [of_seats(&[4, 5]), of_seats(&[8, 9]), of_seats(&[0])];
         let fates = relocate(&before, &after, &BTreeSet::new(), &parties);
-        assert_eq!(fates[1], Fate::Same(Carried { seats: vec![(8, 6), (9, 7)], places: vec![] }), "B3 and B4");
+        assert_eq!(
+            fates[1],
+            PartyOutcome::Kept(PlaceAssignment { seats: vec![(8, 6), (9, 7)], places: vec![] }),
+            "B3 and B4"
+        );
         assert_eq!(seats(&fates[2]), [(0, 0)]);
-        assert_eq!(fates[0], Fate::Other(Carried { seats: vec![(4, 8), (5, 9)], places: vec![] }), "B5 and B6");
+        assert_eq!(
+            fates[0],
+            PartyOutcome::Offered(PlaceAssignment { seats: vec![(4, 8), (5, 9)], places: vec![] }),
+            "B5 and B6"
+        );
     }
 
     #[test]
@@ -296,7 +313,7 @@ mod tests {
         let before = room(&[&[10; 3]], &[]);
         let after = room(&[&[10; 3]], &[]);
         let fates = relocate(&before, &after, &[1].into(), &[of_seats(&[0, 1]), of_seats(&[2])]);
-        assert_eq!(fates[0], Fate::Nowhere, "0 alone is not what they bought");
+        assert_eq!(fates[0], PartyOutcome::Unplaced, "0 alone is not what they bought");
         assert_eq!(seats(&fates[1]), [(2, 2)]);
         assert_eq!(kept_by_name(&before, &room(&[&[10; 2]], &[]), &[1, 2]), [(1, 1)]);
     }
@@ -307,12 +324,12 @@ mod tests {
         let after = room(&[&[10; 1]], &[("Terrace", 20, 3), ("Gallery", 30, 9), ("Loft", 5, 99)]);
         let party = |area, count| Party { seats: vec![], places: vec![(area, count)] };
         let fates = relocate(&before, &after, &BTreeSet::new(), &[party(0, 4), party(1, 2), party(1, 2), party(0, 9)]);
-        let to = |fate: &Fate| match fate {
-            Fate::Same(carried) | Fate::Other(carried) => carried.places[0].1,
-            Fate::Nowhere => AreaIndex::MAX,
+        let to = |fate: &PartyOutcome| match fate {
+            PartyOutcome::Kept(carried) | PartyOutcome::Offered(carried) => carried.places[0].1,
+            PartyOutcome::Unplaced => AreaIndex::MAX,
         };
         assert_eq!(fates.iter().map(to).collect::<Vec<_>>(), [1, 0, 1, AreaIndex::MAX]);
-        assert!(matches!(fates[1], Fate::Same(_)), "parties that keep their place come first");
+        assert!(matches!(fates[1], PartyOutcome::Kept(_)), "parties that keep their place come first");
     }
 
     #[test]
@@ -323,7 +340,7 @@ mod tests {
         assert_eq!(answer_until(now, now.plus_ms(-1)), now, "not before now");
     }
 
-    fn any_room() -> impl Strategy<Value = Room> {
+    fn any_room() -> impl Strategy<Value = PricedRoom> {
         let row = proptest::collection::vec(prop_oneof![Just(10_i64), Just(20), Just(30)], 1..8);
         let floors =
             proptest::collection::vec((prop_oneof![Just("Floor"), Just("Terrace")], 5..25_i64, 1..9_u32), 0..2);
@@ -355,9 +372,9 @@ mod tests {
             let mut occupied = BTreeMap::<AreaIndex, u32>::new();
             for (fate, party) in fates.iter().zip(&parties) {
                 let (carried, is_same) = match fate {
-                    Fate::Same(carried) => (carried, true),
-                    Fate::Other(carried) => (carried, false),
-                    Fate::Nowhere => continue,
+                    PartyOutcome::Kept(carried) => (carried, true),
+                    PartyOutcome::Offered(carried) => (carried, false),
+                    PartyOutcome::Unplaced => continue,
                 };
                 let mut from: Vec<SeatIndex> = carried.seats.iter().map(|(from, _)| *from).collect();
                 from.sort_unstable();
@@ -373,7 +390,7 @@ mod tests {
                 }
                 prop_assert_eq!(carried.places.len(), party.places.len());
                 for (from, to, count) in &carried.places {
-                    let price = |room: &Room, area| room.areas.iter().find(|floor| floor.area == area).map(|floor| floor.price);
+                    let price = |room: &PricedRoom, area| room.areas.iter().find(|floor| floor.area == area).map(|floor| floor.price);
                     prop_assert!(price(&before, *from) <= price(&after, *to));
                     *occupied.entry(*to).or_default() += count;
                 }

@@ -11,7 +11,7 @@ const MAX_STEP: i32 = SEAT_PITCH * 2;
 
 /// The properties of a seat that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct PricedSeat {
     /// The seat.
     pub seat: SeatIndex,
     /// Centre, plan units from the left.
@@ -29,9 +29,9 @@ pub struct Place {
 ///
 /// `rows` are the rows of the room, each in seat order. O(seats × lost).
 #[must_use]
-pub fn equal_or_better(
-    rows: &[Vec<Place>],
-    lost: &[Place],
+pub fn find_replacement(
+    rows: &[Vec<PricedSeat>],
+    lost: &[PricedSeat],
     is_free: impl Fn(SeatIndex) -> bool,
 ) -> Option<Vec<SeatIndex>> {
     let count = lost.len();
@@ -65,24 +65,24 @@ pub fn equal_or_better(
 }
 
 /// Groups of equal size can be compared by the sum instead of the mean.
-fn sum_of_centres(seats: &[Place]) -> (i32, i32) {
+fn sum_of_centres(seats: &[PricedSeat]) -> (i32, i32) {
     seats.iter().fold((0, 0), |(x, y), place| (x + place.x, y + place.y))
 }
 
-fn are_neighbours(seats: &[Place]) -> bool {
+fn are_neighbours(seats: &[PricedSeat]) -> bool {
     seats.windows(2).all(|pair| (pair[1].x - pair[0].x).abs() <= MAX_STEP)
 }
 
 /// Matches seats of each kind by price, so that no seat is cheaper than the one it replaces.
-fn are_no_worse(seats: &[Place], wanted: &[(u8, i64)]) -> bool {
+fn are_no_worse(seats: &[PricedSeat], wanted: &[(u8, i64)]) -> bool {
     let mut offered: Vec<_> = seats.iter().map(|place| (place.kind as u8, place.price)).collect();
     offered.sort_unstable();
     offered.iter().zip(wanted).all(|(new, old)| new.0 == old.0 && new.1 >= old.1)
 }
 
 /// Sofas are sold whole: couple seats form pairs from the start of their run in the row.
-fn splits_a_couple(row: &[Place], from: usize, to: usize) -> bool {
-    let is_couple = |place: &Place| place.kind == SeatKind::Couple;
+fn splits_a_couple(row: &[PricedSeat], from: usize, to: usize) -> bool {
+    let is_couple = |place: &PricedSeat| place.kind.rules().is_paired;
     let before = |end: usize| row[..end].iter().rev().take_while(|place| is_couple(place)).count();
     let cuts = |end: usize| end < row.len() && is_couple(&row[end]) && before(end) % 2 == 1;
     cuts(from) || cuts(to)
@@ -93,8 +93,8 @@ mod tests {
     use super::*;
 
     /// A row of standard seats with these prices, one pitch apart.
-    fn row(number: u32, prices: &[i64]) -> Vec<Place> {
-        let place = |(column, price): (usize, &i64)| Place {
+    fn row(number: u32, prices: &[i64]) -> Vec<PricedSeat> {
+        let place = |(column, price): (usize, &i64)| PricedSeat {
             seat: number * 100 + column as u32,
             x: SEAT_PITCH * column as i32,
             y: SEAT_PITCH * number as i32,
@@ -104,13 +104,13 @@ mod tests {
         prices.iter().enumerate().map(place).collect()
     }
 
-    fn places_of(rows: &[Vec<Place>], seats: &[SeatIndex]) -> Vec<Place> {
+    fn places_of(rows: &[Vec<PricedSeat>], seats: &[SeatIndex]) -> Vec<PricedSeat> {
         let find = |seat: &SeatIndex| rows.iter().flatten().find(|place| place.seat == *seat).copied();
         seats.iter().map(|seat| find(seat).expect("it is in the room")).collect()
     }
 
-    fn choose(rows: &[Vec<Place>], lost: &[SeatIndex], taken: &[SeatIndex]) -> Option<Vec<SeatIndex>> {
-        equal_or_better(rows, &places_of(rows, lost), |seat| !taken.contains(&seat))
+    fn choose(rows: &[Vec<PricedSeat>], lost: &[SeatIndex], taken: &[SeatIndex]) -> Option<Vec<SeatIndex>> {
+        find_replacement(rows, &places_of(rows, lost), |seat| !taken.contains(&seat))
     }
 
     #[test]
@@ -164,6 +164,6 @@ mod tests {
 
     #[test]
     fn empty_group_has_no_replacement() {
-        assert_eq!(equal_or_better(&[row(0, &[10; 3])], &[], |_| true), None);
+        assert_eq!(find_replacement(&[row(0, &[10; 3])], &[], |_| true), None);
     }
 }

@@ -43,24 +43,24 @@ impl Role {
 
 /// Result of a permission check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Permission {
     /// Permitted.
-    May,
+    Granted,
     /// The person has another role in the theatre.
-    OtherRole,
+    WrongRole,
     /// The person has no role in the theatre. The resource is reported as missing.
-    Stranger,
+    NotStaff,
 }
 
 /// Checks whether the roles `held` in a theatre include one of `wanted`. A manager has the permissions of the box
 /// office as well.
 #[must_use]
-pub fn standing(held: &[Role], wanted: &[Role]) -> Standing {
+pub fn check_permission(held: &[Role], wanted: &[Role]) -> Permission {
     let may = |role: &Role| wanted.contains(role) || (*role == Role::Manager && wanted.contains(&Role::BoxOffice));
     match held {
-        [] => Standing::Stranger,
-        held if held.iter().any(may) => Standing::May,
-        _ => Standing::OtherRole,
+        [] => Permission::NotStaff,
+        held if held.iter().any(may) => Permission::Granted,
+        _ => Permission::WrongRole,
     }
 }
 
@@ -80,18 +80,18 @@ mod tests {
 
     #[test]
     fn permission_table_of_every_pair_of_roles() {
-        use Standing::{May, OtherRole, Stranger};
+        use Permission::{Granted, NotStaff, WrongRole};
         let table = [
-            (Role::BoxOffice, [May, OtherRole, OtherRole]),
-            (Role::Manager, [May, May, OtherRole]),
-            (Role::Organiser, [OtherRole, OtherRole, May]),
+            (Role::BoxOffice, [Granted, WrongRole, WrongRole]),
+            (Role::Manager, [Granted, Granted, WrongRole]),
+            (Role::Organiser, [WrongRole, WrongRole, Granted]),
         ];
         for (held, answers) in table {
             for (wanted, answer) in Role::ALL.into_iter().zip(answers) {
-                assert_eq!(standing(&[held], &[wanted]), answer, "{held:?} wants what {wanted:?} may");
-                assert_eq!(standing(&[], &[wanted]), Stranger);
+                assert_eq!(check_permission(&[held], &[wanted]), answer, "{held:?} wants what {wanted:?} may");
+                assert_eq!(check_permission(&[], &[wanted]), NotStaff);
             }
         }
-        assert_eq!(standing(&[Role::BoxOffice, Role::Organiser], &[Role::Organiser]), May);
+        assert_eq!(check_permission(&[Role::BoxOffice, Role::Organiser], &[Role::Organiser]), Granted);
     }
 }

@@ -29,7 +29,7 @@ pub const MAX_AREAS_PER_SHOW: usize = 64;
 pub const MAX_SEATS_PER_SHOW: usize = 100_000;
 
 /// Default duration of a hold, milliseconds. The organiser of a show may change it.
-pub const USUAL_HOLD_MS: i64 = 5 * MINUTE_MS;
+pub const DEFAULT_HOLD_MS: i64 = 5 * MINUTE_MS;
 /// Maximum total extension of a hold on the owner's request, milliseconds. It excludes the extension for a payment.
 pub const HOLD_EXTENSION_MS: i64 = 3 * MINUTE_MS;
 /// Duration of a hold in a flash sale, milliseconds. It cannot be extended.
@@ -68,7 +68,7 @@ impl SeatState {
 
 /// Sorts lines by seat number within each row, for display. Rows keep their order. [`SeatIndex`] follows the layout,
 /// which numbers some rooms from the right: `C9, C8, C7`. `label` returns the display name of a line's seat.
-pub fn put_as_read<T>(lines: &mut [T], label: impl Fn(&T) -> &str) {
+pub fn sort_for_display<T>(lines: &mut [T], label: impl Fn(&T) -> &str) {
     for row in lines.chunk_by_mut(|one, other| row_and_number(label(one)).0 == row_and_number(label(other)).0) {
         row.sort_by_key(|line| row_and_number(label(line)).1);
     }
@@ -86,7 +86,7 @@ mod tests {
 
     fn as_read<'a>(labels: &[&'a str]) -> Vec<&'a str> {
         let mut labels = labels.to_vec();
-        put_as_read(&mut labels, |label| label);
+        sort_for_display(&mut labels, |label| label);
         labels
     }
 

@@ -49,7 +49,7 @@ impl Means {
 
     /// Name stored in place of a gateway's name, since no gateway is involved.
     #[must_use]
-    pub const fn settled_as(self) -> &'static str {
+    pub const fn gateway_name(self) -> &'static str {
         match self {
             Self::Cash => "counter_cash",
             Self::Card => "counter_card",
@@ -57,18 +57,18 @@ impl Means {
         }
     }
 
-    /// Parses a name written by [`Means::settled_as`]; `None` for the name of a gateway.
+    /// Parses a name written by [`Means::gateway_name`]; `None` for the name of a gateway.
     #[must_use]
-    pub fn of_settled(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|means| means.settled_as() == name)
+    pub fn parse_gateway_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|means| means.gateway_name() == name)
     }
 }
 
 /// Kind of a line in a till's ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Entry))]
 #[serde(rename_all = "snake_case")]
-pub enum Entry {
+pub enum TillEntryKind {
     /// The float when the till was opened.
     Float,
     /// A sale.
@@ -81,7 +81,7 @@ pub enum Entry {
     Drop,
 }
 
-impl Entry {
+impl TillEntryKind {
     /// All kinds.
     pub const ALL: [Self; 5] = [Self::Float, Self::Sale, Self::Refund, Self::Exchange, Self::Drop];
 
@@ -97,7 +97,7 @@ impl Entry {
         }
     }
 
-    /// Parses a name written by [`Entry::as_str`].
+    /// Parses a name written by [`TillEntryKind::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|entry| entry.as_str() == text)
@@ -105,11 +105,11 @@ impl Entry {
 }
 
 /// A line of the ledger: kind, means of payment, and amount received (negative if paid out).
-pub type Line = (Entry, Means, i64);
+pub type LedgerLine = (TillEntryKind, Means, i64);
 
 /// Sums of a till, minor units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
+pub struct TillSums {
     /// The float.
     pub float: i64,
     /// Cash sales less cash refunds.
@@ -120,18 +120,24 @@ pub struct Sums {
     pub dropped: i64,
 }
 
-impl Sums {
+impl TillSums {
     /// Adds up the lines; `None` if a sum overflows.
     #[must_use]
-    pub fn of(lines: impl IntoIterator<Item = Line>) -> Option<Self> {
+    pub fn of(lines: impl IntoIterator<Item = LedgerLine>) -> Option<Self> {
         lines.into_iter().try_fold(Self::default(), |sums, (entry, means, amount)| {
             let mut sums = sums;
             let (sum, amount) = match (entry, means) {
-                (Entry::Float, _) => (&mut sums.float, amount),
-                (Entry::Drop, _) => (&mut sums.dropped, amount.checked_neg()?),
-                (Entry::Sale | Entry::Refund | Entry::Exchange, Means::Cash) => (&mut sums.cash, amount),
-                (Entry::Sale | Entry::Refund | Entry::Exchange, Means::Card) => (&mut sums.card, amount),
-                (Entry::Sale | Entry::Refund | Entry::Exchange, Means::Free) => return (amount == 0).then_some(sums),
+                (TillEntryKind::Float, _) => (&mut sums.float, amount),
+                (TillEntryKind::Drop, _) => (&mut sums.dropped, amount.checked_neg()?),
+                (TillEntryKind::Sale | TillEntryKind::Refund | TillEntryKind::Exchange, Means::Cash) => {
+                    (&mut sums.cash, amount)
+                }
+                (TillEntryKind::Sale | TillEntryKind::Refund | TillEntryKind::Exchange, Means::Card) => {
+                    (&mut sums.card, amount)
+                }
+                (TillEntryKind::Sale | TillEntryKind::Refund | TillEntryKind::Exchange, Means::Free) => {
+                    return (amount == 0).then_some(sums);
+                }
             };
             *sum = sum.checked_add(amount)?;
             sums.expected()?;
@@ -148,15 +154,15 @@ impl Sums {
 
 /// True if the amount is a plausible count: 0 to [`MAX_COUNTED_MINOR`].
 #[must_use]
-pub const fn can_be_counted(minor: i64) -> bool {
+pub const fn is_plausible_count(minor: i64) -> bool {
     0 <= minor && minor <= MAX_COUNTED_MINOR
 }
 
 /// Parses an amount as people write it, to minor units: `12.50`, `12,5`, `12`. `None` if it is not a number, has more
-/// decimals than the currency, or overflows. [`can_be_counted`] checks its range. Thousands separators are refused:
+/// decimals than the currency, or overflows. [`is_plausible_count`] checks its range. Thousands separators are refused:
 /// `1.000` is ambiguous between languages.
 #[must_use]
-pub fn read_amount(text: &str, minor_digits: u32) -> Option<i64> {
+pub fn parse_amount(text: &str, minor_digits: u32) -> Option<i64> {
     let text = text.trim();
     let (whole, part) = text.split_once(['.', ',']).unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -176,8 +182,8 @@ pub const fn undo_until(sold_at: Timestamp) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Entry::{Drop, Float, Refund, Sale};
     use Means::{Card, Cash, Free};
+    use TillEntryKind::{Drop, Float, Refund, Sale};
 
     #[test]
     fn sums_of_a_shift_add_up() {
@@ -190,26 +196,26 @@ mod tests {
             (Drop, Cash, -5_000),
             (Refund, Card, -1_250),
         ];
-        let sums = Sums::of(lines).expect("it fits");
-        assert_eq!(sums, Sums { float: 10_000, cash: 1_250, card: 0, dropped: 5_000 });
+        let sums = TillSums::of(lines).expect("it fits");
+        assert_eq!(sums, TillSums { float: 10_000, cash: 1_250, card: 0, dropped: 5_000 });
         assert_eq!(sums.expected(), Some(6_250));
     }
 
     #[test]
     fn overflowing_sums_are_refused() {
-        assert_eq!(Sums::of([(Float, Cash, i64::MAX), (Sale, Cash, 1)]), None);
-        assert_eq!(Sums::of([(Drop, Cash, i64::MIN)]), None);
-        assert_eq!(Sums::of([(Sale, Free, 1)]), None, "free tickets have no amount");
-        assert_eq!(Sums::of([]), Some(Sums::default()));
+        assert_eq!(TillSums::of([(Float, Cash, i64::MAX), (Sale, Cash, 1)]), None);
+        assert_eq!(TillSums::of([(Drop, Cash, i64::MIN)]), None);
+        assert_eq!(TillSums::of([(Sale, Free, 1)]), None, "free tickets have no amount");
+        assert_eq!(TillSums::of([]), Some(TillSums::default()));
     }
 
     #[test]
     fn counts_below_zero_or_above_the_maximum_are_implausible() {
         for minor in [0, 1, MAX_COUNTED_MINOR] {
-            assert!(can_be_counted(minor));
+            assert!(is_plausible_count(minor));
         }
         for minor in [-1, i64::MIN, MAX_COUNTED_MINOR + 1, i64::MAX] {
-            assert!(!can_be_counted(minor));
+            assert!(!is_plausible_count(minor));
         }
     }
 
@@ -223,15 +229,15 @@ mod tests {
             ("900", 0, 900),
             ("1,250", 3, 1_250),
         ] {
-            assert_eq!(read_amount(text, digits), Some(minor), "{text}");
+            assert_eq!(parse_amount(text, digits), Some(minor), "{text}");
         }
         for text in ["", ".5", "-1", "+1", "1.234", "1.0.0", "1e3", "١٠", "99999999999999999999", "a"] {
-            assert_eq!(read_amount(text, 2), None, "{text}");
+            assert_eq!(parse_amount(text, 2), None, "{text}");
         }
-        assert_eq!(read_amount("1.5", 0), None);
-        let beyond = read_amount("1000000.01", 2);
+        assert_eq!(parse_amount("1.5", 0), None);
+        let beyond = parse_amount("1000000.01", 2);
         assert_eq!(
-            beyond.map(|minor| (minor, can_be_counted(minor))),
+            beyond.map(|minor| (minor, is_plausible_count(minor))),
             Some((100_000_001, false)),
             "an implausible count"
         );
@@ -241,13 +247,13 @@ mod tests {
     fn names_parse_back_and_gateways_are_not_counter_payments() {
         for means in Means::ALL {
             assert_eq!(Means::parse(means.as_str()), Some(means));
-            assert_eq!(Means::of_settled(means.settled_as()), Some(means));
+            assert_eq!(Means::parse_gateway_name(means.gateway_name()), Some(means));
         }
-        for entry in Entry::ALL {
-            assert_eq!(Entry::parse(entry.as_str()), Some(entry));
+        for entry in TillEntryKind::ALL {
+            assert_eq!(TillEntryKind::parse(entry.as_str()), Some(entry));
         }
         for gateway in ["simulator", "stripe", "cash", ""] {
-            assert_eq!(Means::of_settled(gateway), None, "{gateway}");
+            assert_eq!(Means::parse_gateway_name(gateway), None, "{gateway}");
         }
     }
 }

@@ -17,18 +17,18 @@ pub const MAX_OFFERS_AT_ONCE: usize = 100;
 
 /// The request of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct EntryRequest {
     /// Number of seats or places.
     pub quantity: u32,
     /// Name of the category; `None` for any except wheelchair spaces and companion seats.
     pub category: Option<String>,
 }
 
-impl Wish {
+impl EntryRequest {
     fn takes(&self, category: &str, kind: SeatKind) -> bool {
         match &self.category {
             Some(wanted) => wanted == category,
-            None => !matches!(kind, SeatKind::Wheelchair | SeatKind::Companion),
+            None => kind.rules().is_offered_unasked,
         }
     }
 }
@@ -57,7 +57,7 @@ pub struct FreeArea {
 
 /// An offer for one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Offer {
+pub enum OfferedPlaces {
     /// Seats, sorted.
     Seats(Vec<SeatIndex>),
     /// Places in one area.
@@ -66,14 +66,14 @@ pub enum Offer {
 
 /// The free seats and places of a show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Free {
+pub struct FreePlaces {
     /// Seats, sorted by index.
     pub seats: Vec<FreeSeat>,
     /// Areas with free places.
     pub areas: Vec<FreeArea>,
 }
 
-impl Free {
+impl FreePlaces {
     /// True if there are no free seats or places.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -82,7 +82,7 @@ impl Free {
 
     /// Returns an offer for this request; `None` if its whole quantity is not free.
     #[must_use]
-    pub fn fit(&self, wish: &Wish) -> Option<Offer> {
+    pub fn find_offer(&self, wish: &EntryRequest) -> Option<OfferedPlaces> {
         let count = wish.quantity as usize;
         if count == 0 {
             return None;
@@ -91,20 +91,20 @@ impl Free {
         if suitable.len() >= count {
             let together = suitable.windows(count).find(|run| are_neighbours(run));
             let chosen = together.unwrap_or(&suitable[..count]);
-            return Some(Offer::Seats(chosen.iter().map(|free| free.seat).collect()));
+            return Some(OfferedPlaces::Seats(chosen.iter().map(|free| free.seat).collect()));
         }
         let area = self
             .areas
             .iter()
             .find(|area| area.left.count >= wish.quantity && wish.takes(&area.category, SeatKind::Standard))?;
-        Some(Offer::Places(Places { area: area.left.area, count: wish.quantity }))
+        Some(OfferedPlaces::Places(Places { area: area.left.area, count: wish.quantity }))
     }
 
     /// Removes an offer from the free seats and places.
-    pub fn take(&mut self, offer: &Offer) {
+    pub fn take(&mut self, offer: &OfferedPlaces) {
         match offer {
-            Offer::Seats(seats) => self.seats.retain(|free| seats.binary_search(&free.seat).is_err()),
-            Offer::Places(places) => self.take_places(places.area, places.count),
+            OfferedPlaces::Seats(seats) => self.seats.retain(|free| seats.binary_search(&free.seat).is_err()),
+            OfferedPlaces::Places(places) => self.take_places(places.area, places.count),
         }
     }
 
@@ -124,54 +124,62 @@ mod tests {
     use super::*;
 
     /// Free seats given as `(seat, row)`, of category gold.
-    fn free(seats: &[(SeatIndex, u32)]) -> Free {
+    fn free(seats: &[(SeatIndex, u32)]) -> FreePlaces {
         let seat = |(seat, row): &(SeatIndex, u32)| FreeSeat {
             seat: *seat,
             row: *row,
             category: "gold".to_owned(),
             kind: SeatKind::Standard,
         };
-        Free { seats: seats.iter().map(seat).collect(), areas: vec![] }
+        FreePlaces { seats: seats.iter().map(seat).collect(), areas: vec![] }
     }
 
-    fn wish(quantity: u32, category: Option<&str>) -> Wish {
-        Wish { quantity, category: category.map(str::to_owned) }
+    fn wish(quantity: u32, category: Option<&str>) -> EntryRequest {
+        EntryRequest { quantity, category: category.map(str::to_owned) }
     }
 
     #[test]
     fn neighbours_come_before_lower_indices_and_do_not_span_rows() {
         let free = free(&[(3, 0), (9, 0), (10, 1), (11, 1)]);
-        assert_eq!(free.fit(&wish(2, None)), Some(Offer::Seats(vec![10, 11])), "9 and 10 are of two rows");
-        assert_eq!(free.fit(&wish(1, None)), Some(Offer::Seats(vec![3])));
-        assert_eq!(free.fit(&wish(3, None)), Some(Offer::Seats(vec![3, 9, 10])), "apart rather than nothing");
+        assert_eq!(
+            free.find_offer(&wish(2, None)),
+            Some(OfferedPlaces::Seats(vec![10, 11])),
+            "9 and 10 are of two rows"
+        );
+        assert_eq!(free.find_offer(&wish(1, None)), Some(OfferedPlaces::Seats(vec![3])));
+        assert_eq!(
+            free.find_offer(&wish(3, None)),
+            Some(OfferedPlaces::Seats(vec![3, 9, 10])),
+            "apart rather than nothing"
+        );
     }
 
     #[test]
     fn offer_is_for_the_whole_quantity_or_absent() {
-        assert_eq!(free(&[(3, 0)]).fit(&wish(2, None)), None);
-        assert_eq!(free(&[]).fit(&wish(1, None)), None);
-        assert_eq!(free(&[(3, 0)]).fit(&wish(0, None)), None);
+        assert_eq!(free(&[(3, 0)]).find_offer(&wish(2, None)), None);
+        assert_eq!(free(&[]).find_offer(&wish(1, None)), None);
+        assert_eq!(free(&[(3, 0)]).find_offer(&wish(0, None)), None);
     }
 
     #[test]
     fn category_is_respected_and_wheelchair_spaces_must_be_requested() {
         let mut free = free(&[(3, 0)]);
         free.seats.push(FreeSeat { seat: 4, row: 0, category: "wheelchair".to_owned(), kind: SeatKind::Wheelchair });
-        assert_eq!(free.fit(&wish(2, None)), None);
-        assert_eq!(free.fit(&wish(1, Some("wheelchair"))), Some(Offer::Seats(vec![4])));
-        assert_eq!(free.fit(&wish(1, Some("silver"))), None);
+        assert_eq!(free.find_offer(&wish(2, None)), None);
+        assert_eq!(free.find_offer(&wish(1, Some("wheelchair"))), Some(OfferedPlaces::Seats(vec![4])));
+        assert_eq!(free.find_offer(&wish(1, Some("silver"))), None);
     }
 
     #[test]
     fn places_are_offered_when_seats_are_too_few() {
         let mut free = free(&[(3, 0)]);
         free.areas = vec![FreeArea { left: Places { area: 2, count: 3 }, category: "floor".to_owned() }];
-        let offer = Offer::Places(Places { area: 2, count: 2 });
-        assert_eq!(free.fit(&wish(2, None)), Some(offer.clone()));
+        let offer = OfferedPlaces::Places(Places { area: 2, count: 2 });
+        assert_eq!(free.find_offer(&wish(2, None)), Some(offer.clone()));
         free.take(&offer);
-        assert_eq!(free.fit(&wish(2, Some("floor"))), None);
-        assert_eq!(free.fit(&wish(1, Some("floor"))), Some(Offer::Places(Places { area: 2, count: 1 })));
-        free.take(&Offer::Seats(vec![3]));
+        assert_eq!(free.find_offer(&wish(2, Some("floor"))), None);
+        assert_eq!(free.find_offer(&wish(1, Some("floor"))), Some(OfferedPlaces::Places(Places { area: 2, count: 1 })));
+        free.take(&OfferedPlaces::Seats(vec![3]));
         assert!(free.seats.is_empty() && !free.is_empty());
     }
 }

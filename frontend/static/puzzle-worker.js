@@ -5,8 +5,8 @@
 // The whole 64-byte blocks of the challenge are hashed once for all attempts.
 
 // Maximum difficulty. A puzzle takes 2^18 attempts on average; it exceeds the maximum with probability e^-64.
-const MOST_BITS = 18;
-const MAX_ATTEMPTS = 64 * 2 ** MOST_BITS;
+const MAX_BITS = 18;
+const MAX_ATTEMPTS = 64 * 2 ** MAX_BITS;
 // Upper bound for the length of a challenge.
 const MAX_BYTES = 1_024;
 
@@ -19,7 +19,7 @@ self.onmessage = ({ data }) => {
 function solve(challenge) {
   const bits = Number.parseInt(challenge, 10);
   const front = new TextEncoder().encode(`${challenge}-`);
-  if (!(bits >= 0 && bits <= MOST_BITS) || front.length > MAX_BYTES) return null;
+  if (!(bits >= 0 && bits <= MAX_BITS) || front.length > MAX_BYTES) return null;
   const whole = front.length - (front.length % 64);
   const prefixState = Int32Array.from(FIRST);
   for (let at = 0; at < whole; at += 64) mix(prefixState, front, at);

@@ -19,8 +19,8 @@ use serde_json::json;
 use crate::cards;
 use crate::charging::{ChargingError, Simulator};
 use crate::clock;
-use crate::ledger::{LedgerError, MovementRecord, Outcome};
-use crate::payment::{Dialect, NewPayment, PaymentView, Status};
+use crate::ledger::{LedgerError, LedgerOutcome, MovementRecord};
+use crate::payment::{NewPayment, PaymentView, Protocol, Status};
 
 /// Maximum length of an idempotency key, bytes.
 const MAX_KEY_BYTES: usize = 255;
@@ -127,16 +127,16 @@ async fn open(
     body: Result<Json<NewPayment>, JsonRejection>,
 ) -> ApiResult<(StatusCode, Json<PaymentView>)> {
     let key = idempotency_key(&headers)?;
-    let Json(asked) = body?;
-    asked.check().map_err(|(code, message)| error(StatusCode::UNPROCESSABLE_ENTITY, code, message))?;
-    let card = asked.token.as_deref().and_then(cards::by_token);
+    let Json(request) = body?;
+    request.check().map_err(|(code, message)| error(StatusCode::UNPROCESSABLE_ENTITY, code, message))?;
+    let card = request.token.as_deref().and_then(cards::by_token);
     let opened =
-        simulator.ledger.open(key, asked, clock::new_id("pay"), clock::now_ms()).map_err(ChargingError::from)?;
+        simulator.ledger.open(key, request, clock::new_id("pay"), clock::now_ms()).map_err(ChargingError::from)?;
     let mut payment = opened.payment;
     // Also for a retry: the first request may have failed between opening and charging.
     if let (Some(card), Status::RequiresPayer) = (card, payment.status) {
-        let Outcome { payment: charged, changed } =
-            simulator.pay(&payment.id, card, payment.asked.token.as_deref().and_then(cards::fingerprint))?;
+        let LedgerOutcome { payment: charged, changed } =
+            simulator.pay(&payment.id, card, payment.request.token.as_deref().and_then(cards::fingerprint))?;
         payment = charged;
         if changed && !simulator.wait_for_answer(card).await {
             return Err(error(StatusCode::GATEWAY_TIMEOUT, "no_answer", "the client should have timed out"));
@@ -190,7 +190,7 @@ async fn ledger(
         let message = format!("limit must be between 1 and {MAX_LEDGER_LINES}");
         return Err(error(StatusCode::UNPROCESSABLE_ENTITY, "limit_invalid", message));
     }
-    let is_own = |movement: &MovementRecord| movement.payment.asked.dialect == Dialect::Own;
+    let is_own = |movement: &MovementRecord| movement.payment.request.protocol == Protocol::Own;
     let (movements, has_more) = simulator.ledger.movements_after(&(from_ms..until_ms), after, limit, is_own);
     let next = movements.last().filter(|_| has_more).map(|movement| movement.number);
     let public_url = &simulator.settings.public_url;

@@ -40,9 +40,9 @@ pub struct Card {
     /// Last four digits of the invented number.
     pub ending: &'static str,
     /// The bank's first verdict.
-    pub first: Verdict,
-    /// The bank's verdict after the pending time, if the first one is [`Verdict::Pending`].
-    pub later: Verdict,
+    pub first: BankVerdict,
+    /// The bank's verdict after the pending time, if the first one is [`BankVerdict::Pending`].
+    pub later: BankVerdict,
     /// Timing of the answer to the request.
     pub answer: AnswerTiming,
     /// Delivery of the webhooks.
@@ -51,7 +51,7 @@ pub struct Card {
 
 /// The bank's verdict on a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BankVerdict {
     /// Charged in full.
     Paid,
     /// Charged one minor unit less.
@@ -91,8 +91,8 @@ const PAID: Card = Card {
     title: "Paid at once",
     explanation: "The bank approves the payment.",
     ending: "4242",
-    first: Verdict::Paid,
-    later: Verdict::Paid,
+    first: BankVerdict::Paid,
+    later: BankVerdict::Paid,
     answer: AnswerTiming::Prompt,
     webhooks: WebhookDelivery::Once,
 };
@@ -105,7 +105,7 @@ pub const CARDS: [Card; 10] = [
         title: "Declined",
         explanation: "The bank declines the payment.",
         ending: "0002",
-        first: Verdict::Declined("card_declined"),
+        first: BankVerdict::Declined("card_declined"),
         ..PAID
     },
     Card {
@@ -113,7 +113,7 @@ pub const CARDS: [Card; 10] = [
         title: "Pending, then paid",
         explanation: "The bank takes a few seconds, then approves.",
         ending: "3220",
-        first: Verdict::Pending,
+        first: BankVerdict::Pending,
         ..PAID
     },
     Card {
@@ -121,8 +121,8 @@ pub const CARDS: [Card; 10] = [
         title: "Pending, then fails",
         explanation: "The bank takes a few seconds, then declines.",
         ending: "9235",
-        first: Verdict::Pending,
-        later: Verdict::Declined("bank_declined"),
+        first: BankVerdict::Pending,
+        later: BankVerdict::Declined("bank_declined"),
         ..PAID
     },
     Card {
@@ -138,7 +138,7 @@ pub const CARDS: [Card; 10] = [
         title: "No answer, then paid",
         explanation: "A program gets no answer, and the payment succeeds anyway.",
         ending: "6090",
-        first: Verdict::Pending,
+        first: BankVerdict::Pending,
         answer: AnswerTiming::Never,
         ..PAID
     },
@@ -171,7 +171,7 @@ pub const CARDS: [Card; 10] = [
         title: "Another amount",
         explanation: "The bank takes one cent less. The cinema refunds it.",
         ending: "1209",
-        first: Verdict::PaidLess,
+        first: BankVerdict::PaidLess,
         ..PAID
     },
 ];
@@ -224,7 +224,7 @@ mod tests {
         for card in &CARDS {
             assert_eq!(by_name(card.name), Some(card));
             assert_eq!(by_token(&format!("tok_{}", card.name)), Some(card));
-            assert_ne!(card.later, Verdict::Pending, "{}", card.name);
+            assert_ne!(card.later, BankVerdict::Pending, "{}", card.name);
         }
         assert_eq!(by_token("paid"), None);
         assert_eq!(by_token("tok_"), None);

@@ -9,10 +9,10 @@ use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use crate::cards::{AnswerTiming, Card, Verdict, WebhookDelivery};
-use crate::ledger::{Ledger, LedgerError, MAX_PAYMENTS, Movement, Outcome};
-use crate::payment::{CANCELLED_BY_PAYER, Dialect, Payment, RefundStatus, Status};
-use crate::webhooks::{Event, EventKind, QueueSlot, WebhookRequest, WebhookSender};
+use crate::cards::{AnswerTiming, BankVerdict, Card, WebhookDelivery};
+use crate::ledger::{Ledger, LedgerError, LedgerOutcome, MAX_PAYMENTS, Movement};
+use crate::payment::{CANCELLED_BY_PAYER, Payment, Protocol, RefundStatus, Status};
+use crate::webhooks::{EventKind, GatewayEvent, QueueSlot, WebhookRequest, WebhookSender};
 use crate::{clock, stripe};
 
 /// Copies of an event for [`WebhookDelivery::Thrice`].
@@ -82,7 +82,7 @@ impl Simulator {
     }
 
     /// Sets the URL of Stripe events.
-    pub fn tell_stripe_events_to(&self, url: String) {
+    pub fn set_stripe_endpoint(&self, url: String) {
         *self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(url);
     }
 
@@ -115,13 +115,18 @@ impl Simulator {
     ///
     /// # Errors
     /// [`ChargingError`]. A payment that was already decided is no error: the outcome has `changed` unset.
-    pub fn pay(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> Result<Outcome, ChargingError> {
+    pub fn pay(
+        &self,
+        id: &str,
+        card: &'static Card,
+        fingerprint: Option<String>,
+    ) -> Result<LedgerOutcome, ChargingError> {
         let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
         self.ledger.set_card(id, fingerprint)?;
         let outcome = self.ledger.decide(id, card.first, clock::now_ms())?;
         if outcome.changed {
             tracing::debug!(payment = id, card = card.name, status = ?outcome.payment.status, "paid with a card");
-            if card.first == Verdict::Pending {
+            if card.first == BankVerdict::Pending {
                 // A slot is acquired again when there is an event to send.
                 drop(slot);
                 self.settle_later(id.to_owned(), card);
@@ -137,14 +142,14 @@ impl Simulator {
     ///
     /// # Errors
     /// [`ChargingError`].
-    pub fn cancel_by_payer(&self, id: &str) -> Result<Outcome, ChargingError> {
+    pub fn cancel_by_payer(&self, id: &str) -> Result<LedgerOutcome, ChargingError> {
         let payment = self.ledger.get(id)?;
         if payment.allows_retry() {
             // The page stays open for another try until the merchant closes it.
-            return Ok(Outcome { payment, changed: false });
+            return Ok(LedgerOutcome { payment, changed: false });
         }
         let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
-        let outcome = self.ledger.decide(id, Verdict::Declined(CANCELLED_BY_PAYER), clock::now_ms())?;
+        let outcome = self.ledger.decide(id, BankVerdict::Declined(CANCELLED_BY_PAYER), clock::now_ms())?;
         if outcome.changed {
             tracing::info!(payment = id, "cancelled by the payer");
             self.send_event(slot, &outcome.payment, WebhookDelivery::Once);
@@ -193,9 +198,9 @@ impl Simulator {
     ///
     /// # Errors
     /// [`ChargingError`].
-    pub fn refund_becomes(&self, id: &str, refund: usize, status: RefundStatus) -> Result<Payment, ChargingError> {
+    pub fn set_refund_status(&self, id: &str, refund: usize, status: RefundStatus) -> Result<Payment, ChargingError> {
         let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
-        let outcome = self.ledger.refund_becomes(id, refund, status)?;
+        let outcome = self.ledger.set_refund_status(id, refund, status)?;
         let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(url) = endpoint.filter(|_| outcome.changed) {
             let webhook_requests = stripe::refund_webhooks(&outcome.payment, refund, clock::now_ms(), &url);
@@ -210,7 +215,7 @@ impl Simulator {
             sleep(simulator.settings.pending).await;
             let slot = simulator.webhook_sender.acquire_slot().await;
             // A payment that was voided or evicted meanwhile has no event.
-            if let Ok(Outcome { payment, changed: true }) = simulator.ledger.settle(&id, card.later) {
+            if let Ok(LedgerOutcome { payment, changed: true }) = simulator.ledger.settle(&id, card.later) {
                 tracing::info!(payment = id, status = ?payment.status, "settled");
                 simulator.note_charge(&payment);
                 simulator.send_event(slot, &payment, card.webhooks);
@@ -252,8 +257,8 @@ impl Simulator {
     /// Builds the webhooks of an event in the API the merchant used. There are none for Stripe's API without a
     /// registered URL.
     fn webhook_requests(&self, kind: EventKind, payment: &Payment, created_ms: i64) -> Vec<WebhookRequest> {
-        let Dialect::Stripe(terms) = &payment.asked.dialect else {
-            return vec![Event::new(kind, payment, created_ms).to_webhook(&payment.asked.webhook_url)];
+        let Protocol::Stripe(terms) = &payment.request.protocol else {
+            return vec![GatewayEvent::new(kind, payment, created_ms).to_webhook(&payment.request.webhook_url)];
         };
         let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
         endpoint.map(|url| stripe::webhooks(kind, payment, terms, created_ms, &url)).unwrap_or_default()

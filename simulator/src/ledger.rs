@@ -12,8 +12,8 @@ mod refunds;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::cards::Verdict;
-use crate::payment::{Dialect, NewPayment, Payment, Status};
+use crate::cards::BankVerdict;
+use crate::payment::{NewPayment, Payment, Protocol, Status};
 
 pub use movements::{Movement, MovementRecord};
 
@@ -43,7 +43,7 @@ pub enum LedgerError {
 
 /// A payment after a call, and whether the call changed it.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LedgerOutcome {
     /// The payment after the call.
     pub payment: Payment,
     /// False when the call was a retry, or too late to have an effect.
@@ -84,13 +84,19 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::KeyReused`], [`LedgerError::Full`].
-    pub fn open(&self, key: &str, asked: NewPayment, fresh_id: String, now_ms: i64) -> Result<Outcome, LedgerError> {
+    pub fn open(
+        &self,
+        key: &str,
+        request: NewPayment,
+        fresh_id: String,
+        now_ms: i64,
+    ) -> Result<LedgerOutcome, LedgerError> {
         let mut state = self.state();
         if let Some(payment) = state.by_key.get(key).and_then(|id| state.payments.get(id)) {
-            if payment.asked != asked {
+            if payment.request != request {
                 return Err(LedgerError::KeyReused);
             }
-            return Ok(Outcome { payment: payment.clone(), changed: false });
+            return Ok(LedgerOutcome { payment: payment.clone(), changed: false });
         }
         if state.payments.len() >= self.capacity {
             state.evict_finished(now_ms);
@@ -100,7 +106,7 @@ impl Ledger {
         }
         let payment = Payment {
             id: fresh_id,
-            asked,
+            request,
             status: Status::RequiresPayer,
             failure: None,
             fingerprint: None,
@@ -110,7 +116,7 @@ impl Ledger {
         state.by_key.insert(key.to_owned(), payment.id.clone());
         state.arrivals.push_back((payment.id.clone(), key.to_owned()));
         state.payments.insert(payment.id.clone(), payment.clone());
-        Ok(Outcome { payment, changed: true })
+        Ok(LedgerOutcome { payment, changed: true })
     }
 
     /// Returns a payment by its id.
@@ -133,7 +139,7 @@ impl Ledger {
     /// Returns the payments with this reference, unordered. Scans all payments: for rare queries.
     #[must_use]
     pub fn with_reference(&self, reference: &str) -> Vec<Payment> {
-        self.state().payments.values().filter(|payment| payment.asked.reference == reference).cloned().collect()
+        self.state().payments.values().filter(|payment| payment.request.reference == reference).cloned().collect()
     }
 
     /// Returns every payment, unordered, for reconciliation.
@@ -148,7 +154,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Unknown`].
-    pub fn decide(&self, id: &str, verdict: Verdict, now_ms: i64) -> Result<Outcome, LedgerError> {
+    pub fn decide(&self, id: &str, verdict: BankVerdict, now_ms: i64) -> Result<LedgerOutcome, LedgerError> {
         self.apply_verdict(id, verdict, |payment| {
             payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms)
         })
@@ -172,53 +178,53 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Unknown`].
-    pub fn settle(&self, id: &str, verdict: Verdict) -> Result<Outcome, LedgerError> {
+    pub fn settle(&self, id: &str, verdict: BankVerdict) -> Result<LedgerOutcome, LedgerError> {
         self.apply_verdict(id, verdict, |payment| payment.status == Status::Pending)
     }
 
     fn apply_verdict(
         &self,
         id: &str,
-        verdict: Verdict,
+        verdict: BankVerdict,
         applies: impl FnOnce(&Payment) -> bool,
-    ) -> Result<Outcome, LedgerError> {
+    ) -> Result<LedgerOutcome, LedgerError> {
         let mut state = self.state();
         let payment = state.payment(id)?;
         let changed = applies(payment);
         if changed {
             (payment.status, payment.failure) = match verdict {
-                Verdict::Paid | Verdict::PaidLess => (Status::Succeeded, None),
-                Verdict::Declined(why) if payment.allows_retry() => (Status::RequiresPayer, Some(why)),
-                Verdict::Declined(why) => (Status::Failed, Some(why)),
-                Verdict::Pending => (Status::Pending, None),
+                BankVerdict::Paid | BankVerdict::PaidLess => (Status::Succeeded, None),
+                BankVerdict::Declined(why) if payment.allows_retry() => (Status::RequiresPayer, Some(why)),
+                BankVerdict::Declined(why) => (Status::Failed, Some(why)),
+                BankVerdict::Pending => (Status::Pending, None),
             };
             payment.taken_minor = match verdict {
-                Verdict::Paid => payment.asked.amount_minor,
-                Verdict::PaidLess => (payment.asked.amount_minor - 1).max(1),
-                Verdict::Declined(_) | Verdict::Pending => 0,
+                BankVerdict::Paid => payment.request.amount_minor,
+                BankVerdict::PaidLess => (payment.request.amount_minor - 1).max(1),
+                BankVerdict::Declined(_) | BankVerdict::Pending => 0,
             };
         }
-        Ok(Outcome { payment: payment.clone(), changed })
+        Ok(LedgerOutcome { payment: payment.clone(), changed })
     }
 
     /// Voids a payment, so that it is never charged. A failed payment keeps its status.
     ///
     /// # Errors
     /// [`LedgerError::AlreadyCharged`], [`LedgerError::Unknown`].
-    pub fn void(&self, id: &str) -> Result<Outcome, LedgerError> {
+    pub fn void(&self, id: &str) -> Result<LedgerOutcome, LedgerError> {
         let mut state = self.state();
         let payment = state.payment(id)?;
         let changed = match payment.status {
             Status::Succeeded => return Err(LedgerError::AlreadyCharged),
             // Stripe reports a failed payment without another try as "canceled" as well.
-            Status::Failed if matches!(payment.asked.dialect, Dialect::Stripe(_)) => true,
+            Status::Failed if matches!(payment.request.protocol, Protocol::Stripe(_)) => true,
             Status::Failed | Status::Voided => false,
             Status::RequiresPayer | Status::Pending => true,
         };
         if changed {
             payment.status = Status::Voided;
         }
-        Ok(Outcome { payment: payment.clone(), changed })
+        Ok(LedgerOutcome { payment: payment.clone(), changed })
     }
 }
 
@@ -252,7 +258,7 @@ mod tests {
 
     const NOW: i64 = 1_000;
 
-    fn asked() -> NewPayment {
+    fn new_payment() -> NewPayment {
         NewPayment {
             amount_minor: 2500,
             currency: "EUR".to_owned(),
@@ -263,21 +269,21 @@ mod tests {
             webhook_url: "http://127.0.0.1/hook".to_owned(),
             expires_at_ms: 5_000,
             token: None,
-            dialect: Dialect::Own,
+            protocol: Protocol::Own,
         }
     }
 
     fn open(ledger: &Ledger, key: &str) -> Payment {
-        ledger.open(key, asked(), format!("id_{key}"), NOW).expect("room").payment
+        ledger.open(key, new_payment(), format!("id_{key}"), NOW).expect("room").payment
     }
 
     #[test]
     fn one_key_is_one_payment_and_another_request_is_refused() {
         let ledger = Ledger::new(10);
         let first = open(&ledger, "k");
-        let again = ledger.open("k", asked(), "another".to_owned(), NOW).expect("the same");
+        let again = ledger.open("k", new_payment(), "another".to_owned(), NOW).expect("the same");
         assert_eq!((again.payment.id, again.changed), (first.id, false));
-        let dearer = NewPayment { amount_minor: 2501, ..asked() };
+        let dearer = NewPayment { amount_minor: 2501, ..new_payment() };
         assert_eq!(ledger.open("k", dearer, "x".to_owned(), NOW).expect_err("reused"), LedgerError::KeyReused);
     }
 
@@ -285,8 +291,8 @@ mod tests {
     fn a_payment_is_decided_once() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
-        assert!(ledger.decide(&id, Verdict::Paid, NOW).expect("known").changed);
-        let second = ledger.decide(&id, Verdict::Declined("card_declined"), NOW).expect("known");
+        assert!(ledger.decide(&id, BankVerdict::Paid, NOW).expect("known").changed);
+        let second = ledger.decide(&id, BankVerdict::Declined("card_declined"), NOW).expect("known");
         assert_eq!((second.changed, second.payment.status), (false, Status::Succeeded));
     }
 
@@ -294,14 +300,14 @@ mod tests {
     fn a_voided_payment_is_never_charged_and_a_charged_one_never_voided() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "pending").id;
-        ledger.decide(&id, Verdict::Pending, NOW).expect("known");
+        ledger.decide(&id, BankVerdict::Pending, NOW).expect("known");
         assert!(ledger.void(&id).expect("in time").changed);
         assert!(!ledger.void(&id).expect("again").changed);
-        let late = ledger.settle(&id, Verdict::Paid).expect("known");
+        let late = ledger.settle(&id, BankVerdict::Paid).expect("known");
         assert_eq!((late.changed, late.payment.status), (false, Status::Voided));
 
         let id = open(&ledger, "paid").id;
-        ledger.decide(&id, Verdict::Paid, NOW).expect("known");
+        ledger.decide(&id, BankVerdict::Paid, NOW).expect("known");
         assert_eq!(ledger.void(&id).expect_err("too late"), LedgerError::AlreadyCharged);
     }
 
@@ -309,12 +315,12 @@ mod tests {
     fn an_expired_payment_is_not_charged_but_a_pending_one_settles() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
-        let late = ledger.decide(&id, Verdict::Paid, 5_000).expect("known");
+        let late = ledger.decide(&id, BankVerdict::Paid, 5_000).expect("known");
         assert_eq!((late.changed, late.payment.status), (false, Status::RequiresPayer));
         assert_eq!(ledger.void(&id).expect("known").payment.status, Status::Voided);
         let id = open(&ledger, "p").id;
-        ledger.decide(&id, Verdict::Pending, 4_999).expect("known");
-        assert!(ledger.settle(&id, Verdict::Paid).expect("known").changed);
+        ledger.decide(&id, BankVerdict::Pending, 4_999).expect("known");
+        assert!(ledger.settle(&id, BankVerdict::Paid).expect("known").changed);
     }
 
     #[test]
@@ -322,7 +328,7 @@ mod tests {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
         assert_eq!(ledger.refund(&id, "r", 1).expect_err("not yet"), LedgerError::NotCharged);
-        ledger.decide(&id, Verdict::Paid, NOW).expect("known");
+        ledger.decide(&id, BankVerdict::Paid, NOW).expect("known");
         assert!(ledger.refund(&id, "r1", 2000).expect("covered").changed);
         assert!(!ledger.refund(&id, "r1", 2000).expect("replayed").changed);
         assert_eq!(ledger.refund(&id, "r1", 1).expect_err("reused"), LedgerError::KeyReused);
@@ -336,7 +342,7 @@ mod tests {
     fn refunds_are_bounded_by_the_amount_charged() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
-        let less = ledger.decide(&id, Verdict::PaidLess, NOW).expect("known").payment;
+        let less = ledger.decide(&id, BankVerdict::PaidLess, NOW).expect("known").payment;
         assert_eq!((less.taken_minor, less.amount_minor()), (2499, 2499));
         assert_eq!(ledger.refund(&id, "r1", 2500).expect_err("more than there is"), LedgerError::AboveCharge);
         assert!(ledger.refund(&id, "r2", 2499).expect("all of it").changed);
@@ -345,24 +351,28 @@ mod tests {
     #[test]
     fn a_declined_checkout_session_can_be_retried() {
         let ledger = Ledger::new(10);
-        let dialect = Dialect::Stripe(StripeTerms { checkout: true, ..StripeTerms::default() });
-        let id = ledger.open("k", NewPayment { dialect, ..asked() }, "cs_1".to_owned(), NOW).expect("room").payment.id;
-        let declined = ledger.decide(&id, Verdict::Declined("card_declined"), NOW).expect("known");
+        let protocol = Protocol::Stripe(StripeTerms { checkout: true, ..StripeTerms::default() });
+        let id = ledger
+            .open("k", NewPayment { protocol, ..new_payment() }, "cs_1".to_owned(), NOW)
+            .expect("room")
+            .payment
+            .id;
+        let declined = ledger.decide(&id, BankVerdict::Declined("card_declined"), NOW).expect("known");
         assert_eq!((declined.changed, declined.payment.status), (true, Status::RequiresPayer));
         assert_eq!(declined.payment.failure, Some("card_declined"));
-        assert_eq!(ledger.decide(&id, Verdict::Paid, NOW).expect("known").payment.status, Status::Succeeded);
+        assert_eq!(ledger.decide(&id, BankVerdict::Paid, NOW).expect("known").payment.status, Status::Succeeded);
     }
 
     #[test]
     fn a_full_ledger_evicts_finished_payments_or_refuses_new_ones() {
         let ledger = Ledger::new(2);
         let (first, second) = (open(&ledger, "a").id, open(&ledger, "b").id);
-        assert_eq!(ledger.open("c", asked(), "c".to_owned(), NOW).expect_err("full"), LedgerError::Full);
-        ledger.decide(&first, Verdict::Paid, NOW).expect("known");
+        assert_eq!(ledger.open("c", new_payment(), "c".to_owned(), NOW).expect_err("full"), LedgerError::Full);
+        ledger.decide(&first, BankVerdict::Paid, NOW).expect("known");
         open(&ledger, "c");
         assert_eq!(ledger.get(&first).expect_err("forgotten"), LedgerError::Unknown);
         assert!(ledger.get(&second).is_ok());
         // Both other payments have expired by then.
-        ledger.open("d", asked(), "d".to_owned(), 5_000).expect("room again");
+        ledger.open("d", new_payment(), "d".to_owned(), 5_000).expect("room again");
     }
 }

@@ -20,7 +20,7 @@ const WEBHOOK_BACKOFF_BASE: Duration = Duration::from_millis(500);
 /// A simulated payment gateway.
 #[derive(Parser)]
 #[command(name = "payment-simulator")]
-struct Arguments {
+struct SimulatorArguments {
     /// Address to listen at; port 0 takes a free one.
     #[arg(long, env = "LISTEN", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -58,7 +58,7 @@ async fn main() -> anyhow::Result<()> {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .init();
-    let arguments = Arguments::parse();
+    let arguments = SimulatorArguments::parse();
     let listener =
         TcpListener::bind(arguments.listen).await.with_context(|| format!("cannot listen at {}", arguments.listen))?;
     let address = format!("http://{}", listener.local_addr()?);

@@ -30,7 +30,7 @@ impl Status {
 
 /// The API a merchant used for a payment; its events use the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
+pub enum Protocol {
     /// The simulator's own API, `/v1/payments`.
     #[default]
     Own,
@@ -73,7 +73,7 @@ pub struct NewPayment {
     pub token: Option<String>,
     /// The API it was requested by.
     #[serde(skip)]
-    pub dialect: Dialect,
+    pub protocol: Protocol,
 }
 
 /// Maximum amount, minor units: a million of a currency with two digits.
@@ -135,7 +135,7 @@ pub struct Payment {
     /// The id, also the secret in the URL of the page.
     pub id: String,
     /// The request.
-    pub asked: NewPayment,
+    pub request: NewPayment,
     /// The status.
     pub status: Status,
     /// Failure code of the payment, or of the last try when the payer may retry.
@@ -203,19 +203,19 @@ impl Payment {
     /// Returns `true` after the expiry: the page takes no payment any more.
     #[must_use]
     pub fn is_overdue(&self, now_ms: i64) -> bool {
-        now_ms >= self.asked.expires_at_ms
+        now_ms >= self.request.expires_at_ms
     }
 
     /// Returns the amount in minor units: charged, or requested while it is not charged.
     #[must_use]
     pub fn amount_minor(&self) -> i64 {
-        if self.status == Status::Succeeded { self.taken_minor } else { self.asked.amount_minor }
+        if self.status == Status::Succeeded { self.taken_minor } else { self.request.amount_minor }
     }
 
     /// Returns `true` when the payer may retry after a failure, as on Stripe's page.
     #[must_use]
     pub fn allows_retry(&self) -> bool {
-        matches!(&self.asked.dialect, Dialect::Stripe(terms) if terms.checkout)
+        matches!(&self.request.protocol, Protocol::Stripe(terms) if terms.checkout)
     }
 
     /// Returns the URL back to the merchant: `cancel_url` for a payer who gave no card, else `return_url`.
@@ -223,8 +223,8 @@ impl Payment {
     pub fn back_url(&self) -> &str {
         let was_cancelled =
             matches!(self.status, Status::RequiresPayer | Status::Voided) || self.failure == Some(CANCELLED_BY_PAYER);
-        let asked = &self.asked;
-        asked.cancel_url.as_deref().filter(|_| was_cancelled).unwrap_or(&asked.return_url)
+        let request = &self.request;
+        request.cancel_url.as_deref().filter(|_| was_cancelled).unwrap_or(&request.return_url)
     }
 
     /// Returns the sum of all refunds that did not fail, minor units; never above the charge.
@@ -245,11 +245,11 @@ impl Payment {
     pub fn view(&self, public_url: &str) -> PaymentView {
         PaymentView {
             id: self.id.clone(),
-            reference: self.asked.reference.clone(),
+            reference: self.request.reference.clone(),
             status: self.status,
             page_url: format!("{public_url}/pay/{}", self.id),
             amount_minor: self.amount_minor(),
-            currency: self.asked.currency.clone(),
+            currency: self.request.currency.clone(),
             refunded_minor: self.refunded_minor(),
             fingerprint: self.fingerprint.clone().filter(|_| self.status == Status::Succeeded),
             failure: self.failure.map(str::to_owned),

@@ -52,7 +52,7 @@ pub enum EventKind {
 
 /// An event: the body of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct GatewayEvent {
     /// The id, the same for every attempt.
     pub id: String,
     /// The type.
@@ -84,7 +84,7 @@ pub struct EventPayment {
     pub failure: Option<String>,
 }
 
-impl Event {
+impl GatewayEvent {
     /// Creates the event `kind` of `payment` at `created_ms`.
     #[must_use]
     pub fn new(kind: EventKind, payment: &Payment, created_ms: i64) -> Self {
@@ -94,9 +94,9 @@ impl Event {
             created_ms,
             payment: EventPayment {
                 id: payment.id.clone(),
-                reference: payment.asked.reference.clone(),
+                reference: payment.request.reference.clone(),
                 amount_minor: payment.amount_minor(),
-                currency: payment.asked.currency.clone(),
+                currency: payment.request.currency.clone(),
                 status: payment.status,
                 refunded_minor: payment.refunded_minor(),
                 failure: payment.failure.map(str::to_owned),

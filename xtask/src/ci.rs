@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::command;
 use crate::native;
 use crate::paths::Paths;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::setup::wasm::Toolchain;
 use crate::stop::Stop;
 use crate::test;
@@ -21,7 +21,7 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     // The profile of the real build, so that lints and build share compiled dependencies.
     let name = format!("lints, client ({})", toolchain.name());
     all_passed &= passes(&name, browser.args(["--profile", "wasm", "--", "-D", "warnings"]), stop)?;
-    let tests = test::test(paths, &test::Options::default(), stop)?;
+    let tests = test::test(paths, &test::TestOptions::default(), stop)?;
     if !all_passed {
         eprintln!("error: format or lints failed, see above");
     }
@@ -29,7 +29,7 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
 }
 
 fn passes(name: &str, command: &mut std::process::Command, stop: &Stop) -> Result<bool> {
-    let step = Step::start(name);
+    let step = ProgressStep::start(name);
     let all_passed = command::status(command, stop)?.success();
     step.done_with(if all_passed { "" } else { "FAILED" });
     Ok(all_passed)

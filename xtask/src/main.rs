@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 use crate::paths::Paths;
 use crate::stop::Stop;
 
+mod api_table;
 mod bench;
 mod checkouts;
 mod ci;
@@ -38,7 +39,7 @@ mod versions;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Runs and tests Rowlock, and installs what that needs.")]
-struct Arguments {
+struct XtaskArguments {
     #[command(subcommand)]
     task: Task,
 }
@@ -55,22 +56,24 @@ enum Task {
     /// site publish a version again.
     Dev,
     /// Run all tests on fresh stores, including browser tests. Ends in `N passed, N failed`.
-    Test(test::Options),
+    Test(test::TestOptions),
     /// Run a benchmark. Without a name it lists them.
-    Bench(bench::Options),
+    Bench(bench::BenchOptions),
     /// Run a proof: guarantees hold while processes fail. Without a name it lists them.
-    Prove(prove::Options),
+    Prove(prove::ProveOptions),
     /// Check a change: format, lints, all tests.
     Ci,
     /// Build only the client, into target/site.
     Site,
+    /// Write the table of endpoints in docs/api.md from the handlers.
+    ApiTable,
     /// End the programs of a dead parent. Started by the other tasks.
     #[command(hide = true)]
     Guard,
 }
 
 fn main() -> ExitCode {
-    match run_task(Arguments::parse().task) {
+    match run_task(XtaskArguments::parse().task) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -97,6 +100,7 @@ fn run_task(task: Task) -> Result<bool> {
         Task::Prove(options) => prove::prove(&paths, &options, &stop),
         Task::Ci => ci::ci(&paths, &stop),
         Task::Site => site::build(&paths, site::BuildMode::Optimised, &stop).map(|()| true),
+        Task::ApiTable => api_table::write(&paths, &stop).map(|()| true),
         Task::Guard => Ok(true),
     }
 }

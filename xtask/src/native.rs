@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::command;
 use crate::paths::Paths;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
 /// Creates a cargo command in the checkout.
@@ -35,7 +35,7 @@ pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
 
 /// Builds the server and the payment simulator.
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    let step = Step::start("build the server");
+    let step = ProgressStep::start("build the server");
     command::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), stop)?;
     step.done();
     Ok(())

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::command::signal_group;
 use crate::guard::GRACE_PERIOD;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
 /// Polling interval.
@@ -113,7 +113,7 @@ impl<'a> Processes<'a> {
     /// Ends all programs, last started first: servers before their stores.
     pub fn end_all(&mut self) {
         while let Some(program) = self.running.pop() {
-            let step = Step::quiet(format!("stop {}", program.name));
+            let step = ProgressStep::quiet(format!("stop {}", program.name));
             // The guard's pipe fails only when the guard is dead; the other programs must still be ended.
             let _ = self.finish(program);
             step.done();

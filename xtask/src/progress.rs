@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 const MIN_PRINTED: Duration = Duration::from_millis(500);
 
 /// A running step; prints its duration when finished or dropped.
-pub struct Step {
+pub struct ProgressStep {
     name: String,
     started: Instant,
     announced: bool,
     finished: bool,
 }
 
-impl Step {
+impl ProgressStep {
     /// Starts a step that may take more than a second or two, and prints its name.
     pub fn start(name: impl Into<String>) -> Self {
         let name = name.into();
@@ -42,7 +42,7 @@ impl Step {
     }
 }
 
-impl Drop for Step {
+impl Drop for ProgressStep {
     fn drop(&mut self) {
         if !self.finished {
             eprintln!("{:>6}  {}: not finished", seconds(self.started.elapsed()), self.name);

@@ -8,7 +8,7 @@ use crate::command;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::Processes;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::services::{self, DataFolder, Stores};
 use crate::stop::Stop;
 use crate::test::test_result;
@@ -63,7 +63,7 @@ const PROOFS: [Proof; 3] = [
 
 /// Options of `prove`.
 #[derive(Args)]
-pub struct Options {
+pub struct ProveOptions {
     /// Name of the proof; without it, the proofs are listed.
     name: Option<String>,
     /// Arguments of the proof: --json, --quick and its own (--help).
@@ -72,7 +72,7 @@ pub struct Options {
 }
 
 /// Runs a proof. Returns `true` when it holds.
-pub fn prove(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
+pub fn prove(paths: &Paths, options: &ProveOptions, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for Proof { name, about, .. } in &PROOFS {
             println!("cargo xtask prove {name:<13} {about}");
@@ -102,7 +102,7 @@ pub fn prove(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
 
 /// Runs an integration test with a variable set. Returns `true` when exactly one test ran and passed.
 fn run_test(paths: &Paths, test: &str, (variable, value): (&str, &str), stores: &Stores, stop: &Stop) -> Result<bool> {
-    let step = Step::start(format!("{test} with {variable}={value}"));
+    let step = ProgressStep::start(format!("{test} with {variable}={value}"));
     let mut command = native::cargo_all(paths, "test");
     command.args(["--test", "it", "--", test, "--exact", "--nocapture"]);
     command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis).env(variable, value);

@@ -9,7 +9,7 @@ use crate::paths::Paths;
 use crate::processes::{Output, Processes};
 use crate::progress::seconds;
 use crate::services::{self, DataFolder};
-use crate::serving::{self, Product, Server};
+use crate::serving::{self, Product, ServerSettings};
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
@@ -33,7 +33,7 @@ pub struct RunningProduct<'a> {
     /// Settings shared by the servers.
     pub product: Product<'a>,
     /// The server.
-    pub server: Server,
+    pub server: ServerSettings,
     /// The running programs.
     pub processes: Processes<'a>,
     /// The locked data folder. Fields are dropped in order, so the lock is released last.
@@ -60,14 +60,20 @@ impl<'a> RunningProduct<'a> {
     }
 }
 
-fn server(folder: &DataFolder) -> Result<Server> {
+fn server(folder: &DataFolder) -> Result<ServerSettings> {
     let listen = serving::listen_address(folder)?;
     let public_url = std::env::var("PUBLIC_URL").unwrap_or_else(|_| serving::public_address(listen));
-    Ok(Server { name: "rowlock", listen, public_url, settings: Vec::new() })
+    Ok(ServerSettings { name: "rowlock", listen, public_url, settings: Vec::new() })
 }
 
 /// Prints the addresses.
-fn announce(folder: &DataFolder, server: &Server, product: &Product<'_>, manager: Option<&str>, began: Instant) {
+fn announce(
+    folder: &DataFolder,
+    server: &ServerSettings,
+    product: &Product<'_>,
+    manager: Option<&str>,
+    began: Instant,
+) {
     // The staff pages; only with the private database.
     let staff = manager
         .map(|manager| format!("    for staff        {}/staff\n                     {manager}\n", server.public_url));

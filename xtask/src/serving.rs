@@ -13,7 +13,7 @@ use crate::command;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::services::{DataFolder, Stores, ports};
 use crate::stop::Stop;
 
@@ -38,7 +38,7 @@ pub struct Product<'a> {
 }
 
 /// A server of a product.
-pub struct Server {
+pub struct ServerSettings {
     /// Name in logs.
     pub name: &'static str,
     /// Listen address.
@@ -49,7 +49,7 @@ pub struct Server {
     pub settings: Vec<(&'static str, String)>,
 }
 
-impl Server {
+impl ServerSettings {
     /// Creates a server on a free port of 127.0.0.1, for tests and benchmarks.
     pub fn on_free_port(
         folder: &DataFolder,
@@ -84,10 +84,10 @@ impl<'a> Product<'a> {
             simulator_url: String::new(),
             mailbox: folder.mailbox(),
         };
-        let step = Step::quiet("bring the database up to date");
+        let step = ProgressStep::quiet("bring the database up to date");
         command::run_silently(product.program("rowlock").arg("migrate"), stop)?;
         step.done();
-        let step = Step::quiet("load the demo cinemas");
+        let step = ProgressStep::quiet("load the demo cinemas");
         product.load_cinemas(Path::new("demo"), stop)?;
         step.done();
         Ok(product)
@@ -135,8 +135,8 @@ impl<'a> Product<'a> {
     }
 
     /// Starts a server and waits until it is ready.
-    pub fn start_server(&self, processes: &mut Processes<'_>, server: &Server, output: Output) -> Result<()> {
-        let step = Step::quiet(format!("{} answers", server.name));
+    pub fn start_server(&self, processes: &mut Processes<'_>, server: &ServerSettings, output: Output) -> Result<()> {
+        let step = ProgressStep::quiet(format!("{} answers", server.name));
         let mut command = self.program("rowlock");
         command.arg("serve").env("LISTEN", server.listen.to_string()).env("PUBLIC_URL", &server.public_url);
         command.envs(server.settings.iter().map(|(name, value)| (name, value)));

@@ -21,7 +21,7 @@ use crate::command;
 use crate::fingerprint;
 use crate::minify;
 use crate::paths::Paths;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::setup::wasm::{Goal, TARGET, Toolchain};
 use crate::setup::wasm_opt;
 use crate::stale_files;
@@ -133,7 +133,7 @@ fn build_bundle(
 ) -> Result<()> {
     let (profile, folder) = mode.profile();
     let goal = if mode == BuildMode::Optimised { Goal::SmallSize } else { Goal::PanicMessages };
-    let step = Step::start(format!("compile the client bundle \"{bundle}\" ({})", toolchain.name()));
+    let step = ProgressStep::start(format!("compile the client bundle \"{bundle}\" ({})", toolchain.name()));
     let out = paths.target.join("wasm-build").join(TARGET).join(folder);
     // All bundles are linked to the same file: cargo would keep that of another bundle.
     let linked = out.join("deps/frontend.wasm");
@@ -145,7 +145,7 @@ fn build_bundle(
     step.done();
     let built = out.join("frontend.wasm");
 
-    let step = Step::quiet("split it and bind it to JavaScript");
+    let step = ProgressStep::quiet("split it and bind it to JavaScript");
     let output_folder = paths.site().join("pkg-fresh");
     if output_folder.exists() {
         std::fs::remove_dir_all(&output_folder)?;
@@ -251,7 +251,7 @@ fn shrink(paths: &Paths, module: &Path, stop: &Stop) -> Result<()> {
         return Ok(());
     };
     let before = module.metadata()?.len();
-    let step = Step::start("shrink it with wasm-opt");
+    let step = ProgressStep::start("shrink it with wasm-opt");
     let small = module.with_extension("small");
     let mut command = Command::new(program);
     // Repeat the passes until the size no longer shrinks.
@@ -339,7 +339,7 @@ fn write(file: &Path, bytes: &[u8], mode: BuildMode) -> Result<()> {
     if mode == BuildMode::Fast || !COMPRESSIBLE.contains(&ending) {
         return Ok(());
     }
-    let step = Step::quiet(format!("compress {}", file.file_name().unwrap_or_default().to_string_lossy()));
+    let step = ProgressStep::quiet(format!("compress {}", file.file_name().unwrap_or_default().to_string_lossy()));
     let mut brotli = brotli::CompressorWriter::new(Vec::new(), 4096, BROTLI_QUALITY, BROTLI_WINDOW);
     brotli.write_all(bytes)?;
     replace(&siblings[0], &brotli.into_inner())?;

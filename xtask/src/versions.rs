@@ -115,9 +115,9 @@ mod tests {
     const DAY: u32 = 24;
 
     /// A temporary site, removed on drop.
-    struct Site(PathBuf);
+    struct TempSite(PathBuf);
 
-    impl Site {
+    impl TempSite {
         fn new(test: &str) -> Self {
             Self(std::env::temp_dir().join(format!("rowlock-site-{test}-{}", std::process::id())))
         }
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    impl Drop for Site {
+    impl Drop for TempSite {
         fn drop(&mut self) {
             let _ = std::fs::remove_dir_all(&self.0);
         }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_version_is_named_by_its_content_and_never_changes() {
-        let site = Site::new("named");
+        let site = TempSite::new("named");
         let first = site.build("a{}", 0);
         assert_eq!(site.build("a{}", 0), first, "the same build is the same version");
         let second = site.build("b{}", 0);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_last_versions_are_retained_at_any_age() {
-        let site = Site::new("few");
+        let site = TempSite::new("few");
         let all: Vec<String> =
             (0..6).map(|number| site.build(&format!("a{{order:{number}}}"), number * 100 * DAY)).collect();
         let left: Vec<bool> = all.iter().map(|version| site.has(version)).collect();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn versions_are_retained_by_last_use_up_to_a_maximum() {
-        let site = Site::new("many");
+        let site = TempSite::new("many");
         let deployed = site.build("a{}", 0);
         // A month later, five builds until one is deployed.
         let tries: Vec<String> =
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_rolled_back_version_counts_as_used() {
-        let site = Site::new("back");
+        let site = TempSite::new("back");
         let first = site.build("a{}", 0);
         for number in 1..5 {
             site.build(&format!("a{{order:{number}}}"), number);

@@ -1,7 +1,7 @@
 //! Pays with another card after a declined one: the seats are still held, and one press creates a new booking.
 
-use domain::api::cancelling::IfLate;
-use domain::api::{BookingRequest, PayAtOnce};
+use domain::api::cancelling::LatePaymentHandling;
+use domain::api::{BookingRequest, CheckoutPayment};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -33,8 +33,8 @@ fn request(booking: &FollowedBooking) -> Option<BookingRequest> {
         hold: kept.hold,
         holder: (holder != buyer).then_some(holder),
         buyer,
-        if_late: IfLate::default(),
-        pay: Some(PayAtOnce { total_minor: booking.total.minor, payment_token: None }),
+        if_late: LatePaymentHandling::default(),
+        pay: Some(CheckoutPayment { total_minor: booking.total.minor, payment_token: None }),
     })
 }
 

@@ -22,7 +22,7 @@ const OPEN: &str = "cancel-open";
 
 /// The buyer's choice. It outlives the panel.
 #[derive(Clone, Copy)]
-struct Choice {
+struct CancellationChoice {
     booking: RwSignal<FollowedBooking>,
     /// Seats that stay.
     kept: RwSignal<Vec<SeatIndex>>,
@@ -33,14 +33,14 @@ struct Choice {
 /// The cancel button while the booking can be cancelled. `open` is true while the confirmation is shown.
 pub fn offer(booking: RwSignal<FollowedBooking>, open: RwSignal<bool>) -> impl IntoView {
     let action = BookingAction::new(booking);
-    let choice = Choice { booking, kept: RwSignal::new(Vec::new()), open, action };
+    let choice = CancellationChoice { booking, kept: RwSignal::new(Vec::new()), open, action };
     let can_cancel =
         Memo::new(move |_| booking.with(|booking| booking.cancel_until_ms.is_some() && booking.seat_offer.is_none()));
     move || can_cancel.get().then(|| panel(choice))
 }
 
-fn panel(choice: Choice) -> impl IntoView {
-    let Choice { open, action: BookingAction { busy, trouble, .. }, .. } = choice;
+fn panel(choice: CancellationChoice) -> impl IntoView {
+    let CancellationChoice { open, action: BookingAction { busy, trouble, .. }, .. } = choice;
     let show_confirmation = move |_| {
         open.set(true);
         request_animation_frame(|| browser::focus("cancel-panel"));
@@ -76,7 +76,7 @@ fn panel(choice: Choice) -> impl IntoView {
 }
 
 /// A checkbox per seat. A booking of one seat has none.
-fn seats(choice: Choice) -> impl IntoView {
+fn seats(choice: CancellationChoice) -> impl IntoView {
     let (lines, places) = choice.booking.with_untracked(|booking| (booking.seats.clone(), booking.places.clone()));
     let boxes = move |line: SeatLine| {
         let seat = line.seat;
@@ -170,15 +170,15 @@ impl CancelledPart {
     }
 }
 
-fn cancelled_part(choice: Choice) -> CancelledPart {
+fn cancelled_part(choice: CancellationChoice) -> CancelledPart {
     choice.booking.with(|booking| choice.kept.with(|kept| CancelledPart::of(booking, kept)))
 }
 
-fn button_words(choice: Choice) -> String {
+fn button_words(choice: CancellationChoice) -> String {
     if choice.action.busy.get() { say!("common.one_moment") } else { cancelled_part(choice).button_words() }
 }
 
-fn submit(choice: Choice) {
+fn submit(choice: CancellationChoice) {
     let cancelled_part = untrack(|| cancelled_part(choice));
     if !cancelled_part.is_nothing() {
         choice.action.send("cancel", cancelled_part.request(), UNREACHABLE);

@@ -270,7 +270,7 @@ fn follow(booking: RwSignal<FollowedBooking>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::speaking;
+    use crate::language::with_language;
 
     pub(super) fn followed(state: BookingState, money: MoneyState) -> FollowedBooking {
         let anna = Person { name: "Anna".to_owned(), email: "anna@example.org".to_owned() };
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn the_history_is_in_the_language_of_the_page() {
-        let german = |step: StepView| speaking(Language::German, || (step_in_words(&step), time_in_words(&step)));
+        let german = |step: StepView| with_language(Language::German, || (step_in_words(&step), time_in_words(&step)));
         let back = Money::new(1_125, domain::money::Currency::parse("EUR").expect("a code"));
         let (words, time) = german(StepView { amount: Some(back), ..step("refunded") });
         assert_eq!((words.as_str(), time.as_str()), ("11,25\u{a0}€ zurückgezahlt", "Sa., 21. Nov., 20:15:07"));

@@ -189,7 +189,7 @@ mod tests {
 
     use super::super::tests::{followed, step};
     use super::*;
-    use crate::language::{Language, speaking};
+    use crate::language::{Language, with_language};
 
     fn title(booking: &FollowedBooking) -> String {
         said(words(booking).title, booking)
@@ -244,7 +244,7 @@ mod tests {
                 };
                 for booking in [plain, back] {
                     let words = words(&booking);
-                    let sentences = speaking(language, || {
+                    let sentences = with_language(language, || {
                         [said(words.title, &booking), said(words.text, &booking), money_in_words(&booking)]
                     });
                     for said in sentences {
@@ -285,7 +285,7 @@ mod tests {
         });
         assert_eq!(title(&booking), "Your bank declined the card");
         for language in Language::ALL {
-            let text = speaking(language, || said(words(&booking).text, &booking));
+            let text = with_language(language, || said(words(&booking).text, &booking));
             assert!(text.contains("19:42") || language != Language::English, "{text}");
             assert!(!text.contains(['{', '}']) && !text.starts_with("status."), "{language:?}: {text}");
         }
@@ -322,7 +322,7 @@ mod tests {
         };
         assert_eq!(title(&booking), "The seats are still yours until 19:42");
         assert!(said(words(&booking).text, &booking).contains("with another card"));
-        let german = speaking(Language::German, || title(&booking));
+        let german = with_language(Language::German, || title(&booking));
         assert_eq!(german, "Die Plätze gehören noch bis 19:42 Ihnen");
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("pay-link"));
         booking.is_submitted = true;
@@ -355,7 +355,7 @@ mod tests {
         };
         for language in Language::ALL {
             let said = |booking: &FollowedBooking| {
-                speaking(language, || {
+                with_language(language, || {
                     (
                         title(booking),
                         said(words(booking).text, booking),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use web_sys::AbortSignal;
 
-use super::retry::{Outcome, pause_ms, read_retry_after};
+use super::retry::{AttemptStatus, pause_ms, read_retry_after};
 use super::{clock, events, ids, puzzle};
 
 /// Deadline of an answer, milliseconds.
@@ -65,7 +65,7 @@ impl Failure {
 /// # Errors
 /// [`Failure`].
 pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
-    parse_small(&retrying(&Call::reading(path)).await?)
+    parse_small(&retrying(&ApiCall::reading(path)).await?)
 }
 
 /// Reads a resource.
@@ -73,7 +73,7 @@ pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
-    parse(&retrying(&Call::reading(path)).await?)
+    parse(&retrying(&ApiCall::reading(path)).await?)
 }
 
 /// Reads a binary resource.
@@ -81,7 +81,7 @@ pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
-    let answer = send(&Call::reading(path)).await.map_err(|refused| refused.failure)?;
+    let answer = send(&ApiCall::reading(path)).await.map_err(|refused| refused.failure)?;
     answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
@@ -97,7 +97,7 @@ pub async fn change<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&retrying(&Call::changing(method, path, key, &body)).await?)
+    parse(&retrying(&ApiCall::changing(method, path, key, &body)).await?)
 }
 
 /// As [`change`], for changes that the page of a show makes at once. The small JSON parser reads the answer.
@@ -106,7 +106,7 @@ pub async fn change<T: DeserializeOwned>(
 /// The last attempt's [`Failure`].
 pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse_small(&retrying(&Call::changing(method, path, key, &body)).await?)
+    parse_small(&retrying(&ApiCall::changing(method, path, key, &body)).await?)
 }
 
 /// Takes seats, as [`ask`]. If the server requires a puzzle, solves it and repeats the call under the same key. Calls
@@ -145,7 +145,7 @@ async fn solving(
 ) -> Result<Option<String>, Failure> {
     let (mut solution, mut puzzles) = (None::<String>, 0);
     loop {
-        let call = Call { solution: solution.as_deref(), ..Call::changing(Method::POST, path, key, body) };
+        let call = ApiCall { solution: solution.as_deref(), ..ApiCall::changing(Method::POST, path, key, body) };
         let failure = match retrying(&call).await {
             Ok(text) => return Ok(Some(text)),
             Err(failure) => failure,
@@ -177,7 +177,7 @@ pub async fn try_change<T: DeserializeOwned>(
     deadline_ms: u32,
 ) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&once(&Call { deadline_ms, ..Call::changing(Method::POST, path, key, &body) }).await?)
+    parse(&once(&ApiCall { deadline_ms, ..ApiCall::changing(Method::POST, path, key, &body) }).await?)
 }
 
 /// Removes something under its idempotency key, with retries as [`change`].
@@ -185,7 +185,7 @@ pub async fn try_change<T: DeserializeOwned>(
 /// # Errors
 /// The last attempt's [`Failure`].
 pub async fn remove(path: &str, key: &str) -> Result<(), Failure> {
-    let call = Call { method: Method::DELETE, key: Some(key), ..Call::reading(path) };
+    let call = ApiCall { method: Method::DELETE, key: Some(key), ..ApiCall::reading(path) };
     retrying(&call).await.map(drop)
 }
 
@@ -196,7 +196,7 @@ pub fn beacon(path: &str) {
 }
 
 /// A call to send. A plain type: generic code would be compiled and downloaded for each use.
-struct Call<'a> {
+struct ApiCall<'a> {
     method: Method,
     path: &'a str,
     key: Option<&'a str>,
@@ -206,7 +206,7 @@ struct Call<'a> {
     deadline_ms: u32,
 }
 
-impl<'a> Call<'a> {
+impl<'a> ApiCall<'a> {
     fn reading(path: &'a str) -> Self {
         Self { method: Method::GET, path, key: None, body: None, solution: None, deadline_ms: DEADLINE_MS }
     }
@@ -234,7 +234,7 @@ impl<'a> Call<'a> {
 }
 
 /// Retries failures that may pass. A read without an answer is not retried: its page notices when the connection is back.
-async fn retrying(call: &Call<'_>) -> Result<String, Failure> {
+async fn retrying(call: &ApiCall<'_>) -> Result<String, Failure> {
     let mut attempts = 0;
     loop {
         let refused = match read_text(call).await {
@@ -250,35 +250,35 @@ async fn retrying(call: &Call<'_>) -> Result<String, Failure> {
     }
 }
 
-async fn once(call: &Call<'_>) -> Result<String, Failure> {
+async fn once(call: &ApiCall<'_>) -> Result<String, Failure> {
     read_text(call).await.map_err(|refused| refused.failure)
 }
 
 /// A failed attempt.
-struct Refused {
+struct FailedAttempt {
     failure: Failure,
     /// The pause the server asked for, milliseconds.
     retry_after_ms: Option<u32>,
 }
 
-impl Refused {
-    fn outcome(&self) -> Outcome<'_> {
-        Outcome { status: self.failure.status(), code: self.failure.code(), retry_after_ms: self.retry_after_ms }
+impl FailedAttempt {
+    fn outcome(&self) -> AttemptStatus<'_> {
+        AttemptStatus { status: self.failure.status(), code: self.failure.code(), retry_after_ms: self.retry_after_ms }
     }
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for FailedAttempt {
     fn from(failure: Failure) -> Self {
         Self { failure, retry_after_ms: None }
     }
 }
 
-async fn read_text(call: &Call<'_>) -> Result<String, Refused> {
+async fn read_text(call: &ApiCall<'_>) -> Result<String, FailedAttempt> {
     Ok(send(call).await?.text().await.map_err(|_| Failure::Unreachable)?)
 }
 
 /// Sends a call once. The answer has a success status.
-async fn send(call: &Call<'_>) -> Result<Response, Refused> {
+async fn send(call: &ApiCall<'_>) -> Result<Response, FailedAttempt> {
     let sent_at = clock::monotonic_ms();
     let request = call.request().map_err(|_| Failure::Unreachable)?;
     let answer = request.send().await.map_err(|_| Failure::Unreachable)?;
@@ -289,7 +289,7 @@ async fn send(call: &Call<'_>) -> Result<Response, Refused> {
         return Ok(answer);
     }
     let retry_after_ms = answer.headers().get("retry-after").as_deref().and_then(read_retry_after);
-    Err(Refused { failure: problem_of(&answer).await, retry_after_ms })
+    Err(FailedAttempt { failure: problem_of(&answer).await, retry_after_ms })
 }
 
 async fn problem_of(answer: &Response) -> Failure {
@@ -297,16 +297,8 @@ async fn problem_of(answer: &Response) -> Failure {
     let problem = parsed.unwrap_or_else(|| ProblemView {
         // A proxy does not send problem+json, but its status is usable.
         kind: "about:blank".to_owned(),
-        title: String::new(),
         status: answer.status(),
-        detail: String::new(),
-        code: String::new(),
-        seats: Vec::new(),
-        areas: Vec::new(),
-        findings: Vec::new(),
-        puzzle: None,
-        hold: None,
-        request_id: None,
+        ..ProblemView::default()
     });
     Failure::Problem(Box::new(problem))
 }

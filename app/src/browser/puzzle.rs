@@ -22,7 +22,7 @@ pub(super) async fn solve(challenge: &str) -> Option<String> {
     let answer = Promise::new(&mut |resolve, reject| {
         worker.set_onmessage(Some(&resolve));
         worker.set_onerror(Some(&reject));
-        limits = Some(Limits::set(reject));
+        limits = Some(WaitLimits::set(reject));
     });
     // Fails only for values that cannot be copied.
     let _ = worker.post_message(&challenge.into());
@@ -33,12 +33,12 @@ pub(super) async fn solve(challenge: &str) -> Option<String> {
 }
 
 /// The limits of the wait: the deadline, and leaving the page. Dropping it removes both.
-struct Limits {
+struct WaitLimits {
     reject: Function,
     timeout: Option<i32>,
 }
 
-impl Limits {
+impl WaitLimits {
     fn set(reject: Function) -> Self {
         let window = super::window();
         // Both fail only for invalid functions.
@@ -48,7 +48,7 @@ impl Limits {
     }
 }
 
-impl Drop for Limits {
+impl Drop for WaitLimits {
     fn drop(&mut self) {
         let window = super::window();
         if let Some(timeout) = self.timeout {

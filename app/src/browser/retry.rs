@@ -11,7 +11,7 @@ const LONGEST_RETRY_AFTER_MS: u32 = 15_000;
 
 /// The result of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome<'a> {
+pub struct AttemptStatus<'a> {
     /// The HTTP status; 0 without an answer.
     pub status: u16,
     /// The problem's stable code; empty if unreadable.
@@ -20,7 +20,7 @@ pub struct Outcome<'a> {
     pub retry_after_ms: Option<u32>,
 }
 
-impl Outcome<'_> {
+impl AttemptStatus<'_> {
     /// Returns true if the same call may succeed soon. A 429 counts as final without `Retry-After`, and for two codes
     /// that the page handles itself.
     #[must_use]
@@ -36,7 +36,7 @@ impl Outcome<'_> {
 /// The pause before the next attempt, milliseconds; `None` to give up. `jitter` returns a uniform number below its
 /// argument.
 #[must_use]
-pub fn pause_ms(attempts: u32, outcome: Outcome<'_>, jitter: impl FnOnce(u32) -> u32) -> Option<u32> {
+pub fn pause_ms(attempts: u32, outcome: AttemptStatus<'_>, jitter: impl FnOnce(u32) -> u32) -> Option<u32> {
     let floor_ms = outcome.retry_after_ms.unwrap_or(0);
     if attempts >= MAX_ATTEMPTS || !outcome.may_pass() || floor_ms > LONGEST_RETRY_AFTER_MS {
         return None;
@@ -56,8 +56,8 @@ pub fn read_retry_after(header: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    const SHED: Outcome<'_> = Outcome { status: 503, code: "overloaded", retry_after_ms: Some(3_000) };
-    const BARE: Outcome<'_> = Outcome { status: 503, code: "", retry_after_ms: None };
+    const SHED: AttemptStatus<'_> = AttemptStatus { status: 503, code: "overloaded", retry_after_ms: Some(3_000) };
+    const BARE: AttemptStatus<'_> = AttemptStatus { status: 503, code: "", retry_after_ms: None };
 
     #[test]
     fn jitter_is_added_to_the_servers_pause() {
@@ -77,15 +77,15 @@ mod tests {
     fn attempts_and_pauses_are_bounded() {
         assert_eq!(pause_ms(MAX_ATTEMPTS, BARE, |_| 0), None);
         assert_eq!(pause_ms(u32::MAX, SHED, |_| 0), None);
-        let longest = Outcome { retry_after_ms: Some(LONGEST_RETRY_AFTER_MS), ..SHED };
+        let longest = AttemptStatus { retry_after_ms: Some(LONGEST_RETRY_AFTER_MS), ..SHED };
         assert_eq!(pause_ms(1, longest, |_| 0), Some(LONGEST_RETRY_AFTER_MS));
-        let longer = Outcome { retry_after_ms: Some(LONGEST_RETRY_AFTER_MS + 1), ..SHED };
+        let longer = AttemptStatus { retry_after_ms: Some(LONGEST_RETRY_AFTER_MS + 1), ..SHED };
         assert_eq!(pause_ms(1, longer, |_| 0), None);
     }
 
     #[test]
     fn transient_failures_are_retried_and_final_ones_are_not() {
-        let repeated = |status, code, retry_after_ms| Outcome { status, code, retry_after_ms }.may_pass();
+        let repeated = |status, code, retry_after_ms| AttemptStatus { status, code, retry_after_ms }.may_pass();
         for status in [0, 500, 502, 503, 504] {
             assert!(repeated(status, "", None), "{status}");
         }

@@ -25,7 +25,7 @@ const MAX_TYPED_CHARS: usize = 16;
 
 /// The part of the answer that is used.
 #[derive(Deserialize)]
-struct Mailed {
+struct MailedCode {
     expires_at_ms: i64,
 }
 
@@ -87,7 +87,7 @@ impl EmailCode {
     pub async fn mail(self, email: &str) -> Result<(), CheckoutError> {
         let request = EmailCodeRequest { email: email.to_owned(), language: Some(current().tag().to_owned()) };
         let path = format!("/api/v1/shows/{}/email-code", self.show);
-        let asked = calls::change::<Mailed>(Method::POST, &path, &ids::new_key(), &request).await;
+        let asked = calls::change::<MailedCode>(Method::POST, &path, &ids::new_key(), &request).await;
         let mailed = asked.map_err(|failure| pay::error_of(&failure))?;
         storage::write_for_tab(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
         self.typed.set(String::new());

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use crate::language::clock;
 use crate::say;
 use crate::seat_map::own_seats::extending;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// From here on the countdown looks urgent and offers more time, milliseconds.
 const URGENT_MS: i64 = 2 * MINUTE_MS;
@@ -16,7 +16,7 @@ const ANNOUNCED_AT_MS: [i64; 3] = [2 * MINUTE_MS, MINUTE_MS, 15 * SECOND_MS];
 const MIN_EXTENSION_MS: i64 = 10 * SECOND_MS;
 
 /// The countdown.
-pub fn countdown(session: Session) -> impl IntoView {
+pub fn countdown(session: MapSession) -> impl IntoView {
     Effect::new(move |_| {
         if let Some(left) = session.countdown_ms.get().filter(|left| ANNOUNCED_AT_MS.contains(left)) {
             session.announcement.set(in_words(left));

@@ -1,7 +1,7 @@
 //! The form of the checkout: names and e-mail addresses of buyer and ticket holder, checked before the payment.
 
 use domain::api::Person;
-use domain::api::cancelling::IfLate;
+use domain::api::cancelling::LatePaymentHandling;
 use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS, has_mail_domain};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
@@ -9,30 +9,30 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::code::EmailCode;
-use super::pay::{self, Attempt, CheckoutError};
+use super::pay::{self, CheckoutError, PaymentAttempt};
 use crate::browser;
 use crate::payment_retry::buyer_details::BuyerDetails;
 use crate::say;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]
-pub struct Details {
+pub struct CheckoutForm {
     name: RwSignal<String>,
     email: RwSignal<String>,
     /// Set if the tickets are for a friend, with the friend's details.
     for_friend: RwSignal<bool>,
     friend_name: RwSignal<String>,
     friend_email: RwSignal<String>,
-    if_late: RwSignal<IfLate>,
+    if_late: RwSignal<LatePaymentHandling>,
     /// The mailed code that some shows require.
     code: EmailCode,
     error: RwSignal<Option<CheckoutError>>,
     busy: RwSignal<bool>,
-    attempt: StoredValue<Option<Attempt>>,
+    attempt: StoredValue<Option<PaymentAttempt>>,
 }
 
-impl Details {
+impl CheckoutForm {
     /// An empty form.
     #[must_use]
     pub fn new(show: Uuid) -> Self {
@@ -42,7 +42,7 @@ impl Details {
             for_friend: RwSignal::new(false),
             friend_name: RwSignal::new(String::new()),
             friend_email: RwSignal::new(String::new()),
-            if_late: RwSignal::new(IfLate::default()),
+            if_late: RwSignal::new(LatePaymentHandling::default()),
             code: EmailCode::new(show),
             error: RwSignal::new(None),
             busy: RwSignal::new(false),
@@ -69,7 +69,7 @@ impl Details {
             put(self.friend_name, stored.friend_name);
             put(self.friend_email, stored.friend_email);
             self.for_friend.update(|is_for_friend| *is_for_friend |= stored.for_friend);
-            if self.if_late.get_untracked() == IfLate::default() {
+            if self.if_late.get_untracked() == LatePaymentHandling::default() {
                 self.if_late.set(stored.if_late);
             }
         }
@@ -125,8 +125,9 @@ fn account() -> Option<String> {
 }
 
 /// The form.
-pub fn form(session: Session, details: Details) -> impl IntoView {
-    let Details { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } = details;
+pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
+    let CheckoutForm { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } =
+        details;
     let buyer = PersonFields::new("buyer", name, email);
     let friend = PersonFields::new(FRIEND, friend_name, friend_email);
     let submit = move |event: SubmitEvent| {
@@ -182,7 +183,7 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                 <div class="field">
                     <label for="if-late">{say!("pay.late_label")}</label>
                     <select id="if-late" data-testid="if-late"
-                        on:change=move |event| if_late.set(IfLate::parse(&event_target_value(&event)).unwrap_or_default())>
+                        on:change=move |event| if_late.set(LatePaymentHandling::parse(&event_target_value(&event)).unwrap_or_default())>
                         {late_choices(if_late)}
                     </select>
                 </div>
@@ -195,11 +196,11 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
     }
 }
 
-fn late_choices(chosen: RwSignal<IfLate>) -> impl IntoView {
+fn late_choices(chosen: RwSignal<LatePaymentHandling>) -> impl IntoView {
     let choices = [
-        (IfLate::SameSeats, say!("pay.late_same")),
-        (IfLate::SameOrBetter, say!("pay.late_better")),
-        (IfLate::Refund, say!("pay.late_refund")),
+        (LatePaymentHandling::SameSeats, say!("pay.late_same")),
+        (LatePaymentHandling::SameOrBetter, say!("pay.late_better")),
+        (LatePaymentHandling::Refund, say!("pay.late_refund")),
     ];
     choices
         .map(|(choice, words)| view! { <option value=choice.as_str() prop:selected=move || choice == chosen.get()>{words}</option> })

@@ -10,19 +10,19 @@ mod pay;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
-use domain::seats::{MAX_SEATS_PER_HOLD, put_as_read};
+use domain::seats::{MAX_SEATS_PER_HOLD, sort_for_display};
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use self::details::Details;
+use self::details::CheckoutForm;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::wishes;
-use crate::seat_map::session::{ConnectionStatus, Session};
+use crate::seat_map::session::{ConnectionStatus, MapSession};
 use crate::seat_map::{SEATS, waiting_list};
 
 /// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
@@ -54,9 +54,9 @@ impl CartFooter {
 }
 
 /// The cart.
-pub fn panel(session: Session) -> impl IntoView {
+pub fn panel(session: MapSession) -> impl IntoView {
     let open = RwSignal::new(false);
-    let details = Details::new(session.show);
+    let details = CheckoutForm::new(session.show);
     events::on_window("pageshow", move |_| details.enable());
     Effect::new(move |_| details.fill_in());
     // After it, because restored fields count as typed.
@@ -117,7 +117,7 @@ pub fn panel(session: Session) -> impl IntoView {
 }
 
 /// A hint for an empty cart; for a sold-out show, a link to the waiting list.
-fn empty(session: Session) -> impl IntoView {
+fn empty(session: MapSession) -> impl IntoView {
     let is_sold_out = Memo::new(move |_| session.is_sold_out());
     let words = move || match is_sold_out.get() {
         true => say!("map.sold_out"),
@@ -143,7 +143,7 @@ fn payment_link(booking: Uuid) -> impl IntoView {
 }
 
 /// The wanted seats as lines: from the hold once granted, else from the room plan.
-fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
+fn wanted(session: MapSession) -> Vec<(SeatLine, bool)> {
     session.room.with(|room| {
         session.cart.with(|cart| {
             let line_of = |seat| {
@@ -154,14 +154,14 @@ fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
                 }
             };
             let mut lines: Vec<_> = cart.want().iter().filter_map(|seat| line_of(*seat)).collect();
-            put_as_read(&mut lines, |(line, _)| line.label.as_str());
+            sort_for_display(&mut lines, |(line, _)| line.label.as_str());
             lines
         })
     })
 }
 
 /// The wanted seats as list items.
-pub(crate) fn lines(session: Session) -> impl IntoView {
+pub(crate) fn lines(session: MapSession) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (SeatLine, bool)| {
         let seat = line.seat;
@@ -189,7 +189,7 @@ pub(crate) fn count_in_words((seats, all): (usize, usize)) -> String {
 }
 
 /// The wanted places as lines, and whether they are granted.
-fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
+fn wanted_places(session: MapSession) -> Vec<(PlaceLine, bool)> {
     session.room.with(|room| {
         session.cart.with(|cart| {
             let drawn = |places: &AreaQuantity| {
@@ -217,7 +217,7 @@ fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
 }
 
 /// The wanted places as list items.
-pub(crate) fn place_lines(session: Session) -> impl IntoView {
+pub(crate) fn place_lines(session: MapSession) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (PlaceLine, bool)| {
         let area = line.area;
@@ -240,12 +240,12 @@ pub(crate) fn place_lines(session: Session) -> impl IntoView {
     wanted_places(session).into_iter().map(line_view).collect_view()
 }
 
-fn total(session: Session) -> String {
+fn total(session: MapSession) -> String {
     total_of(session).map(|total| money(total, current())).unwrap_or_default()
 }
 
 /// The total price; `None` for an empty cart.
-pub(crate) fn total_of(session: Session) -> Option<Money> {
+pub(crate) fn total_of(session: MapSession) -> Option<Money> {
     let seats = wanted(session).into_iter().map(|(line, _)| line.price);
     sum(seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total())))
 }
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn places_cost_the_holds_price_also_before_they_are_granted() {
-        let session = Session::new(Uuid::from_u128(1));
+        let session = MapSession::new(Uuid::from_u128(1));
         session.cart.update(|cart| cart.replace_hold(Some(places_held())));
         assert_eq!(total_of(session).map(|total| total.minor), Some(2_500));
         session.cart.update(|cart| cart.change_places(0, true));

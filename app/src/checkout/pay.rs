@@ -3,8 +3,8 @@
 //! An attempt keeps its idempotency key: a press after an unexplained failure repeats the same request and never
 //! creates a second booking.
 
-use domain::api::cancelling::IfLate;
-use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, PayAtOnce, Person};
+use domain::api::cancelling::LatePaymentHandling;
+use domain::api::{AreaQuantity, BookingRequest, CheckoutPayment, ConfirmRequest, Person};
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
@@ -19,7 +19,7 @@ use crate::language::problem_in_words;
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Interval and most repetitions of the check whether all taps are answered, milliseconds.
 const SETTLE_POLL_MS: u32 = 50;
@@ -88,13 +88,13 @@ struct PayableHold {
 
 /// An intent to pay: the request, the hold it is for, and its idempotency key.
 #[derive(Clone)]
-pub struct Attempt {
+pub struct PaymentAttempt {
     request: BookingRequest,
     settled: PayableHold,
     key: String,
 }
 
-impl Attempt {
+impl PaymentAttempt {
     async fn begin(&self) -> Result<StartedPayment, PaymentError> {
         match calls::change(Method::POST, BOOKINGS, &self.key, &self.request).await {
             // During a rolling update an older replica may answer, which needs two requests.
@@ -137,17 +137,17 @@ impl CheckoutError {
 /// # Errors
 /// [`CheckoutError`], in words; the page then stays.
 pub async fn pay(
-    session: Session,
+    session: MapSession,
     (buyer, holder): (Person, Option<Person>),
-    if_late: IfLate,
-    attempt: StoredValue<Option<Attempt>>,
+    if_late: LatePaymentHandling,
+    attempt: StoredValue<Option<PaymentAttempt>>,
 ) -> Result<(), CheckoutError> {
     let settled = await_settled_hold(session).await?;
     let hold = settled.hold;
-    let pay = Some(PayAtOnce { total_minor: settled.total.minor, payment_token: None });
+    let pay = Some(CheckoutPayment { total_minor: settled.total.minor, payment_token: None });
     let request = BookingRequest { show: session.show, hold, buyer, holder, if_late, pay };
     let same = attempt.get_value().filter(|attempt| attempt.request == request && attempt.settled == settled);
-    let intent = same.unwrap_or_else(|| Attempt { request, settled, key: ids::new_key() });
+    let intent = same.unwrap_or_else(|| PaymentAttempt { request, settled, key: ids::new_key() });
     attempt.set_value(Some(intent.clone()));
 
     // Set before sending: from then on the seats may be booked, and only the answer names the booking.
@@ -173,7 +173,7 @@ pub async fn pay(
 }
 
 /// The hold, after every tap was answered.
-async fn await_settled_hold(session: Session) -> Result<PayableHold, CheckoutError> {
+async fn await_settled_hold(session: MapSession) -> Result<PayableHold, CheckoutError> {
     for _ in 0..SETTLE_POLLS {
         if session.cart.with_untracked(Cart::is_settled) {
             break;
@@ -220,17 +220,11 @@ mod tests {
     #[test]
     fn a_changed_price_explains_what_to_do() {
         let problem = ProblemView {
-            kind: String::new(),
             title: "The price has changed".to_owned(),
             status: 409,
             detail: "It costs 12.50 EUR now.".to_owned(),
             code: "price_changed".to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
+            ..ProblemView::default()
         };
         let error = error_of(&Failure::Problem(Box::new(problem)));
         assert!(error.text.contains("new total, then pay"), "{}", error.text);

@@ -8,18 +8,8 @@ use super::Language;
 /// Messages by key, in the order of their keys.
 pub(super) type Messages = BTreeMap<String, String>;
 
-static ALL: LazyLock<[Messages; 5]> = LazyLock::new(|| Language::ALL.map(|language| read(file_of(language))));
-
-/// The file of a language.
-pub(super) const fn file_of(language: Language) -> &'static str {
-    match language {
-        Language::English => include_str!("../../../messages/en.json"),
-        Language::German => include_str!("../../../messages/de.json"),
-        Language::Spanish => include_str!("../../../messages/es.json"),
-        Language::Hindi => include_str!("../../../messages/hi.json"),
-        Language::Arabic => include_str!("../../../messages/ar.json"),
-    }
-}
+static ALL: LazyLock<[Messages; Language::ALL.len()]> =
+    LazyLock::new(|| Language::ALL.map(|language| read(language.facts().messages)));
 
 fn read(file: &str) -> Messages {
     serde_json::from_str(file).expect("a test reads every file of messages")

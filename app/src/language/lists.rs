@@ -23,7 +23,7 @@ pub fn listed(names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Language, speaking};
+    use super::super::{Language, with_language};
     use super::*;
 
     #[test]
@@ -32,8 +32,8 @@ mod tests {
         assert_eq!(listed(&["C7"]), "C7");
         assert_eq!(listed(&["C7", "C8"]), "C7 and C8");
         assert_eq!(listed(&["C7", "C8", "C9", "D1"]), "C7, C8, C9 and D1");
-        assert_eq!(speaking(Language::German, || listed(&["C7", "C8", "C9"])), "C7, C8 und C9");
-        let arabic = speaking(Language::Arabic, || listed(&["C7", "C8", "C9"]));
+        assert_eq!(with_language(Language::German, || listed(&["C7", "C8", "C9"])), "C7, C8 und C9");
+        let arabic = with_language(Language::Arabic, || listed(&["C7", "C8", "C9"]));
         assert_eq!(arabic.replace(['\u{2068}', '\u{2069}'], ""), "C7 وC8 وC9");
         assert_eq!(arabic.matches('\u{2068}').count(), 3, "each name by itself");
     }

@@ -8,7 +8,6 @@ use domain::money::Money;
 
 use super::Language;
 use super::number;
-use super::plural;
 
 /// First strong isolate, U+2068: the following text has its own direction…
 const ISOLATE: char = '\u{2068}';
@@ -122,7 +121,7 @@ impl Writer<'_> {
         match (kind.trim(), arg) {
             ("plural", Arg::Number(count)) => {
                 let exact = |name: &str| name.strip_prefix('=').is_some_and(|text| text.parse() == Ok(*count));
-                let category = plural::category(self.language, *count);
+                let category = self.language.facts().plural.category(*count);
                 let chosen = choose(choices, exact).or_else(|| choose(choices, |name| name == category));
                 let chosen = chosen.or_else(|| choose(choices, |name| name == "other"));
                 self.write(out, chosen.unwrap_or_default(), Some(*count));

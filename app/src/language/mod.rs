@@ -13,6 +13,7 @@ use std::cell::Cell;
 mod carried;
 #[cfg(any(feature = "ssr", test))]
 mod catalogue;
+mod languages;
 mod lists;
 mod message;
 mod moment;
@@ -31,6 +32,7 @@ use catalogue as known;
 
 #[cfg(feature = "ssr")]
 pub use catalogue::carried_by;
+pub use languages::Language;
 pub use lists::listed;
 pub use message::{Arg, isolated};
 pub use moment::{Moment, time_of_day};
@@ -38,70 +40,6 @@ pub use number::{clock, money, number, tenths};
 pub use problems::{Hindrance, problem_for_staff, problem_in_words};
 #[cfg(feature = "ssr")]
 pub use text_language::text_language;
-
-/// A language of the site.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Language {
-    /// English, the default.
-    #[default]
-    English,
-    /// German.
-    German,
-    /// Spanish.
-    Spanish,
-    /// Hindi.
-    Hindi,
-    /// Arabic, written from right to left.
-    Arabic,
-}
-
-impl Language {
-    /// All languages, in the order of the chooser.
-    pub const ALL: [Self; 5] = [Self::English, Self::German, Self::Spanish, Self::Hindi, Self::Arabic];
-
-    /// The language of a tag (BCP 47): `de`, `de-AT`, `DE`. `None` for other languages.
-    #[must_use]
-    pub fn of_tag(tag: &str) -> Option<Self> {
-        let primary = tag.split(['-', '_']).next().unwrap_or_default();
-        Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(primary))
-    }
-
-    /// Its tag (BCP 47).
-    #[must_use]
-    pub const fn tag(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::German => "de",
-            Self::Spanish => "es",
-            Self::Hindi => "hi",
-            Self::Arabic => "ar",
-        }
-    }
-
-    /// Its name in itself, the same in every language.
-    #[must_use]
-    pub const fn own_name(self) -> &'static str {
-        match self {
-            Self::English => "English",
-            Self::German => "Deutsch",
-            Self::Spanish => "Español",
-            Self::Hindi => "हिन्दी",
-            Self::Arabic => "العربية",
-        }
-    }
-
-    /// Its direction: the `dir` of a document.
-    #[must_use]
-    pub const fn direction(self) -> &'static str {
-        if self.is_right_to_left() { "rtl" } else { "ltr" }
-    }
-
-    /// Returns true if it is written from right to left.
-    #[must_use]
-    pub const fn is_right_to_left(self) -> bool {
-        matches!(self, Self::Arabic)
-    }
-}
 
 thread_local! {
     /// One thread renders a document without interruption, and a page in the browser has one language.
@@ -119,7 +57,7 @@ pub fn current() -> Language {
 }
 
 /// Renders in this language.
-pub fn speaking<T>(language: Language, render: impl FnOnce() -> T) -> T {
+pub fn with_language<T>(language: Language, render: impl FnOnce() -> T) -> T {
     /// Restores the previous language, also after a panic: the thread renders for other visitors next.
     struct Restore(Option<Language>);
     impl Drop for Restore {

@@ -17,54 +17,57 @@ const LEFT_TO_RIGHT_MARK: char = '\u{200e}';
 const NO_BREAK_SPACE: char = '\u{a0}';
 
 /// The number format of a language.
-struct Style {
-    decimal: char,
-    group: char,
+pub(super) struct NumberFormat {
+    pub(super) decimal: char,
+    pub(super) group: char,
     /// Digits per group, except the last group, which has three.
-    group_size: usize,
+    pub(super) group_size: usize,
     /// Digits required before the first separator: Spanish writes 1250 and 12.500.
-    least_before_group: usize,
+    pub(super) least_before_group: usize,
     /// True if the currency comes first.
-    currency_first: bool,
+    pub(super) is_currency_first: bool,
+    /// True if amounts and negative numbers have direction marks.
+    pub(super) has_direction_marks: bool,
+    /// Symbols of currencies, by code, that other languages write differently.
+    pub(super) own_symbols: &'static [(&'static str, &'static str)],
 }
 
-const fn style(language: Language) -> Style {
-    let english = Style { decimal: '.', group: ',', group_size: 3, least_before_group: 1, currency_first: true };
-    match language {
-        Language::English => english,
-        Language::German => Style { decimal: ',', group: '.', currency_first: false, ..english },
-        Language::Spanish => {
-            Style { decimal: ',', group: '.', least_before_group: 2, currency_first: false, ..english }
-        }
-        // `#,##,##0.###`: thousands, then lakhs and crores.
-        Language::Hindi => Style { group_size: 2, ..english },
-        Language::Arabic => Style { currency_first: false, ..english },
-    }
+impl NumberFormat {
+    pub(super) const ENGLISH: Self = Self {
+        decimal: '.',
+        group: ',',
+        group_size: 3,
+        least_before_group: 1,
+        is_currency_first: true,
+        has_direction_marks: false,
+        own_symbols: &[],
+    };
 }
 
 /// A whole number: `1,250`, `1.250`, `1,25,000`.
 #[must_use]
 pub fn number(value: i64, language: Language) -> String {
     let mut out = String::new();
-    sign(&mut out, value, language);
-    grouped(&mut out, value.unsigned_abs(), &style(language));
+    let style = language.facts().numbers;
+    sign(&mut out, value, &style);
+    grouped(&mut out, value.unsigned_abs(), &style);
     out
 }
 
 /// An amount with its currency: `€12.50`, `12,50 €`, `₹1,25,000.00`, `‏12.50 €`.
 #[must_use]
 pub fn money(money: Money, language: Language) -> String {
-    let style = style(language);
+    let style = language.facts().numbers;
     let digits = money.currency.minor_digits();
     let unit = 10_u64.pow(digits);
     let magnitude = money.minor.unsigned_abs();
-    let (symbol, code) = (symbol(money, language), money.currency.code());
+    let (symbol, code) = (symbol(money, &style), money.currency.code());
     let mut out = String::new();
-    if language == Language::Arabic {
+    if style.has_direction_marks {
         out.push(RIGHT_TO_LEFT_MARK);
     }
-    sign(&mut out, money.minor, language);
-    if let (Some(symbol), true) = (symbol, style.currency_first) {
+    sign(&mut out, money.minor, &style);
+    if let (Some(symbol), true) = (symbol, style.is_currency_first) {
         out.push_str(symbol);
     }
     grouped(&mut out, magnitude / unit, &style);
@@ -72,7 +75,7 @@ pub fn money(money: Money, language: Language) -> String {
         out.push(style.decimal);
         let _infallible = write!(out, "{:0width$}", magnitude % unit, width = digits as usize);
     }
-    if symbol.is_none() || !style.currency_first {
+    if symbol.is_none() || !style.is_currency_first {
         out.push(NO_BREAK_SPACE);
         out.push_str(symbol.unwrap_or(code));
     }
@@ -88,37 +91,25 @@ pub fn clock(minutes: i64, seconds: i64) -> String {
 /// A number of tenths: `1.2`, `1,2`.
 #[must_use]
 pub fn tenths(value: u32, language: Language) -> String {
-    format!("{}{}{}", value / 10, style(language).decimal, value % 10)
+    format!("{}{}{}", value / 10, language.facts().numbers.decimal, value % 10)
 }
 
 /// The symbol of a currency where people know it; otherwise its code is used.
-fn symbol(money: Money, language: Language) -> Option<&'static str> {
-    let arabic = match (language, money.currency.code()) {
-        (Language::Arabic, "AED") => "د.إ.\u{200f}",
-        (Language::Arabic, "BHD") => "د.ب.\u{200f}",
-        (Language::Arabic, "EGP") => "ج.م.\u{200f}",
-        (Language::Arabic, "JOD") => "د.أ.\u{200f}",
-        (Language::Arabic, "KWD") => "د.ك.\u{200f}",
-        (Language::Arabic, "MAD") => "د.م.\u{200f}",
-        (Language::Arabic, "OMR") => "ر.ع.\u{200f}",
-        (Language::Arabic, "QAR") => "ر.ق.\u{200f}",
-        (Language::Arabic, "SAR") => "ر.س.\u{200f}",
-        (Language::Arabic, "TND") => "د.ت.\u{200f}",
-        _ => return money.currency.symbol(),
-    };
-    Some(arabic)
+fn symbol(money: Money, style: &NumberFormat) -> Option<&'static str> {
+    let own = style.own_symbols.iter().find(|(code, _)| *code == money.currency.code());
+    own.map(|(_, symbol)| *symbol).or_else(|| money.currency.symbol())
 }
 
-fn sign(out: &mut String, value: i64, language: Language) {
+fn sign(out: &mut String, value: i64, style: &NumberFormat) {
     if value < 0 {
-        if language == Language::Arabic {
+        if style.has_direction_marks {
             out.push(LEFT_TO_RIGHT_MARK);
         }
         out.push('-');
     }
 }
 
-fn grouped(out: &mut String, value: u64, style: &Style) {
+fn grouped(out: &mut String, value: u64, style: &NumberFormat) {
     let digits = value.to_string();
     let is_grouped = digits.len() >= 3 + style.least_before_group;
     for (place, digit) in digits.bytes().enumerate() {

@@ -76,22 +76,16 @@ fn rule(code: &str) -> Option<(&'static str, Arg<'static>)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::speaking;
+    use super::super::with_language;
     use super::*;
 
     fn problem(code: &str, detail: &str) -> ProblemView {
         ProblemView {
-            kind: String::new(),
             title: "The hold is over".to_owned(),
             status: 410,
             detail: detail.to_owned(),
             code: code.to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
+            ..ProblemView::default()
         }
     }
 
@@ -99,7 +93,7 @@ mod tests {
     fn a_problem_is_in_the_language_of_the_page() {
         let over = problem("hold_expired", "Your hold of C7 is over.");
         assert_eq!(problem_in_words(&over), "Your hold of C7 is over.");
-        let german = speaking(Language::German, || problem_in_words(&over));
+        let german = with_language(Language::German, || problem_in_words(&over));
         assert!(german.contains("Zeit") && !german.contains("hold"), "{german}");
     }
 
@@ -111,7 +105,7 @@ mod tests {
                     Some((_, Arg::Number(number))) => super::super::number(number, language),
                     other => panic!("{code} has {other:?}"),
                 };
-                let said = speaking(language, || problem_in_words(&problem(code, "")));
+                let said = with_language(language, || problem_in_words(&problem(code, "")));
                 assert!(said.contains(&number) && !said.contains('{'), "{language:?} {said}");
             }
         }
@@ -121,7 +115,7 @@ mod tests {
     fn staff_see_the_detail_where_the_message_is_general() {
         let outcome = |code: &str, status| {
             let problem = ProblemView { status, ..problem(code, "Open the till first.") };
-            (problem_for_staff(&problem), speaking(Language::German, || problem_for_staff(&problem)))
+            (problem_for_staff(&problem), with_language(Language::German, || problem_for_staff(&problem)))
         };
         for code in ["wrong_state", "malformed", "list_invalid", "not_allowed", "brand_new"] {
             let (english, german) = outcome(code, 409);
@@ -137,7 +131,8 @@ mod tests {
 
     #[test]
     fn an_unknown_code_is_reported_as_an_internal_error() {
-        let words = speaking(Language::Spanish, || problem_in_words(&problem("brand_new", "Something in English.")));
+        let words =
+            with_language(Language::Spanish, || problem_in_words(&problem("brand_new", "Something in English.")));
         assert!(!words.is_empty() && !words.contains("English"), "{words}");
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::catalogue::{Messages, file_of, of};
+use super::catalogue::{Messages, of};
 use super::message::{branches, closing};
-use super::{Language, plural, say_in, speaking};
+use super::{Language, say_in, with_language};
 use crate::{booking_status, seat_map, staff, waiting_room};
 
+/// The keys of the texts about seat kinds.
+const SEAT_KINDS: &str = "domain/src/api/seat_kind.rs";
 /// Prefix of keys composed at run time: problems by their code.
 const BY_CODE: &str = "problem.";
 
@@ -104,7 +106,7 @@ fn every_language_has_the_same_messages_and_each_once() {
     let english: Vec<&String> = of(Language::English).keys().collect();
     for language in Language::ALL {
         assert_eq!(of(language).keys().collect::<Vec<_>>(), english, "{language:?}");
-        let lines = file_of(language).lines().filter(|line| line.contains("\": \"")).count();
+        let lines = language.facts().messages.lines().filter(|line| line.contains("\": \"")).count();
         assert_eq!(lines, english.len(), "{language:?} has a message twice");
         let strange = of(language).iter().find(|(_, text)| text.contains('\'') || text.trim().is_empty());
         assert_eq!(strange, None, "{language:?}");
@@ -138,7 +140,7 @@ fn every_plural_offers_all_categories_of_its_language_and_no_others() {
             for plural in plurals {
                 let named: Vec<&str> =
                     plural.iter().map(String::as_str).filter(|name| !name.starts_with('=')).collect();
-                assert_eq!(named, plural::categories(language), "{language:?} {key}");
+                assert_eq!(named, language.facts().plural.categories, "{language:?} {key}");
             }
         }
     }
@@ -169,7 +171,9 @@ fn messages_of_other_languages_are_translated() {
 fn the_code_uses_every_message_and_no_other() {
     let server = std::fs::read_dir(root().join("server")).expect("the server's crates");
     let server = server.map(|member| member.expect("a crate").path().join("src"));
-    let used = keys_in_code(&std::iter::once(root().join("app/src")).chain(server).collect::<Vec<_>>());
+    let used = keys_in_code(
+        &["app/src", SEAT_KINDS].map(|path| root().join(path)).into_iter().chain(server).collect::<Vec<_>>(),
+    );
     for (key, file) in &used {
         assert!(of(Language::English).contains_key(key), "{key} of {} is no message", file.display());
     }
@@ -215,9 +219,9 @@ fn an_unknown_message_is_shown_as_its_key() {
 
 #[test]
 fn the_language_is_restored_after_a_document() {
-    let inner = speaking(Language::Hindi, || speaking(Language::Arabic, super::current));
+    let inner = with_language(Language::Hindi, || with_language(Language::Arabic, super::current));
     assert_eq!((inner, super::current()), (Language::Arabic, Language::English));
-    let panicked = std::panic::catch_unwind(|| speaking(Language::Arabic, || panic!("a page that fails")));
+    let panicked = std::panic::catch_unwind(|| with_language(Language::Arabic, || panic!("a page that fails")));
     assert!(panicked.is_err());
     assert_eq!(super::current(), Language::English, "the next document is not Arabic");
 }
@@ -239,4 +243,28 @@ fn regional_tags_are_parsed() {
 fn arabic_has_six_plural_forms() {
     let said = |count: i64| say_in(Language::Arabic, "cart.seats", &[("count", count.into())]);
     assert_eq!([0, 1, 2, 3, 11, 100].map(said), ["لا مقاعد", "مقعد واحد", "مقعدان", "3 مقاعد", "11 مقعدًا", "100 مقعد"]);
+}
+
+#[test]
+fn every_file_that_lists_the_languages_has_all() {
+    let read = |path: &str| {
+        let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|_| panic!("no {path}"));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let tags = Language::ALL.map(Language::tag);
+    let [most @ .., last] = &tags.map(|tag| format!("`{tag}`"));
+    let enumerated = format!("{} or {last}", most.join(", "));
+    let union = tags.map(|tag| format!("\"{tag}\"")).join(" | ");
+    for (path, times, text) in [
+        ("deploy/varnish.vcl", 4, format!("({})", tags.join("|"))),
+        ("docs/operating.md", 1, enumerated),
+        ("end2end/pages/languages.ts", 1, format!("export type Tag = {union};")),
+    ] {
+        assert_eq!(read(path).matches(&text).count(), times, "{path} lists other languages than {text}");
+    }
+    for language in Language::ALL {
+        let (name, tag) = (format!("{language:?}"), language.tag());
+        assert!(read("README.md").contains(&name), "README.md lacks {name}");
+        assert!(read("messages/README.md").contains(&format!("{name} (`{tag}`)")), "messages/README.md lacks {name}");
+    }
 }

@@ -65,6 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_language_of_the_site_can_be_detected() {
+        for tag in crate::language::Language::ALL.map(crate::language::Language::tag) {
+            let is_known = SCRIPTS.iter().any(|(of, _)| *of == tag) || WORDS.iter().any(|(of, _)| *of == tag);
+            assert!(is_known, "{tag} has neither a script nor common words");
+        }
+    }
+
+    #[test]
     fn a_language_is_detected_by_script_or_common_words() {
         for (text, tag) in [
             ("A village schoolteacher proves with chalk and patience that her district has been robbed.", Some("en")),

@@ -11,7 +11,7 @@ use crate::shell::{Head, Page};
 
 /// The page of a booking.
 #[derive(Clone, Debug)]
-pub struct Booking {
+pub struct BookingPage {
     /// The booking, for its owner.
     pub booking: BookingView,
     /// Its show.
@@ -20,14 +20,14 @@ pub struct Booking {
     pub is_submitted: bool,
 }
 
-impl Page for Booking {
+impl Page for BookingPage {
     fn head(&self) -> Head {
         Head {
             title: say!("booking.title", reference = &self.booking.reference),
             description: say!("booking.description"),
-            live: true,
+            has_island: true,
             words: WORDS,
-            private: true,
+            is_private: true,
             ..Head::default()
         }
     }

@@ -16,7 +16,7 @@ const MAX_REFERENCE_CHARS: u32 = 20;
 
 /// The page opened by the address in a mail.
 #[derive(Clone, Debug)]
-pub struct MailedBooking {
+pub struct MailedBookingPage {
     /// The booking, for its buyer.
     pub booking: BookingView,
     /// Its show.
@@ -31,9 +31,9 @@ pub struct MailedBooking {
     pub trouble: Option<String>,
 }
 
-impl Page for MailedBooking {
+impl Page for MailedBookingPage {
     fn head(&self) -> Head {
-        Head { title: say!("booking.title", reference = &self.booking.reference), private: true, ..Head::default() }
+        Head { title: say!("booking.title", reference = &self.booking.reference), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -72,7 +72,7 @@ impl Page for MailedBooking {
 /// The page opened by the address in a cancelling mail. Opening it changes nothing, because mail programs prefetch
 /// links.
 #[derive(Clone, Debug)]
-pub struct CancelByMail {
+pub struct CancelByMailPage {
     /// The booking, for its buyer.
     pub booking: BookingView,
     /// Its show.
@@ -83,9 +83,9 @@ pub struct CancelByMail {
     pub trouble: Option<String>,
 }
 
-impl Page for CancelByMail {
+impl Page for CancelByMailPage {
     fn head(&self) -> Head {
-        Head { title: say!("mailed.cancel_title"), private: true, ..Head::default() }
+        Head { title: say!("mailed.cancel_title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -117,7 +117,7 @@ impl Page for CancelByMail {
 
 /// The page where a guest finds a booking.
 #[derive(Clone, Debug)]
-pub enum FindBooking {
+pub enum FindBookingPage {
     /// The form.
     Ask {
         /// The typed reference.
@@ -131,9 +131,9 @@ pub enum FindBooking {
     Sent,
 }
 
-impl Page for FindBooking {
+impl Page for FindBookingPage {
     fn head(&self) -> Head {
-        Head { title: say!("mailed.find_title"), private: true, ..Head::default() }
+        Head { title: say!("mailed.find_title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

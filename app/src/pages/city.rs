@@ -4,13 +4,13 @@ use leptos::prelude::*;
 
 use super::listing::{FilmCard, film_grid, nothing};
 use crate::say;
-use crate::shell::{Head, Page, Place};
+use crate::shell::{Head, Page, PageLink};
 
 /// A theatre of the city.
 #[derive(Clone, Debug)]
 pub struct TheatreCard {
     /// The theatre.
-    pub place: Place,
+    pub place: PageLink,
     /// Street address.
     pub address: String,
     /// `3 screens`.
@@ -19,9 +19,9 @@ pub struct TheatreCard {
 
 /// The page of a city.
 #[derive(Clone, Debug)]
-pub struct City {
+pub struct CityPage {
     /// The city.
-    pub place: Place,
+    pub place: PageLink,
     /// Its theatres.
     pub theatres: Vec<TheatreCard>,
     /// Films still to start today.
@@ -30,7 +30,7 @@ pub struct City {
     pub week: String,
 }
 
-impl Page for City {
+impl Page for CityPage {
     fn head(&self) -> Head {
         let name = &self.place.name;
         Head {
@@ -58,7 +58,7 @@ impl Page for City {
             })
             .collect_view();
         let films = if self.films.is_empty() {
-            let week = Place::new(say!("list.see_week"), self.week);
+            let week = PageLink::new(say!("list.see_week"), self.week);
             nothing(say!("city.over_title"), say!("city.over_advice"), week).into_any()
         } else {
             film_grid(self.films).into_any()

@@ -2,15 +2,15 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Choice, Group, nothing, strip};
+use super::listing::{ShowGroup, StripChoice, nothing, strip};
 use super::poster::poster;
 use crate::language::{current, text_language};
 use crate::say;
-use crate::shell::{Head, Page, Place};
+use crate::shell::{Head, Page, PageLink};
 
 /// The page of a film.
 #[derive(Clone, Debug)]
-pub struct Film {
+pub struct FilmPage {
     /// Title.
     pub title: String,
     /// One line about it.
@@ -22,16 +22,16 @@ pub struct Film {
     /// Running time, genre, rating.
     pub facts: Vec<String>,
     /// Cities that show it this week.
-    pub cities: Vec<Choice>,
+    pub cities: Vec<StripChoice>,
     /// The city chosen, for the header.
-    pub city: Option<Place>,
+    pub city: Option<PageLink>,
     /// Seven days.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// Show times by theatre.
-    pub theatres: Vec<Group>,
+    pub theatres: Vec<ShowGroup>,
 }
 
-impl Page for Film {
+impl Page for FilmPage {
     fn head(&self) -> Head {
         Head {
             title: self.title.clone(),
@@ -53,9 +53,9 @@ impl Page for Film {
         let no_city = self.cities.is_empty();
         let times = if self.theatres.is_empty() {
             let advice = if no_city { say!("film.nowhere") } else { say!("film.not_this_day") };
-            nothing(say!("film.not_today"), advice, Place::new(say!("film.all_films"), "/search")).into_any()
+            nothing(say!("film.not_today"), advice, PageLink::new(say!("film.all_films"), "/search")).into_any()
         } else {
-            self.theatres.into_iter().map(Group::view).collect_view().into_any()
+            self.theatres.into_iter().map(ShowGroup::view).collect_view().into_any()
         };
         view! {
             <article class="film-page">
@@ -98,8 +98,8 @@ mod tests {
     use crate::language::Language;
     use crate::{render, render_in};
 
-    fn film() -> Film {
-        Film {
+    fn film() -> FilmPage {
+        FilmPage {
             title: "باب الحديد".to_owned(),
             tagline: "She counted what they took.".to_owned(),
             synopsis: "A schoolteacher proves with chalk that her district has been robbed.".to_owned(),
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn empty_film_facts_are_not_rendered() {
-        let html = render(Film { tagline: String::new(), synopsis: String::new(), ..film() });
+        let html = render(FilmPage { tagline: String::new(), synopsis: String::new(), ..film() });
         assert!(!html.contains("<bdi dir=\"ltr\"></bdi>") && html.matches("<li><bdi dir=").count() == 2, "{html}");
         assert!(!html.contains("tagline") && !html.contains("synopsis"), "{html}");
     }

@@ -1,36 +1,36 @@
 //! The front page: an introduction, the search, tonight's films, the cities.
 
-use domain::seats::USUAL_HOLD_MS;
+use domain::seats::DEFAULT_HOLD_MS;
 use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
 use super::listing::{FilmCard, film_grid, nothing};
 use super::search::SearchForm;
 use crate::say;
-use crate::shell::{Head, Page, Place};
+use crate::shell::{Head, Page, PageLink};
 
 /// Duration of a hold, minutes.
-const HELD_FOR: i64 = USUAL_HOLD_MS / MINUTE_MS;
+const HELD_FOR: i64 = DEFAULT_HOLD_MS / MINUTE_MS;
 
 /// The front page.
 #[derive(Clone, Debug)]
-pub struct Home {
+pub struct HomePage {
     /// The search, empty.
     pub form: SearchForm,
     /// Films that start in the next hours.
     pub films: Vec<FilmCard>,
     /// All cities with a note ("2 theatres").
-    pub cities: Vec<(Place, String)>,
+    pub cities: Vec<(PageLink, String)>,
 }
 
-impl Page for Home {
+impl Page for HomePage {
     fn head(&self) -> Head {
         Head { description: say!("home.description", minutes = HELD_FOR), ..Head::default() }
     }
 
     fn view(self) -> AnyView {
         let films = if self.films.is_empty() {
-            let week = Place::new(say!("list.see_week"), "/search");
+            let week = PageLink::new(say!("list.see_week"), "/search");
             nothing(say!("home.dark_title"), say!("home.dark_advice"), week).into_any()
         } else {
             film_grid(self.films).into_any()

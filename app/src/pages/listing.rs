@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use super::poster::poster;
 use crate::language::Language;
 use crate::say;
-use crate::shell::Place;
+use crate::shell::PageLink;
 
 /// A film as a card: its poster and three lines.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub fn film_grid(films: Vec<FilmCard>) -> impl IntoView {
 }
 
 /// A film with its times as an article: poster beside title and times.
-pub fn film_times(film: Place, hue: u16, facts: String, times: impl IntoView + 'static) -> impl IntoView {
+pub fn film_times(film: PageLink, hue: u16, facts: String, times: impl IntoView + 'static) -> impl IntoView {
     view! {
         <article class="film-times">
             <a class="film-times-poster" href=film.href.clone() tabindex="-1" aria-hidden="true">
@@ -63,7 +63,7 @@ pub fn film_times(film: Place, hue: u16, facts: String, times: impl IntoView + '
 
 /// A show to choose.
 #[derive(Clone, Debug)]
-pub struct Chip {
+pub struct ShowChip {
     /// Path of its seat map.
     pub href: String,
     /// Start in the theatre's time zone, `20:15`.
@@ -82,7 +82,7 @@ pub struct Chip {
     pub availability: Availability,
 }
 
-impl Chip {
+impl ShowChip {
     /// As a list item. A sold-out show stays a link, because seats can become free.
     pub fn view(self) -> impl IntoView {
         let (state, words) = match self.availability {
@@ -107,22 +107,22 @@ impl Chip {
 }
 
 /// Chips in a wrapping row.
-pub fn chips(shows: Vec<Chip>) -> impl IntoView {
-    view! { <ul class="chips">{shows.into_iter().map(Chip::view).collect_view()}</ul> }
+pub fn chips(shows: Vec<ShowChip>) -> impl IntoView {
+    view! { <ul class="chips">{shows.into_iter().map(ShowChip::view).collect_view()}</ul> }
 }
 
 /// Chips grouped by place, or by place and day.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct ShowGroup {
     /// The place, linked.
-    pub place: Place,
+    pub place: PageLink,
     /// An address or a day that distinguishes the group.
     pub note: String,
     /// Its shows.
-    pub shows: Vec<Chip>,
+    pub shows: Vec<ShowChip>,
 }
 
-impl Group {
+impl ShowGroup {
     /// As a section with a third-level heading.
     pub fn view(self) -> impl IntoView {
         view! {
@@ -139,7 +139,7 @@ impl Group {
 
 /// A choice of a strip: a day or a city.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct StripChoice {
     /// Large line: `Today`, `Sat`, `Lisbon`.
     pub label: String,
     /// Small line: `21 Nov`; may be empty.
@@ -151,7 +151,7 @@ pub struct Choice {
 }
 
 /// Choices side by side, scrolling on a phone.
-pub fn strip(name: String, choices: Vec<Choice>) -> impl IntoView {
+pub fn strip(name: String, choices: Vec<StripChoice>) -> impl IntoView {
     let items = choices
         .into_iter()
         .map(|choice| {
@@ -165,7 +165,7 @@ pub fn strip(name: String, choices: Vec<Choice>) -> impl IntoView {
 }
 
 /// The empty state of a list: a title, advice and a link.
-pub fn nothing(title: String, advice: String, way_on: Place) -> impl IntoView {
+pub fn nothing(title: String, advice: String, way_on: PageLink) -> impl IntoView {
     view! {
         <div class="nothing card">
             <h2>{title}</h2>

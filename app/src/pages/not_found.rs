@@ -8,14 +8,14 @@ use crate::shell::{Head, Page};
 
 /// A page that could not be shown.
 #[derive(Clone, Debug)]
-pub struct NotFound {
+pub struct NotFoundPage {
     /// A short title: "There is nothing here".
     pub title: String,
     /// Advice of a sentence or two.
     pub advice: String,
 }
 
-impl NotFound {
+impl NotFoundPage {
     /// For an unknown address.
     #[must_use]
     pub fn nothing_here(language: Language) -> Self {
@@ -36,9 +36,9 @@ impl NotFound {
     }
 }
 
-impl Page for NotFound {
+impl Page for NotFoundPage {
     fn head(&self) -> Head {
-        Head { title: self.title.clone(), description: self.advice.clone(), private: true, ..Head::default() }
+        Head { title: self.title.clone(), description: self.advice.clone(), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -10,7 +10,7 @@ use crate::shell::{Head, Page};
 
 /// An offer, for the holder of its mail.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct OfferPage {
     /// The held seats and places; `None` once it has lapsed or was bought.
     pub offer: Option<OfferView>,
     /// Its end for people, in the theatre's time zone.
@@ -25,9 +25,9 @@ pub struct Offer {
     pub trouble: Option<String>,
 }
 
-impl Page for Offer {
+impl Page for OfferPage {
     fn head(&self) -> Head {
-        Head { title: say!("offer.title"), private: true, ..Head::default() }
+        Head { title: say!("offer.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -19,7 +19,7 @@ const TITLE_LINES: usize = 4;
 /// The poster of a film. Decorative: the title is beside it as text.
 pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
     let hue = i32::from(hue);
-    let mut dice = Dice::of(title);
+    let mut dice = TitleRandom::of(title);
     let ground = colour(hue, 38, 14);
     let drawing = match dice.up_to(8) {
         0 => sun_over_hills(hue, &mut dice),
@@ -80,7 +80,7 @@ impl Shape {
     }
 }
 
-fn sun_over_hills(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn sun_over_hills(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let sky = Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 55, 24), 100);
     let (x, y, radius) = (70 + dice.up_to(100), 90 + dice.up_to(50), 44 + dice.up_to(26));
     let mut shapes = vec![sky];
@@ -96,7 +96,7 @@ fn sun_over_hills(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     shapes
 }
 
-fn ripples(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn ripples(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let (x, y) = (60 + dice.up_to(120), 110 + dice.up_to(70));
     (0..9)
         .map(|ring| {
@@ -112,7 +112,7 @@ fn ripples(hue: i32, dice: &mut Dice) -> Vec<Shape> {
         .collect()
 }
 
-fn beams(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn beams(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let source = 40 + dice.up_to(160);
     let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 45, 12), 100)];
     for beam in 0..7 {
@@ -124,7 +124,7 @@ fn beams(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     shapes
 }
 
-fn stairs(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn stairs(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let mut shapes = vec![
         Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 10, 48, 26), 100),
         Shape::new(circle(170 - dice.up_to(100), 86, 40 + dice.up_to(18)), colour(hue + 40, 80, 70), 95),
@@ -138,7 +138,7 @@ fn stairs(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     shapes
 }
 
-fn windows(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn windows(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 42, 17), 100)];
     let lit = dice.up_to(16);
     for window in 0..20 {
@@ -154,7 +154,7 @@ fn windows(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     shapes
 }
 
-fn petals(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn petals(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let (x, y) = (WIDTH / 2, 140 + dice.up_to(20));
     let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 50, 19), 100)];
     // Eight directions in integers: the tips of an octagon with radius 100.
@@ -177,7 +177,7 @@ fn petals(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     shapes
 }
 
-fn bands(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn bands(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 20, 55, 62), 100)];
     for band in 0..9 {
         let (y, swing) = (34 + band * 36, 10 + dice.up_to(34));
@@ -188,7 +188,7 @@ fn bands(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     shapes
 }
 
-fn road(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+fn road(hue: i32, dice: &mut TitleRandom) -> Vec<Shape> {
     let (x, horizon) = (80 + dice.up_to(80), 150 + dice.up_to(30));
     let mut shapes = vec![
         Shape::new(format!("M0 0H{WIDTH}V{horizon}H0Z"), colour(hue + 18, 58, 40), 100),
@@ -283,9 +283,9 @@ fn title_lines(title: &str) -> Vec<String> {
 }
 
 /// A random sequence seeded by a title: FNV-1a for the seed, then xorshift.
-struct Dice(u64);
+struct TitleRandom(u64);
 
-impl Dice {
+impl TitleRandom {
     fn of(title: &str) -> Self {
         let seed = title
             .bytes()

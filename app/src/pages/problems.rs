@@ -7,7 +7,7 @@ use crate::shell::{Head, Page};
 
 /// The page of problems.
 #[derive(Clone, Debug)]
-pub struct Problems {
+pub struct ProblemsPage {
     /// One entry per code, in the order of the documentation.
     pub entries: Vec<ProblemEntry>,
 }
@@ -23,7 +23,7 @@ pub struct ProblemEntry {
     pub title: String,
 }
 
-impl Page for Problems {
+impl Page for ProblemsPage {
     fn head(&self) -> Head {
         Head { title: say!("problems.title"), description: say!("problems.description"), ..Head::default() }
     }

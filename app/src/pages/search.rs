@@ -2,13 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Group, film_times, nothing};
+use super::listing::{ShowGroup, film_times, nothing};
 use crate::say;
-use crate::shell::{Head, Page, Place};
+use crate::shell::{Head, Page, PageLink};
 
 /// An option of the form.
 #[derive(Clone, Debug)]
-pub struct Pick {
+pub struct SearchOption {
     /// Its value in the address.
     pub value: String,
     /// Its label.
@@ -31,21 +31,21 @@ pub struct SearchForm {
     /// Chosen format.
     pub format: String,
     /// Available cities.
-    pub cities: Vec<Pick>,
+    pub cities: Vec<SearchOption>,
     /// Available days.
-    pub dates: Vec<Pick>,
+    pub dates: Vec<SearchOption>,
     /// Available theatres.
-    pub theatres: Vec<Pick>,
+    pub theatres: Vec<SearchOption>,
     /// Available languages.
-    pub languages: Vec<Pick>,
+    pub languages: Vec<SearchOption>,
     /// Available formats.
-    pub formats: Vec<Pick>,
+    pub formats: Vec<SearchOption>,
 }
 
 impl SearchForm {
-    fn chosen_city(&self) -> Option<Place> {
+    fn chosen_city(&self) -> Option<PageLink> {
         let city = self.cities.iter().find(|pick| pick.value == self.city)?;
-        Some(Place::new(city.label.clone(), format!("/cities/{}", city.value)))
+        Some(PageLink::new(city.label.clone(), format!("/cities/{}", city.value)))
     }
 
     /// The form. It uses GET, so that results have an address.
@@ -67,7 +67,7 @@ impl SearchForm {
     }
 }
 
-fn choose(name: &'static str, label: String, any: String, chosen: String, picks: Vec<Pick>) -> impl IntoView {
+fn choose(name: &'static str, label: String, any: String, chosen: String, picks: Vec<SearchOption>) -> impl IntoView {
     let id = format!("search-{name}");
     let options = picks
         .into_iter()
@@ -91,20 +91,20 @@ fn choose(name: &'static str, label: String, any: String, chosen: String, picks:
 #[derive(Clone, Debug)]
 pub struct FoundFilm {
     /// The film.
-    pub film: Place,
+    pub film: PageLink,
     /// Hue of its poster.
     pub hue: u16,
     /// Running time, genre, rating.
     pub facts: String,
     /// Its first shows by day and theatre.
-    pub groups: Vec<Group>,
+    pub groups: Vec<ShowGroup>,
     /// Link to further shows, if there are any.
-    pub rest: Option<Place>,
+    pub rest: Option<PageLink>,
 }
 
 /// The page of search results.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct SearchPage {
     /// The form as it was sent.
     pub form: SearchForm,
     /// The results by film.
@@ -115,7 +115,7 @@ pub struct Search {
     pub more: bool,
 }
 
-impl Page for Search {
+impl Page for SearchPage {
     fn head(&self) -> Head {
         let query = &self.form.q;
         let title = if query.is_empty() { say!("search.title") } else { say!("search.title_of", query = query) };
@@ -135,7 +135,7 @@ impl Page for Search {
             (count, true) => say!("search.first_shows", shows = count),
         };
         let found = if self.films.is_empty() {
-            let again = Place::new(say!("search.start_over"), "/search");
+            let again = PageLink::new(say!("search.start_over"), "/search");
             nothing(say!("search.none_title"), say!("search.none_advice"), again).into_any()
         } else {
             self.films.into_iter().map(FoundFilm::view).collect_view().into_any()
@@ -153,7 +153,7 @@ impl Page for Search {
 impl FoundFilm {
     fn view(self) -> impl IntoView {
         let rest = self.rest.map(|rest| view! { <p><a class="more-link" href=rest.href>{rest.name}</a></p> });
-        let groups = self.groups.into_iter().map(Group::view).collect_view();
+        let groups = self.groups.into_iter().map(ShowGroup::view).collect_view();
         film_times(self.film, self.hue, self.facts, view! { {groups} {rest} })
     }
 }

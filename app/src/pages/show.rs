@@ -12,23 +12,23 @@ use crate::say;
 use crate::seat_map::SHOW;
 use crate::seat_map::SeatMap;
 use crate::seat_map::WORDS;
-use crate::shell::{Half, Head, Page, Place};
+use crate::shell::{Head, Page, PageLink, WasmModule};
 
 /// The page of a show.
 #[derive(Clone, Debug)]
-pub struct Show {
+pub struct SeatMapPage {
     /// The show.
     pub id: Uuid,
     /// Name and e-mail address of the signed-in account, for the buyer's form.
     pub buyer: Option<(String, String)>,
     /// The film: title and path.
-    pub film: Place,
+    pub film: PageLink,
     /// The theatre: name and path.
-    pub theatre: Place,
+    pub theatre: PageLink,
     /// The screen's name.
     pub screen: String,
     /// The city: name and path.
-    pub city: Place,
+    pub city: PageLink,
     /// Start in the theatre's time zone: `Sat 21 Nov, 20:15`.
     pub starts: String,
     /// The same in RFC 3339, for programs.
@@ -53,7 +53,7 @@ pub struct Show {
     pub offer_minutes: i64,
 }
 
-impl Page for Show {
+impl Page for SeatMapPage {
     fn head(&self) -> Head {
         Head {
             title: format!("{}, {}", self.film.name, self.starts),
@@ -63,11 +63,11 @@ impl Page for Show {
                 theatre = &self.theatre.name,
                 time = Arg::Ours(&self.starts)
             ),
-            live: self.is_on_sale,
+            has_island: self.is_on_sale,
             words: if self.is_on_sale { WORDS } else { &[] },
-            half: Half::Show,
+            module: WasmModule::Show,
             city: Some(self.city.clone()),
-            private: true,
+            is_private: true,
             ..Head::default()
         }
     }
@@ -98,11 +98,11 @@ impl Page for Show {
 }
 
 /// Film, place, time and facts.
-pub(super) fn heading(show: &Show) -> impl IntoView + use<> {
+pub(super) fn heading(show: &SeatMapPage) -> impl IntoView + use<> {
     let minutes = say!("list.minutes", minutes = show.running_minutes);
     let facts = [show.format.clone(), show.language.clone(), minutes, show.rating.clone()];
     let facts = fact_items(facts);
-    let Show { film, theatre, screen, starts, starts_at, .. } = show.clone();
+    let SeatMapPage { film, theatre, screen, starts, starts_at, .. } = show.clone();
     view! {
         <header class="show-head">
             <p class="crumbs"><a href=theatre.href><bdi>{theatre.name}</bdi></a><bdi>{screen}</bdi></p>
@@ -113,7 +113,7 @@ pub(super) fn heading(show: &Show) -> impl IntoView + use<> {
     }
 }
 
-fn closed(show: &Show, film: String) -> impl IntoView + use<> {
+fn closed(show: &SeatMapPage, film: String) -> impl IntoView + use<> {
     let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
     let (title, advice) = match &show.opens {
         _ if show.is_called_off => (say!("show.called_off_title"), say!("show.called_off_advice")),

@@ -2,21 +2,21 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Chip, Choice, chips, film_times, nothing, strip};
+use super::listing::{ShowChip, StripChoice, chips, film_times, nothing, strip};
 use crate::say;
-use crate::shell::{Head, Page, Place};
+use crate::shell::{Head, Page, PageLink};
 
 /// A film with its shows of the day.
 #[derive(Clone, Debug)]
 pub struct FilmTimes {
     /// The film: title and path.
-    pub film: Place,
+    pub film: PageLink,
     /// Hue of its poster.
     pub hue: u16,
     /// Running time, genre, rating.
     pub facts: String,
     /// Its shows.
-    pub shows: Vec<Chip>,
+    pub shows: Vec<ShowChip>,
 }
 
 impl FilmTimes {
@@ -28,22 +28,22 @@ impl FilmTimes {
 
 /// The page of a theatre.
 #[derive(Clone, Debug)]
-pub struct Theatre {
+pub struct TheatreListingPage {
     /// Its name.
     pub name: String,
     /// Street address.
     pub address: String,
     /// Its city.
-    pub city: Place,
+    pub city: PageLink,
     /// Seven days.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// The films of that day in the order of their first show.
     pub films: Vec<FilmTimes>,
     /// Address of the next day, for a day without shows.
     pub next_day: String,
 }
 
-impl Page for Theatre {
+impl Page for TheatreListingPage {
     fn head(&self) -> Head {
         Head {
             title: format!("{}, {}", self.name, self.city.name),
@@ -55,7 +55,7 @@ impl Page for Theatre {
 
     fn view(self) -> AnyView {
         let films = if self.films.is_empty() {
-            let next = Place::new(say!("theatre.day_after"), self.next_day);
+            let next = PageLink::new(say!("theatre.day_after"), self.next_day);
             nothing(say!("theatre.dark_title"), say!("theatre.dark_advice"), next).into_any()
         } else {
             self.films.into_iter().map(FilmTimes::view).collect_view().into_any()

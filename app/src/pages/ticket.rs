@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::language::listed;
 use crate::say;
-use crate::shell::{Head, Kept, Page};
+use crate::shell::{Head, OfflinePage, Page};
 
 /// The show of a booking or ticket.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct GroupTicket {
 
 /// The page of a booking's tickets.
 #[derive(Clone, Debug)]
-pub struct Tickets {
+pub struct TicketsPage {
     /// Short name of the booking.
     pub reference: String,
     /// Path of the booking's page, for its owner.
@@ -83,13 +83,13 @@ pub struct Tickets {
     pub seats: Vec<SeatTicket>,
 }
 
-impl Page for Tickets {
+impl Page for TicketsPage {
     fn head(&self) -> Head {
         Head {
             title: say!("ticket.title", reference = &self.reference),
             description: say!("ticket.description"),
-            private: true,
-            kept: Some(Kept::Ticket),
+            is_private: true,
+            offline: Some(OfflinePage::Ticket),
             ..Head::default()
         }
     }
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
     use crate::render;
 
-    fn tickets(labels: &[&str]) -> Tickets {
+    fn tickets(labels: &[&str]) -> TicketsPage {
         let show = ShowFacts {
             film: "Tide".to_owned(),
             hue: 30,
@@ -241,7 +241,7 @@ mod tests {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         let group = Some(GroupTicket { labels, qr_svg: String::new() });
         let (reference, booking, file, calendar, holder) = Default::default();
-        Tickets { reference, booking, file, calendar, holder, show, group, seats: vec![] }
+        TicketsPage { reference, booking, file, calendar, holder, show, group, seats: vec![] }
     }
 
     #[test]

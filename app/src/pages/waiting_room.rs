@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::show::{Show, heading};
+use super::show::{SeatMapPage, heading};
 use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, Page};
@@ -10,23 +10,23 @@ use crate::waiting_room::{WORDS, WaitingRoom};
 
 /// The page of a show behind a waiting room.
 #[derive(Clone, Debug)]
-pub struct InFront {
+pub struct QueuePage {
     /// The show.
-    pub show: Show,
+    pub show: SeatMapPage,
     /// Opening time of the waiting room, local: `Sat 21 Nov, 10:00`.
     pub opens: String,
 }
 
-impl Page for InFront {
+impl Page for QueuePage {
     fn head(&self) -> Head {
-        let Show { film, theatre, starts, city, .. } = &self.show;
+        let SeatMapPage { film, theatre, starts, city, .. } = &self.show;
         Head {
             title: format!("{}, {starts}", film.name),
             description: say!("show.description", film = &film.name, theatre = &theatre.name, time = Arg::Ours(starts)),
-            live: true,
+            has_island: true,
             words: WORDS,
             city: Some(city.clone()),
-            private: true,
+            is_private: true,
             ..Head::default()
         }
     }

@@ -4,7 +4,7 @@
 //! the other fields are stored, because the page has the account's. They are restored for the same account only, as
 //! another person may use the computer next.
 
-use domain::api::cancelling::IfLate;
+use domain::api::cancelling::LatePaymentHandling;
 use serde::{Deserialize, Serialize};
 
 use crate::browser::storage;
@@ -27,7 +27,7 @@ pub struct BuyerDetails {
     /// Of the friend.
     pub friend_email: String,
     /// The choice for a late payment.
-    pub if_late: IfLate,
+    pub if_late: LatePaymentHandling,
     /// The e-mail address of the signed-in account.
     pub account: Option<String>,
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn stored_details_include_the_late_choice_and_older_ones_without_it_are_read() {
-        let typed = BuyerDetails { for_friend: true, if_late: IfLate::Refund, ..BuyerDetails::default() };
+        let typed = BuyerDetails { for_friend: true, if_late: LatePaymentHandling::Refund, ..BuyerDetails::default() };
         let text = serde_json::to_string(&typed).expect("text and choices are JSON");
         assert_eq!(serde_json::from_str::<BuyerDetails>(&text).expect("stored"), typed);
         let earlier: BuyerDetails = serde_json::from_str(r#"{"name":"Ana"}"#).expect("stored by an earlier version");

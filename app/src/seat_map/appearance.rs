@@ -34,19 +34,6 @@ impl SeatAppearance {
         }
     }
 
-    /// The id of the symbol that draws it.
-    #[must_use]
-    pub const fn glyph(self) -> &'static str {
-        match self {
-            Self::Available => "#glyph-available",
-            Self::Locked => "#glyph-locked",
-            Self::Booked => "#glyph-booked",
-            Self::Blocked => "#glyph-blocked",
-            Self::Mine => "#glyph-mine",
-            Self::Asked => "#glyph-asked",
-        }
-    }
-
     /// The end of the seat's name for a screen reader.
     #[must_use]
     pub fn in_words(self) -> String {

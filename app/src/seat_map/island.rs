@@ -15,7 +15,7 @@ use web_sys::HtmlElement;
 
 use super::page_elements::SHOW;
 use super::plan::drawing::escaped;
-use super::session::Session;
+use super::session::MapSession;
 use super::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::{room, skeleton_markup, start, waiting_list};
 use crate::{browser, checkout, say};
@@ -28,7 +28,7 @@ pub fn SeatMap() -> impl IntoView {
         let show = browser::element(SHOW).and_then(|page| page.get_attribute("data-show"));
         let show = show.and_then(|id| Uuid::try_parse(&id).ok());
         if let (Some(place), Some(show)) = (place.get(), show) {
-            let session = Session::new(show);
+            let session = MapSession::new(show);
             place.set_inner_html("");
             // Requested before the parts that need it: the style is far smaller than they are.
             load_deferred_style(session);
@@ -42,7 +42,7 @@ pub fn SeatMap() -> impl IntoView {
 }
 
 /// Loads the fonts and the style of the deferred parts, once the map is drawn.
-fn load_deferred_style(session: Session) {
+fn load_deferred_style(session: MapSession) {
     Effect::new(move |asked: Option<bool>| {
         let asked = asked.unwrap_or_default();
         if !asked && session.is_drawn() {
@@ -66,7 +66,7 @@ fn waiting() -> String {
     )
 }
 
-fn parts(session: Session) -> impl IntoView {
+fn parts(session: MapSession) -> impl IntoView {
     let waiting = deferred(move || session.is_drawn(), "", move |place| Box::pin(waiting_box(session, place)));
     view! {
         {room(session, waiting)}
@@ -77,12 +77,12 @@ fn parts(session: Session) -> impl IntoView {
 
 /// The waiting list.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn waiting_box(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+fn waiting_box(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || waiting_list::waiting_box(session)))
 }
 
 /// Cart and checkout.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn cart(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+fn cart(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || checkout::panel(session)))
 }

@@ -11,7 +11,7 @@ use leptos::task::spawn_local;
 use super::live::board::Board;
 use super::notices::notice::Notice;
 use super::room_plan::RoomPlan;
-use super::session::Session;
+use super::session::MapSession;
 use super::signals::page_signal::PageSignal;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids};
@@ -24,7 +24,7 @@ const FIRST_PAUSE_MS: u32 = 1_000;
 const LONGEST_PAUSE_MS: u32 = 16_000;
 
 /// Loads the room plan and then calls `then`. A second call retries at once.
-pub(super) fn load_room(session: Session, then: impl FnOnce() + 'static) {
+pub(super) fn load_room(session: MapSession, then: impl FnOnce() + 'static) {
     session.load_failure.set(None);
     let number = session.room_load.update_value(|number| {
         *number += 1;
@@ -50,7 +50,7 @@ pub(super) fn load_room(session: Session, then: impl FnOnce() + 'static) {
 
 /// Loads the rows of a section of a large room while they are wanted, and then calls `then`.
 pub fn load_section(
-    session: Session,
+    session: MapSession,
     section: usize,
     is_wanted: impl Fn() -> bool + 'static,
     then: impl FnOnce() + 'static,
@@ -123,19 +123,7 @@ mod tests {
     use domain::api::ProblemView;
 
     fn problem(status: u16, code: &str) -> Failure {
-        Failure::Problem(Box::new(ProblemView {
-            kind: String::new(),
-            title: String::new(),
-            status,
-            detail: String::new(),
-            code: code.to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
-        }))
+        Failure::Problem(Box::new(ProblemView { status, code: code.to_owned(), ..ProblemView::default() }))
     }
 
     #[test]

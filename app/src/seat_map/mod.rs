@@ -38,7 +38,7 @@ use self::own_seats::{areas, own_hold, party, reoffer, watch_notices};
 use self::plan::drawing::escaped;
 use self::plan::{glyphs, grid, legend, list};
 use self::room_plan::RoomPlan;
-use self::session::{ConnectionStatus, Session};
+use self::session::{ConnectionStatus, MapSession};
 use self::signals::deferred::{MountedPart, PendingPart, SplitLoaderError, deferred, mount_part, rebuilt};
 use self::signals::page_signal::PageSignal;
 use crate::browser::{self, events};
@@ -54,7 +54,7 @@ const TICK_MS: u32 = 250;
 const SECTION_HEADING: &str = "section-heading";
 
 /// The room: status bar, `besides`, seats and legend.
-pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
+pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView {
     let as_list = PageSignal::new(false);
     view! {
         <section class="seat-map-room" aria-label=say!("map.label")>
@@ -80,7 +80,7 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
 }
 
 /// Loads the room and the hold and opens the live connection, all at once.
-pub(crate) fn start(session: Session) {
+pub(crate) fn start(session: MapSession) {
     own_hold::join_tabs(session);
     connection::watch_page(session);
     load_room(session);
@@ -98,7 +98,7 @@ pub(crate) fn start(session: Session) {
 }
 
 /// Moves the focus to the heading of the section on screen, once it is drawn.
-fn focus_section(session: Session) {
+fn focus_section(session: MapSession) {
     // Two frames: a section that replaces another is drawn in the second.
     request_animation_frame(move || {
         request_animation_frame(move || {
@@ -109,7 +109,7 @@ fn focus_section(session: Session) {
     });
 }
 
-fn load_room(session: Session) {
+fn load_room(session: MapSession) {
     loading::load_room(session, move || {
         connection::replay_buffered_frames(session);
         http_fallback::read_map_if_offline(session);
@@ -118,7 +118,7 @@ fn load_room(session: Session) {
 }
 
 /// Shows the section that the address names. `loaded` runs after its rows had to be loaded and have arrived.
-fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
+fn choose_section(session: MapSession, loaded: impl FnOnce() + 'static) {
     let Some(room) = session.room.get_untracked() else { return };
     let named = overview::section_of(&browser::fragment());
     let section = named.filter(|section| room.plan().overview && *section < room.plan().sections.len());
@@ -147,7 +147,7 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
 }
 
 /// The room's current view: skeleton, failure, overview, list or map.
-fn content(session: Session, as_list: PageSignal<bool>, place: HtmlElement) -> MountedPart {
+fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -> MountedPart {
     let Some(room) = session.room.get() else {
         return match session.load_failure.get() {
             Some(why) => mount_part(place, move || load_failure_view(session, why)),
@@ -175,7 +175,7 @@ fn content(session: Session, as_list: PageSignal<bool>, place: HtmlElement) -> M
 }
 
 /// The legend of the seats on screen, or nothing while no seat is drawn.
-fn legend_view(session: Session, place: HtmlElement) -> MountedPart {
+fn legend_view(session: MapSession, place: HtmlElement) -> MountedPart {
     let (room, section) = (session.room.get(), session.section.get());
     let are_drawn = |room: &Arc<RoomPlan>| section.map_or(!room.plan().overview, |section| room.is_loaded(section));
     let Some(room) = room.filter(|room| session.is_map_known.get() && are_drawn(room)) else {
@@ -187,7 +187,7 @@ fn legend_view(session: Session, place: HtmlElement) -> MountedPart {
 
 /// The notice box.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn notice_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+fn notice_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
         reoffer::offer(session);
         notice_box::notice_view(session)
@@ -205,7 +205,7 @@ fn back_link(room: &Arc<RoomPlan>, section: usize) -> impl IntoView + use<> {
 }
 
 /// Switches between map and list. Hidden in the overview, which has no seats to list.
-fn view_switch(session: Session, as_list: PageSignal<bool>) -> impl IntoView {
+fn view_switch(session: MapSession, as_list: PageSignal<bool>) -> impl IntoView {
     let has_seats = move || {
         let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
         !overview || session.section.get().is_some()
@@ -216,7 +216,7 @@ fn view_switch(session: Session, as_list: PageSignal<bool>) -> impl IntoView {
     }
 }
 
-fn live_mark(session: Session) -> impl IntoView {
+fn live_mark(session: MapSession) -> impl IntoView {
     let (name, words) = (
         move || match session.connection_status.get() {
             ConnectionStatus::Connecting => "connecting",
@@ -255,7 +255,7 @@ fn skeleton_markup() -> String {
     out + "</svg><p>" + &escaped(&say!("map.opening")) + "</p>"
 }
 
-fn load_failure_view(session: Session, why: String) -> impl IntoView {
+fn load_failure_view(session: MapSession, why: String) -> impl IntoView {
     view! {
         <div class="room-unreachable" role="alert">
             <p>{why}</p>

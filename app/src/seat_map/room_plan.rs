@@ -59,14 +59,8 @@ impl Seat<'_> {
 
 /// The category's label, with the seat kind added where the label does not mention it.
 fn what_in_words(kind: SeatKind, label: &str) -> String {
-    let (word, key) = match kind {
-        SeatKind::Standard => return label.to_owned(),
-        SeatKind::Recliner => ("reclin", "map.what_recliner"),
-        SeatKind::Couple => ("couple", "map.what_couple"),
-        SeatKind::Wheelchair => ("wheelchair", "map.what_wheelchair"),
-        SeatKind::Companion => ("companion", "map.what_companion"),
-    };
-    if label.to_ascii_lowercase().contains(word) { label.to_owned() } else { say!(key, category = label) }
+    let texts = kind.texts().for_buyers.filter(|texts| !label.to_ascii_lowercase().contains(texts.label_word));
+    texts.map_or_else(|| label.to_owned(), |texts| say!(texts.in_list, category = label))
 }
 
 /// Name of a row for people.

@@ -19,7 +19,7 @@ use super::live::connection_state::ConnectionState;
 use super::notices::notice::Notice;
 use super::own_seats::cart::Cart;
 use super::own_seats::expiry_check::ExpiryCheck;
-use super::own_seats::watched::Watched;
+use super::own_seats::watched::WatchedSeat;
 use super::plan::plane::MapView;
 use super::room_plan::RoomPlan;
 use super::signals::page_cell::{PageCell, SendWrapper};
@@ -43,7 +43,7 @@ pub(super) type SeatListener = Rc<dyn Fn(SeatIndex)>;
 
 /// The state of one visitor at one show. All fields are handles: copy it.
 #[derive(Clone, Copy)]
-pub struct Session {
+pub struct MapSession {
     /// The show.
     pub show: Uuid,
     /// True if seats cannot be taken from this map. A tap then asks who has the seat.
@@ -94,7 +94,7 @@ pub struct Session {
     /// The message on show.
     pub notice: PageSignal<Option<Notice>>,
     /// Seats in others' holds that the visitor wants to be notified of.
-    pub(super) watched: PageCell<Vec<Watched>>,
+    pub(super) watched: PageCell<Vec<WatchedSeat>>,
     /// The last tapped seat that could not be taken. Staff see who has it.
     pub unavailable_tap: PageSignal<Option<SeatIndex>>,
     /// Text for a polite screen reader announcement.
@@ -116,7 +116,7 @@ pub struct Session {
     pub(super) expiry_check: PageCell<Option<ExpiryCheck>>,
 }
 
-impl Session {
+impl MapSession {
     /// A session with nothing loaded.
     #[must_use]
     pub fn new(show: Uuid) -> Self {

@@ -21,7 +21,7 @@ use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::page_elements::{SEATS, SHOW};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Polling interval while waiting, milliseconds. An offer lasts minutes.
 const POLL_EVERY_MS: u32 = 5_000;
@@ -35,7 +35,7 @@ const FOCUS_TARGETS: &[&str] = &[".waiting", SEATS];
 /// The visitor's entry and the form.
 #[derive(Clone, Copy)]
 struct WaitingEntry {
-    session: Session,
+    session: MapSession,
     place: RwSignal<Option<WaitingView>>,
     quantity: RwSignal<u32>,
     email: RwSignal<String>,
@@ -46,7 +46,7 @@ struct WaitingEntry {
 }
 
 /// The box. Shown only while there is nothing to take.
-pub fn waiting_box(session: Session) -> impl IntoView {
+pub fn waiting_box(session: MapSession) -> impl IntoView {
     let own = WaitingEntry {
         session,
         place: RwSignal::new(None),

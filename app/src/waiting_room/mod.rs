@@ -10,7 +10,7 @@ mod words;
 
 use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
-use domain::waiting_room::Queue;
+use domain::waiting_room::WaitingRoomStatus;
 use domain::wire::Frame;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -44,7 +44,7 @@ const FOCUS_TARGETS: &[&str] = &[".waiting-room h2"];
 
 /// The state of this tab.
 #[derive(Clone, Copy)]
-struct Visit {
+struct VisitState {
     show: Uuid,
     view: RwSignal<Option<QueueView>>,
     error: RwSignal<Option<String>>,
@@ -64,7 +64,7 @@ pub fn WaitingRoom(
     /// Opening time in words, in the theatre's time zone.
     opens: String,
 ) -> impl IntoView {
-    let visit = Visit {
+    let visit = VisitState {
         show,
         view: RwSignal::new(None),
         error: RwSignal::new(None),
@@ -143,7 +143,7 @@ fn keep_title(state: Memo<Option<QueueState>>) {
     });
 }
 
-impl Visit {
+impl VisitState {
     fn path(self) -> String {
         format!("/api/v1/shows/{}/queue", self.show)
     }
@@ -200,7 +200,7 @@ impl Visit {
     }
 
     /// Takes over the state of the room from a frame.
-    fn apply_frame(self, queue: Queue) {
+    fn apply_frame(self, queue: WaitingRoomStatus) {
         let mut has_opened = false;
         self.view.update(|view| {
             let Some(view) = view else { return };
@@ -344,7 +344,7 @@ mod tests {
             state,
             opens_at: String::new(),
             opens_at_ms: 100_000,
-            queue: Queue { per_second: 10, joined: 5_000, ..Queue::default() },
+            queue: WaitingRoomStatus { per_second: 10, joined: 5_000, ..WaitingRoomStatus::default() },
             number: None,
             place: None,
             outlook: None,
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(pause_ms(&waiting, Timestamp(0)), LONGEST_PAUSE_MS);
         assert_eq!(pause_ms(&waiting, Timestamp(90_000)), 10_000);
         assert_eq!(pause_ms(&waiting, Timestamp(100_001)), 2_000);
-        let queue = Queue { is_open: true, ..waiting.queue };
+        let queue = WaitingRoomStatus { is_open: true, ..waiting.queue };
         let at = |place| QueueView { outlook: Some(queue.outlook(place)), ..view(QueueState::Waiting) };
         assert_eq!(pause_ms(&at(4_000), Timestamp(200_000)), LONGEST_PAUSE_MS);
         assert_eq!(pause_ms(&at(400), Timestamp(200_000)), 10_000);

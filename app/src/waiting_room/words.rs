@@ -2,7 +2,7 @@
 
 use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS};
-use domain::waiting_room::{Outlook, PASS_MS};
+use domain::waiting_room::{ExpectedWait, PASS_MS};
 use leptos::prelude::*;
 
 use crate::language::{Arg, clock};
@@ -82,7 +82,7 @@ fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn ahead(outlook: Outlook) -> String {
+fn ahead(outlook: ExpectedWait) -> String {
     let (least, most) = (count(outlook.ahead_least), count(outlook.ahead_most));
     match least {
         _ if least == most => say!("queue.ahead", most = most),
@@ -91,7 +91,7 @@ fn ahead(outlook: Outlook) -> String {
     }
 }
 
-fn wait(outlook: Outlook) -> String {
+fn wait(outlook: ExpectedWait) -> String {
     let least = count(outlook.wait_least_s / 60);
     match outlook.wait_most_s.map(|most| count(most.div_ceil(60))) {
         None => say!("queue.wait_unknown", least = least),
@@ -138,10 +138,10 @@ pub(super) fn draw(view: &QueueView) -> impl IntoView + use<> {
 mod tests {
     use super::super::tests::view;
     use super::*;
-    use domain::waiting_room::Queue;
+    use domain::waiting_room::WaitingRoomStatus;
 
     fn at(place: u64, lately: u32) -> QueueView {
-        let queue = Queue { is_open: true, lately, ..view(QueueState::Waiting).queue };
+        let queue = WaitingRoomStatus { is_open: true, lately, ..view(QueueState::Waiting).queue };
         QueueView { place: Some(place), outlook: Some(queue.outlook(place)), queue, ..view(QueueState::Waiting) }
     }
 
@@ -163,8 +163,9 @@ mod tests {
         let stuck = |place| of(&at(place, 0), "").wait.expect("a wait");
         assert!(stuck(0).starts_with("Nobody is let in just now") && !stuck(0).contains('0'), "{}", stuck(0));
         assert!(stuck(600).starts_with("At least a minute to go."), "{}", stuck(600));
-        let left =
-            |ahead_least, ahead_most| ahead(Outlook { ahead_least, ahead_most, wait_least_s: 0, wait_most_s: None });
+        let left = |ahead_least, ahead_most| {
+            ahead(ExpectedWait { ahead_least, ahead_most, wait_least_s: 0, wait_most_s: None })
+        };
         assert_eq!(left(0, 1), "At most one person is before you.");
         assert_eq!(left(0, 3), "At most 3 people are before you.");
         assert_eq!(left(1, 3), "Between 1 and 3 people are before you.");

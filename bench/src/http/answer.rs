@@ -4,14 +4,14 @@ use anyhow::{Context, Result, bail};
 
 /// Status and body of an answer.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct HttpAnswer<'a> {
     /// The status code.
     pub status: u16,
     /// The body.
     pub body: &'a [u8],
 }
 
-impl<'a> Answer<'a> {
+impl<'a> HttpAnswer<'a> {
     /// Parses the answer at the start of `bytes` and returns it with its length in bytes; `None` while it is incomplete.
     ///
     /// # Errors
@@ -87,11 +87,11 @@ mod tests {
     #[test]
     fn an_answer_is_parsed_only_when_complete() {
         for cut in 0..ANSWER.len() {
-            assert_eq!(Answer::parse(&ANSWER[..cut]).expect("readable"), None, "after {cut} bytes");
+            assert_eq!(HttpAnswer::parse(&ANSWER[..cut]).expect("readable"), None, "after {cut} bytes");
         }
         let mut two = ANSWER.to_vec();
         two.extend_from_slice(b"HTTP/1.1 204");
-        let (answer, length) = Answer::parse(&two).expect("readable").expect("whole");
+        let (answer, length) = HttpAnswer::parse(&two).expect("readable").expect("whole");
         assert_eq!((answer.status, length), (201, ANSWER.len()));
         assert_eq!(text_after(answer.body, "id"), Some("ab-12"));
         assert_eq!(number_after(answer.body, "n"), Some(77));
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn an_answer_without_body_is_parsed_and_unsupported_ones_are_errors() {
-        let none = Answer { status: 204, body: b"" };
-        assert_eq!(Answer::parse(b"HTTP/1.1 204 No Content\r\n\r\n").expect("readable"), Some((none, 27)));
-        assert!(Answer::parse(b"HTTP/1.0 200 OK\r\n\r\n").is_err());
-        assert!(Answer::parse(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").is_err());
+        let none = HttpAnswer { status: 204, body: b"" };
+        assert_eq!(HttpAnswer::parse(b"HTTP/1.1 204 No Content\r\n\r\n").expect("readable"), Some((none, 27)));
+        assert!(HttpAnswer::parse(b"HTTP/1.0 200 OK\r\n\r\n").is_err());
+        assert!(HttpAnswer::parse(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").is_err());
     }
 }

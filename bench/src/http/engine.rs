@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::{Answer, Load, Next};
+use super::{HttpAnswer, Load, Next};
 
 /// Events taken per poll.
 const MAX_EVENTS: usize = 1_024;
@@ -20,14 +20,14 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 const MAX_RECONNECTS: usize = 1_000;
 
 /// Limits of a run.
-pub struct Limits {
+pub struct LoadLimits {
     /// Connections to each server.
     pub connections: usize,
     /// Duration of the whole run.
     pub timeout: Duration,
 }
 
-struct Connection {
+struct LoadConnection {
     stream: TcpStream,
     server: usize,
     /// The request in flight.
@@ -40,7 +40,7 @@ struct Engine<'a, L> {
     servers: &'a [SocketAddr],
     load: &'a mut L,
     poll: Poll,
-    connections: Vec<Connection>,
+    connections: Vec<LoadConnection>,
     /// Connections without a request in flight, by server.
     idle: Vec<Vec<usize>>,
     in_flight: usize,
@@ -54,7 +54,7 @@ struct Engine<'a, L> {
 ///
 /// # Errors
 /// When a server cannot be reached, or the timeout expires.
-pub fn run<L: Load>(servers: &[SocketAddr], limits: &Limits, load: &mut L) -> Result<()> {
+pub fn run<L: Load>(servers: &[SocketAddr], limits: &LoadLimits, load: &mut L) -> Result<()> {
     let poll = Poll::new()?;
     let mut engine = Engine {
         servers,
@@ -72,7 +72,7 @@ pub fn run<L: Load>(servers: &[SocketAddr], limits: &Limits, load: &mut L) -> Re
         for _ in 0..limits.connections {
             let stream = engine.connect(server, engine.connections.len())?;
             engine.idle[server].push(engine.connections.len());
-            engine.connections.push(Connection { stream, server, ticket: None, partial: Vec::new() });
+            engine.connections.push(LoadConnection { stream, server, ticket: None, partial: Vec::new() });
         }
     }
     engine.began = Instant::now();
@@ -165,7 +165,7 @@ impl<L: Load> Engine<'_, L> {
                 connection.partial.extend_from_slice(&self.chunk[..read]);
                 &connection.partial
             };
-            match Answer::parse(whole) {
+            match HttpAnswer::parse(whole) {
                 Ok(Some((answer, length))) if length == whole.len() && connection.ticket.is_some() => {
                     let ticket = connection.ticket.take().unwrap_or_default();
                     self.load.answered(ticket, now, &answer);

@@ -7,8 +7,8 @@
 mod answer;
 mod engine;
 
-pub use answer::{Answer, amount_after, number_after, text_after};
-pub use engine::{Limits, run};
+pub use answer::{HttpAnswer, amount_after, number_after, text_after};
+pub use engine::{LoadLimits, run};
 
 /// The result of [`Load::next`].
 pub enum Next {
@@ -27,7 +27,7 @@ pub trait Load {
     /// Writes the next request for the server with this number into `out`, if one is due.
     fn next(&mut self, server: usize, now: u64, out: &mut Vec<u8>) -> Next;
     /// Handles the answer to a request.
-    fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>);
+    fn answered(&mut self, ticket: u32, now: u64, answer: &HttpAnswer<'_>);
     /// Handles a request without an answer: the server may have processed it or not.
     fn lost(&mut self, ticket: u32, now: u64, why: &str);
 }
@@ -46,7 +46,7 @@ pub fn ask(address: std::net::SocketAddr, request: &[u8]) -> anyhow::Result<(u16
         let read = stream.read(&mut chunk)?;
         anyhow::ensure!(read > 0, "{address} closed the connection");
         bytes.extend_from_slice(&chunk[..read]);
-        if let Some((answer, _)) = Answer::parse(&bytes)? {
+        if let Some((answer, _)) = HttpAnswer::parse(&bytes)? {
             return Ok((answer.status, answer.body.to_vec()));
         }
     }

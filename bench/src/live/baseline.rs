@@ -26,7 +26,7 @@ const MAX_BEHIND: usize = 1 << 18;
 
 /// Options of the baseline server.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct BaselineOptions {
     /// The address to listen at.
     #[arg(long)]
     listen: SocketAddr,
@@ -51,7 +51,7 @@ struct Baseline {
 }
 
 /// Serves until the process ends.
-pub fn serve(redis_url: &str, options: &Options) -> Result<()> {
+pub fn serve(redis_url: &str, options: &BaselineOptions) -> Result<()> {
     // The same number of threads as the server has: one a core.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -96,7 +96,7 @@ pub struct Fleet {
 type ThreadSockets = Vec<(std::net::TcpStream, Vec<u8>, bool)>;
 
 /// One reader.
-struct Reader {
+struct MapReader {
     stream: TcpStream,
     partial: Vec<u8>,
     stallable: bool,
@@ -188,7 +188,7 @@ struct ReaderThread {
     counted_at: Instant,
     protocol: Protocol,
     poll: Poll,
-    readers: Vec<Reader>,
+    readers: Vec<MapReader>,
     thread_log: ThreadLog,
     known: HashMap<u64, Vec<u32>>,
     kinds: Vec<MessageKind>,
@@ -204,7 +204,7 @@ impl ReaderThread {
             stream.set_nonblocking(true)?;
             let mut stream = TcpStream::from_std(stream);
             poll.registry().register(&mut stream, Token(index), Interest::READABLE)?;
-            readers.push(Reader { stream, partial, stallable, log: ReaderLog::default() });
+            readers.push(MapReader { stream, partial, stallable, log: ReaderLog::default() });
         }
         let (thread_log, hasher) = (ThreadLog::default(), RandomState::new());
         let (known, kinds, recent) = (HashMap::new(), Vec::new(), [u32::MAX; RECENT]);

@@ -6,8 +6,8 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::Run;
-use crate::report::{Bound, Report, Row};
+use crate::RunOptions;
+use crate::report::{Bound, Report, ReportRow};
 use crate::world::{RunPaths, World};
 
 pub mod baseline;
@@ -17,14 +17,14 @@ mod protocol;
 mod session;
 mod stalled;
 
-use session::{JSON_GATHERED, JSON_PER_EVENT, Measurement, ServedShow, Variant};
+use session::{JSON_GATHERED, JSON_PER_EVENT, Measurement, ServedShow, ServerVariant};
 
 /// Options of `live`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct LiveOptions {
     /// Parts to run.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "efficiency,crowd,idle,stalled")]
-    parts: Vec<Part>,
+    parts: Vec<LivePart>,
     /// Seats of the room.
     #[arg(long, default_value_t = 5_000)]
     seats: u32,
@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
+enum LivePart {
     /// Changes delivered per core-second, against the baseline.
     Efficiency,
     /// Latency of a change at many readers.
@@ -73,7 +73,7 @@ enum Part {
 const CROWD_RATE: u32 = 200;
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seats, options.seconds, options.rates) = (1_000, 2.0, vec![200]);
         (options.sockets, options.crowd, options.idle) = (100, 200, 500);
@@ -85,10 +85,10 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
         report.print_line(&format!("  {part:?}"));
         for round in 1..=run.rounds {
             match part {
-                Part::Efficiency => efficiency(&mut world, &options, round, report)?,
-                Part::Crowd => crowd(&mut world, &options, round, report)?,
-                Part::Idle => idle(&mut world, &options, round, report)?,
-                Part::Stalled => stalled::round(&mut world, &options, round, report)?,
+                LivePart::Efficiency => efficiency(&mut world, &options, round, report)?,
+                LivePart::Crowd => crowd(&mut world, &options, round, report)?,
+                LivePart::Idle => idle(&mut world, &options, round, report)?,
+                LivePart::Stalled => stalled::round(&mut world, &options, round, report)?,
             }
         }
     }
@@ -106,9 +106,9 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-fn efficiency(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
+fn efficiency(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
     for rate in &options.rates {
-        for variant in [Variant::Candidate, Variant::JsonPerEvent, Variant::JsonGathered] {
+        for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent, ServerVariant::JsonGathered] {
             let served = ServedShow::start(world, variant, options.seats)?;
             let fleet = served.open_readers(options.sockets, 0)?;
             let measured = served.measure(world, fleet, f64::from(*rate), options.seconds, false)?;
@@ -120,8 +120,8 @@ fn efficiency(world: &mut World, options: &Options, round: u32, report: &mut Rep
     Ok(())
 }
 
-fn crowd(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
-    for variant in [Variant::Candidate, Variant::JsonPerEvent] {
+fn crowd(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
+    for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent] {
         let served = ServedShow::start(world, variant, options.seats)?;
         let fleet = served.open_readers(options.crowd, 0)?;
         let measured = served.measure(world, fleet, f64::from(CROWD_RATE), options.seconds, false)?;
@@ -132,9 +132,16 @@ fn crowd(world: &mut World, options: &Options, round: u32, report: &mut Report) 
     Ok(())
 }
 
-fn row(phase: &str, variant: Variant, round: u32, rate: u32, sockets: usize, measured: &Measurement) -> Row {
+fn row(
+    phase: &str,
+    variant: ServerVariant,
+    round: u32,
+    rate: u32,
+    sockets: usize,
+    measured: &Measurement,
+) -> ReportRow {
     let wanted = measured.changes as f64 * sockets as f64;
-    Row::of("live", variant.name())
+    ReportRow::of("live", variant.name())
         .with("phase", phase)
         .with("round", round)
         .with("rate_per_s", rate)
@@ -147,8 +154,8 @@ fn row(phase: &str, variant: Variant, round: u32, rate: u32, sockets: usize, mea
         .with("violations", measured.found.count())
 }
 
-fn idle(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
-    for variant in [Variant::Candidate, Variant::JsonPerEvent] {
+fn idle(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
+    for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent] {
         let served = ServedShow::start(world, variant, options.seats)?;
         // The first readers make the server create the state that all readers share.
         let first = served.open_readers(WARM_UP, 0)?;
@@ -157,7 +164,7 @@ fn idle(world: &mut World, options: &Options, round: u32, report: &mut Report) -
         let grown = served.process.memory()?.saturating_sub(before);
         first.close()?;
         rest.close()?;
-        let row = Row::of("live", variant.name()).with("phase", "idle").with("round", round);
+        let row = ReportRow::of("live", variant.name()).with("phase", "idle").with("round", round);
         let row = row.with("sockets", options.idle);
         report.round(row.figure("rss_bytes_per_socket", grown as f64 / options.idle as f64));
     }
@@ -167,7 +174,7 @@ fn idle(world: &mut World, options: &Options, round: u32, report: &mut Report) -
 /// Readers connected before memory is measured.
 const WARM_UP: usize = 10;
 
-fn promises(options: &Options, report: &mut Report) {
+fn promises(options: &LiveOptions, report: &mut Report) {
     let of = |phase: &str, variant: &str, rate: Option<u32>, key: &str, report: &Report| {
         let mut values = vec![("phase", json!(phase)), ("variant", json!(variant))];
         values.extend(rate.map(|rate| ("rate_per_s", json!(rate))));

@@ -1,6 +1,6 @@
 //! The two protocols of a live map: the server's binary frames and the baseline's JSON.
 
-use crate::frame::{self, Frame};
+use crate::frame::{self, LiveFrame};
 
 /// A protocol of the live map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ impl Protocol {
     pub fn kind(self, bytes: &[u8]) -> Option<MessageKind> {
         match self {
             Self::Frames => Some(match frame::read(bytes)? {
-                Frame::Snapshot { version, .. } => MessageKind::Snapshot { version },
-                Frame::Delta { from, to, .. } => MessageKind::Delta { from, to },
-                Frame::Other(_) => MessageKind::Other,
+                LiveFrame::Snapshot { version, .. } => MessageKind::Snapshot { version },
+                LiveFrame::Delta { from, to, .. } => MessageKind::Delta { from, to },
+                LiveFrame::Other(_) => MessageKind::Other,
             }),
             Self::Json => {
                 let text = serde_json::from_slice::<serde_json::Value>(bytes).ok()?;
@@ -54,7 +54,7 @@ impl Protocol {
     pub fn changes(self, bytes: &[u8], mut each: impl FnMut(u32, u8)) {
         match self {
             Self::Frames => {
-                if let Some(Frame::Delta { changes, .. }) = frame::read(bytes) {
+                if let Some(LiveFrame::Delta { changes, .. }) = frame::read(bytes) {
                     frame::changes(changes, each);
                 }
             }
@@ -73,7 +73,7 @@ impl Protocol {
         match (self, self.kind(bytes)?) {
             (_, MessageKind::Other) => {}
             (Self::Frames, MessageKind::Snapshot { .. }) => {
-                let Frame::Snapshot { map: encoded, .. } = frame::read(bytes)? else { return None };
+                let LiveFrame::Snapshot { map: encoded, .. } = frame::read(bytes)? else { return None };
                 *map = encoded.decode()?;
             }
             (Self::Json, MessageKind::Snapshot { .. }) => {

@@ -25,7 +25,7 @@ pub const JSON_GATHERED: &str = "json_per_event_nagle";
 
 /// The server variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
+pub enum ServerVariant {
     /// The server under test.
     Candidate,
     /// The server in `baseline.rs` with TCP_NODELAY.
@@ -34,7 +34,7 @@ pub enum Variant {
     JsonGathered,
 }
 
-impl Variant {
+impl ServerVariant {
     /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl Variant {
 /// A show and the server of its live map.
 pub struct ServedShow {
     /// The server variant.
-    pub variant: Variant,
+    pub variant: ServerVariant,
     /// The show.
     pub show: Show,
     /// The server's process.
@@ -87,22 +87,22 @@ pub struct Measurement {
 
 impl ServedShow {
     /// Starts a server for a new show.
-    pub fn start(world: &mut World, variant: Variant, seats: u32) -> Result<Self> {
+    pub fn start(world: &mut World, variant: ServerVariant, seats: u32) -> Result<Self> {
         let show = world.loaded_shows(seats, 1)?[0];
         match variant {
-            Variant::Candidate => {
+            ServerVariant::Candidate => {
                 let server = world.server("rowlock", None)?;
                 let (address, process) = (server.address, server.process);
                 Ok(Self { variant, show, process, address, path: show.live_path() })
             }
-            Variant::JsonPerEvent | Variant::JsonGathered => {
+            ServerVariant::JsonPerEvent | ServerVariant::JsonGathered => {
                 let address = free_port()?;
                 let mut command = Command::new(std::env::current_exe()?);
                 command.args(["baseline-live", "--listen", &address.to_string()]);
                 for (flag, key) in [("--channel", "changes"), ("--map", "map"), ("--version", "version")] {
                     command.arg(flag).arg(world.store.key(&show, key));
                 }
-                if variant == Variant::JsonPerEvent {
+                if variant == ServerVariant::JsonPerEvent {
                     command.arg("--nodelay");
                 }
                 command.env("REDIS_URL", &world.paths.redis_url);
@@ -149,7 +149,7 @@ impl ServedShow {
         let delivered = logs.iter().map(|thread_log| thread_log.delivered).sum();
         let stored = world.store.stored(&self.show)?.map;
         // An overloaded baseline may have late readers, which are no violation. The candidate may not.
-        let must_have = if self.variant == Variant::Candidate { 0 } else { version };
+        let must_have = if self.variant == ServerVariant::Candidate { 0 } else { version };
         let found = check(self.variant.protocol(), &logs, &stored, must_have);
         Ok(Measurement { changes, delivered, server_micros, latencies, arrived, grown, logs, found })
     }

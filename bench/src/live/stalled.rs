@@ -3,9 +3,9 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::Options;
-use super::session::{Measurement, ServedShow, Variant};
-use crate::report::{Bound, Report, Row};
+use super::LiveOptions;
+use super::session::{Measurement, ServedShow, ServerVariant};
+use crate::report::{Bound, Report, ReportRow};
 use crate::world::World;
 
 /// The variant in which no reader stalls.
@@ -16,13 +16,13 @@ const SLOWER: f64 = 1.1;
 const MEMORY_BYTES: f64 = 5e6;
 
 /// Runs one round: first without stalled readers, then with some, all else being equal.
-pub fn round(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
+pub fn round(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
     for (name, stall) in [(ALL_READ, false), ("candidate", true)] {
-        let served = ServedShow::start(world, Variant::Candidate, options.seats)?;
+        let served = ServedShow::start(world, ServerVariant::Candidate, options.seats)?;
         let fleet = served.open_readers(options.readers, options.stalled)?;
         let rate = f64::from(options.stalled_rate);
         let measured = served.measure(world, fleet, rate, options.stalled_seconds, stall)?;
-        let mut row = Row::of("live", name)
+        let mut row = ReportRow::of("live", name)
             .with("phase", "stalled")
             .with("round", round)
             .with("rate_per_s", options.stalled_rate)
@@ -42,7 +42,7 @@ pub fn round(world: &mut World, options: &Options, round: u32, report: &mut Repo
 
 /// Adds how readers caught up. A resumed reader first gets the messages in the kernel's buffers; one
 /// further message must contain all changes it missed after them.
-fn with_catch_up(row: Row, measured: &Measurement) -> Row {
+fn with_catch_up(row: ReportRow, measured: &Measurement) -> ReportRow {
     let (mut one, mut several, mut never, mut whole) = (0_u64, 0_u64, 0_u64, 0_u64);
     let (mut kept, mut missed) = (vec![], vec![]);
     for thread_log in &measured.logs {
@@ -82,7 +82,7 @@ fn with_catch_up(row: Row, measured: &Measurement) -> Row {
 const WHOLE_MAP: u64 = u64::MAX;
 
 fn span(message: &[u8]) -> Option<u64> {
-    match Variant::Candidate.protocol().kind(message)? {
+    match ServerVariant::Candidate.protocol().kind(message)? {
         super::protocol::MessageKind::Delta { from, to } => Some(to - from),
         // A snapshot is one message that contains every change.
         super::protocol::MessageKind::Snapshot { .. } => Some(WHOLE_MAP),

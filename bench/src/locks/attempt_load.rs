@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::request::Template;
 use crate::checker::Grant;
 use crate::histogram::Histogram;
-use crate::http::{Answer, Load, Next, number_after, text_after};
+use crate::http::{HttpAnswer, Load, Next, number_after, text_after};
 use crate::random::Random;
 
 /// The expected answer to every attempt of a load.
@@ -93,7 +93,7 @@ impl Load for AttemptLoad<'_> {
         Next::Send((self.sent - 1) as u32)
     }
 
-    fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>) {
+    fn answered(&mut self, ticket: u32, now: u64, answer: &HttpAnswer<'_>) {
         let (show, seat, due) = self.attempts[ticket as usize];
         self.latencies.record(now.saturating_sub(due));
         let right = match answer.status {

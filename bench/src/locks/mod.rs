@@ -7,7 +7,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use crate::Run;
+use crate::RunOptions;
 use crate::arrivals::Spacing;
 use crate::report::{Bound, Report};
 use crate::world::{RunPaths, World};
@@ -19,7 +19,7 @@ mod scripts;
 
 /// Options of `locks`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct LocksOptions {
     /// Attempts a second over HTTP, one run each.
     #[arg(long, value_delimiter = ',', default_value = "5000,10000,20000")]
     rates: Vec<u32>,
@@ -40,11 +40,11 @@ pub struct Options {
     attempts_per_call: usize,
     /// Run one part only.
     #[arg(long, value_enum)]
-    only: Option<Part>,
+    only: Option<LocksPart>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Part {
+enum LocksPart {
     /// Over HTTP.
     Http,
     /// In Redis alone.
@@ -52,17 +52,17 @@ enum Part {
 }
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LocksOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.rates = vec![500];
         options.seconds = 2.0;
         options.seats = 2_000;
     }
     let mut world = World::create(paths)?;
-    if options.only != Some(Part::Scripts) {
+    if options.only != Some(LocksPart::Scripts) {
         over_http::run(&mut world, run, &options, report)?;
     }
-    if options.only != Some(Part::Http) {
+    if options.only != Some(LocksPart::Http) {
         scripts::run(&mut world, run, &options, report)?;
     }
     report.summarise();
@@ -72,7 +72,7 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
 }
 
 /// Compares the medians with the promised bounds.
-fn promises(options: &Options, report: &mut Report) {
+fn promises(options: &LocksOptions, report: &mut Report) {
     for rate in &options.rates {
         let of = |phase: &str, key: &str, report: &Report| {
             let values = [("phase", json!(phase)), ("rate_per_s", json!(rate)), ("variant", json!("candidate"))];

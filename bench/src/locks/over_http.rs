@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Options;
+use super::LocksOptions;
 use super::attempt_load::{AttemptLoad, Expected};
 use super::request::Template;
-use crate::Run;
+use crate::RunOptions;
 use crate::arrivals::schedule;
 use crate::checker::{self, Findings, Grant};
 use crate::cpu::Cpu;
-use crate::http::{self, Limits};
-use crate::report::{Report, Row};
-use crate::world::{Server, Show, World};
+use crate::http::{self, LoadLimits};
+use crate::report::{Report, ReportRow};
+use crate::world::{BenchServer, Show, World};
 
 /// Timeout of a phase until its last answer: this many times its length, plus `TIMEOUT`.
 const TIMEOUT_FACTOR: f64 = 4.0;
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const STRIDE: u64 = 7_919;
 
 /// Runs all rounds of all rates.
-pub fn run(world: &mut World, run: &Run, options: &Options, report: &mut Report) -> Result<()> {
+pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: &mut Report) -> Result<()> {
     report.print_line("  attempts over HTTP");
     let server = world.server("rowlock", None)?;
     for round in 1..=run.rounds {
@@ -36,8 +36,8 @@ pub fn run(world: &mut World, run: &Run, options: &Options, report: &mut Report)
 
 fn one_round(
     world: &mut World,
-    server: &Server,
-    options: &Options,
+    server: &BenchServer,
+    options: &LocksOptions,
     rate: u32,
     round: u32,
     report: &mut Report,
@@ -86,9 +86,14 @@ fn one_round(
     Ok(())
 }
 
-fn measure(world: &World, server: &Server, options: &Options, load: &mut AttemptLoad<'_>) -> Result<Row> {
+fn measure(
+    world: &World,
+    server: &BenchServer,
+    options: &LocksOptions,
+    load: &mut AttemptLoad<'_>,
+) -> Result<ReportRow> {
     let timeout = TIMEOUT + Duration::from_secs_f64(options.seconds * TIMEOUT_FACTOR);
-    let limits = Limits { connections: options.connections, timeout };
+    let limits = LoadLimits { connections: options.connections, timeout };
     let me = std::process::id();
     let readings = || -> Result<[Cpu; 4]> {
         Ok([server.process.cpu()?, world.store.cpu()?, world.postgres_cpu()?, Cpu::of_threads(me)?])
@@ -98,7 +103,7 @@ fn measure(world: &World, server: &Server, options: &Options, load: &mut Attempt
     http::run(&[server.address], &limits, load)?;
     let took = began.elapsed();
     let after = readings()?;
-    let mut row = Row::of("locks", "candidate")
+    let mut row = ReportRow::of("locks", "candidate")
         .with("attempts", load.attempts())
         .figure("done_per_s", load.attempts() as f64 / took.as_secs_f64())
         .latencies(&load.latencies)
@@ -114,7 +119,7 @@ fn measure(world: &World, server: &Server, options: &Options, load: &mut Attempt
 /// Compares the clients' grants with Redis, the server's map and Postgres.
 fn check(
     world: &mut World,
-    server: &Server,
+    server: &BenchServer,
     show: &Show,
     grants: &[Grant],
     unanswered: &BTreeSet<u32>,

@@ -11,10 +11,10 @@ use anyhow::{Result, bail};
 use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use super::Options;
-use crate::Run;
+use super::LocksOptions;
+use crate::RunOptions;
 use crate::checker::{self, Findings, Grant, LockState};
-use crate::report::{Report, Row};
+use crate::report::{Report, ReportRow};
 use crate::world::{self, Script, Show, World};
 
 /// The baseline that sends one attempt a call.
@@ -27,7 +27,7 @@ const HEAD: usize = 5;
 const STRIDE: u32 = 7_919;
 
 /// An attempt at one seat.
-struct Attempt {
+struct LockAttempt {
     hold: String,
     owner: String,
     seat: u32,
@@ -43,7 +43,7 @@ enum Method<'a> {
 }
 
 /// Runs all rounds.
-pub fn run(world: &mut World, run: &Run, options: &Options, report: &mut Report) -> Result<()> {
+pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: &mut Report) -> Result<()> {
     report.print_line("  attempts in Redis alone");
     let show = world.loaded_shows(options.seats, 1)?[0];
     world.store.save_show(&show)?;
@@ -66,7 +66,8 @@ pub fn run(world: &mut World, run: &Run, options: &Options, report: &mut Report)
                     found.add(|| format!("{variant}: {} attempts were granted, not {expected}", grants.len()));
                 }
                 granted.extend(grants);
-                let row = Row::of("locks", variant).with("phase", phase).with("layer", "redis").with("round", round);
+                let row =
+                    ReportRow::of("locks", variant).with("phase", phase).with("layer", "redis").with("round", round);
                 let row = row.with("attempts_per_call", if matches!(method, Method::Script(_, 1)) { 1 } else { many });
                 report.round(row.with("attempts", attempts.len()).figure("redis_cpu_us_per_op", micros));
             }
@@ -83,10 +84,10 @@ pub fn run(world: &mut World, run: &Run, options: &Options, report: &mut Report)
 }
 
 /// Creates one attempt at every seat, each by a new visitor.
-fn attempts(world: &mut World, show: &Show) -> Vec<Attempt> {
+fn attempts(world: &mut World, show: &Show) -> Vec<LockAttempt> {
     let seat = |number: u32| (u64::from(number) * u64::from(STRIDE) % u64::from(show.seats)) as u32;
     let mut attempt =
-        |number| Attempt { hold: world.random.id().to_string(), owner: world.random.hex(), seat: seat(number) };
+        |number| LockAttempt { hold: world.random.id().to_string(), owner: world.random.hex(), seat: seat(number) };
     (0..show.seats).map(&mut attempt).collect()
 }
 
@@ -95,7 +96,7 @@ fn measure(
     world: &mut World,
     show: &Show,
     method: Method<'_>,
-    attempts: &[Attempt],
+    attempts: &[LockAttempt],
     in_flight: usize,
     found: &mut Findings,
 ) -> Result<(f64, Vec<Grant>)> {
@@ -119,15 +120,15 @@ fn measure(
         found.add(|| format!("{} attempts have {} answers", attempts.len(), outcomes.len()));
     }
     let granted = attempts.iter().zip(outcomes).filter(|(_, granted)| *granted);
-    let grant = |attempt: &Attempt| Ok(Grant { seat: attempt.seat, hold: Uuid::parse_str(&attempt.hold)? });
+    let grant = |attempt: &LockAttempt| Ok(Grant { seat: attempt.seat, hold: Uuid::parse_str(&attempt.hold)? });
     let grants = granted.map(|(attempt, _)| grant(attempt)).collect::<Result<_>>()?;
     Ok((micros / attempts.len() as f64, grants))
 }
 
-fn calls(world: &World, show: &Show, method: Method<'_>, attempts: &[Attempt]) -> Vec<Cmd> {
+fn calls(world: &World, show: &Show, method: Method<'_>, attempts: &[LockAttempt]) -> Vec<Cmd> {
     match method {
         Method::Script(script, many) => {
-            let call = |some: &[Attempt]| {
+            let call = |some: &[LockAttempt]| {
                 let attempts: Vec<_> =
                     some.iter().map(|one| (one.hold.as_str(), one.owner.as_str(), one.seat)).collect();
                 world.store.lock_call(script, show, &attempts)
@@ -135,7 +136,7 @@ fn calls(world: &World, show: &Show, method: Method<'_>, attempts: &[Attempt]) -
             attempts.chunks(many).map(call).collect()
         }
         Method::KeyPerSeat => {
-            let set = |attempt: &Attempt| {
+            let set = |attempt: &LockAttempt| {
                 let mut set = redis::cmd("SET");
                 set.arg(seat_key(world, show, attempt.seat))
                     .arg(&attempt.owner)

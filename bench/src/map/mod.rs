@@ -11,10 +11,10 @@ use flate2::write::GzEncoder;
 use redis::Value;
 use serde_json::json;
 
-use crate::Run;
+use crate::RunOptions;
 use crate::checker::{self, Findings};
-use crate::frame::{self, Frame};
-use crate::report::{Bound, Report, Row};
+use crate::frame::{self, LiveFrame};
+use crate::report::{Bound, Report, ReportRow};
 use crate::socket;
 use crate::world::{RunPaths, Show, World};
 
@@ -27,7 +27,7 @@ const FILL_BATCH: u32 = 1_000;
 
 /// Options of `map`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct MapOptions {
     /// Seats of the room.
     #[arg(long, default_value_t = 50_000)]
     seats: u32,
@@ -40,7 +40,7 @@ pub struct Options {
 }
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: MapOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.seats = 5_000;
         options.readings = 200;
@@ -86,7 +86,7 @@ fn seat_key(world: &World, show: &Show, seat: u32) -> String {
     world.store.key(show, &format!("seat:{seat}"))
 }
 
-fn redis_cpu(world: &mut World, show: &Show, options: &Options, round: u32, report: &mut Report) -> Result<()> {
+fn redis_cpu(world: &mut World, show: &Show, options: &MapOptions, round: u32, report: &mut Report) -> Result<()> {
     let script = world.store.script("snapshot")?;
     let scripted = world.store.call(&script, show, &[]).get_packed_command();
     // The server's read: one transaction, without a script.
@@ -117,7 +117,7 @@ fn redis_cpu(world: &mut World, show: &Show, options: &Options, round: u32, repo
             anyhow::ensure!(!matches!(answer[..], [Value::Nil]), "{variant} has no map");
         }
         let micros = world.store.cpu()?.micros_since(&before) / f64::from(readings);
-        let row = Row::of("map", variant).with("layer", "redis").with("round", round).with("seats", show.seats);
+        let row = ReportRow::of("map", variant).with("layer", "redis").with("round", round).with("seats", show.seats);
         report.round(row.figure("redis_cpu_us_per_op", micros));
     }
     Ok(())
@@ -127,7 +127,7 @@ fn redis_cpu(world: &mut World, show: &Show, options: &Options, round: u32, repo
 fn sizes(snapshot: &[u8], map: &[u8], round: u32, report: &mut Report) -> Result<()> {
     let mut found = Findings::default();
     match frame::read(snapshot) {
-        Some(Frame::Snapshot { map: encoded, .. }) => {
+        Some(LiveFrame::Snapshot { map: encoded, .. }) => {
             found.join(checker::view("a new reader", &encoded.decode().unwrap_or_default(), map));
         }
         other => found.add(|| format!("the first frame is {other:?}")),
@@ -146,7 +146,7 @@ fn sizes(snapshot: &[u8], map: &[u8], round: u32, report: &mut Report) -> Result
         ("packed_gzip", gzipped(snapshot)?),
     ];
     for (variant, bytes) in sizes {
-        let row = Row::of("map", variant).with("layer", "wire").with("round", round).with("seats", map.len());
+        let row = ReportRow::of("map", variant).with("layer", "wire").with("round", round).with("seats", map.len());
         report.round(row.with("bytes", bytes));
     }
     report.findings(&found);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::http::Answer;
+use crate::http::HttpAnswer;
 
 /// Timeout of a connection attempt; then the next replica is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The parts of an answer that the crowd uses.
 #[derive(Clone, Debug)]
-pub struct Response {
+pub struct CrowdAnswer {
     /// The status code.
     pub status: u16,
     /// The body.
@@ -34,21 +34,21 @@ pub enum LostAnswer {
 }
 
 /// Connections to all replicas, for one request at a time.
-pub struct Client<'a> {
+pub struct CrowdClient<'a> {
     addresses: &'a [SocketAddr],
     streams: Vec<Option<TcpStream>>,
     /// Index of the replica to send to.
     preferred: usize,
 }
 
-impl<'a> Client<'a> {
+impl<'a> CrowdClient<'a> {
     pub fn new(addresses: &'a [SocketAddr], preferred: usize) -> Self {
         let streams = addresses.iter().map(|_| None).collect();
         Self { addresses, streams, preferred: preferred % addresses.len() }
     }
 
     /// Sends a request to the preferred replica. After an error the next replica is preferred.
-    pub fn send(&mut self, request: &[u8]) -> Result<Response, LostAnswer> {
+    pub fn send(&mut self, request: &[u8]) -> Result<CrowdAnswer, LostAnswer> {
         let server = self.preferred;
         let result = self.send_to(server, request);
         if result.is_err() {
@@ -58,7 +58,7 @@ impl<'a> Client<'a> {
         result
     }
 
-    fn send_to(&mut self, server: usize, request: &[u8]) -> Result<Response, LostAnswer> {
+    fn send_to(&mut self, server: usize, request: &[u8]) -> Result<CrowdAnswer, LostAnswer> {
         // The server may close an idle connection; that loses no answer.
         if let Some(stream) = self.streams[server].take()
             && is_open(&stream)
@@ -69,7 +69,7 @@ impl<'a> Client<'a> {
         self.send_over(server, stream, request)
     }
 
-    fn send_over(&mut self, server: usize, mut stream: TcpStream, request: &[u8]) -> Result<Response, LostAnswer> {
+    fn send_over(&mut self, server: usize, mut stream: TcpStream, request: &[u8]) -> Result<CrowdAnswer, LostAnswer> {
         let (response, stays_open) = exchange(&mut stream, request).map_err(|_| LostAnswer::CutOff)?;
         if stays_open {
             self.streams[server] = Some(stream);
@@ -94,15 +94,15 @@ fn is_open(stream: &TcpStream) -> bool {
 }
 
 /// Sends a request. Returns the answer and whether the connection stays open.
-fn exchange(stream: &mut TcpStream, request: &[u8]) -> Result<(Response, bool)> {
+fn exchange(stream: &mut TcpStream, request: &[u8]) -> Result<(CrowdAnswer, bool)> {
     stream.write_all(request)?;
     let (mut bytes, mut chunk) = (Vec::new(), [0_u8; 16 * 1024]);
     loop {
         let read = stream.read(&mut chunk).context("no answer")?;
         ensure!(read > 0, "the server closed the connection");
         bytes.extend_from_slice(&chunk[..read]);
-        if let Some((answer, _)) = Answer::parse(&bytes)? {
-            let response = Response {
+        if let Some((answer, _)) = HttpAnswer::parse(&bytes)? {
+            let response = CrowdAnswer {
                 status: answer.status,
                 body: answer.body.to_vec(),
                 retry_after: header(&bytes, "retry-after").and_then(|seconds| seconds.parse().ok()),
@@ -145,7 +145,7 @@ mod tests {
             let _ = stream.read(&mut chunk);
             stream.write_all(b"HTTP/1.1 204 No Content\r\nRetry-After: 7\r\n\r\n").expect("written");
         });
-        let mut client = Client::new(&addresses, 0);
+        let mut client = CrowdClient::new(&addresses, 0);
         assert_eq!(client.send(b"GET / HTTP/1.1\r\n\r\n").err(), Some(LostAnswer::NotConnected));
         let response = client.send(b"GET / HTTP/1.1\r\n\r\n").expect("an answer");
         assert_eq!((response.status, response.retry_after), (204, Some(7)));

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use uuid::Uuid;
 
-use super::client::{Client, LostAnswer, Response};
+use super::client::{CrowdAnswer, CrowdClient, LostAnswer};
 use super::requests::{describe, request_with_headers};
 use crate::checker::Findings;
 use crate::http::text_after;
-use crate::report::Row;
+use crate::report::ReportRow;
 use crate::world::Show;
 
 /// Timeout of one person's step; exceeding it is a violation.
@@ -133,7 +133,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Adds the figures of the crowd to a row.
-    pub fn add_figures(&self, row: Row) -> Row {
+    pub fn add_figures(&self, row: ReportRow) -> ReportRow {
         row.with("sold", self.bought().len())
             .with("admitted", lock(&self.admissions).len())
             .with("late", self.late.load(Ordering::Relaxed))
@@ -150,7 +150,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Sends a request and retries it until the answer is neither overload nor `still_running`.
-    fn send_until_answered(&self, client: &mut Client<'_>, request: &[u8]) -> Result<Response> {
+    fn send_until_answered(&self, client: &mut CrowdClient<'_>, request: &[u8]) -> Result<CrowdAnswer> {
         let began = Instant::now();
         loop {
             let pause = match client.send(request) {
@@ -175,7 +175,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Counts a refusal. It must have a known code, and a `Retry-After` header if it reports overload.
-    fn check_refusal(&self, response: &Response) {
+    fn check_refusal(&self, response: &CrowdAnswer) {
         if response.status < 400 {
             return;
         }

@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::Run;
-use crate::checker::{self, BOOKED, Findings};
+use crate::RunOptions;
+use crate::checker::{self, Findings};
 use crate::http::{self, number_after, text_after};
 use crate::random::Random;
-use crate::report::{Bound, Report, Row};
+use crate::report::{Bound, Report, ReportRow};
 use crate::waiting_room::place_of;
-use crate::world::{RunPaths, Server, Show, World, free_port};
+use crate::world::{BenchServer, RunPaths, Show, World, free_port};
 
 mod call_monitor;
 mod client;
@@ -26,7 +26,7 @@ mod requests;
 mod sentinel_redis;
 
 use call_monitor::{CallMonitor, room_key};
-use client::Client;
+use client::CrowdClient;
 use crowd::{Crowd, Person};
 use sentinel_redis::SentinelRedis;
 
@@ -55,7 +55,7 @@ const ROOM_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Options of `on-sale`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct OnSaleOptions {
     /// Number of seats; a multiple of 100.
     #[arg(long, default_value_t = 50_000)]
     seats: u32,
@@ -77,7 +77,7 @@ pub struct Options {
 }
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: OnSaleOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seats, options.people, options.opens_in) = (2_000, 1_000, 8);
         options.per_second = 20;
@@ -103,7 +103,7 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
     let mut found = Findings::default();
     found.join(assign_places(&addresses, &show, &mut people, opened)?);
     let began = Instant::now();
-    let sale = Sale { crowd: &crowd, people: &people, show, options: &options };
+    let sale = RunningSale { crowd: &crowd, people: &people, show, options: &options };
     let figures = sale.run(&mut world, &mut redis, &mut replicas, simulator, report)?;
     let took = began.elapsed();
     found.join(crowd.findings());
@@ -113,7 +113,7 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
         found.add(|| format!("a replica grew by {growth} bytes"));
     }
     crowd.refusal_lines().iter().for_each(|line| report.print_line(&format!("        refused: {line}")));
-    let row = Row::of("on-sale", "candidate").with("seats", options.seats).with("people", people.len());
+    let row = ReportRow::of("on-sale", "candidate").with("seats", options.seats).with("people", people.len());
     report.round(
         crowd
             .add_figures(row)
@@ -134,22 +134,28 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
 }
 
 /// Waits for the remaining effects, then compares the purchases with Postgres, Redis and every replica's map.
-fn check_outcome(world: &mut World, replicas: &[Server], show: &Show, crowd: &Crowd<'_>) -> Result<Findings> {
-    let mut found = wait_until_settled(world, replicas, show)?;
+fn check_outcome(world: &mut World, replicas: &[BenchServer], show: &Show, crowd: &Crowd<'_>) -> Result<Findings> {
+    let mut found = world.wait_until_sold_out(replicas, show, SETTLE_TIMEOUT)?;
     let stored = world.store.stored(show)?;
     found.join(checker::sale(&crowd.bought(), &world.ledger(show)?, &stored.map));
     for (number, replica) in (1..).zip(replicas) {
-        found.join(checker::view(&format!("replica {number}"), &states(replica, show)?, &stored.map));
+        found.join(checker::view(&format!("replica {number}"), &replica.seat_states(show)?, &stored.map));
     }
     Ok(found)
 }
 
-fn replica(world: &World, number: usize, address: SocketAddr, simulator: SocketAddr, redis: &str) -> Result<Server> {
+fn replica(
+    world: &World,
+    number: usize,
+    address: SocketAddr,
+    simulator: SocketAddr,
+    redis: &str,
+) -> Result<BenchServer> {
     world.server_at(address, &format!("rowlock-{number}"), Some(simulator), &[("REDIS_URL", redis)])
 }
 
 /// Turns the waiting room on and waits until every replica knows it. Returns its opening time.
-fn open_room(world: &World, show: &Show, addresses: &[SocketAddr], options: &Options) -> Result<Instant> {
+fn open_room(world: &World, show: &Show, addresses: &[SocketAddr], options: &OnSaleOptions) -> Result<Instant> {
     let opens_in = Duration::from_secs(options.opens_in);
     // Postgres formats the time as RFC 3339.
     let opens_at_text: String = world.runtime.block_on(
@@ -211,11 +217,11 @@ fn assign_places(addresses: &[SocketAddr], show: &Show, people: &mut [Person], o
 }
 
 /// A running sale.
-struct Sale<'a> {
+struct RunningSale<'a> {
     crowd: &'a Crowd<'a>,
     people: &'a [Person],
     show: Show,
-    options: &'a Options,
+    options: &'a OnSaleOptions,
 }
 
 /// Figures taken during the sale.
@@ -228,7 +234,7 @@ struct SaleFigures {
 
 impl SaleFigures {
     /// Returns the maximum growth of a replica, bytes.
-    fn growth(&self, replicas: &[Server]) -> Result<f64> {
+    fn growth(&self, replicas: &[BenchServer]) -> Result<f64> {
         let mut most = 0.0_f64;
         for (before, replica) in self.bytes.iter().zip(replicas) {
             most = most.max(replica.process.memory()? as f64 - *before as f64);
@@ -237,12 +243,12 @@ impl SaleFigures {
     }
 }
 
-impl Sale<'_> {
+impl RunningSale<'_> {
     fn run(
         &self,
         world: &mut World,
         redis: &mut SentinelRedis,
-        replicas: &mut Vec<Server>,
+        replicas: &mut Vec<BenchServer>,
         simulator: SocketAddr,
         report: &Report,
     ) -> Result<SaleFigures> {
@@ -276,7 +282,7 @@ impl Sale<'_> {
         &self,
         world: &mut World,
         redis: &mut SentinelRedis,
-        replicas: &mut Vec<Server>,
+        replicas: &mut Vec<BenchServer>,
         simulator: SocketAddr,
         report: &Report,
     ) -> Result<SaleFigures> {
@@ -318,7 +324,7 @@ impl Sale<'_> {
     /// Tries again and again to enter as someone from the end of the line.
     fn jump_queue(&self, number: usize, is_over: &AtomicBool) {
         let addresses = self.crowd.addresses();
-        let (mut client, mut random) = (Client::new(addresses, number), Random::fresh());
+        let (mut client, mut random) = (CrowdClient::new(addresses, number), Random::fresh());
         let last = &self.people[self.people.len() - self.people.len() / QUEUE_JUMPER_SHARE..];
         while !is_over.load(Ordering::Relaxed) && !last.is_empty() {
             let person = &last[random.below(last.len() as u64) as usize];
@@ -330,30 +336,4 @@ impl Sale<'_> {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-}
-
-/// Waits until every replica shows every seat as sold and no effect is pending.
-fn wait_until_settled(world: &World, replicas: &[Server], show: &Show) -> Result<Findings> {
-    let began = Instant::now();
-    let mut found = Findings::default();
-    loop {
-        let mut quiet = world.pending_effects()? == 0;
-        for replica in replicas {
-            quiet &= states(replica, show)?.iter().all(|state| *state == BOOKED);
-        }
-        if quiet {
-            return Ok(found);
-        }
-        if began.elapsed() > SETTLE_TIMEOUT {
-            let open = world.pending_effects()?;
-            found.add(|| format!("the map is not sold out long after the sale, or {open} effects are open"));
-            return Ok(found);
-        }
-        std::thread::sleep(POLL_INTERVAL * 10);
-    }
-}
-
-fn states(server: &Server, show: &Show) -> Result<Vec<u8>> {
-    let (_, body) = http::get(server.address, &show.seats_path())?;
-    Ok(text_after(&body, "states").unwrap_or_default().bytes().map(|digit| digit.wrapping_sub(b'0')).collect())
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use uuid::Uuid;
 
-use super::client::Response;
+use super::client::CrowdAnswer;
 use crate::http::text_after;
 
 /// Builds a request with visitor cookie and idempotency key.
@@ -22,13 +22,13 @@ pub fn request_with_headers(method: &str, path: &str, body: &str, visitor: &str,
 }
 
 /// Returns the id in an answer.
-pub fn id_of(response: &Response) -> Result<Uuid> {
+pub fn id_of(response: &CrowdAnswer) -> Result<Uuid> {
     let id = text_after(&response.body, "id").with_context(|| format!("no id in {}", describe(response)))?;
     Ok(Uuid::parse_str(id)?)
 }
 
 /// Describes an answer: status and the start of the body.
-pub fn describe(response: &Response) -> String {
+pub fn describe(response: &CrowdAnswer) -> String {
     let text: String = String::from_utf8_lossy(&response.body).chars().take(200).collect();
     format!("{} {text}", response.status)
 }

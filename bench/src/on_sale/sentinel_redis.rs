@@ -20,16 +20,16 @@ const READY_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One Redis or sentinel process.
-struct Node {
+struct RedisNode {
     port: u16,
     process: Process,
 }
 
 /// The processes; they end when the value is dropped.
 pub struct SentinelRedis {
-    master: Node,
-    replica: Node,
-    sentinels: Vec<Node>,
+    master: RedisNode,
+    replica: RedisNode,
+    sentinels: Vec<RedisNode>,
     folder: PathBuf,
 }
 
@@ -97,7 +97,7 @@ impl Drop for SentinelRedis {
     }
 }
 
-fn start_node(folder: &Path, logs: &Path, name: &str, settings: &str, is_sentinel: bool) -> Result<Node> {
+fn start_node(folder: &Path, logs: &Path, name: &str, settings: &str, is_sentinel: bool) -> Result<RedisNode> {
     let own = folder.join(name);
     std::fs::create_dir_all(&own)?;
     let port = free_port()?.port();
@@ -115,7 +115,7 @@ fn start_node(folder: &Path, logs: &Path, name: &str, settings: &str, is_sentine
     }
     let process = Process::start(&mut command, name, logs)?;
     wait(name, || query(port, &["PING"]).is_ok())?;
-    Ok(Node { port, process })
+    Ok(RedisNode { port, process })
 }
 
 fn query(port: u16, words: &[&str]) -> Result<String> {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::purchases::{Request, id_of};
 use crate::checker::{self, Findings};
 use crate::http;
-use crate::report::{Report, Row};
+use crate::report::{Report, ReportRow};
 use crate::world::{Show, World};
 
 /// Concurrent buyers.
@@ -66,7 +66,7 @@ pub fn one_round(world: &mut World, simulator: SocketAddr, buyers: u32, round: u
     let effects = count_bookings(world, &show)? as f64 / bought.len().max(1) as f64;
     report.findings(&found);
     report.round(
-        Row::of("retries", "one_killed")
+        ReportRow::of("retries", "one_killed")
             .with("round", round)
             .with("keys", 2 * buyers)
             .figure("effects_per_key", effects)

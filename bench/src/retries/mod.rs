@@ -12,10 +12,10 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::Run;
+use crate::RunOptions;
 use crate::cpu::Cpu;
-use crate::report::{Bound, Report, Row};
-use crate::world::{RunPaths, Server, World};
+use crate::report::{Bound, Report, ReportRow};
+use crate::world::{BenchServer, RunPaths, World};
 
 mod calls;
 mod crash;
@@ -35,7 +35,7 @@ const BYPASS_REPLAY_CACHE: &str = "Prefer: wait=30\r\n";
 
 /// Options of `retries`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct RetriesOptions {
     /// Buyers whose requests are replayed, three each: hold, book, pay.
     #[arg(long, default_value_t = 500)]
     buyers: u32,
@@ -57,14 +57,14 @@ pub struct Options {
 }
 
 /// A variant of the replay load.
-struct Variant {
+struct ReplayVariant {
     name: &'static str,
     in_flight: usize,
     more_headers: &'static str,
 }
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: RetriesOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.buyers, options.crash_buyers, options.seconds) = (20, 20, 1.0);
     }
@@ -76,9 +76,9 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
     let purchases = purchases::make_purchases(&mut world, &addresses, options.buyers, options.seats_each)?;
     warm_up(&addresses, &purchases, &options, report)?;
     let variants = [
-        Variant { name: "candidate", in_flight: options.in_flight, more_headers: "" },
-        Variant { name: "one_in_flight", in_flight: 1, more_headers: "" },
-        Variant { name: "usual_road", in_flight: options.in_flight, more_headers: BYPASS_REPLAY_CACHE },
+        ReplayVariant { name: "candidate", in_flight: options.in_flight, more_headers: "" },
+        ReplayVariant { name: "one_in_flight", in_flight: 1, more_headers: "" },
+        ReplayVariant { name: "uncached", in_flight: options.in_flight, more_headers: BYPASS_REPLAY_CACHE },
     ];
     for round in 1..=run.rounds {
         for variant in &variants {
@@ -99,7 +99,7 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
 fn warm_up(
     addresses: &[SocketAddr; SERVERS],
     purchases: &[Purchase],
-    options: &Options,
+    options: &RetriesOptions,
     report: &mut Report,
 ) -> Result<()> {
     let shape = LoadShape { connections: options.connections, in_flight: WARM_UP_IN_FLIGHT, duration: None };
@@ -122,9 +122,9 @@ fn expected_answers(purchases: &[Purchase], more_headers: &str) -> Vec<replay::E
 
 fn one_round(
     world: &mut World,
-    servers: &[Server; SERVERS],
-    options: &Options,
-    variant: &Variant,
+    servers: &[BenchServer; SERVERS],
+    options: &RetriesOptions,
+    variant: &ReplayVariant,
     purchases: &[Purchase],
     round: u32,
     report: &mut Report,
@@ -147,7 +147,7 @@ fn one_round(
     let (redis, postgres) = calls.minus_background(&background);
     report.findings(&replay.found);
     report.round(
-        Row::of("retries", variant.name)
+        ReportRow::of("retries", variant.name)
             .with("round", round)
             .with("in_flight", variant.in_flight)
             .figure("replays_per_s", count / replay.took.as_secs_f64())
@@ -164,7 +164,7 @@ fn one_round(
 }
 
 /// Reads the CPU time of both servers together, and of the generator.
-fn readings(servers: &[Server; SERVERS]) -> Result<[Cpu; 2]> {
+fn readings(servers: &[BenchServer; SERVERS]) -> Result<[Cpu; 2]> {
     let pids = servers.each_ref().map(|server| server.process.pid());
     Ok([Cpu::of(&pids)?, Cpu::of_threads(std::process::id())?])
 }

@@ -12,7 +12,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::checker::Findings;
 use crate::histogram::Histogram;
-use crate::http::Answer;
+use crate::http::HttpAnswer;
 
 /// Events taken per poll.
 const MAX_EVENTS: usize = 1_024;
@@ -54,7 +54,7 @@ pub struct Replay {
     answers: u64,
 }
 
-struct Connection {
+struct ReplayConnection {
     stream: TcpStream,
     server: usize,
     /// Requests in flight and when each was sent (nanoseconds from the start).
@@ -66,7 +66,7 @@ struct Connection {
 struct Engine<'a> {
     expected: &'a [Expected],
     shape: &'a LoadShape,
-    connections: Vec<Connection>,
+    connections: Vec<ReplayConnection>,
     /// The next request for each server.
     next: Vec<usize>,
     began: Instant,
@@ -87,7 +87,12 @@ impl Replay {
         for (server, address) in servers.iter().enumerate() {
             for _ in 0..shape.connections {
                 let stream = connect(*address, &poll, connections.len())?;
-                connections.push(Connection { stream, server, in_flight_since: VecDeque::new(), partial: Vec::new() });
+                connections.push(ReplayConnection {
+                    stream,
+                    server,
+                    in_flight_since: VecDeque::new(),
+                    partial: Vec::new(),
+                });
             }
         }
         let replay =
@@ -193,7 +198,7 @@ impl Engine<'_> {
                 &joined
             };
             let mut at = 0;
-            while let Some((answer, length)) = Answer::parse(&bytes[at..])? {
+            while let Some((answer, length)) = HttpAnswer::parse(&bytes[at..])? {
                 let (which, sent) = connection.in_flight_since.pop_front().context("an answer without a request")?;
                 self.replay.compare(&self.expected[which], &answer);
                 self.replay.latencies.record(now - sent);
@@ -210,7 +215,7 @@ impl Engine<'_> {
 }
 
 impl Replay {
-    fn compare(&mut self, expected: &Expected, answer: &Answer<'_>) {
+    fn compare(&mut self, expected: &Expected, answer: &HttpAnswer<'_>) {
         if answer.status != expected.status || answer.body != expected.body {
             self.found.add(|| {
                 let text = |body: &[u8]| String::from_utf8_lossy(body).into_owned();

@@ -8,8 +8,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::histogram::Histogram;
-use crate::http::{Answer, Load, Next, amount_after, text_after};
-use crate::purchase::{Purchase, Step};
+use crate::http::{HttpAnswer, Load, Next, amount_after, text_after};
+use crate::purchase::{Purchase, PurchaseStep};
 use crate::random::Random;
 use crate::world::Show;
 
@@ -21,9 +21,9 @@ const RETRY_DELAY_NS: u64 = 100_000_000;
 const MAX_TRIES: u32 = 50;
 
 #[derive(Clone, Copy, Debug)]
-struct Task {
+struct BuyerTask {
     buyer: u32,
-    step: Step,
+    step: PurchaseStep,
     /// When the step was first sent, nanoseconds from the start.
     since: Option<u64>,
     /// When the step may be sent or retried, nanoseconds from the start.
@@ -31,7 +31,7 @@ struct Task {
     tries: u32,
 }
 
-struct Buyer {
+struct BuyerState {
     cookie: String,
     show: usize,
     first_seat: u32,
@@ -47,10 +47,10 @@ pub struct Buyers {
     random: Random,
     arrive_until: u64,
     in_one_request: bool,
-    people: Vec<Buyer>,
+    people: Vec<BuyerState>,
     /// Steps after the first one; they have priority over new buyers.
-    next_steps: VecDeque<Task>,
-    in_flight: Vec<Task>,
+    next_steps: VecDeque<BuyerTask>,
+    in_flight: Vec<BuyerTask>,
     open: usize,
     last_sale: u64,
     errors: BTreeMap<String, u64>,
@@ -122,31 +122,31 @@ impl Buyers {
     }
 
     /// Creates a buyer for the next free seats; `None` when all are taken or the time is over.
-    fn start_buyer(&mut self, now: u64) -> Option<Task> {
+    fn start_buyer(&mut self, now: u64) -> Option<BuyerTask> {
         let number = self.people.len();
         let (show, index) = (number % self.shows.len(), (number / self.shows.len()) as u32);
         if now >= self.arrive_until || (index + 1) * SEATS_EACH > self.shows[show].seats {
             return None;
         }
         let cookie = self.random.hex();
-        self.people.push(Buyer { cookie, show, first_seat: index * SEATS_EACH, arrived: now, bought: None });
+        self.people.push(BuyerState { cookie, show, first_seat: index * SEATS_EACH, arrived: now, bought: None });
         self.open += 1;
-        Some(Task { buyer: number as u32, step: Step::Hold, since: None, due: now, tries: 0 })
+        Some(BuyerTask { buyer: number as u32, step: PurchaseStep::Hold, since: None, due: now, tries: 0 })
     }
 
-    fn queue_step(&mut self, buyer: u32, step: Step, now: u64) {
-        self.next_steps.push_back(Task { buyer, step, since: None, due: now, tries: 0 });
+    fn queue_step(&mut self, buyer: u32, step: PurchaseStep, now: u64) {
+        self.next_steps.push_back(BuyerTask { buyer, step, since: None, due: now, tries: 0 });
     }
 
-    fn retry(&mut self, task: Task, now: u64, why: &str) {
+    fn retry(&mut self, task: BuyerTask, now: u64, why: &str) {
         if task.tries >= MAX_TRIES {
             self.fail(format!("given up: {why}"));
         } else {
-            self.next_steps.push_back(Task { due: now + RETRY_DELAY_NS, tries: task.tries + 1, ..task });
+            self.next_steps.push_back(BuyerTask { due: now + RETRY_DELAY_NS, tries: task.tries + 1, ..task });
         }
     }
 
-    fn sold(&mut self, task: Task, booking: Uuid, now: u64) {
+    fn sold(&mut self, task: BuyerTask, booking: Uuid, now: u64) {
         self.paying.record(now.saturating_sub(task.since.unwrap_or(now)));
         let buyer = &mut self.people[task.buyer as usize];
         buyer.bought = Some(booking);
@@ -160,7 +160,7 @@ impl Buyers {
         self.open -= 1;
     }
 
-    fn write(&self, task: &Task, out: &mut Vec<u8>) {
+    fn write(&self, task: &BuyerTask, out: &mut Vec<u8>) {
         let buyer = &self.people[task.buyer as usize];
         let seats = buyer.first_seat..buyer.first_seat + SEATS_EACH;
         let show = self.shows[buyer.show].id;
@@ -184,7 +184,7 @@ impl Load for Buyers {
         Next::Send((self.in_flight.len() - 1) as u32)
     }
 
-    fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>) {
+    fn answered(&mut self, ticket: u32, now: u64, answer: &HttpAnswer<'_>) {
         let task = self.in_flight[ticket as usize];
         let took = now.saturating_sub(task.since.unwrap_or(now));
         let word = |name| text_after(answer.body, name);
@@ -193,26 +193,30 @@ impl Load for Buyers {
         match (task.step, answer.status, id) {
             (_, 503, _) => self.retry(task, now, code),
             (_, 409, _) if code == "still_running" => self.retry(task, now, code),
-            (Step::Hold, 201, Some(hold)) => {
+            (PurchaseStep::Hold, 201, Some(hold)) => {
                 self.holding.record(took);
                 match amount_after(answer.body, "total").filter(|_| self.in_one_request) {
-                    Some(total) => self.queue_step(task.buyer, Step::Buy { hold, total }, now),
-                    None => self.queue_step(task.buyer, Step::Book { hold }, now),
+                    Some(total) => self.queue_step(task.buyer, PurchaseStep::Buy { hold, total }, now),
+                    None => self.queue_step(task.buyer, PurchaseStep::Book { hold }, now),
                 }
             }
-            (Step::Book { .. }, 201, Some(booking)) => {
+            (PurchaseStep::Book { .. }, 201, Some(booking)) => {
                 self.booking.record(took);
-                self.queue_step(task.buyer, Step::Pay { booking }, now);
+                self.queue_step(task.buyer, PurchaseStep::Pay { booking }, now);
             }
-            (Step::Buy { .. }, 201, Some(booking)) if state == Some("CONFIRMED") => self.sold(task, booking, now),
-            (Step::Buy { .. }, 201, Some(booking)) if state == Some("PAYMENT_PENDING") => {
-                self.retry(Task { step: Step::Poll { booking }, ..task }, now, "still pending");
+            (PurchaseStep::Buy { .. }, 201, Some(booking)) if state == Some("CONFIRMED") => {
+                self.sold(task, booking, now)
             }
-            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if state == Some("CONFIRMED") => {
+            (PurchaseStep::Buy { .. }, 201, Some(booking)) if state == Some("PAYMENT_PENDING") => {
+                self.retry(BuyerTask { step: PurchaseStep::Poll { booking }, ..task }, now, "still pending");
+            }
+            (PurchaseStep::Pay { booking } | PurchaseStep::Poll { booking }, 200, _) if state == Some("CONFIRMED") => {
                 self.sold(task, booking, now);
             }
-            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if state == Some("PAYMENT_PENDING") => {
-                self.retry(Task { step: Step::Poll { booking }, ..task }, now, "still pending");
+            (PurchaseStep::Pay { booking } | PurchaseStep::Poll { booking }, 200, _)
+                if state == Some("PAYMENT_PENDING") =>
+            {
+                self.retry(BuyerTask { step: PurchaseStep::Poll { booking }, ..task }, now, "still pending");
             }
             (step, status, _) => {
                 let step = format!("{step:?}");
@@ -257,7 +261,7 @@ mod tests {
         ] {
             let (ticket, text) = request(&mut buyers, 20).expect("a request");
             assert!(text.contains(path) && text.contains(body), "{text}");
-            buyers.answered(ticket, 20, &Answer { status, body: answer.as_bytes() });
+            buyers.answered(ticket, 20, &HttpAnswer { status, body: answer.as_bytes() });
         }
         assert_eq!(buyers.bought(0), [(0, id), (1, id), (2, id), (3, id)]);
         assert!(request(&mut buyers, 30).expect("another").1.contains("[4,5,6,7]"));
@@ -271,11 +275,11 @@ mod tests {
         let id = Uuid::from_u128(9);
         let hold = format!(r#"{{"id":"{id}","seats":[{{"price":{{"minor":900}}}}],"total":{{"minor":3600}}}}"#);
         let (ticket, _) = request(&mut buyers, 20).expect("a request");
-        buyers.answered(ticket, 20, &Answer { status: 201, body: hold.as_bytes() });
+        buyers.answered(ticket, 20, &HttpAnswer { status: 201, body: hold.as_bytes() });
         let (ticket, text) = request(&mut buyers, 20).expect("a request");
         assert!(text.contains("POST /api/v1/bookings ") && text.contains(r#""total_minor":3600"#), "{text}");
         let sold = format!(r#"{{"id":"{id}","state":"CONFIRMED"}}"#);
-        buyers.answered(ticket, 20, &Answer { status: 201, body: sold.as_bytes() });
+        buyers.answered(ticket, 20, &HttpAnswer { status: 201, body: sold.as_bytes() });
         assert_eq!((buyers.sales(), buyers.unfinished(), buyers.errors()), (1, 0, 0));
     }
 
@@ -283,7 +287,7 @@ mod tests {
     fn a_503_is_retried_with_the_same_key_and_no_buyer_starts_after_the_end() {
         let mut buyers = buyers(400, true);
         let (ticket, first) = request(&mut buyers, 0).expect("a request");
-        buyers.answered(ticket, 5, &Answer { status: 503, body: br#"{"code":"overloaded"}"# });
+        buyers.answered(ticket, 5, &HttpAnswer { status: 503, body: br#"{"code":"overloaded"}"# });
         let later = 1_500_000_000;
         let (_, second) = request(&mut buyers, later).expect("a request");
         assert_eq!(first, second);

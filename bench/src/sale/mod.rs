@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::Run;
+use crate::RunOptions;
 use crate::checker::{self, Findings};
 use crate::cpu::Cpu;
-use crate::http::{self, Limits};
-use crate::report::{Bound, Report, Row};
-use crate::world::{Process, RunPaths, Server, Show, World};
+use crate::http::{self, LoadLimits};
+use crate::report::{Bound, Report, ReportRow};
+use crate::world::{BenchServer, Process, RunPaths, Show, World};
 
 mod buyers;
 
@@ -34,19 +34,21 @@ const PROMISED_CPU_US: f64 = 320.0;
 
 /// A variant of the buyers.
 #[derive(Clone, Copy)]
-struct Variant {
+struct SaleVariant {
     name: &'static str,
     /// Set when buyers check out and pay in one request.
     in_one_request: bool,
 }
 
 const CANDIDATE: &str = "candidate";
-const VARIANTS: [Variant; 2] =
-    [Variant { name: CANDIDATE, in_one_request: true }, Variant { name: "two_requests", in_one_request: false }];
+const VARIANTS: [SaleVariant; 2] = [
+    SaleVariant { name: CANDIDATE, in_one_request: true },
+    SaleVariant { name: "two_requests", in_one_request: false },
+];
 
 /// Options of `sale`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct SaleOptions {
     /// Seconds in which new buyers start; started ones may finish.
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
@@ -65,7 +67,7 @@ pub struct Options {
 }
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: SaleOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seconds, options.buyers, options.shows, options.seats) = (1.0, 32, 2, 10_000);
     }
@@ -102,17 +104,17 @@ fn promises(report: &mut Report) {
 }
 
 /// Reads the CPU times of server, Redis, Postgres, simulator and generator.
-fn readings(world: &World, server: &Server, simulator: &Process) -> Result<[Cpu; 5]> {
+fn readings(world: &World, server: &BenchServer, simulator: &Process) -> Result<[Cpu; 5]> {
     let generator = Cpu::of_threads(std::process::id())?;
     Ok([server.process.cpu()?, world.store.cpu()?, world.postgres_cpu()?, simulator.cpu()?, generator])
 }
 
 fn one_round(
     world: &mut World,
-    server: &Server,
+    server: &BenchServer,
     simulator: &Process,
-    options: &Options,
-    (variant, round): (Variant, u32),
+    options: &SaleOptions,
+    (variant, round): (SaleVariant, u32),
     report: &mut Report,
 ) -> Result<()> {
     let shows = world.shows(options.seats, options.shows)?;
@@ -124,7 +126,7 @@ fn one_round(
     let mut buyers = Buyers::new(&shows, server.address, arrive_for, variant.in_one_request);
     let timeout = Duration::from_secs_f64(options.seconds) + LAST_SALE_TIMEOUT;
     let before = readings(world, server, simulator)?;
-    http::run(&[server.address], &Limits { connections: options.buyers, timeout }, &mut buyers)?;
+    http::run(&[server.address], &LoadLimits { connections: options.buyers, timeout }, &mut buyers)?;
     let last_sale = Instant::now();
     let mut found = wait_until_settled(world)?;
     let drained = last_sale.elapsed();
@@ -134,7 +136,7 @@ fn one_round(
     let sales = buyers.sales() as f64;
     let each: Vec<f64> =
         before.iter().zip(&after).map(|(before, after)| after.micros_since(before) / sales.max(1.0)).collect();
-    let mut row = Row::of("sale", variant.name)
+    let mut row = ReportRow::of("sale", variant.name)
         .with("round", round)
         .with("sales", buyers.sales())
         .figure("bookings_per_s", sales / buyers.selling_seconds().max(1e-3))
@@ -157,15 +159,12 @@ fn one_round(
 }
 
 /// Compares the confirmed purchases with claims, tickets and payments, and with the maps in Redis and at the server.
-fn check(world: &mut World, server: &Server, shows: &[Show], buyers: &Buyers) -> Result<Findings> {
+fn check(world: &mut World, server: &BenchServer, shows: &[Show], buyers: &Buyers) -> Result<Findings> {
     let mut found = Findings::default();
     for (place, show) in shows.iter().enumerate() {
         let stored = world.store.stored(show)?;
         found.join(checker::sale(&buyers.bought(place), &world.ledger(show)?, &stored.map));
-        let (_, body) = http::get(server.address, &show.seats_path())?;
-        let states = http::text_after(&body, "states").unwrap_or_default();
-        let seen: Vec<u8> = states.bytes().map(|digit| digit.wrapping_sub(b'0')).collect();
-        found.join(checker::view("the server", &seen, &stored.map));
+        found.join(checker::view("the server", &server.seat_states(show)?, &stored.map));
         if !stored.holds.is_empty() {
             let left = stored.holds.len();
             found.add(|| format!("{left} holds are left after all purchases"));

@@ -1,17 +1,17 @@
 //! `storm`: 10,000 visitors arrive within a second at two servers that share the stores. Every seat must
 //! be sold exactly once.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
 
-use crate::Run;
+use crate::RunOptions;
 use crate::arrivals::{Spacing, schedule};
-use crate::checker::{self, BOOKED, Findings};
-use crate::http::{self, Limits};
-use crate::report::{Bound, Report, Row};
-use crate::world::{RunPaths, Server, Show, World};
+use crate::checker;
+use crate::http::{self, LoadLimits};
+use crate::report::{Bound, Report, ReportRow};
+use crate::world::{BenchServer, RunPaths, World};
 
 mod visitors;
 
@@ -21,14 +21,12 @@ use visitors::Visitors;
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Timeout after the sale for its effects: marks on the map and mails.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Polling interval.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Number of servers that share the stores.
 const SERVERS: usize = 2;
 
 /// Options of `storm`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct StormOptions {
     /// Visitors, each of whom wants one seat.
     #[arg(long, default_value_t = 10_000)]
     visitors: u32,
@@ -47,7 +45,7 @@ pub struct Options {
 }
 
 /// Runs it.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: StormOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.visitors, options.storms) = (1_000, 1);
     }
@@ -70,8 +68,8 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
 
 fn one_round(
     world: &mut World,
-    servers: &[Server; SERVERS],
-    options: &Options,
+    servers: &[BenchServer; SERVERS],
+    options: &StormOptions,
     round: u32,
     report: &mut Report,
 ) -> Result<()> {
@@ -85,7 +83,7 @@ fn one_round(
     let arrivals = arrivals.into_iter().take(options.visitors as usize).collect();
     let addresses = servers.each_ref().map(|server| server.address);
     let mut visitors = Visitors::new(arrivals, &show, &addresses);
-    let limits = Limits { connections: options.connections, timeout: TIMEOUT };
+    let limits = LoadLimits { connections: options.connections, timeout: TIMEOUT };
     let cpu = |world: &World| -> Result<[crate::cpu::Cpu; 4]> {
         let [first, second] = servers.each_ref().map(|server| server.process.cpu());
         Ok([first?, second?, world.store.cpu()?, world.postgres_cpu()?])
@@ -94,16 +92,16 @@ fn one_round(
     http::run(&addresses, &limits, &mut visitors)?;
     let [first, second, redis, postgres] = cpu(world)?;
     let bought = visitors.bought();
-    let mut found = wait_until_settled(world, servers, &show)?;
+    let mut found = world.wait_until_sold_out(servers, &show, SETTLE_TIMEOUT)?;
     let stored = world.store.stored(&show)?;
     found.join(checker::sale(&bought, &world.ledger(&show)?, &stored.map));
     found.join(visitors.check_outcomes(options.visitors));
     for (number, server) in (1..).zip(servers) {
-        found.join(checker::view(&format!("server {number}"), &states(server, &show)?, &stored.map));
+        found.join(checker::view(&format!("server {number}"), &server.seat_states(&show)?, &stored.map));
     }
     let each = |micros: f64| micros / f64::from(options.visitors);
     report.round(
-        Row::of("storm", "candidate")
+        ReportRow::of("storm", "candidate")
             .with("round", round)
             .with("seats", options.seats)
             .with("visitors", options.visitors)
@@ -120,35 +118,4 @@ fn one_round(
     visitors.error_lines().iter().for_each(|line| report.print_line(&format!("        {line}")));
     report.findings(&found);
     world.store.delete_show(&show)
-}
-
-/// Waits until both servers show every seat as sold and no effect is pending.
-fn wait_until_settled(world: &World, servers: &[Server; SERVERS], show: &Show) -> Result<Findings> {
-    let began = Instant::now();
-    let mut found = Findings::default();
-    loop {
-        let mut quiet = world.pending_effects()? == 0;
-        for server in servers {
-            quiet &= states(server, show)?.iter().all(|state| *state == BOOKED);
-        }
-        if quiet {
-            return Ok(found);
-        }
-        if began.elapsed() > SETTLE_TIMEOUT {
-            let open = world.pending_effects()?;
-            found.add(|| {
-                format!(
-                    "{} s after the sale the map is not sold out, and {open} effects are open",
-                    SETTLE_TIMEOUT.as_secs()
-                )
-            });
-            return Ok(found);
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
-}
-
-fn states(server: &Server, show: &Show) -> Result<Vec<u8>> {
-    let (_, body) = http::get(server.address, &show.seats_path())?;
-    Ok(http::text_after(&body, "states").unwrap_or_default().bytes().map(|digit| digit.wrapping_sub(b'0')).collect())
 }

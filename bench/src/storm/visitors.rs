@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::checker::Findings;
 use crate::histogram::Histogram;
-use crate::http::{Answer, Load, Next, text_after};
-use crate::purchase::{Purchase, Step};
+use crate::http::{HttpAnswer, Load, Next, text_after};
+use crate::purchase::{Purchase, PurchaseStep};
 use crate::random::Random;
 use crate::world::Show;
 
@@ -20,23 +20,23 @@ const MAX_TRIES: u32 = 20;
 const STRIDE: u32 = 7;
 
 #[derive(Clone, Copy, Debug)]
-struct Task {
+struct VisitorTask {
     visitor: u32,
-    step: Step,
+    step: PurchaseStep,
     due: u64,
     tries: u32,
 }
 
-struct Visitor {
+struct VisitorState {
     cookie: String,
     seat: u32,
     arrived: u64,
     /// The outcome so far.
-    outcome: Outcome,
+    outcome: VisitorOutcome,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum VisitorOutcome {
     Open,
     Bought(Uuid),
     RefusedWithSeat,
@@ -45,14 +45,14 @@ enum Outcome {
 
 /// The visitors and their results.
 pub struct Visitors {
-    people: Vec<Visitor>,
+    people: Vec<VisitorState>,
     addresses: Vec<SocketAddr>,
     show: Uuid,
     /// First steps by server, in order of arrival.
-    arriving: Vec<VecDeque<Task>>,
+    arriving: Vec<VecDeque<VisitorTask>>,
     /// Later steps by server; they have priority over new visitors.
-    next_steps: Vec<VecDeque<Task>>,
-    in_flight: Vec<Task>,
+    next_steps: Vec<VecDeque<VisitorTask>>,
+    in_flight: Vec<VisitorTask>,
     open: usize,
     last_sale: u64,
     errors: BTreeMap<String, u64>,
@@ -72,8 +72,8 @@ impl Visitors {
         for (number, arrived) in (0_u32..).zip(arrivals) {
             // Two consecutive visitors want the same seat, at different servers.
             let seat = number / servers as u32 * STRIDE % show.seats;
-            people.push(Visitor { cookie: random.hex(), seat, arrived, outcome: Outcome::Open });
-            let task = Task { visitor: number, step: Step::Hold, due: arrived, tries: 0 };
+            people.push(VisitorState { cookie: random.hex(), seat, arrived, outcome: VisitorOutcome::Open });
+            let task = VisitorTask { visitor: number, step: PurchaseStep::Hold, due: arrived, tries: 0 };
             arriving[number as usize % servers].push_back(task);
         }
         Self {
@@ -94,8 +94,8 @@ impl Visitors {
     /// Returns seat and booking of every confirmed purchase.
     pub fn bought(&self) -> Vec<(u32, Uuid)> {
         let bought = self.people.iter().filter_map(|visitor| match visitor.outcome {
-            Outcome::Bought(booking) => Some((visitor.seat, booking)),
-            Outcome::Open | Outcome::RefusedWithSeat | Outcome::Error => None,
+            VisitorOutcome::Bought(booking) => Some((visitor.seat, booking)),
+            VisitorOutcome::Open | VisitorOutcome::RefusedWithSeat | VisitorOutcome::Error => None,
         });
         bought.collect()
     }
@@ -118,15 +118,18 @@ impl Visitors {
     /// Checks that every visitor bought a seat or got a refusal that names the seat.
     pub fn check_outcomes(&self, expected: u32) -> Findings {
         let mut found = Findings::default();
-        let ended =
-            self.people.iter().filter(|visitor| !matches!(visitor.outcome, Outcome::Open | Outcome::Error)).count();
+        let ended = self
+            .people
+            .iter()
+            .filter(|visitor| !matches!(visitor.outcome, VisitorOutcome::Open | VisitorOutcome::Error))
+            .count();
         if ended != expected as usize {
             found.add(|| format!("{ended} of {expected} visitors have a final answer"));
         }
         found
     }
 
-    fn end(&mut self, visitor: u32, outcome: Outcome) {
+    fn end(&mut self, visitor: u32, outcome: VisitorOutcome) {
         self.people[visitor as usize].outcome = outcome;
         self.open -= 1;
     }
@@ -135,21 +138,21 @@ impl Visitors {
         visitor as usize % self.addresses.len()
     }
 
-    fn queue_step(&mut self, visitor: u32, step: Step, due: u64, tries: u32) {
+    fn queue_step(&mut self, visitor: u32, step: PurchaseStep, due: u64, tries: u32) {
         let server = self.server_of(visitor);
-        self.next_steps[server].push_back(Task { visitor, step, due, tries });
+        self.next_steps[server].push_back(VisitorTask { visitor, step, due, tries });
     }
 
-    fn retry(&mut self, task: Task, now: u64, why: &str) {
+    fn retry(&mut self, task: VisitorTask, now: u64, why: &str) {
         if task.tries >= MAX_TRIES {
             *self.errors.entry(format!("given up: {why}")).or_default() += 1;
-            self.end(task.visitor, Outcome::Error);
+            self.end(task.visitor, VisitorOutcome::Error);
         } else {
             self.queue_step(task.visitor, task.step, now + RETRY_DELAY_NS, task.tries + 1);
         }
     }
 
-    fn write(&self, task: &Task, out: &mut Vec<u8>) {
+    fn write(&self, task: &VisitorTask, out: &mut Vec<u8>) {
         let visitor = &self.people[task.visitor as usize];
         let server = self.addresses[self.server_of(task.visitor)];
         let seats = visitor.seat..visitor.seat + 1;
@@ -159,7 +162,7 @@ impl Visitors {
     fn sold(&mut self, visitor: u32, booking: Uuid, now: u64) {
         self.purchases.record(now.saturating_sub(self.people[visitor as usize].arrived));
         self.last_sale = now;
-        self.end(visitor, Outcome::Bought(booking));
+        self.end(visitor, VisitorOutcome::Bought(booking));
     }
 }
 
@@ -173,7 +176,7 @@ impl Load for Visitors {
             .flatten()
             .map(|task| task.due)
             .min();
-        let is_due = |task: &Task| task.due <= now;
+        let is_due = |task: &VisitorTask| task.due <= now;
         let task = if self.next_steps[server].front().is_some_and(is_due) {
             self.next_steps[server].pop_front()
         } else if self.arriving[server].front().is_some_and(is_due) {
@@ -187,9 +190,9 @@ impl Load for Visitors {
         Next::Send((self.in_flight.len() - 1) as u32)
     }
 
-    fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>) {
+    fn answered(&mut self, ticket: u32, now: u64, answer: &HttpAnswer<'_>) {
         let task = self.in_flight[ticket as usize];
-        if matches!(task.step, Step::Hold) && task.tries == 0 {
+        if matches!(task.step, PurchaseStep::Hold) && task.tries == 0 {
             self.first_answers.record(now.saturating_sub(self.people[task.visitor as usize].arrived));
         }
         let word = |name| text_after(answer.body, name);
@@ -198,20 +201,28 @@ impl Load for Visitors {
         match (task.step, answer.status, id) {
             (_, 429 | 503, _) => self.retry(task, now, code),
             (_, 409, _) if code == "still_running" => self.retry(task, now, code),
-            (Step::Hold, 409 | 423, _) if word("label").is_some() => self.end(task.visitor, Outcome::RefusedWithSeat),
-            (Step::Hold, 201, Some(hold)) => self.queue_step(task.visitor, Step::Book { hold }, now, 0),
-            (Step::Book { .. }, 201, Some(booking)) => self.queue_step(task.visitor, Step::Pay { booking }, now, 0),
-            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if word("state") == Some("CONFIRMED") => {
+            (PurchaseStep::Hold, 409 | 423, _) if word("label").is_some() => {
+                self.end(task.visitor, VisitorOutcome::RefusedWithSeat)
+            }
+            (PurchaseStep::Hold, 201, Some(hold)) => self.queue_step(task.visitor, PurchaseStep::Book { hold }, now, 0),
+            (PurchaseStep::Book { .. }, 201, Some(booking)) => {
+                self.queue_step(task.visitor, PurchaseStep::Pay { booking }, now, 0)
+            }
+            (PurchaseStep::Pay { booking } | PurchaseStep::Poll { booking }, 200, _)
+                if word("state") == Some("CONFIRMED") =>
+            {
                 self.sold(task.visitor, booking, now);
             }
-            (Step::Pay { booking } | Step::Poll { booking }, 200, _) if word("state") == Some("PAYMENT_PENDING") => {
-                self.retry(Task { step: Step::Poll { booking }, ..task }, now, "still pending");
+            (PurchaseStep::Pay { booking } | PurchaseStep::Poll { booking }, 200, _)
+                if word("state") == Some("PAYMENT_PENDING") =>
+            {
+                self.retry(VisitorTask { step: PurchaseStep::Poll { booking }, ..task }, now, "still pending");
             }
             (step, status, _) => {
                 let step = format!("{step:?}");
                 let step = step.split(' ').next().unwrap_or_default();
                 *self.errors.entry(format!("{step}: {status} {code}")).or_default() += 1;
-                self.end(task.visitor, Outcome::Error);
+                self.end(task.visitor, VisitorOutcome::Error);
             }
         }
     }
@@ -246,7 +257,7 @@ mod tests {
     }
 
     fn answer(visitors: &mut Visitors, ticket: u32, status: u16, body: &str) {
-        visitors.answered(ticket, 10, &Answer { status, body: body.as_bytes() });
+        visitors.answered(ticket, 10, &HttpAnswer { status, body: body.as_bytes() });
     }
 
     #[test]

@@ -12,9 +12,9 @@ use redis::{ConnectionLike, Value, cmd};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::Run;
+use crate::RunOptions;
 use crate::checker::Findings;
-use crate::report::{Bound, Report, Row};
+use crate::report::{Bound, Report, ReportRow};
 use crate::world::{RunPaths, Store};
 
 mod draw;
@@ -35,7 +35,7 @@ const SPREAD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 
 /// Options of `waiting-room`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Options {
+pub struct WaitingRoomOptions {
     /// People who join.
     #[arg(long, default_value_t = 2_000_000)]
     people: u64,
@@ -51,7 +51,7 @@ pub struct Options {
 }
 
 /// Runs all rounds.
-pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+pub fn run(paths: &RunPaths, run: &RunOptions, mut options: WaitingRoomOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.people = 100_000;
     }
@@ -64,7 +64,7 @@ pub fn run(paths: &RunPaths, run: &Run, mut options: Options, report: &mut Repor
     for round in 1..=run.rounds {
         let ours = measure(&mut store, &options, JoinMethod::Script { sha: &sha, per_call: options.joins_per_call })?;
         report_cost(report, "candidate", round, &options, &ours);
-        let single = Options { people: options.people / 10, ..options.clone() };
+        let single = WaitingRoomOptions { people: options.people / 10, ..options.clone() };
         let alone = measure(&mut store, &single, JoinMethod::Script { sha: &sha, per_call: 1 })?;
         report_cost(report, "one_per_call", round, &single, &alone);
         let theirs = measure(&mut store, &options, JoinMethod::SortedSet)?;
@@ -94,7 +94,7 @@ struct Cost {
     found: Findings,
 }
 
-fn measure(store: &mut Store, options: &Options, method: JoinMethod<'_>) -> Result<Cost> {
+fn measure(store: &mut Store, options: &WaitingRoomOptions, method: JoinMethod<'_>) -> Result<Cost> {
     let keys = NAMES.map(|name| format!("{}{{show:bench}}:queue:{name}", store.prefix()));
     // DEL, not UNLINK: memory freed in the background would distort the measurement.
     cmd("DEL").arg(&keys).query::<i64>(store.connection())?;
@@ -202,8 +202,8 @@ fn used_memory(store: &mut Store) -> Result<u64> {
     line.and_then(|bytes| bytes.trim().parse().ok()).context("Redis does not report its memory")
 }
 
-fn report_cost(report: &mut Report, variant: &str, round: u32, options: &Options, cost: &Cost) {
-    let row = Row::of("waiting-room", variant).with("layer", "redis").with("round", round);
+fn report_cost(report: &mut Report, variant: &str, round: u32, options: &WaitingRoomOptions, cost: &Cost) {
+    let row = ReportRow::of("waiting-room", variant).with("layer", "redis").with("round", round);
     let row = row.with("people", options.people).with("redis_growth_bytes", cost.growth);
     report.round(row.figure("redis_cpu_us_per_op", cost.micros));
     report.findings(&cost.found);
@@ -220,7 +220,7 @@ fn promises(report: &mut Report) {
     let cpu = theirs.zip(ours).map(|(theirs, ours)| theirs / ours);
     report.promise("Redis CPU of a join, a sorted set against ours", cpu, Bound::AtLeast(5.0));
     if let (Some(cpu), Some(memory)) = (cpu, memory) {
-        let row = Row::of("waiting-room", "candidate").with("against", SORTED_SET).with("layer", "ratio");
+        let row = ReportRow::of("waiting-room", "candidate").with("against", SORTED_SET).with("layer", "ratio");
         report.round(row.figure("ratio", cpu).figure("memory_ratio", memory));
     }
 }

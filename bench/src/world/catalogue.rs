@@ -1,4 +1,4 @@
-//! Shows for the benchmarks, inserted directly into the catalogue's tables (migrations/).
+//! Shows for the benchmarks, inserted directly into the catalogue's tables (`migrations/0003_catalogue.sql`).
 
 use anyhow::{Context, Result};
 use serde_json::json;

@@ -1,10 +1,15 @@
-//! Reads the state of a show in Postgres, for the checker.
+//! Reads the state of a show after a sale, for the checker.
+
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use uuid::Uuid;
 
-use super::{Show, World};
-use crate::checker::Ledger;
+use super::{BenchServer, Show, World};
+use crate::checker::{BOOKED, Findings, Ledger};
+
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl World {
     /// Reads a show's claims, tickets, payments and bookings.
@@ -47,6 +52,28 @@ impl World {
         let count: i64 =
             self.runtime.block_on(sqlx::query_scalar("SELECT count(*) FROM outbox").fetch_one(&self.pg))?;
         Ok(count.unsigned_abs())
+    }
+
+    /// Waits until every server shows every seat as sold and no effect is pending.
+    pub fn wait_until_sold_out(&self, servers: &[BenchServer], show: &Show, timeout: Duration) -> Result<Findings> {
+        let began = Instant::now();
+        let mut found = Findings::default();
+        loop {
+            let open = self.pending_effects()?;
+            let mut is_settled = open == 0;
+            for server in servers {
+                is_settled &= server.seat_states(show)?.iter().all(|state| *state == BOOKED);
+            }
+            if is_settled {
+                return Ok(found);
+            }
+            if began.elapsed() > timeout {
+                let seconds = timeout.as_secs();
+                found.add(|| format!("{seconds} s after the sale the map is not sold out, or {open} effects are open"));
+                return Ok(found);
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
     }
 
     /// Returns the number of charges without a received webhook; every charge has exactly one.

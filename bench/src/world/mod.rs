@@ -14,7 +14,7 @@ mod processes;
 mod store;
 
 pub use catalogue::Show;
-pub use processes::{Process, Server, free_port};
+pub use processes::{BenchServer, Process, free_port};
 pub use store::{HOLD_MS, Script, Store};
 
 use crate::cpu;

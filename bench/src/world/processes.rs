@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::World;
+use super::{Show, World};
 use crate::cpu::{self, Cpu};
 use crate::http;
 
@@ -102,11 +102,20 @@ impl Drop for Process {
 }
 
 /// A server under test.
-pub struct Server {
+pub struct BenchServer {
     /// The address it listens at.
     pub address: SocketAddr,
     /// Its process.
     pub process: Process,
+}
+
+impl BenchServer {
+    /// Reads the state of every seat.
+    pub fn seat_states(&self, show: &Show) -> Result<Vec<u8>> {
+        let (_, body) = http::get(self.address, &show.seats_path())?;
+        let states = http::text_after(&body, "states").unwrap_or_default();
+        Ok(states.bytes().map(|digit| digit.wrapping_sub(b'0')).collect())
+    }
 }
 
 /// Environment variable of the number of runtime threads, for the server and the baselines. More threads
@@ -127,7 +136,7 @@ pub fn free_port() -> Result<SocketAddr> {
 impl World {
     /// Starts a server that shares the stores with the other servers of this run. `simulator` is the payment
     /// gateway; benchmarks without payments need none.
-    pub fn server(&self, name: &str, simulator: Option<SocketAddr>) -> Result<Server> {
+    pub fn server(&self, name: &str, simulator: Option<SocketAddr>) -> Result<BenchServer> {
         self.server_at(free_port()?, name, simulator, &[])
     }
 
@@ -138,7 +147,7 @@ impl World {
         name: &str,
         simulator: Option<SocketAddr>,
         settings: &[(&str, &str)],
-    ) -> Result<Server> {
+    ) -> Result<BenchServer> {
         let url = format!("http://{address}");
         let payments = simulator.map_or_else(|| url.clone(), |simulator| format!("http://{simulator}"));
         let mut command = Command::new(&self.paths.server);
@@ -164,7 +173,7 @@ impl World {
             .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.paths.logs)?;
         process.wait_for(address, "/readyz")?;
-        Ok(Server { address, process })
+        Ok(BenchServer { address, process })
     }
 
     /// Runs a sub-command of the server program.

@@ -288,7 +288,7 @@ pub struct GrantRequest {
 }
 
 /// Names of actions in a theatre, as the audit log contains them.
-pub const THEATRE_ACTS: [&str; 52] = [
+pub const THEATRE_ACTIONS: [&str; 52] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -357,7 +357,7 @@ pub struct AuditView {
     /// Current name of that account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
-    /// The action: one of [`THEATRE_ACTS`].
+    /// The action: one of [`THEATRE_ACTIONS`].
     pub act: String,
     /// Subject of the action: a kind and an id.
     pub subject: String,

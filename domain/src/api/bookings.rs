@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::api::cancelling::{IfLate, RefundView, StepView};
+use crate::api::cancelling::{LatePaymentHandling, RefundView, StepView};
 use crate::api::moving::SeatOffer;
 use crate::api::{PlaceLine, SeatLine};
 use crate::money::Money;
@@ -37,18 +37,18 @@ pub struct BookingRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Person>,
     /// Handling of a payment that arrives after the deadline.
-    #[serde(default, skip_serializing_if = "IfLate::is_usual")]
-    pub if_late: IfLate,
+    #[serde(default, skip_serializing_if = "LatePaymentHandling::is_default")]
+    pub if_late: LatePaymentHandling,
     /// Payment in the same request. If absent, `POST /bookings/{id}/confirm` pays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pay: Option<PayAtOnce>,
+    pub pay: Option<CheckoutPayment>,
 }
 
 /// Payment details in a checkout request. They replace a call to `POST /bookings/{id}/confirm`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = PayAtOnce))]
 #[serde(deny_unknown_fields)]
-pub struct PayAtOnce {
+pub struct CheckoutPayment {
     /// Total shown to the buyer, in minor units of the show's currency. A different total is refused.
     pub total_minor: i64,
     /// As in [`ConfirmRequest`].

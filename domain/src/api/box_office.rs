@@ -170,12 +170,12 @@ pub struct BookingQuery {
 }
 
 /// Maximum number of bookings found by name or address, the newest first.
-pub const MAX_FOUND: usize = 20;
+pub const MAX_MATCHES: usize = 20;
 
 /// A booking found by name or address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct FoundBooking {
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = FoundBooking))]
+pub struct BookingMatch {
     /// Summary of the booking.
     pub booking: BookingSummary,
     /// Name of the buyer; may be empty for a sale at the counter.
@@ -195,7 +195,7 @@ pub enum FoundAtCounter {
     /// The booking with the given reference.
     One(Box<CounterBooking>),
     /// Bookings found by name or address, newest first, at most 20.
-    Of(Vec<FoundBooking>),
+    Many(Vec<BookingMatch>),
 }
 
 /// A ticket to print.
@@ -380,7 +380,8 @@ pub enum SeatHolder {
         name: String,
     },
     /// The seat is free.
-    Nobody,
+    #[serde(rename = "nobody")]
+    Free,
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 /// Handling of a payment that arrives after its booking has expired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = IfLate))]
 #[serde(rename_all = "snake_case")]
-pub enum IfLate {
+pub enum LatePaymentHandling {
     /// Refund it at once.
     Refund,
     /// Take the same seats if they are still free, otherwise refund.
@@ -22,7 +22,7 @@ pub enum IfLate {
     SameOrBetter,
 }
 
-impl IfLate {
+impl LatePaymentHandling {
     /// Name in SQL and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -35,11 +35,11 @@ impl IfLate {
 
     /// True for the default choice.
     #[must_use]
-    pub fn is_usual(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Parses a name written by [`IfLate::as_str`]; `None` for any other text.
+    /// Parses a name written by [`LatePaymentHandling::as_str`]; `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Refund, Self::SameSeats, Self::SameOrBetter].into_iter().find(|choice| choice.as_str() == name)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::fairness::{Kind, Subject};
+use crate::fairness::{UnusualKind, UnusualSubject};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
@@ -21,9 +21,9 @@ pub struct UnusualView {
     /// Start in the theatre's time zone: `2026-12-01T20:15`.
     pub starts_local: String,
     /// Kind of behaviour.
-    pub kind: Kind,
+    pub kind: UnusualKind,
     /// Visitor or network address.
-    pub subject: Subject,
+    pub subject: UnusualSubject,
     /// Keyed hash that distinguishes visitors and addresses within this theatre. It cannot be looked up.
     pub tag: String,
     /// Number of holds, visitors, tries or puzzles, depending on `kind`.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::api::{PlaceLine, SeatLine};
-use crate::best_available::Together;
+use crate::best_available::Adjacency;
 use crate::money::Money;
 use crate::seats::{AreaIndex, SeatIndex};
 
@@ -109,7 +109,7 @@ pub struct SuggestionView {
     /// Sum of the prices.
     pub total: Money,
     /// Adjacency of the seats.
-    pub together: Together,
+    pub together: Adjacency,
     /// Number of single free seats that it would leave between taken seats.
     pub orphans: u32,
 }

@@ -18,6 +18,7 @@ pub mod parked;
 mod plan;
 mod problem;
 pub mod reports;
+mod seat_kind;
 pub mod systems;
 pub mod theatres;
 pub mod tills;
@@ -25,20 +26,20 @@ pub mod waiting_list;
 pub mod waiting_room;
 
 pub use bookings::{
-    BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, KeptHold, MoneyState, PayAtOnce,
+    BookingEventView, BookingRequest, BookingState, BookingView, CheckoutPayment, ConfirmRequest, KeptHold, MoneyState,
     Person,
 };
-pub use cancelling::{CancelRequest, IfLate, RefundView, StepView};
+pub use cancelling::{CancelRequest, LatePaymentHandling, RefundView, StepView};
 pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};
 pub use plan::{
-    AreaView, CategoryView, OVERVIEW_ABOVE_SEATS, PlaceLine, PlanView, RowView, SEAT_PITCH, SeatKind, SeatLine,
-    SectionView,
+    AreaView, CategoryView, OVERVIEW_ABOVE_SEATS, PlaceLine, PlanView, RowView, SEAT_PITCH, SeatLine, SectionView,
 };
 pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
+pub use seat_kind::{KindTexts, SeatKind, SeatRules};
 
 /// Header of every API answer with the lock store's clock at the time of sending, milliseconds since 1970. A client
 /// counts down from `expires_at_ms` minus this value, because its own clock may be wrong.
 pub const SERVER_TIME_HEADER: &str = "server-time";
 /// Query string of a booking page to which the gateway redirects a visitor who submitted a card. It is absent if the
 /// visitor cancelled on the gateway's page.
-pub const SUBMITTED: &str = "submitted=1";
+pub const SUBMITTED_QUERY: &str = "submitted=1";

@@ -3,29 +3,12 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::SeatKind;
 use crate::money::Money;
 use crate::seats::{AreaIndex, SeatIndex};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
-
-/// Kind of a seat. It decides the symbol in the plan and the text in seat lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SeatKind {
-    /// An ordinary seat.
-    #[default]
-    Standard,
-    /// A reclining seat.
-    Recliner,
-    /// Half of a two-seat sofa; the neighbour in the same row is the other half.
-    Couple,
-    /// A space for a wheelchair.
-    Wheelchair,
-    /// The seat beside a wheelchair space.
-    Companion,
-}
 
 /// A price category as one show sells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

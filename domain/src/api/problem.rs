@@ -47,7 +47,7 @@ pub struct PuzzleView {
 }
 
 /// RFC 9457 problem details: every error of the API.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct ProblemView {
     /// Address of a page about this kind of problem.

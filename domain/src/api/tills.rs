@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::money::Money;
-use crate::till::{Entry, Means};
+use crate::till::{Means, TillEntryKind};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
@@ -68,7 +68,7 @@ pub struct TillRow {
     /// Line number within the till, from 1.
     pub number: u32,
     /// Kind of entry.
-    pub kind: Entry,
+    pub kind: TillEntryKind,
     /// Means of payment: cash, card, or none.
     pub means: Means,
     /// Amount received; negative if paid out.

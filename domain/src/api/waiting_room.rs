@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::waiting_room::{Outlook, Queue};
+use crate::waiting_room::{ExpectedWait, WaitingRoomStatus};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
@@ -58,7 +58,7 @@ pub struct QueueView {
     /// The same in milliseconds since 1970.
     pub opens_at_ms: i64,
     /// Progress of the queue.
-    pub queue: Queue,
+    pub queue: WaitingRoomStatus,
     /// Number of the ticket, from 0 in the order of joining.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
@@ -67,15 +67,15 @@ pub struct QueueView {
     pub place: Option<u64>,
     /// Expected wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outlook: Option<Outlook>,
+    pub outlook: Option<ExpectedWait>,
     /// The ticket. It grants its position to any bearer. Browsers keep it as a cookie; programs send it as
-    /// `Queue-Ticket`.
+    /// `WaitingRoomStatus-Ticket`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
     /// Personal link that transfers the ticket to another device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Pass that allows seats to be taken. Browsers keep it as a cookie; programs send it as `Queue-Pass`.
+    /// Pass that allows seats to be taken. Browsers keep it as a cookie; programs send it as `WaitingRoomStatus-Pass`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<String>,
     /// Expiry of the pass, milliseconds since 1970.

@@ -26,7 +26,7 @@ const PAIRED_PER_ROW: usize = 6;
 
 /// A request for seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct SeatRequest {
     /// Number of seats, 1 to [`MAX_SEATS_PER_HOLD`].
     pub count: usize,
     /// Index into [`Layout::categories`] that restricts the seats. Without it, all seats are of one category, which is
@@ -36,9 +36,9 @@ pub struct Wish {
 
 /// Adjacency of suggested seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Together))]
 #[serde(rename_all = "snake_case")]
-pub enum Together {
+pub enum Adjacency {
     /// Neighbours in one row.
     Row,
     /// In two adjacent rows.
@@ -53,7 +53,7 @@ pub struct Suggestion {
     /// The seats, in ascending order.
     pub seats: Vec<SeatIndex>,
     /// Adjacency of the seats.
-    pub together: Together,
+    pub together: Adjacency,
     /// Number of single free seats that it would leave between taken seats.
     pub orphans: usize,
 }
@@ -64,7 +64,7 @@ pub struct Suggestion {
 pub fn best_available(
     layout: &Layout,
     state: impl Fn(SeatIndex) -> SeatState,
-    wish: Wish,
+    wish: SeatRequest,
     most: usize,
 ) -> Vec<Suggestion> {
     let most = most.min(MAX_SUGGESTIONS);
@@ -148,7 +148,7 @@ struct FreeSeats {
 }
 
 impl FreeSeats {
-    fn of(layout: &Layout, state: &impl Fn(SeatIndex) -> SeatState, wish: Wish) -> Self {
+    fn of(layout: &Layout, state: &impl Fn(SeatIndex) -> SeatState, wish: SeatRequest) -> Self {
         let rank = Rank::of(layout);
         let mut runs = Vec::new();
         for (row, seats) in layout.rows().enumerate() {
@@ -156,7 +156,7 @@ impl FreeSeats {
             for seat in seats {
                 let kind = seat_kind(layout, seat);
                 // A taken seat counts as well: it is still half of a sofa.
-                half = (kind == SeatKind::Couple).then(|| SofaHalf::after(half));
+                half = kind.rules().is_paired.then(|| SofaHalf::after(half));
                 let free = state(seat) == SeatState::Available;
                 let place =
                     layout.place(seat).filter(|(_, own)| free && matches_request(wish, kind, *own)).map(|(at, own)| {
@@ -234,7 +234,7 @@ impl FreeSeats {
         seats.sort_unstable();
         let orphans = one.suggestion.orphans + other.suggestion.orphans;
         let cost = one.cost.midpoint(other.cost) + rank::OFFSET_COST_PER_PITCH * aside / pitch;
-        Some(Candidate { suggestion: Suggestion { seats, together: Together::Rows, orphans }, cost })
+        Some(Candidate { suggestion: Suggestion { seats, together: Adjacency::Rows, orphans }, cost })
     }
 
     /// Picks the best single seats, of one category if it has enough.
@@ -252,7 +252,7 @@ impl FreeSeats {
             return None;
         }
         seats.sort_unstable();
-        Some(Candidate { suggestion: Suggestion { seats, together: Together::Apart, orphans: 0 }, cost: 0.0 })
+        Some(Candidate { suggestion: Suggestion { seats, together: Adjacency::Apart, orphans: 0 }, cost: 0.0 })
     }
 
     fn place(&self, seat: SeatIndex) -> Option<&FreeSeat> {
@@ -288,7 +288,7 @@ impl SeatRun {
         let orphans = if sofas { count % 2 } else { usize::from(before == 1) + usize::from(after == 1) };
         let mean = window.iter().map(|place| place.cost).sum::<f64>() / count as f64;
         let suggestion =
-            Suggestion { seats: window.iter().map(|place| place.seat).collect(), together: Together::Row, orphans };
+            Suggestion { seats: window.iter().map(|place| place.seat).collect(), together: Adjacency::Row, orphans };
         Some(Candidate { suggestion, cost: mean + rank::ORPHAN_COST * orphans as f64 })
     }
 }
@@ -299,12 +299,11 @@ fn seat_kind(layout: &Layout, seat: SeatIndex) -> SeatKind {
 }
 
 /// True if a seat of this kind and category matches the request.
-fn matches_request(wish: Wish, kind: SeatKind, own: u8) -> bool {
-    match (wish.category, kind) {
-        (Some(category), _) => own == category,
-        (None, SeatKind::Wheelchair | SeatKind::Companion) => false,
-        (None, SeatKind::Couple) => wish.count.is_multiple_of(2),
-        (None, SeatKind::Standard | SeatKind::Recliner) => true,
+fn matches_request(wish: SeatRequest, kind: SeatKind, own: u8) -> bool {
+    let rules = kind.rules();
+    match wish.category {
+        Some(category) => own == category,
+        None => rules.is_offered_unasked && (!rules.is_paired || wish.count.is_multiple_of(2)),
     }
 }
 

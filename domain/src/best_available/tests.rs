@@ -30,14 +30,14 @@ fn names(layout: &Layout, suggestion: &Suggestion) -> Vec<String> {
     suggestion.seats.iter().map(|seat| layout.label(*seat).expect("a seat")).collect()
 }
 
-fn ask(layout: &Layout, taken: &[&str], wish: Wish, most: usize) -> Vec<Suggestion> {
+fn ask(layout: &Layout, taken: &[&str], wish: SeatRequest, most: usize) -> Vec<Suggestion> {
     let taken: BTreeSet<SeatIndex> = taken.iter().map(|name| layout.find(name).expect("a seat")).collect();
     let state = |seat| if taken.contains(&seat) { SeatState::Booked } else { SeatState::Available };
     best_available(layout, state, wish, most)
 }
 
-const fn wish(count: usize) -> Wish {
-    Wish { count, category: None }
+const fn wish(count: usize) -> SeatRequest {
+    SeatRequest { count, category: None }
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn three_seats_together_are_near_the_middle_two_thirds_back() {
     let layout = cinema();
     let found = ask(&layout, &[], wish(3), 3);
     assert_eq!(found.len(), 3);
-    assert!(found.iter().all(|suggestion| suggestion.together == Together::Row));
+    assert!(found.iter().all(|suggestion| suggestion.together == Adjacency::Row));
     let best = names(&layout, &found[0]);
     assert!(best.iter().all(|name| name.starts_with('F') || name.starts_with('G')), "{best:?}");
     assert!(best.contains(&format!("{}5", &best[0][..1])), "beside the aisle of the middle: {best:?}");
@@ -55,7 +55,7 @@ fn three_seats_together_are_near_the_middle_two_thirds_back() {
 fn aisle_or_taken_seat_splits_a_row() {
     let layout = cinema();
     let found = ask(&layout, &[], wish(6), 8);
-    for suggestion in found.iter().filter(|suggestion| suggestion.together == Together::Row) {
+    for suggestion in found.iter().filter(|suggestion| suggestion.together == Adjacency::Row) {
         let names = names(&layout, suggestion);
         assert!(
             names.iter().all(|name| name[1..].parse::<u32>().expect("a number") > 4 || name.starts_with('J')),
@@ -69,7 +69,7 @@ fn single_free_seats_are_avoided_where_possible() {
     let layout = cinema();
     // Three of G5 to G10 can be taken from either end without leaving a single seat. Three of four seats always leave
     // one, so those rank last.
-    for suggestion in ask(&layout, &["F5", "F6"], Wish { count: 3, category: Some(1) }, 2) {
+    for suggestion in ask(&layout, &["F5", "F6"], SeatRequest { count: 3, category: Some(1) }, 2) {
         assert_eq!(suggestion.orphans, 0, "{:?}", names(&layout, &suggestion));
     }
 }
@@ -77,7 +77,7 @@ fn single_free_seats_are_avoided_where_possible() {
 #[test]
 fn requested_category_is_the_only_one_suggested() {
     let layout = cinema();
-    for suggestion in ask(&layout, &[], Wish { count: 2, category: Some(0) }, 8) {
+    for suggestion in ask(&layout, &[], SeatRequest { count: 2, category: Some(0) }, 8) {
         assert!(suggestion.seats.iter().all(|seat| layout.place(*seat).expect("a seat").1 == 0));
     }
 }
@@ -85,7 +85,7 @@ fn requested_category_is_the_only_one_suggested() {
 #[test]
 fn couples_get_whole_sofas() {
     let layout = cinema();
-    let love = Wish { count: 2, category: Some(2) };
+    let love = SeatRequest { count: 2, category: Some(2) };
     for suggestion in ask(&layout, &[], love, 5) {
         let names = names(&layout, &suggestion);
         assert!(matches!(names[0].as_str(), "J1" | "J3" | "J5" | "J7" | "J9"), "{names:?}");
@@ -97,7 +97,7 @@ fn couples_get_whole_sofas() {
     }
     // Sofa seats whose other half is taken do not form a pair.
     let halves = ask(&layout, &["J2", "J4", "J6", "J8", "J10"], love, 5);
-    assert!(halves.iter().all(|suggestion| suggestion.together == Together::Apart));
+    assert!(halves.iter().all(|suggestion| suggestion.together == Adjacency::Apart));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn wheelchair_spaces_need_an_explicit_category() {
     let all: Vec<String> = (0..layout.seat_count()).map(|seat| layout.label(seat).expect("a seat")).collect();
     let others: Vec<&str> = all.iter().map(String::as_str).filter(|name| !name.starts_with('K')).collect();
     assert_eq!(ask(&layout, &others, wish(1), 3), []);
-    assert_eq!(ask(&layout, &others, Wish { count: 1, category: Some(3) }, 3).len(), 3);
+    assert_eq!(ask(&layout, &others, SeatRequest { count: 1, category: Some(3) }, 3).len(), 3);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn two_adjacent_rows_are_used_when_no_row_has_enough_seats() {
     let taken: Vec<&str> = all.iter().map(String::as_str).filter(|name| !kept.contains(name)).collect();
     let found = ask(&layout, &taken, wish(4), 3);
     assert_eq!(found.len(), 1);
-    assert_eq!((found[0].together, names(&layout, &found[0])), (Together::Rows, kept.map(str::to_owned).to_vec()));
+    assert_eq!((found[0].together, names(&layout, &found[0])), (Adjacency::Rows, kept.map(str::to_owned).to_vec()));
     let scattered = ask(&layout, &[taken.as_slice(), &["D6"]].concat(), wish(3), 3);
     assert_eq!(scattered[0].seats.len(), 3);
     assert_eq!(ask(&layout, &taken, wish(5), 3), [], "there are only four");
@@ -130,7 +130,7 @@ fn invalid_requests_get_no_suggestions() {
     assert_eq!(ask(&layout, &[], wish(0), 3), []);
     assert_eq!(ask(&layout, &[], wish(MAX_SEATS_PER_HOLD + 1), 3), []);
     assert_eq!(ask(&layout, &[], wish(2), 0), []);
-    assert_eq!(ask(&layout, &[], Wish { count: 2, category: Some(200) }, 3), []);
+    assert_eq!(ask(&layout, &[], SeatRequest { count: 2, category: Some(200) }, 3), []);
 }
 
 proptest! {
@@ -148,7 +148,7 @@ proptest! {
         for suggestion in &found {
             prop_assert_eq!(suggestion.seats.len(), count);
             prop_assert!(suggestion.seats.iter().all(|seat| free[*seat as usize]));
-            if suggestion.together == Together::Row {
+            if suggestion.together == Adjacency::Row {
                 prop_assert!(suggestion.seats.windows(2).all(|pair| pair[1] == pair[0] + 1));
             }
         }

@@ -45,7 +45,7 @@ pub struct Booking {
 
 /// An event in the life of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum BookingEvent {
     /// The lock store confirmed the hold.
     HoldTaken,
     /// The buyer paid while the hold was active. The hold now lasts until `until`.
@@ -123,7 +123,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl BookingEvent {
     /// Stable name of the event in the event log.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -197,7 +197,7 @@ pub enum Effect {
 
 /// Reason why an event did not change a booking. Callers distinguish a final booking from a lost race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum StepError {
     /// The same event was processed before; nothing is left to do.
     #[error("already done")]
     AlreadyDone,

@@ -1,6 +1,6 @@
 //! The transition function.
 
-use super::{Booking, Effect, Event, Refused, back_to_buyer, buyer_cancels_until};
+use super::{Booking, BookingEvent, Effect, StepError, back_to_buyer, buyer_cancels_until};
 use crate::api::{BookingState as State, MoneyState};
 use crate::money::Money;
 use crate::time::Timestamp;
@@ -8,74 +8,74 @@ use crate::time::Timestamp;
 /// Applies `event` at `now`. Returns the new booking and the effects to execute.
 ///
 /// # Errors
-/// [`Refused`] gives the reason why nothing changes. A refusal never has effects.
-pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, Vec<Effect>), Refused> {
+/// [`StepError`] gives the reason why nothing changes. A refusal never has effects.
+pub fn step(booking: Booking, event: BookingEvent, now: Timestamp) -> Result<(Booking, Vec<Effect>), StepError> {
     match event {
-        Event::HoldTaken => match booking.state {
+        BookingEvent::HoldTaken => match booking.state {
             State::Created => Ok((with_state(booking, State::SeatsLocked), vec![])),
-            State::Cancelled | State::Expired => Err(Refused::Gone),
-            _ => Err(Refused::AlreadyDone),
+            State::Cancelled | State::Expired => Err(StepError::Gone),
+            _ => Err(StepError::AlreadyDone),
         },
-        Event::PaymentSubmitted { until } => payment_submitted(booking, until, now),
-        Event::PaymentSucceeded { amount } => payment_succeeded(booking, amount),
-        Event::PaymentFailed | Event::PaymentVoided => payment_failed(booking),
-        Event::SeatsSold => match booking.state {
+        BookingEvent::PaymentSubmitted { until } => payment_submitted(booking, until, now),
+        BookingEvent::PaymentSucceeded { amount } => payment_succeeded(booking, amount),
+        BookingEvent::PaymentFailed | BookingEvent::PaymentVoided => payment_failed(booking),
+        BookingEvent::SeatsSold => match booking.state {
             State::PaymentSucceeded => {
                 Ok((with_state(booking, State::Confirmed), vec![Effect::MarkBooked, Effect::SendTicket]))
             }
-            State::Confirmed => Err(Refused::AlreadyDone),
-            State::Cancelled | State::Expired => Err(Refused::Gone),
-            _ => Err(Refused::WrongState),
+            State::Confirmed => Err(StepError::AlreadyDone),
+            State::Cancelled | State::Expired => Err(StepError::Gone),
+            _ => Err(StepError::WrongState),
         },
-        Event::SeatsLost => match booking.state {
+        BookingEvent::SeatsLost => match booking.state {
             State::PaymentSucceeded => Ok(cancel_with_refund(booking, booking.total)),
-            State::Cancelled | State::Expired => Err(Refused::Gone),
-            _ => Err(Refused::WrongState),
+            State::Cancelled | State::Expired => Err(StepError::Gone),
+            _ => Err(StepError::WrongState),
         },
-        Event::CancelledByBuyer { show_starts_at } => cancelled_by_buyer(booking, show_starts_at, now),
-        Event::CancelledByStaff => cancelled_by_staff(booking),
-        Event::PartCancelledByBuyer { number, price, show_starts_at } => {
+        BookingEvent::CancelledByBuyer { show_starts_at } => cancelled_by_buyer(booking, show_starts_at, now),
+        BookingEvent::CancelledByStaff => cancelled_by_staff(booking),
+        BookingEvent::PartCancelledByBuyer { number, price, show_starts_at } => {
             part_cancelled(booking, number, price, back_to_buyer(price), now <= buyer_cancels_until(show_starts_at))
         }
-        Event::PartCancelledByStaff { number, price } => part_cancelled(booking, number, price, price, true),
-        Event::TimedOut => timed_out(booking, now),
-        Event::RefundSettled => match booking.money {
+        BookingEvent::PartCancelledByStaff { number, price } => part_cancelled(booking, number, price, price, true),
+        BookingEvent::TimedOut => timed_out(booking, now),
+        BookingEvent::RefundSettled => match booking.money {
             MoneyState::Refunding => Ok((Booking { money: MoneyState::Refunded, ..booking }, vec![])),
-            MoneyState::Refunded => Err(Refused::AlreadyDone),
-            _ => Err(Refused::WrongState),
+            MoneyState::Refunded => Err(StepError::AlreadyDone),
+            _ => Err(StepError::WrongState),
         },
-        Event::PaymentMovedIn { until } => match booking.state {
+        BookingEvent::PaymentMovedIn { until } => match booking.state {
             State::SeatsLocked => {
                 let pending = with_state(booking, State::PaymentPending);
                 Ok((Booking { money: MoneyState::Pending, expires_at: until, ..pending }, vec![]))
             }
-            State::PaymentPending | State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
-            State::Cancelled | State::Expired => Err(Refused::Gone),
-            State::Created => Err(Refused::WrongState),
+            State::PaymentPending | State::PaymentSucceeded | State::Confirmed => Err(StepError::AlreadyDone),
+            State::Cancelled | State::Expired => Err(StepError::Gone),
+            State::Created => Err(StepError::WrongState),
         },
-        Event::TakenAtCounter { until } => match payment_submitted(booking, until, now) {
+        BookingEvent::TakenAtCounter { until } => match payment_submitted(booking, until, now) {
             // The same transition, without a charge at a gateway.
             Ok((pending, _)) => Ok((pending, vec![])),
             Err(refused) => Err(refused),
         },
-        Event::Exchanged => match booking.state {
+        BookingEvent::Exchanged => match booking.state {
             // No refund: the money has moved. The new booking sends its own tickets.
             State::Confirmed => {
                 let moved = Booking { money: MoneyState::Moved, ..with_state(booking, State::Cancelled) };
                 Ok((moved, vec![Effect::ReleaseSeats]))
             }
-            State::Cancelled | State::Expired => Err(Refused::Gone),
-            _ => Err(Refused::WrongState),
+            State::Cancelled | State::Expired => Err(StepError::Gone),
+            _ => Err(StepError::WrongState),
         },
-        Event::DifferenceReturned { number, amount } => difference_returned(booking, number, amount),
+        BookingEvent::DifferenceReturned { number, amount } => difference_returned(booking, number, amount),
         // The booking and its money are unchanged. The code that moves the show notifies the buyer and updates the map.
-        Event::Relocated => match booking.state {
+        BookingEvent::Relocated => match booking.state {
             State::Confirmed => Ok((booking, vec![])),
-            State::Cancelled | State::Expired => Err(Refused::Gone),
-            _ => Err(Refused::WrongState),
+            State::Cancelled | State::Expired => Err(StepError::Gone),
+            _ => Err(StepError::WrongState),
         },
-        Event::LateMoneyMoved => late_money(booking, MoneyState::Moved, vec![Effect::SendNotice { number: 0 }]),
-        Event::LateMoneyReturned { amount } => {
+        BookingEvent::LateMoneyMoved => late_money(booking, MoneyState::Moved, vec![Effect::SendNotice { number: 0 }]),
+        BookingEvent::LateMoneyReturned { amount } => {
             let back = vec![Effect::Refund { amount }, Effect::SendNotice { number: 0 }];
             late_money(booking, MoneyState::Refunding, back)
         }
@@ -83,38 +83,38 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
 }
 
 /// Uses money on a final booking once: it moves to another booking or is refunded.
-fn late_money(booking: Booking, to: MoneyState, effects: Vec<Effect>) -> Result<(Booking, Vec<Effect>), Refused> {
+fn late_money(booking: Booking, to: MoneyState, effects: Vec<Effect>) -> Result<(Booking, Vec<Effect>), StepError> {
     match (booking.state, booking.money) {
         (State::Cancelled | State::Expired, MoneyState::Paid) => Ok((Booking { money: to, ..booking }, effects)),
         (State::Cancelled | State::Expired, MoneyState::Moved | MoneyState::Refunding | MoneyState::Refunded) => {
-            Err(Refused::AlreadyDone)
+            Err(StepError::AlreadyDone)
         }
-        _ => Err(Refused::WrongState),
+        _ => Err(StepError::WrongState),
     }
 }
 
-fn payment_submitted(booking: Booking, until: Timestamp, now: Timestamp) -> Result<(Booking, Vec<Effect>), Refused> {
+fn payment_submitted(booking: Booking, until: Timestamp, now: Timestamp) -> Result<(Booking, Vec<Effect>), StepError> {
     match booking.state {
-        State::SeatsLocked if now >= booking.expires_at => Err(Refused::TooLate),
+        State::SeatsLocked if now >= booking.expires_at => Err(StepError::TooLate),
         State::SeatsLocked => {
             let pending =
                 Booking { money: MoneyState::Pending, expires_at: until, ..with_state(booking, State::PaymentPending) };
             Ok((pending, vec![Effect::Charge]))
         }
-        State::PaymentPending | State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
-        State::Cancelled | State::Expired => Err(Refused::Gone),
-        State::Created => Err(Refused::WrongState),
+        State::PaymentPending | State::PaymentSucceeded | State::Confirmed => Err(StepError::AlreadyDone),
+        State::Cancelled | State::Expired => Err(StepError::Gone),
+        State::Created => Err(StepError::WrongState),
     }
 }
 
-fn payment_succeeded(booking: Booking, amount: Money) -> Result<(Booking, Vec<Effect>), Refused> {
+fn payment_succeeded(booking: Booking, amount: Money) -> Result<(Booking, Vec<Effect>), StepError> {
     match booking.state {
         // A sale at another price than agreed is not allowed: refund.
         State::PaymentPending if amount != booking.total => Ok(cancel_with_refund(booking, amount)),
         State::PaymentPending => {
             Ok((Booking { money: MoneyState::Paid, ..with_state(booking, State::PaymentSucceeded) }, vec![]))
         }
-        State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
+        State::PaymentSucceeded | State::Confirmed => Err(StepError::AlreadyDone),
         // Late money never revives a booking. It pays for another one or is refunded, once.
         State::Cancelled | State::Expired => match booking.money {
             MoneyState::Pending | MoneyState::Failed if amount == booking.total => {
@@ -125,25 +125,25 @@ fn payment_succeeded(booking: Booking, amount: Money) -> Result<(Booking, Vec<Ef
                 Ok((refunding, vec![Effect::Refund { amount }, Effect::SendNotice { number: 0 }]))
             }
             MoneyState::Paid | MoneyState::Refunding | MoneyState::Refunded | MoneyState::Moved => {
-                Err(Refused::AlreadyDone)
+                Err(StepError::AlreadyDone)
             }
-            MoneyState::None => Err(Refused::WrongState),
+            MoneyState::None => Err(StepError::WrongState),
         },
-        State::Created | State::SeatsLocked => Err(Refused::WrongState),
+        State::Created | State::SeatsLocked => Err(StepError::WrongState),
     }
 }
 
-fn payment_failed(booking: Booking) -> Result<(Booking, Vec<Effect>), Refused> {
+fn payment_failed(booking: Booking) -> Result<(Booking, Vec<Effect>), StepError> {
     let failed = Booking { money: MoneyState::Failed, ..booking };
     match booking.state {
         State::PaymentPending => Ok((with_state(failed, State::Cancelled), vec![Effect::ReleaseSeats])),
         State::Cancelled | State::Expired => match booking.money {
             MoneyState::Pending => Ok((failed, vec![])),
-            MoneyState::Failed => Err(Refused::AlreadyDone),
-            _ => Err(Refused::Gone),
+            MoneyState::Failed => Err(StepError::AlreadyDone),
+            _ => Err(StepError::Gone),
         },
         // Events arrived out of order: the payment succeeded before it "failed". The sale stands.
-        _ => Err(Refused::WrongState),
+        _ => Err(StepError::WrongState),
     }
 }
 
@@ -151,18 +151,18 @@ fn cancelled_by_buyer(
     booking: Booking,
     show_starts_at: Timestamp,
     now: Timestamp,
-) -> Result<(Booking, Vec<Effect>), Refused> {
+) -> Result<(Booking, Vec<Effect>), StepError> {
     match booking.state {
         State::SeatsLocked => Ok((with_state(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
         State::PaymentPending => Ok(end_unpaid(booking, State::Cancelled)),
-        State::Confirmed if now > buyer_cancels_until(show_starts_at) => Err(Refused::TooLate),
+        State::Confirmed if now > buyer_cancels_until(show_starts_at) => Err(StepError::TooLate),
         State::Confirmed => Ok(cancel_with_refund(booking, back_to_buyer(booking.total))),
-        State::Cancelled | State::Expired => Err(Refused::Gone),
-        State::Created | State::PaymentSucceeded => Err(Refused::WrongState),
+        State::Cancelled | State::Expired => Err(StepError::Gone),
+        State::Created | State::PaymentSucceeded => Err(StepError::WrongState),
     }
 }
 
-fn cancelled_by_staff(booking: Booking) -> Result<(Booking, Vec<Effect>), Refused> {
+fn cancelled_by_staff(booking: Booking) -> Result<(Booking, Vec<Effect>), StepError> {
     let with_notice = |(booking, mut effects): (Booking, Vec<Effect>)| {
         effects.push(Effect::SendNotice { number: 0 });
         (booking, effects)
@@ -172,8 +172,8 @@ fn cancelled_by_staff(booking: Booking) -> Result<(Booking, Vec<Effect>), Refuse
         // The buyer was about to pay and is notified that payment is no longer possible.
         State::PaymentPending => Ok(with_notice(end_unpaid(booking, State::Cancelled))),
         State::PaymentSucceeded | State::Confirmed => Ok(cancel_with_refund(booking, booking.total)),
-        State::Cancelled | State::Expired => Err(Refused::Gone),
-        State::Created => Err(Refused::WrongState),
+        State::Cancelled | State::Expired => Err(StepError::Gone),
+        State::Created => Err(StepError::WrongState),
     }
 }
 
@@ -185,13 +185,13 @@ fn part_cancelled(
     price: Money,
     back: Money,
     in_time: bool,
-) -> Result<(Booking, Vec<Effect>), Refused> {
+) -> Result<(Booking, Vec<Effect>), StepError> {
     match booking.state {
-        State::Confirmed if !in_time => Err(Refused::TooLate),
+        State::Confirmed if !in_time => Err(StepError::TooLate),
         State::Confirmed => {
             let kept = booking.total.minor - price.minor;
             if price.currency != booking.total.currency || price.minor < 0 || kept < 0 || number == 0 {
-                return Err(Refused::WrongState);
+                return Err(StepError::WrongState);
             }
             let rest = Booking { total: Money::new(kept, price.currency), ..booking };
             let effects = vec![
@@ -201,35 +201,37 @@ fn part_cancelled(
             ];
             Ok((rest, effects))
         }
-        State::Cancelled | State::Expired => Err(Refused::Gone),
+        State::Cancelled | State::Expired => Err(StepError::Gone),
         State::Created | State::SeatsLocked | State::PaymentPending | State::PaymentSucceeded => {
-            Err(Refused::WrongState)
+            Err(StepError::WrongState)
         }
     }
 }
 
 /// Refunds the money beyond the price of the seats, which stay sold, as a partial refund.
-fn difference_returned(booking: Booking, number: u32, amount: Money) -> Result<(Booking, Vec<Effect>), Refused> {
+fn difference_returned(booking: Booking, number: u32, amount: Money) -> Result<(Booking, Vec<Effect>), StepError> {
     match booking.state {
         State::Confirmed if number == 0 || amount.minor <= 0 || amount.currency != booking.total.currency => {
-            Err(Refused::WrongState)
+            Err(StepError::WrongState)
         }
         State::Confirmed => Ok((booking, vec![Effect::RefundPart { number, amount }, Effect::SendNotice { number }])),
-        State::Cancelled | State::Expired => Err(Refused::Gone),
+        State::Cancelled | State::Expired => Err(StepError::Gone),
         State::Created | State::SeatsLocked | State::PaymentPending | State::PaymentSucceeded => {
-            Err(Refused::WrongState)
+            Err(StepError::WrongState)
         }
     }
 }
 
-fn timed_out(booking: Booking, now: Timestamp) -> Result<(Booking, Vec<Effect>), Refused> {
+fn timed_out(booking: Booking, now: Timestamp) -> Result<(Booking, Vec<Effect>), StepError> {
     match booking.state {
-        State::Created | State::SeatsLocked | State::PaymentPending if now < booking.expires_at => Err(Refused::NotDue),
+        State::Created | State::SeatsLocked | State::PaymentPending if now < booking.expires_at => {
+            Err(StepError::NotDue)
+        }
         State::Created => Ok((with_state(booking, State::Expired), vec![])),
         State::SeatsLocked => Ok((with_state(booking, State::Expired), vec![Effect::ReleaseSeats])),
         State::PaymentPending => Ok(end_unpaid(booking, State::Expired)),
-        State::PaymentSucceeded | State::Confirmed => Err(Refused::WrongState),
-        State::Cancelled | State::Expired => Err(Refused::Gone),
+        State::PaymentSucceeded | State::Confirmed => Err(StepError::WrongState),
+        State::Cancelled | State::Expired => Err(StepError::Gone),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::money::Currency;
 use BookingState::{Cancelled, Confirmed, Created, Expired, PaymentPending, PaymentSucceeded, SeatsLocked};
-use Refused::{AlreadyDone, Gone, NotDue, TooLate, WrongState};
+use StepError::{AlreadyDone, Gone, NotDue, TooLate, WrongState};
 
 const NOW: Timestamp = Timestamp(1_000_000_000);
 const LATER: Timestamp = NOW.plus_ms(MINUTE_MS);
@@ -23,32 +23,32 @@ fn booking_in(state: BookingState) -> Booking {
     Booking { state, money, total: eur(4_000), expires_at: LATER }
 }
 
-fn events() -> [Event; 20] {
+fn events() -> [BookingEvent; 20] {
     [
-        Event::HoldTaken,
-        Event::PaymentSubmitted { until: LATER },
-        Event::PaymentSucceeded { amount: eur(4_000) },
-        Event::PaymentFailed,
-        Event::PaymentVoided,
-        Event::SeatsSold,
-        Event::SeatsLost,
-        Event::CancelledByBuyer { show_starts_at: NOW.plus_ms(BUYER_CANCELS_UNTIL_MS) },
-        Event::CancelledByStaff,
-        Event::TimedOut,
-        Event::RefundSettled,
-        Event::PartCancelledByBuyer {
+        BookingEvent::HoldTaken,
+        BookingEvent::PaymentSubmitted { until: LATER },
+        BookingEvent::PaymentSucceeded { amount: eur(4_000) },
+        BookingEvent::PaymentFailed,
+        BookingEvent::PaymentVoided,
+        BookingEvent::SeatsSold,
+        BookingEvent::SeatsLost,
+        BookingEvent::CancelledByBuyer { show_starts_at: NOW.plus_ms(BUYER_CANCELS_UNTIL_MS) },
+        BookingEvent::CancelledByStaff,
+        BookingEvent::TimedOut,
+        BookingEvent::RefundSettled,
+        BookingEvent::PartCancelledByBuyer {
             number: 1,
             price: eur(1_000),
             show_starts_at: NOW.plus_ms(BUYER_CANCELS_UNTIL_MS),
         },
-        Event::PartCancelledByStaff { number: 1, price: eur(1_000) },
-        Event::PaymentMovedIn { until: LATER },
-        Event::LateMoneyMoved,
-        Event::LateMoneyReturned { amount: eur(4_000) },
-        Event::TakenAtCounter { until: LATER },
-        Event::Exchanged,
-        Event::Relocated,
-        Event::DifferenceReturned { number: 1, amount: eur(1_000) },
+        BookingEvent::PartCancelledByStaff { number: 1, price: eur(1_000) },
+        BookingEvent::PaymentMovedIn { until: LATER },
+        BookingEvent::LateMoneyMoved,
+        BookingEvent::LateMoneyReturned { amount: eur(4_000) },
+        BookingEvent::TakenAtCounter { until: LATER },
+        BookingEvent::Exchanged,
+        BookingEvent::Relocated,
+        BookingEvent::DifferenceReturned { number: 1, amount: eur(1_000) },
     ]
 }
 
@@ -62,7 +62,7 @@ fn full_refund(minor: i64) -> [Effect; 3] {
 fn every_event_in_every_state() {
     // Columns in the order of `events()`.
     #[rustfmt::skip]
-    let expected: [(BookingState, [Result<BookingState, Refused>; 20]); 7] = [
+    let expected: [(BookingState, [Result<BookingState, StepError>; 20]); 7] = [
         (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
         (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState)]),
         (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(WrongState)]),
@@ -106,49 +106,49 @@ fn transition_table_is_as_specified() {
 #[test]
 fn usual_course_charges_once_and_sends_a_ticket() {
     let created = booking_in(Created);
-    let (locked, none) = step(created, Event::HoldTaken, NOW).expect("locks");
+    let (locked, none) = step(created, BookingEvent::HoldTaken, NOW).expect("locks");
     assert!(none.is_empty());
     let until = NOW.plus_ms(PAYMENT_EXTENSION_MS);
-    let (pending, effects) = step(locked, Event::PaymentSubmitted { until }, NOW).expect("submits");
+    let (pending, effects) = step(locked, BookingEvent::PaymentSubmitted { until }, NOW).expect("submits");
     assert_eq!((pending.money, pending.expires_at, effects), (MoneyState::Pending, until, vec![Effect::Charge]));
-    let (paid, effects) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("pays");
+    let (paid, effects) = step(pending, BookingEvent::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("pays");
     assert_eq!((paid.money, effects), (MoneyState::Paid, vec![]));
-    let (sold, effects) = step(paid, Event::SeatsSold, NOW).expect("sells");
+    let (sold, effects) = step(paid, BookingEvent::SeatsSold, NOW).expect("sells");
     assert_eq!((sold.state, effects), (Confirmed, vec![Effect::MarkBooked, Effect::SendTicket]));
 }
 
 #[test]
 fn counter_payment_takes_the_same_transitions_without_a_charge() {
     let until = NOW.plus_ms(PAYMENT_EXTENSION_MS);
-    let (pending, effects) = step(booking_in(SeatsLocked), Event::TakenAtCounter { until }, NOW).expect("takes");
+    let (pending, effects) = step(booking_in(SeatsLocked), BookingEvent::TakenAtCounter { until }, NOW).expect("takes");
     assert_eq!((pending.state, pending.money, pending.expires_at), (PaymentPending, MoneyState::Pending, until));
     assert!(effects.is_empty(), "no gateway is charged");
     let late = Booking { expires_at: EARLIER, ..booking_in(SeatsLocked) };
-    assert_eq!(step(late, Event::TakenAtCounter { until }, NOW), Err(TooLate));
-    let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
-    assert_eq!(step(paid, Event::SeatsSold, NOW).expect("sells").1, [Effect::MarkBooked, Effect::SendTicket]);
+    assert_eq!(step(late, BookingEvent::TakenAtCounter { until }, NOW), Err(TooLate));
+    let (paid, _) = step(pending, BookingEvent::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
+    assert_eq!(step(paid, BookingEvent::SeatsSold, NOW).expect("sells").1, [Effect::MarkBooked, Effect::SendTicket]);
 }
 
 #[test]
 fn relocation_leaves_the_booking_unchanged() {
-    let (moved, effects) = step(booking_in(Confirmed), Event::Relocated, NOW).expect("is moved");
+    let (moved, effects) = step(booking_in(Confirmed), BookingEvent::Relocated, NOW).expect("is moved");
     assert_eq!((moved, effects), (booking_in(Confirmed), vec![]));
 }
 
 #[test]
 fn exchange_moves_the_money_without_a_refund() {
-    let (moved, effects) = step(booking_in(Confirmed), Event::Exchanged, NOW).expect("is exchanged");
+    let (moved, effects) = step(booking_in(Confirmed), BookingEvent::Exchanged, NOW).expect("is exchanged");
     assert_eq!((moved.state, moved.money), (Cancelled, MoneyState::Moved));
     assert_eq!(effects, [Effect::ReleaseSeats]);
-    assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "no money is left to refund");
-    for event in [Event::Exchanged, Event::CancelledByStaff] {
+    assert_eq!(step(moved, BookingEvent::RefundSettled, NOW), Err(WrongState), "no money is left to refund");
+    for event in [BookingEvent::Exchanged, BookingEvent::CancelledByStaff] {
         assert_eq!(step(moved, event, NOW), Err(Gone), "{event:?}");
     }
 }
 
 #[test]
 fn exchange_difference_is_refunded_and_seats_stay_sold() {
-    let back = |number, amount| step(booking_in(Confirmed), Event::DifferenceReturned { number, amount }, NOW);
+    let back = |number, amount| step(booking_in(Confirmed), BookingEvent::DifferenceReturned { number, amount }, NOW);
     let (kept, effects) = back(1, eur(1_500)).expect("is refunded");
     assert_eq!(kept, booking_in(Confirmed), "the total is still the price of its seats");
     assert_eq!(effects, [Effect::RefundPart { number: 1, amount: eur(1_500) }, Effect::SendNotice { number: 1 }]);
@@ -160,30 +160,30 @@ fn exchange_difference_is_refunded_and_seats_stay_sold() {
 
 #[test]
 fn late_money_never_revives_a_booking_and_is_used_once() {
-    let paid = Event::PaymentSucceeded { amount: eur(4_000) };
-    let back = Event::LateMoneyReturned { amount: eur(4_000) };
+    let paid = BookingEvent::PaymentSucceeded { amount: eur(4_000) };
+    let back = BookingEvent::LateMoneyReturned { amount: eur(4_000) };
     for state in [Cancelled, Expired] {
         let (late, effects) = step(booking_in(state), paid, NOW).expect("is recorded");
         assert_eq!((late.state, late.money, effects), (state, MoneyState::Paid, vec![Effect::PlaceLate]));
         assert_eq!(step(late, paid, NOW), Err(AlreadyDone));
 
-        let (moved, effects) = step(late, Event::LateMoneyMoved, NOW).expect("moves to another booking");
+        let (moved, effects) = step(late, BookingEvent::LateMoneyMoved, NOW).expect("moves to another booking");
         assert_eq!((moved.state, moved.money), (state, MoneyState::Moved));
         assert_eq!(effects, [Effect::SendNotice { number: 0 }]);
-        for event in [paid, back, Event::LateMoneyMoved] {
+        for event in [paid, back, BookingEvent::LateMoneyMoved] {
             assert_eq!(step(moved, event, NOW), Err(AlreadyDone), "{event:?}");
         }
-        assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "no money is left to refund");
+        assert_eq!(step(moved, BookingEvent::RefundSettled, NOW), Err(WrongState), "no money is left to refund");
 
         let (after, effects) = step(late, back, NOW).expect("is refunded");
         assert_eq!((after.state, after.money), (state, MoneyState::Refunding));
         assert_eq!(effects, [Effect::Refund { amount: eur(4_000) }, Effect::SendNotice { number: 0 }]);
-        for event in [paid, back, Event::LateMoneyMoved] {
+        for event in [paid, back, BookingEvent::LateMoneyMoved] {
             assert_eq!(step(after, event, NOW), Err(AlreadyDone), "{event:?}");
         }
-        let (settled, effects) = step(after, Event::RefundSettled, NOW).expect("settles");
+        let (settled, effects) = step(after, BookingEvent::RefundSettled, NOW).expect("settles");
         assert_eq!((settled.state, settled.money, effects), (state, MoneyState::Refunded, vec![]));
-        assert_eq!(step(settled, Event::RefundSettled, NOW), Err(AlreadyDone));
+        assert_eq!(step(settled, BookingEvent::RefundSettled, NOW), Err(AlreadyDone));
         assert_eq!(step(settled, paid, NOW), Err(AlreadyDone));
     }
 }
@@ -191,7 +191,7 @@ fn late_money_never_revives_a_booking_and_is_used_once() {
 #[test]
 fn late_money_of_a_different_amount_is_refunded() {
     let (after, effects) =
-        step(booking_in(Expired), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
+        step(booking_in(Expired), BookingEvent::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
     assert_eq!(after.money, MoneyState::Refunding);
     assert_eq!(effects, [Effect::Refund { amount: eur(1) }, Effect::SendNotice { number: 0 }]);
 }
@@ -199,10 +199,10 @@ fn late_money_of_a_different_amount_is_refunded() {
 #[test]
 fn moved_in_money_is_sold_without_a_charge() {
     let (pending, effects) =
-        step(booking_in(SeatsLocked), Event::PaymentMovedIn { until: LATER }, NOW).expect("moves in");
+        step(booking_in(SeatsLocked), BookingEvent::PaymentMovedIn { until: LATER }, NOW).expect("moves in");
     assert_eq!((pending.state, pending.money, effects), (PaymentPending, MoneyState::Pending, vec![]));
-    let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
-    assert_eq!(step(paid, Event::SeatsSold, NOW).expect("sells").0.state, Confirmed);
+    let (paid, _) = step(pending, BookingEvent::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
+    assert_eq!(step(paid, BookingEvent::SeatsSold, NOW).expect("sells").0.state, Confirmed);
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn partial_refunds_fees_and_kept_price_always_add_up_to_the_charge() {
                 let (number, price) = (place as u32 + 1, eur(*price));
                 let staff = by_staff >> place & 1 == 1;
                 let event = match (staff, number as usize == prices.len()) {
-                    (true, true) => Event::CancelledByStaff,
-                    (false, true) => Event::CancelledByBuyer { show_starts_at: start },
-                    (true, false) => Event::PartCancelledByStaff { number, price },
-                    (false, false) => Event::PartCancelledByBuyer { number, price, show_starts_at: start },
+                    (true, true) => BookingEvent::CancelledByStaff,
+                    (false, true) => BookingEvent::CancelledByBuyer { show_starts_at: start },
+                    (true, false) => BookingEvent::PartCancelledByStaff { number, price },
+                    (false, false) => BookingEvent::PartCancelledByBuyer { number, price, show_starts_at: start },
                 };
                 let (after, effects) = step(booking, event, NOW).expect("is cancelled");
                 let back = effects.iter().find_map(|effect| match effect {
@@ -244,7 +244,7 @@ fn partial_refunds_fees_and_kept_price_always_add_up_to_the_charge() {
 #[test]
 fn partial_cancellation_is_in_time_and_within_the_total() {
     let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
-    let part = |price, show_starts_at| Event::PartCancelledByBuyer { number: 2, price, show_starts_at };
+    let part = |price, show_starts_at| BookingEvent::PartCancelledByBuyer { number: 2, price, show_starts_at };
     let (after, effects) = step(booking_in(Confirmed), part(eur(1_005), start), NOW).expect("in time");
     assert_eq!((after.state, after.money, after.total), (Confirmed, MoneyState::Paid, eur(2_995)));
     assert_eq!(
@@ -259,14 +259,14 @@ fn partial_cancellation_is_in_time_and_within_the_total() {
     for wrong in [eur(4_001), eur(-1), Money::new(1, Currency::parse("USD").expect("a code"))] {
         assert_eq!(step(booking_in(Confirmed), part(wrong, start), NOW), Err(WrongState), "{wrong:?}");
     }
-    let unnumbered = Event::PartCancelledByStaff { number: 0, price: eur(1_000) };
+    let unnumbered = BookingEvent::PartCancelledByStaff { number: 0, price: eur(1_000) };
     assert_eq!(step(booking_in(Confirmed), unnumbered, NOW), Err(WrongState), "0 is the whole booking's");
 }
 
 #[test]
 fn payment_of_a_different_amount_is_refunded() {
     let (after, effects) =
-        step(booking_in(PaymentPending), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
+        step(booking_in(PaymentPending), BookingEvent::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
     assert_eq!((after.state, after.money), (Cancelled, MoneyState::Refunding));
     assert_eq!(effects, full_refund(1));
 }
@@ -274,13 +274,13 @@ fn payment_of_a_different_amount_is_refunded() {
 #[test]
 fn expired_hold_cannot_be_charged() {
     let late = Booking { expires_at: EARLIER, ..booking_in(SeatsLocked) };
-    assert_eq!(step(late, Event::PaymentSubmitted { until: LATER }, NOW), Err(TooLate));
+    assert_eq!(step(late, BookingEvent::PaymentSubmitted { until: LATER }, NOW), Err(TooLate));
 }
 
 #[test]
 fn timeout_frees_seats_only_after_the_payment_is_voided() {
     let due = |state| Booking { expires_at: NOW, ..booking_in(state) };
-    let out = |state| step(due(state), Event::TimedOut, NOW).map(|(booking, effects)| (booking.state, effects));
+    let out = |state| step(due(state), BookingEvent::TimedOut, NOW).map(|(booking, effects)| (booking.state, effects));
     assert_eq!(out(Created), Ok((Expired, vec![])));
     assert_eq!(out(SeatsLocked), Ok((Expired, vec![Effect::ReleaseSeats])));
     assert_eq!(out(PaymentPending), Ok((Expired, vec![Effect::VoidPayment, Effect::ReleaseSeats])));
@@ -292,17 +292,17 @@ fn timeout_frees_seats_only_after_the_payment_is_voided() {
 fn buyer_cancels_until_two_hours_before_less_fee_and_staff_anytime_in_full() {
     let sold = Booking { total: eur(4_005), ..booking_in(Confirmed) };
     let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
-    let (_, effects) = step(sold, Event::CancelledByBuyer { show_starts_at: start }, NOW).expect("in time");
+    let (_, effects) = step(sold, BookingEvent::CancelledByBuyer { show_starts_at: start }, NOW).expect("in time");
     assert_eq!(effects, full_refund(3_605));
-    let late = Event::CancelledByBuyer { show_starts_at: start.plus_ms(-1) };
+    let late = BookingEvent::CancelledByBuyer { show_starts_at: start.plus_ms(-1) };
     assert_eq!(step(sold, late, NOW), Err(TooLate));
-    let (_, effects) = step(sold, Event::CancelledByStaff, NOW).expect("staff may");
+    let (_, effects) = step(sold, BookingEvent::CancelledByStaff, NOW).expect("staff may");
     assert_eq!(effects, full_refund(4_005));
 }
 
 #[test]
 fn lost_seats_are_refunded_in_full() {
-    let (after, effects) = step(booking_in(PaymentSucceeded), Event::SeatsLost, NOW).expect("is refunded");
+    let (after, effects) = step(booking_in(PaymentSucceeded), BookingEvent::SeatsLost, NOW).expect("is refunded");
     assert_eq!((after.state, after.money), (Cancelled, MoneyState::Refunding));
     assert_eq!(effects, full_refund(4_000));
 }

@@ -5,10 +5,10 @@
 //! database, not here.
 
 mod scanned;
-mod settling;
+mod settlement;
 
-pub use scanned::{CODE_LENGTH, Code, MAX_SCANNED_BYTES, Unreadable, read};
-pub use settling::{LetIn, Settled, placed, settle};
+pub use scanned::{CODE_LENGTH, Code, MAX_SCANNED_BYTES, UnreadableCode, read};
+pub use settlement::{ScanAdmission, SettlementOutcome, scan_time_on_server_clock, settle};
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;

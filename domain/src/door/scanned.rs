@@ -54,7 +54,7 @@ fn digit(byte: u8) -> Option<char> {
 
 /// Reason why a text contains no ticket codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableCode {
     /// Longer than any ticket's text.
     #[error("the text is longer than a ticket's")]
     TooLong,
@@ -69,18 +69,18 @@ pub enum Unreadable {
 /// Parses the codes of one ticket or of a party. Each code is returned once, in the order of the text.
 ///
 /// # Errors
-/// [`Unreadable`], if the text does not have the form of a ticket.
-pub fn read(text: &str) -> Result<Vec<Code>, Unreadable> {
+/// [`UnreadableCode`], if the text does not have the form of a ticket.
+pub fn read(text: &str) -> Result<Vec<Code>, UnreadableCode> {
     if text.len() > MAX_SCANNED_BYTES {
-        return Err(Unreadable::TooLong);
+        return Err(UnreadableCode::TooLong);
     }
     let text = text.trim();
     let has_prefix = text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
     let codes = if has_prefix { parse_qr_fields(&text[PREFIX.len()..]) } else { parse_typed(text) };
     match codes.len() {
-        0 => Err(Unreadable::NoCode),
+        0 => Err(UnreadableCode::NoCode),
         1..=MAX_SEATS_PER_HOLD => Ok(codes),
-        _ => Err(Unreadable::TooMany),
+        _ => Err(UnreadableCode::TooMany),
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     const ONE: &str = "0123456789ABCDEFGHJKMNPQRS";
     const TWO: &str = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ";
 
-    fn texts(text: &str) -> Result<Vec<String>, Unreadable> {
+    fn texts(text: &str) -> Result<Vec<String>, UnreadableCode> {
         read(text).map(|codes| codes.iter().map(ToString::to_string).collect())
     }
 
@@ -143,18 +143,18 @@ mod tests {
         let many: Vec<String> = (0..11).map(|number| format!("{}{number:02}", &ONE[..24])).collect();
         let long = format!("ROWLOCK1|{ONE}|C7|{}", "x".repeat(MAX_SCANNED_BYTES));
         for (text, why) in [
-            ("", Unreadable::NoCode),
-            ("4006381333931", Unreadable::NoCode),
-            ("https://rowlock.example/tickets", Unreadable::NoCode),
-            ("ROWLOCK1||C7|Ana", Unreadable::NoCode),
-            ("ROWLOCK1", Unreadable::NoCode),
-            (&ONE[1..], Unreadable::NoCode),
-            (&format!("{ONE}0"), Unreadable::NoCode),
-            (&format!("U{}", &ONE[1..]), Unreadable::NoCode),
-            (&"é".repeat(13), Unreadable::NoCode),
-            (&"0".repeat(401), Unreadable::TooLong),
-            (&long, Unreadable::TooLong),
-            (&format!("ROWLOCK1|{}|11 tickets|Ana", many.join(",")), Unreadable::TooMany),
+            ("", UnreadableCode::NoCode),
+            ("4006381333931", UnreadableCode::NoCode),
+            ("https://rowlock.example/tickets", UnreadableCode::NoCode),
+            ("ROWLOCK1||C7|Ana", UnreadableCode::NoCode),
+            ("ROWLOCK1", UnreadableCode::NoCode),
+            (&ONE[1..], UnreadableCode::NoCode),
+            (&format!("{ONE}0"), UnreadableCode::NoCode),
+            (&format!("U{}", &ONE[1..]), UnreadableCode::NoCode),
+            (&"é".repeat(13), UnreadableCode::NoCode),
+            (&"0".repeat(401), UnreadableCode::TooLong),
+            (&long, UnreadableCode::TooLong),
+            (&format!("ROWLOCK1|{}|11 tickets|Ana", many.join(",")), UnreadableCode::TooMany),
         ] {
             assert_eq!(read(text), Err(why), "{text:?}");
         }

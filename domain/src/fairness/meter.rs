@@ -50,7 +50,7 @@ impl Allowance {
 
 /// Decision about a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Try {
+pub enum TryDecision {
     /// Allowed.
     Granted,
     /// Allowed; the caller must report this many tries to the shared bucket now.
@@ -61,7 +61,7 @@ pub enum Try {
 
 /// One server's view of one shared bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Meter {
+pub struct SharedBucketMeter {
     /// Tries granted and not reported.
     unreported: u32,
     /// Time of the last try.
@@ -74,11 +74,11 @@ pub struct Meter {
     local_full_at: i64,
 }
 
-impl Meter {
+impl SharedBucketMeter {
     /// Decides about a try.
-    pub const fn take(&mut self, of: Allowance, now: Timestamp) -> Try {
+    pub const fn take(&mut self, of: Allowance, now: Timestamp) -> TryDecision {
         if let Some(wait_ms) = self.wait_ms(now) {
-            return Try::Refused(wait_ms);
+            return TryDecision::Refused(wait_ms);
         }
         // The unreported tries have been refilled since: they need no report.
         if self.has_refilled(of, now) {
@@ -87,15 +87,15 @@ impl Meter {
         self.last_try_ms = now.0;
         // Acknowledgements are late: grant no more than the bucket holds.
         if self.unreported + self.in_flight >= of.burst {
-            return Try::Refused(of.each_ms);
+            return TryDecision::Refused(of.each_ms);
         }
         self.unreported += 1;
         if self.unreported < of.lot() || self.in_flight > 0 {
-            return Try::Granted;
+            return TryDecision::Granted;
         }
         self.in_flight = self.unreported;
         self.unreported = 0;
-        Try::GrantedAndDue(self.in_flight)
+        TryDecision::GrantedAndDue(self.in_flight)
     }
 
     /// Records the answer of the shared bucket: it is empty for `empty_ms`, or has tries left if that is 0 or less.
@@ -164,56 +164,59 @@ mod tests {
 
     #[test]
     fn full_lot_is_reported_and_occasional_tries_are_not() {
-        let mut quick = Meter::default();
-        assert_eq!([quick.take(OF, START), quick.take(OF, START)], [Try::Granted, Try::GrantedAndDue(2)]);
-        let mut slow = Meter::default();
+        let mut quick = SharedBucketMeter::default();
+        assert_eq!(
+            [quick.take(OF, START), quick.take(OF, START)],
+            [TryDecision::Granted, TryDecision::GrantedAndDue(2)]
+        );
+        let mut slow = SharedBucketMeter::default();
         for times in 0..100 {
-            assert_eq!(slow.take(OF, START.plus_ms(2_000 * times)), Try::Granted, "{times}");
+            assert_eq!(slow.take(OF, START.plus_ms(2_000 * times)), TryDecision::Granted, "{times}");
         }
     }
 
     #[test]
     fn empty_bucket_refuses_locally_until_it_refills() {
-        let mut meter = Meter::default();
+        let mut meter = SharedBucketMeter::default();
         meter.take(OF, START);
-        assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
+        assert_eq!(meter.take(OF, START), TryDecision::GrantedAndDue(2));
         meter.record_answer(3_000, START);
-        assert_eq!(meter.take(OF, START.plus_ms(1_000)), Try::Refused(2_000));
+        assert_eq!(meter.take(OF, START.plus_ms(1_000)), TryDecision::Refused(2_000));
         assert!(!meter.is_idle(OF, START.plus_ms(2_999)));
         assert!(meter.is_idle(OF, START.plus_ms(3_000)));
-        assert_eq!(meter.take(OF, START.plus_ms(3_000)), Try::Granted);
+        assert_eq!(meter.take(OF, START.plus_ms(3_000)), TryDecision::Granted);
     }
 
     #[test]
     fn try_with_a_clock_reading_before_the_answer_is_granted() {
-        let mut meter = Meter::default();
+        let mut meter = SharedBucketMeter::default();
         meter.take(OF, START);
-        assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
+        assert_eq!(meter.take(OF, START), TryDecision::GrantedAndDue(2));
         meter.record_answer(0, START.plus_ms(5));
         assert_eq!(meter.wait_ms(START), None);
-        assert_eq!(meter.take(OF, START), Try::Granted);
-        assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
+        assert_eq!(meter.take(OF, START), TryDecision::Granted);
+        assert_eq!(meter.take(OF, START), TryDecision::GrantedAndDue(2));
         meter.record_unavailable(OF, START.plus_ms(5));
-        assert_eq!(meter.take(OF, START), Try::Granted);
+        assert_eq!(meter.take(OF, START), TryDecision::Granted);
     }
 
     #[test]
     fn without_answers_grants_stop_at_the_burst() {
-        let mut meter = Meter::default();
-        let granted = (0..50).filter(|_| !matches!(meter.take(OF, START), Try::Refused(_))).count();
+        let mut meter = SharedBucketMeter::default();
+        let granted = (0..50).filter(|_| !matches!(meter.take(OF, START), TryDecision::Refused(_))).count();
         assert_eq!(granted, 12);
         assert!(!meter.is_idle(OF, START.plus_ms(3_600_000)), "an answer is pending");
     }
 
     #[test]
     fn unavailable_bucket_falls_back_to_the_local_count() {
-        let mut meter = Meter::default();
+        let mut meter = SharedBucketMeter::default();
         let mut granted = 0;
         let wait = loop {
             match meter.take(OF, START) {
-                Try::Refused(wait) => break wait,
-                Try::GrantedAndDue(_) => meter.record_unavailable(OF, START),
-                Try::Granted => {}
+                TryDecision::Refused(wait) => break wait,
+                TryDecision::GrantedAndDue(_) => meter.record_unavailable(OF, START),
+                TryDecision::Granted => {}
             }
             granted += 1;
         };
@@ -222,16 +225,17 @@ mod tests {
 
     #[test]
     fn tries_granted_during_a_slow_answer_refill_at_the_normal_rate() {
-        let mut meter = Meter::default();
-        let granted =
-            |meter: &mut Meter, now| (0..50).filter(|_| !matches!(meter.take(OF, now), Try::Refused(_))).count();
+        let mut meter = SharedBucketMeter::default();
+        let granted = |meter: &mut SharedBucketMeter, now| {
+            (0..50).filter(|_| !matches!(meter.take(OF, now), TryDecision::Refused(_))).count()
+        };
         assert_eq!(granted(&mut meter, START), 12);
         let later = START.plus_ms(2_000);
         assert_eq!(granted(&mut meter, later), 0, "one lot's refill time refills one lot");
         meter.record_answer(0, later);
         assert!(!meter.is_idle(OF, later.plus_ms(9_999)));
         assert!(meter.is_idle(OF, later.plus_ms(10_000)));
-        assert_eq!(meter.take(OF, later), Try::GrantedAndDue(11), "and all of it is reported");
+        assert_eq!(meter.take(OF, later), TryDecision::GrantedAndDue(11), "and all of it is reported");
     }
 
     proptest! {
@@ -242,7 +246,7 @@ mod tests {
                 (0..3_usize, prop_oneof![12 => Just(0_i64), 1 => 0..6_000_i64], 0..3_000_i64), 1..900,
             ),
         ) {
-            let (mut shared, mut meters) = (Shared::default(), [Meter::default(); 3]);
+            let (mut shared, mut meters) = (Shared::default(), [SharedBucketMeter::default(); 3]);
             let (mut now, mut granted) = (START, [0_i64; 3]);
             let mut coming: [Option<(Timestamp, i64)>; 3] = [None; 3];
             for (server, pause, late) in tries {
@@ -253,9 +257,9 @@ mod tests {
                     }
                 }
                 match meters[server].take(OF, now) {
-                    Try::Refused(wait) => prop_assert!(wait > 0),
-                    Try::Granted => granted[server] += 1,
-                    Try::GrantedAndDue(count) => {
+                    TryDecision::Refused(wait) => prop_assert!(wait > 0),
+                    TryDecision::Granted => granted[server] += 1,
+                    TryDecision::GrantedAndDue(count) => {
                         granted[server] += 1;
                         coming[server] = Some((now.plus_ms(late), shared.spend(OF, count, now)));
                     }
@@ -269,14 +273,14 @@ mod tests {
         fn servers_together_grant_at_most_bucket_refill_and_a_lot_each(
             tries in proptest::collection::vec((0..3_usize, 0..400_i64), 1..400),
         ) {
-            let (mut shared, mut meters) = (Shared::default(), [Meter::default(); 3]);
+            let (mut shared, mut meters) = (Shared::default(), [SharedBucketMeter::default(); 3]);
             let (mut now, mut granted) = (START, 0_i64);
             for (server, pause) in tries {
                 now = now.plus_ms(pause);
                 match meters[server].take(OF, now) {
-                    Try::Refused(wait) => prop_assert!(wait > 0 && wait <= OF.whole_ms()),
-                    Try::Granted => granted += 1,
-                    Try::GrantedAndDue(lot) => {
+                    TryDecision::Refused(wait) => prop_assert!(wait > 0 && wait <= OF.whole_ms()),
+                    TryDecision::Granted => granted += 1,
+                    TryDecision::GrantedAndDue(lot) => {
                         granted += 1;
                         let empty = shared.spend(OF, lot, now);
                         meters[server].record_answer(empty, now);

@@ -30,9 +30,9 @@ const WRONG_PUZZLES: u32 = 5;
 
 /// Kind of unusual behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = UnusualKind))]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum UnusualKind {
     /// Many holds and no purchase.
     NeverBought,
     /// Many visitors from one address.
@@ -45,9 +45,9 @@ pub enum Kind {
 
 /// Subject of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = UnusualSubject))]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum UnusualSubject {
     /// One browser or one account.
     Visitor,
     /// One network address with all its visitors.
@@ -56,7 +56,7 @@ pub enum Subject {
 
 /// Counts of one subject within the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct UnusualCounts {
     /// Holds granted.
     pub holds: u32,
     /// Visitors from this subject.
@@ -67,7 +67,7 @@ pub struct Seen {
     pub puzzles: u32,
 }
 
-impl Kind {
+impl UnusualKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::NeverBought, Self::ManyVisitors, Self::Timing, Self::Puzzles];
 
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// Parses a name written by [`Kind::as_str`].
+    /// Parses a name written by [`UnusualKind::as_str`].
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
@@ -91,20 +91,20 @@ impl Kind {
     /// Returns the count of this kind for `subject`; `None` if it is below the threshold, or if the kind does not apply
     /// to the subject.
     #[must_use]
-    pub fn of(self, subject: Subject, seen: Seen) -> Option<u32> {
+    pub fn of(self, subject: UnusualSubject, seen: UnusualCounts) -> Option<u32> {
         let (amount, least) = match (self, subject) {
-            (Self::NeverBought, Subject::Visitor) => (seen.holds, HOLDS_OF_VISITOR),
-            (Self::NeverBought, Subject::Address) => (seen.holds, HOLDS_OF_ADDRESS),
-            (Self::ManyVisitors, Subject::Address) => (seen.visitors, VISITORS_OF_ADDRESS),
-            (Self::Timing, Subject::Visitor) => (seen.inhuman, INHUMAN_TRIES),
+            (Self::NeverBought, UnusualSubject::Visitor) => (seen.holds, HOLDS_OF_VISITOR),
+            (Self::NeverBought, UnusualSubject::Address) => (seen.holds, HOLDS_OF_ADDRESS),
+            (Self::ManyVisitors, UnusualSubject::Address) => (seen.visitors, VISITORS_OF_ADDRESS),
+            (Self::Timing, UnusualSubject::Visitor) => (seen.inhuman, INHUMAN_TRIES),
             (Self::Puzzles, _) => (seen.puzzles, WRONG_PUZZLES),
-            (Self::ManyVisitors, Subject::Visitor) | (Self::Timing, Subject::Address) => return None,
+            (Self::ManyVisitors, UnusualSubject::Visitor) | (Self::Timing, UnusualSubject::Address) => return None,
         };
         (amount >= least).then_some(amount)
     }
 }
 
-impl Subject {
+impl UnusualSubject {
     /// All subjects.
     pub const ALL: [Self; 2] = [Self::Visitor, Self::Address];
 
@@ -117,7 +117,7 @@ impl Subject {
         }
     }
 
-    /// Parses a name written by [`Subject::as_str`].
+    /// Parses a name written by [`UnusualSubject::as_str`].
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|subject| subject.as_str() == name)
@@ -130,28 +130,31 @@ mod tests {
 
     #[test]
     fn counts_below_threshold_are_ignored_and_addresses_have_higher_thresholds() {
-        let holds = |holds| Seen { holds, ..Seen::default() };
-        assert_eq!(Kind::NeverBought.of(Subject::Visitor, holds(5)), None);
-        assert_eq!(Kind::NeverBought.of(Subject::Visitor, holds(6)), Some(6));
-        assert_eq!(Kind::NeverBought.of(Subject::Address, holds(39)), None);
-        assert_eq!(Kind::NeverBought.of(Subject::Address, holds(40)), Some(40));
-        let all = Seen { holds: 0, visitors: 60, inhuman: 1, puzzles: 5 };
-        assert_eq!(Kind::ManyVisitors.of(Subject::Address, all), Some(60));
-        assert_eq!(Kind::ManyVisitors.of(Subject::Visitor, all), None);
-        assert_eq!(Kind::Timing.of(Subject::Visitor, all), Some(1));
-        assert_eq!(Kind::Timing.of(Subject::Address, all), None, "many people try at once from there");
-        assert_eq!(Subject::ALL.map(|subject| Kind::Puzzles.of(subject, all)), [Some(5); 2]);
-        for kind in Kind::ALL {
-            assert!(Subject::ALL.iter().all(|subject| kind.of(*subject, Seen::default()).is_none()), "{kind:?}");
+        let holds = |holds| UnusualCounts { holds, ..UnusualCounts::default() };
+        assert_eq!(UnusualKind::NeverBought.of(UnusualSubject::Visitor, holds(5)), None);
+        assert_eq!(UnusualKind::NeverBought.of(UnusualSubject::Visitor, holds(6)), Some(6));
+        assert_eq!(UnusualKind::NeverBought.of(UnusualSubject::Address, holds(39)), None);
+        assert_eq!(UnusualKind::NeverBought.of(UnusualSubject::Address, holds(40)), Some(40));
+        let all = UnusualCounts { holds: 0, visitors: 60, inhuman: 1, puzzles: 5 };
+        assert_eq!(UnusualKind::ManyVisitors.of(UnusualSubject::Address, all), Some(60));
+        assert_eq!(UnusualKind::ManyVisitors.of(UnusualSubject::Visitor, all), None);
+        assert_eq!(UnusualKind::Timing.of(UnusualSubject::Visitor, all), Some(1));
+        assert_eq!(UnusualKind::Timing.of(UnusualSubject::Address, all), None, "many people try at once from there");
+        assert_eq!(UnusualSubject::ALL.map(|subject| UnusualKind::Puzzles.of(subject, all)), [Some(5); 2]);
+        for kind in UnusualKind::ALL {
+            assert!(
+                UnusualSubject::ALL.iter().all(|subject| kind.of(*subject, UnusualCounts::default()).is_none()),
+                "{kind:?}"
+            );
         }
     }
 
     #[test]
     fn names_parse_back_and_equal_their_json() {
-        assert!(Kind::ALL.iter().all(|kind| Kind::parse(kind.as_str()) == Some(*kind)));
-        assert!(Subject::ALL.iter().all(|subject| Subject::parse(subject.as_str()) == Some(*subject)));
-        assert_eq!((Kind::parse("bot"), Subject::parse("")), (None, None));
-        let json = serde_json::to_value(Kind::ALL).expect("JSON");
-        assert_eq!(json, serde_json::json!(Kind::ALL.map(Kind::as_str)));
+        assert!(UnusualKind::ALL.iter().all(|kind| UnusualKind::parse(kind.as_str()) == Some(*kind)));
+        assert!(UnusualSubject::ALL.iter().all(|subject| UnusualSubject::parse(subject.as_str()) == Some(*subject)));
+        assert_eq!((UnusualKind::parse("bot"), UnusualSubject::parse("")), (None, None));
+        let json = serde_json::to_value(UnusualKind::ALL).expect("JSON");
+        assert_eq!(json, serde_json::json!(UnusualKind::ALL.map(UnusualKind::as_str)));
     }
 }

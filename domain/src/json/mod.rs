@@ -19,7 +19,7 @@ pub enum Json<'a> {
     /// `null`.
     Null,
     /// `true` or `false`.
-    Truth(bool),
+    Bool(bool),
     /// A whole number; `None` for one with a fraction or an exponent, or too large. The server writes no such numbers.
     Number(Option<i64>),
     /// A string.
@@ -49,7 +49,7 @@ impl<'a> Json<'a> {
     pub fn field<T: FromJson>(&self, name: &str) -> Option<T> {
         match self.get(name) {
             Some(value) => T::from_json(value),
-            None => T::left_out(),
+            None => T::missing(),
         }
     }
 
@@ -67,7 +67,7 @@ pub trait FromJson: Sized {
 
     /// Returns the value for a missing field; `None` if the field is required.
     #[must_use]
-    fn left_out() -> Option<Self> {
+    fn missing() -> Option<Self> {
         None
     }
 }

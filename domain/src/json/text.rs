@@ -6,18 +6,18 @@ use super::Json;
 
 /// Parses a single value. `depth` limits the nesting of lists and objects.
 pub(super) fn parse(text: &str, depth: u32) -> Option<Json<'_>> {
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = JsonParser { text, at: 0 };
     let value = reader.value(depth)?;
     reader.peek().is_none().then_some(value)
 }
 
-struct Reader<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     /// Position in bytes; always at a character boundary.
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonParser<'a> {
     /// Skips white space and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         loop {
@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
             b'"' => Some(Json::Text(self.string()?)),
             b'-' | b'0'..=b'9' => self.number(),
             _ => {
-                let words = [("null", Json::Null), ("true", Json::Truth(true)), ("false", Json::Truth(false))];
+                let words = [("null", Json::Null), ("true", Json::Bool(true)), ("false", Json::Bool(false))];
                 let rest = self.text.get(self.at..)?;
                 let (word, value) = words.into_iter().find(|(word, _)| rest.starts_with(word))?;
                 self.at += word.len();
@@ -167,7 +167,7 @@ mod tests {
     fn as_serde(json: &Json<'_>) -> serde_json::Value {
         match json {
             Json::Null => serde_json::Value::Null,
-            Json::Truth(truth) => (*truth).into(),
+            Json::Bool(truth) => (*truth).into(),
             Json::Number(number) => number.expect("whole numbers only").into(),
             Json::Text(text) => text.to_string().into(),
             Json::List(values) => values.iter().map(as_serde).collect(),

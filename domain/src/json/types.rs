@@ -7,7 +7,7 @@ use crate::api::{
     AreaProblem, AreaView, BestView, CategoryView, HoldView, PlaceLine, PlanView, ProblemView, PuzzleView, RowView,
     SeatKind, SeatLine, SeatProblem, SectionView, SuggestionView,
 };
-use crate::best_available::Together;
+use crate::best_available::Adjacency;
 use crate::money::{Currency, Money};
 use crate::seats::SeatState;
 
@@ -31,7 +31,7 @@ numbers!(u8, u16, u32, u64, i32);
 
 impl FromJson for bool {
     fn from_json(json: &Json<'_>) -> Option<Self> {
-        if let Json::Truth(truth) = json { Some(*truth) } else { None }
+        if let Json::Bool(truth) = json { Some(*truth) } else { None }
     }
 }
 
@@ -52,7 +52,7 @@ impl<T: FromJson> FromJson for Option<T> {
         if *json == Json::Null { Some(None) } else { T::from_json(json).map(Some) }
     }
 
-    fn left_out() -> Option<Self> {
+    fn missing() -> Option<Self> {
         Some(None)
     }
 }
@@ -69,7 +69,7 @@ impl<T: FromJson> FromJson for Vec<T> {
         Some(read)
     }
 
-    fn left_out() -> Option<Self> {
+    fn missing() -> Option<Self> {
         Some(Self::new())
     }
 }
@@ -93,9 +93,14 @@ macro_rules! words {
         }
     };
 }
-words!(SeatKind: "standard" Standard, "recliner" Recliner, "couple" Couple, "wheelchair" Wheelchair, "companion" Companion);
-words!(Together: "row" Row, "rows" Rows, "apart" Apart);
+words!(Adjacency: "row" Row, "rows" Rows, "apart" Apart);
 words!(SeatState: "AVAILABLE" Available, "LOCKED" Locked, "BOOKED" Booked, "BLOCKED" Blocked);
+
+impl FromJson for SeatKind {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Self::of_name(json.text()?)
+    }
+}
 
 impl FromJson for Currency {
     fn from_json(json: &Json<'_>) -> Option<Self> {
@@ -187,8 +192,7 @@ mod tests {
     }
 
     fn kind() -> impl Strategy<Value = SeatKind> {
-        use SeatKind::{Companion, Couple, Recliner, Standard, Wheelchair};
-        Union::new([Standard, Recliner, Couple, Wheelchair, Companion].map(Just))
+        prop::sample::select(&SeatKind::ALL)
     }
 
     fn category() -> impl Strategy<Value = CategoryView> {
@@ -310,7 +314,7 @@ mod tests {
     }
 
     fn best() -> impl Strategy<Value = BestView> {
-        let together = Union::new([Together::Row, Together::Rows, Together::Apart].map(Just));
+        let together = Union::new([Adjacency::Row, Adjacency::Rows, Adjacency::Apart].map(Just));
         let suggestion = (some(seat_line()), price(), together, any::<u32>())
             .prop_map(|(seats, total, together, orphans)| SuggestionView { seats, total, together, orphans });
         // Versions count microseconds and changes, so they fit in a signed number.

@@ -20,7 +20,7 @@ pub(super) fn is_place(coordinate: f64) -> bool {
 }
 
 /// Transformation of a drawing to plan units: scaling to the seat pitch and shifting to the margin.
-pub(super) struct Frame {
+pub(super) struct PlanTransform {
     scale: f64,
     left: f64,
     top: f64,
@@ -29,7 +29,7 @@ pub(super) struct Frame {
     pub focus_at: [i32; 3],
 }
 
-impl Frame {
+impl PlanTransform {
     pub fn around(drawing: &Drawing) -> Result<Self, LayoutError> {
         let scale = scale_to_pitch(drawing);
         let mut left = f64::INFINITY;

@@ -26,7 +26,7 @@ use serde_json::Value;
 pub use areas::{Area, MAX_AREA_CAPACITY};
 pub use error::{LayoutError, MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS, MAX_ROOM_SIDE};
 pub use frame::MARGIN;
-use room::Room;
+use room::MeasuredRoom;
 pub use room::{Category, Focus, FocusKind};
 use seating_plan::SeatingPlan;
 use sketch::Sketch;
@@ -39,7 +39,7 @@ use crate::wire::Dot;
 #[derive(Clone, Debug)]
 pub struct Layout {
     source: Source,
-    room: Room,
+    room: MeasuredRoom,
     /// Areas without numbered seats that are for sale.
     areas: Vec<Area>,
 }
@@ -92,7 +92,7 @@ impl Layout {
         let plan: SeatingPlan = serde_json::from_value(json).map_err(shape_error)?;
         let areas = areas::areas_of_plan(&plan);
         areas::check(&areas, &plan.categories.iter().map(|category| category.name.as_str()).collect())?;
-        let room = Room::build(plan.draw()?)?;
+        let room = MeasuredRoom::build(plan.draw()?)?;
         Ok(Self { source: Source::Plan(Box::new(plan)), room, areas })
     }
 
@@ -103,7 +103,7 @@ impl Layout {
     pub fn from_sketch(sketch: Sketch) -> Result<Self, LayoutError> {
         let areas = sketch.areas.clone();
         areas::check(&areas, &sketch.categories.iter().map(|category| category.name.as_str()).collect())?;
-        let room = Room::build(sketch.draw()?)?;
+        let room = MeasuredRoom::build(sketch.draw()?)?;
         Ok(Self { source: Source::Sketch(Box::new(sketch)), room, areas })
     }
 

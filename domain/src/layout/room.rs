@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
-use super::frame::{Frame, is_place};
+use super::frame::{PlanTransform, is_place};
 use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind};
 use crate::seats::MAX_SEATS_PER_SHOW;
 
@@ -117,7 +117,7 @@ pub(super) struct Zone {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct SeatRow {
     pub label: String,
     pub zone: usize,
     pub first: u32,
@@ -134,7 +134,7 @@ pub(super) struct Seat {
 
 /// A room that is measured, validated and numbered.
 #[derive(Clone, Debug)]
-pub(super) struct Room {
+pub(super) struct MeasuredRoom {
     pub categories: Vec<Category>,
     pub width: i32,
     pub height: i32,
@@ -143,16 +143,16 @@ pub(super) struct Room {
     /// Number of zones with seats in the drawing. `zones` is longer if a zone is divided into parts.
     pub drawn_zones: usize,
     pub zones: Vec<Zone>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<SeatRow>,
     pub seats: Vec<Seat>,
 }
 
-impl Room {
+impl MeasuredRoom {
     /// Measures, validates, numbers and names the seats of a drawing.
     pub fn build(drawing: Drawing) -> Result<Self, LayoutError> {
         check_categories(&drawing.categories)?;
         check_seats(&drawing)?;
-        let frame = Frame::around(&drawing)?;
+        let frame = PlanTransform::around(&drawing)?;
         let mut room = Self {
             width: frame.width,
             height: frame.height,
@@ -172,7 +172,7 @@ impl Room {
     }
 
     /// Numbers the seats of a zone. A zone without seats, which has only areas, is skipped.
-    fn push_zone(&mut self, zone: DrawnZone, frame: &Frame) {
+    fn push_zone(&mut self, zone: DrawnZone, frame: &PlanTransform) {
         let rows: Vec<DrawnRow> = zone.rows.into_iter().filter(|row| !row.seats.is_empty()).collect();
         if rows.is_empty() {
             return;
@@ -186,13 +186,13 @@ impl Room {
         }
     }
 
-    fn push_part(&mut self, name: &str, part: String, rows: Vec<DrawnRow>, frame: &Frame) {
+    fn push_part(&mut self, name: &str, part: String, rows: Vec<DrawnRow>, frame: &PlanTransform) {
         let first = self.seats.len();
         let first_row = self.rows.len();
         let mut bounds = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
         for row in rows {
             let count = row.seats.len() as u32;
-            self.rows.push(Row {
+            self.rows.push(SeatRow {
                 label: row.label.trim().to_owned(),
                 zone: self.zones.len(),
                 first: self.seats.len() as u32,
@@ -215,7 +215,7 @@ impl Room {
     }
 
     /// Returns the row of a seat; `None` beyond the last seat.
-    pub fn row_of(&self, seat: u32) -> Option<&Row> {
+    pub fn row_of(&self, seat: u32) -> Option<&SeatRow> {
         if seat as usize >= self.seats.len() {
             return None;
         }
@@ -230,7 +230,7 @@ impl Room {
     }
 
     /// Display name of a seat: see [`super::Layout::label`].
-    pub fn label(&self, row: &Row, seat: &Seat) -> String {
+    pub fn label(&self, row: &SeatRow, seat: &Seat) -> String {
         name_of(self.section_name(row.zone), &row.label, &seat.number)
     }
 

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::Layout;
-use super::room::{Row, Zone};
+use super::room::{SeatRow, Zone};
 use crate::api::{CategoryView, OVERVIEW_ABOVE_SEATS, PlanView, RowView, SectionView};
 use crate::money::Money;
 use crate::pricing::PriceList;
@@ -93,7 +93,7 @@ impl Layout {
         seats.iter().map(|seat| seat.category).min_by_key(|category| price(*category)).unwrap_or(0)
     }
 
-    fn row_view(&self, row: &Row) -> RowView {
+    fn row_view(&self, row: &SeatRow) -> RowView {
         let from = row.first as usize;
         let seats = &self.room.seats[from..from + row.count as usize];
         RowView {

@@ -17,7 +17,7 @@ pub struct Load {
 
 impl Load {
     /// Counts an attempt.
-    pub fn note(&mut self, at: Timestamp) {
+    pub fn record(&mut self, at: Timestamp) {
         self.advance(at);
         self.current = self.current.saturating_add(1);
     }
@@ -58,7 +58,7 @@ mod tests {
 
     fn load_after(attempts: u32) -> Load {
         let mut load = Load::default();
-        (0..attempts).for_each(|_| load.note(BEGIN));
+        (0..attempts).for_each(|_| load.record(BEGIN));
         load
     }
 
@@ -83,11 +83,11 @@ mod tests {
     #[test]
     fn backward_clock_keeps_counts_and_counters_saturate() {
         let mut load = load_after(500);
-        load.note(BEGIN.plus_ms(-3 * WINDOW_MS));
+        load.record(BEGIN.plus_ms(-3 * WINDOW_MS));
         assert_eq!(load.per_second(BEGIN), 100);
         let full = Load { window: BEGIN.0.div_euclid(WINDOW_MS), current: u32::MAX, previous: u32::MAX };
         let mut fuller = full;
-        fuller.note(BEGIN);
+        fuller.record(BEGIN);
         assert_eq!(fuller, full);
         assert!(fuller.per_second(BEGIN) > 1_000_000_000);
     }

@@ -4,7 +4,7 @@
 //! The server issues a challenge, a short text. A solution is the challenge, a hyphen and a number, such that the
 //! SHA-256 of the whole begins with a given number of zero bits. Finding one takes 2^bits attempts on average;
 //! verifying it takes one hash, whatever the difficulty. The difficulty follows from the current demand for seats
-//! ([`bits_asked`], [`Load`]); at low demand there is no puzzle.
+//! ([`required_bits`], [`Load`]); at low demand there is no puzzle.
 //!
 //! Sources: C. Dwork, M. Naor, "Pricing via Processing or Combatting Junk Mail", CRYPTO '92 (work as a price); A. Back,
 //! "Hashcash: A Denial of Service Counter-Measure", 2002 (leading zero bits of a hash); A. Juels, J. Brainard, "Client
@@ -21,29 +21,29 @@ use sha2::{Digest, Sha256};
 pub use load::{Load, WINDOW_MS};
 
 /// Minimum difficulty: 16,384 hashes on average, a few hundredths of a second on a phone.
-pub const LEAST_BITS: u8 = 14;
+pub const MIN_BITS: u8 = 14;
 /// Maximum difficulty: 262,144 hashes on average, about a second on a phone. A harder puzzle would favour visitors with
 /// newer devices.
-pub const MOST_BITS: u8 = 18;
+pub const MAX_BITS: u8 = 18;
 /// Maximum length of the number in a solution, digits: far more than any puzzle needs.
-pub const MOST_DIGITS: usize = 16;
+pub const MAX_DIGITS: usize = 16;
 
 /// Returns the difficulty at `per_second` attempts a second; `None`, which means no puzzle, up to `calm` of them. Each
-/// doubling of the load doubles the work, from [`LEAST_BITS`] to [`MOST_BITS`]. A `calm` of 0 disables puzzles.
+/// doubling of the load doubles the work, from [`MIN_BITS`] to [`MAX_BITS`]. A `calm` of 0 disables puzzles.
 #[must_use]
-pub fn bits_asked(per_second: u32, calm: u32) -> Option<u8> {
+pub fn required_bits(per_second: u32, calm: u32) -> Option<u8> {
     if calm == 0 || per_second <= calm {
         return None;
     }
     let doublings = (per_second / calm).ilog2();
-    Some(u8::try_from(doublings).unwrap_or(MOST_BITS).saturating_add(LEAST_BITS).min(MOST_BITS))
+    Some(u8::try_from(doublings).unwrap_or(MAX_BITS).saturating_add(MIN_BITS).min(MAX_BITS))
 }
 
 /// Returns the challenge part of a solution; `None` if the number is missing, too long or not a number.
 #[must_use]
 pub fn challenge_of(solution: &str) -> Option<&str> {
     let (challenge, number) = solution.rsplit_once('-')?;
-    let is_number = (1..=MOST_DIGITS).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit());
+    let is_number = (1..=MAX_DIGITS).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then_some(challenge)
 }
 
@@ -88,18 +88,18 @@ mod tests {
             (79, Some(15)),
             (80, Some(16)),
             (320, Some(18)),
-            (u32::MAX, Some(MOST_BITS)),
+            (u32::MAX, Some(MAX_BITS)),
         ] {
-            assert_eq!(bits_asked(per_second, 20), bits, "{per_second} a second");
+            assert_eq!(required_bits(per_second, 20), bits, "{per_second} a second");
         }
-        assert_eq!(bits_asked(u32::MAX, 0), None, "switched off");
-        assert_eq!(bits_asked(u32::MAX, 1), Some(MOST_BITS));
+        assert_eq!(required_bits(u32::MAX, 0), None, "switched off");
+        assert_eq!(required_bits(u32::MAX, 1), Some(MAX_BITS));
     }
 
     #[test]
     fn worker_has_the_same_maximum_difficulty() {
         let worker = include_str!("../../../frontend/static/puzzle-worker.js");
-        assert!(worker.contains(&format!("const MOST_BITS = {MOST_BITS};")));
+        assert!(worker.contains(&format!("const MAX_BITS = {MAX_BITS};")));
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn malformed_solutions_are_refused_without_hashing() {
-        let long = format!("a-{}", "1".repeat(MOST_DIGITS + 1));
+        let long = format!("a-{}", "1".repeat(MAX_DIGITS + 1));
         for text in ["", "-", "a", "a-", "a-1b", "a- 1", "a-+1", "a-１", &long] {
             assert_eq!(challenge_of(text), None, "{text}");
         }
@@ -140,9 +140,9 @@ mod tests {
         #[test]
         fn higher_load_never_lowers_the_difficulty(one in any::<u32>(), other in any::<u32>(), calm in any::<u32>()) {
             let (fewer, more) = (one.min(other), one.max(other));
-            prop_assert!(bits_asked(fewer, calm) <= bits_asked(more, calm));
-            let in_bounds = |bits: Option<u8>| bits.is_none_or(|bits| (LEAST_BITS..=MOST_BITS).contains(&bits));
-            prop_assert!(in_bounds(bits_asked(more, calm)));
+            prop_assert!(required_bits(fewer, calm) <= required_bits(more, calm));
+            let in_bounds = |bits: Option<u8>| bits.is_none_or(|bits| (MIN_BITS..=MAX_BITS).contains(&bits));
+            prop_assert!(in_bounds(required_bits(more, calm)));
         }
 
         #[test]

@@ -38,8 +38,8 @@ pub const fn inside_limit(unsold: u64, bought: u64) -> u64 {
 
 /// State of a waiting room, the same for all its visitors. It is published at most a few times per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Queue {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Queue))]
+pub struct WaitingRoomStatus {
     /// True once the room has opened: early visitors are drawn, and admission runs.
     pub is_open: bool,
     /// True while every seat is sold or not for sale. Admission is suspended.
@@ -58,8 +58,8 @@ pub struct Queue {
 
 /// Expected wait at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Outlook {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Outlook))]
+pub struct ExpectedWait {
     /// Minimum number of visitors ahead.
     pub ahead_least: u64,
     /// Maximum number of visitors ahead.
@@ -71,7 +71,7 @@ pub struct Outlook {
     pub wait_most_s: Option<u64>,
 }
 
-impl Queue {
+impl WaitingRoomStatus {
     /// True if the position has been called.
     #[must_use]
     pub const fn has_called(&self, place: u64) -> bool {
@@ -81,7 +81,7 @@ impl Queue {
     /// Returns the expected wait at `place`, which has not been called. The positions of visitors who left are unknown;
     /// the range covers all possibilities.
     #[must_use]
-    pub fn outlook(&self, place: u64) -> Outlook {
+    pub fn outlook(&self, place: u64) -> ExpectedWait {
         let before = place.saturating_sub(self.called);
         let behind = self.joined.saturating_sub(place.saturating_add(1));
         let ahead_least = before.saturating_sub(self.gone);
@@ -91,7 +91,7 @@ impl Queue {
         let at_this_pace = ahead_most.saturating_add(1).saturating_mul(ADMISSION_WINDOW_S * (100 + SPARE_PERCENT))
             / (lately.max(1) * 100);
         let wait_most_s = (lately > 0).then_some(at_this_pace.max(wait_least_s));
-        Outlook { ahead_least, ahead_most, wait_least_s, wait_most_s }
+        ExpectedWait { ahead_least, ahead_most, wait_least_s, wait_most_s }
     }
 }
 
@@ -100,8 +100,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const QUEUE: Queue =
-        Queue { is_open: true, is_sold_out: false, joined: 1_000, called: 100, gone: 0, per_second: 10, lately: 300 };
+    const QUEUE: WaitingRoomStatus = WaitingRoomStatus {
+        is_open: true,
+        is_sold_out: false,
+        joined: 1_000,
+        called: 100,
+        gone: 0,
+        per_second: 10,
+        lately: 300,
+    };
 
     #[test]
     fn first_position_has_none_ahead_and_last_has_all() {
@@ -112,12 +119,12 @@ mod tests {
         // 899 at ten per second, or at five per second as in the last minute plus 25 percent.
         assert_eq!((last.wait_least_s, last.wait_most_s), (89, Some(225)));
         assert!(QUEUE.has_called(99) && !QUEUE.has_called(100));
-        assert!(!Queue { is_open: false, ..QUEUE }.has_called(0));
+        assert!(!WaitingRoomStatus { is_open: false, ..QUEUE }.has_called(0));
     }
 
     #[test]
     fn visitors_who_left_may_have_been_ahead_or_behind() {
-        let queue = Queue { gone: 50, ..QUEUE };
+        let queue = WaitingRoomStatus { gone: 50, ..QUEUE };
         let middle = queue.outlook(500);
         assert_eq!((middle.ahead_least, middle.ahead_most), (350, 400));
         // There are no positions behind the last one.
@@ -127,7 +134,7 @@ mod tests {
 
     #[test]
     fn maximum_wait_is_unknown_without_recent_admissions() {
-        assert_eq!(Queue { lately: 0, ..QUEUE }.outlook(500).wait_most_s, None);
+        assert_eq!(WaitingRoomStatus { lately: 0, ..QUEUE }.outlook(500).wait_most_s, None);
     }
 
     #[test]
@@ -150,7 +157,7 @@ mod tests {
         ) {
             let (gone_before, gone_behind) = (some % (before + 1), others % (behind + 1));
             let (place, joined, gone) = (called + before, called + before + 1 + behind, gone_before + gone_behind);
-            let queue = Queue { is_open: true, is_sold_out: false, joined, called, gone, per_second, lately };
+            let queue = WaitingRoomStatus { is_open: true, is_sold_out: false, joined, called, gone, per_second, lately };
             let outlook = queue.outlook(place);
             let truth = before - gone_before;
             prop_assert!(outlook.ahead_least <= truth && truth <= outlook.ahead_most, "{:?}", outlook);
@@ -159,7 +166,7 @@ mod tests {
 
         #[test]
         fn arbitrary_figures_never_panic(joined: u64, called: u64, place: u64, gone: u64, per_second: u32, lately: u32) {
-            let queue = Queue { is_open: true, is_sold_out: true, joined, called, gone, per_second, lately };
+            let queue = WaitingRoomStatus { is_open: true, is_sold_out: true, joined, called, gone, per_second, lately };
             let _ = queue.outlook(place);
         }
     }

@@ -5,7 +5,7 @@
 //! The network around an address has a bucket of [`ADDRESSES_PER_NETWORK`] addresses. It limits an owner of many
 //! addresses and leaves room for the shared addresses of a mobile carrier.
 
-use crate::puzzle::MOST_BITS;
+use crate::puzzle::MAX_BITS;
 use crate::time::MINUTE_MS;
 
 /// Time to refill an empty bucket, milliseconds.
@@ -16,7 +16,7 @@ pub const FREE_TICKETS_DIVISOR: u32 = 6;
 pub const ADDRESSES_PER_NETWORK: u32 = 16;
 /// Difficulty of the puzzle for a ticket: about a second on a phone. It is constant, so that solving puzzles in advance
 /// has no advantage.
-pub const TICKET_BITS: u8 = MOST_BITS;
+pub const TICKET_BITS: u8 = MAX_BITS;
 
 /// Parameters of a token bucket for tickets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

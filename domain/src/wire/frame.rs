@@ -4,10 +4,10 @@ use uuid::Uuid;
 
 use super::seat_map::{decode_map, encode_changes, encode_map};
 use super::varint::{Cursor, put};
-use super::{Change, WireError};
+use super::{SeatChange, WireError};
 use crate::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use crate::time::Timestamp;
-use crate::waiting_room::Queue;
+use crate::waiting_room::WaitingRoomStatus;
 
 const SNAPSHOT: u8 = 1;
 const DELTA: u8 = 2;
@@ -19,7 +19,7 @@ const OVERVIEW: u8 = 7;
 
 /// The visitor's own hold, as sent over the live connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mine {
+pub struct OwnHold {
     /// The hold.
     pub hold: Uuid,
     /// Expiry, on the lock store's clock.
@@ -52,14 +52,14 @@ pub enum Frame {
         /// Version after the changes.
         to: u64,
         /// Changes sorted by seat, each seat once.
-        changes: Vec<Change>,
+        changes: Vec<SeatChange>,
     },
     /// The visitor's own hold; `None` if there is none any more.
-    Mine {
+    OwnHold {
         /// The lock store's clock at the time of sending.
         now: Timestamp,
         /// The hold.
-        mine: Option<Mine>,
+        mine: Option<OwnHold>,
     },
     /// Free places in all areas without numbered seats. It is sent whenever one of them changes.
     Areas {
@@ -73,7 +73,7 @@ pub enum Frame {
         free: Vec<u32>,
     },
     /// State of the show's waiting room, the same for all visitors. Each visitor knows its own position.
-    Queue(Queue),
+    Queue(WaitingRoomStatus),
     /// The server is about to stop. The client should reconnect to another one after `retry_ms`.
     Drain {
         /// Delay in milliseconds; the client adds jitter.
@@ -100,7 +100,7 @@ impl Frame {
                 put(&mut out, *to);
                 encode_changes(&mut out, changes);
             }
-            Self::Mine { now, mine } => {
+            Self::OwnHold { now, mine } => {
                 out.push(MINE);
                 put_instant(&mut out, *now);
                 if let Some(mine) = mine {
@@ -124,7 +124,7 @@ impl Frame {
             Self::Queue(queue) => {
                 out.push(QUEUE);
                 out.push(u8::from(queue.is_open) | (u8::from(queue.is_sold_out) << 1));
-                let Queue { joined, called, gone, per_second, lately, .. } = *queue;
+                let WaitingRoomStatus { joined, called, gone, per_second, lately, .. } = *queue;
                 for number in [joined, called, gone, u64::from(per_second), u64::from(lately)] {
                     put(&mut out, number);
                 }
@@ -161,7 +161,7 @@ impl Frame {
             MINE => {
                 let now = instant(&mut cursor)?;
                 let mine = if cursor.is_empty() { None } else { Some(decode_mine(&mut cursor, seats)?) };
-                Ok(Self::Mine { now, mine })
+                Ok(Self::OwnHold { now, mine })
             }
             AREAS => Ok(Self::Areas { left: decode_areas(&mut cursor)? }),
             OVERVIEW => Ok(Self::Overview { free: decode_overview(&mut cursor, seats)? }),
@@ -176,7 +176,7 @@ impl Frame {
     }
 }
 
-fn decode_mine(cursor: &mut Cursor<'_>, room: u32) -> Result<Mine, WireError> {
+fn decode_mine(cursor: &mut Cursor<'_>, room: u32) -> Result<OwnHold, WireError> {
     let hold = Uuid::from_bytes(cursor.bytes::<16>()?);
     let expires_at = instant(cursor)?;
     let paying = match cursor.byte()? {
@@ -192,7 +192,7 @@ fn decode_mine(cursor: &mut Cursor<'_>, room: u32) -> Result<Mine, WireError> {
         }
         seats.push(seat);
     }
-    Ok(Mine { hold, expires_at, paying, seats })
+    Ok(OwnHold { hold, expires_at, paying, seats })
 }
 
 fn decode_areas(cursor: &mut Cursor<'_>) -> Result<Vec<(AreaIndex, u32)>, WireError> {
@@ -209,7 +209,7 @@ fn decode_areas(cursor: &mut Cursor<'_>) -> Result<Vec<(AreaIndex, u32)>, WireEr
     Ok(areas)
 }
 
-fn decode_queue(cursor: &mut Cursor<'_>) -> Result<Queue, WireError> {
+fn decode_queue(cursor: &mut Cursor<'_>) -> Result<WaitingRoomStatus, WireError> {
     let flags = cursor.byte()?;
     if flags > 3 {
         return Err(WireError::Unknown(flags));
@@ -218,7 +218,15 @@ fn decode_queue(cursor: &mut Cursor<'_>) -> Result<Queue, WireError> {
     let mut short = || u32::try_from(cursor.number()?).map_err(|_| WireError::NumberTooLong);
     let (per_second, lately) = (short()?, short()?);
     cursor.end()?;
-    Ok(Queue { is_open: flags & 1 != 0, is_sold_out: flags & 2 != 0, joined, called, gone, per_second, lately })
+    Ok(WaitingRoomStatus {
+        is_open: flags & 1 != 0,
+        is_sold_out: flags & 2 != 0,
+        joined,
+        called,
+        gone,
+        per_second,
+        lately,
+    })
 }
 
 /// Bounds the input: all sections together have at most as many free seats as the room, and each section takes at least
@@ -267,13 +275,10 @@ mod tests {
             state().prop_map(|state| vec![state; ROOM as usize]),
         ];
         let changes = proptest::collection::btree_map(0..ROOM, state(), 0..40)
-            .prop_map(|seats| seats.into_iter().map(|(seat, state)| Change { seat, state }).collect());
+            .prop_map(|seats| seats.into_iter().map(|(seat, state)| SeatChange { seat, state }).collect());
         let seats = proptest::collection::vec(0..ROOM, 0..=MAX_SEATS_PER_HOLD);
-        let mine = (any::<u128>(), instant(), any::<bool>(), seats).prop_map(|(id, expires_at, paying, seats)| Mine {
-            hold: Uuid::from_u128(id),
-            expires_at,
-            paying,
-            seats,
+        let mine = (any::<u128>(), instant(), any::<bool>(), seats).prop_map(|(id, expires_at, paying, seats)| {
+            OwnHold { hold: Uuid::from_u128(id), expires_at, paying, seats }
         });
         prop_oneof![
             (any::<u64>(), any::<u64>(), instant(), map).prop_map(|(epoch, version, now, map)| Frame::Snapshot {
@@ -283,14 +288,14 @@ mod tests {
                 map
             }),
             (any::<u64>(), any::<u64>(), changes).prop_map(|(from, to, changes)| Frame::Delta { from, to, changes }),
-            (instant(), proptest::option::of(mine)).prop_map(|(now, mine)| Frame::Mine { now, mine }),
+            (instant(), proptest::option::of(mine)).prop_map(|(now, mine)| Frame::OwnHold { now, mine }),
             proptest::collection::btree_map(any::<u16>(), any::<u32>(), 0..40)
                 .prop_map(|areas| Frame::Areas { left: areas.into_iter().collect() }),
             proptest::collection::vec(0..ROOM / 20, 0..20).prop_map(|free| Frame::Overview { free }),
             any::<u64>().prop_map(|retry_ms| Frame::Drain { retry_ms }),
             (any::<(bool, bool)>(), any::<(u64, u64, u64)>(), any::<(u32, u32)>()).prop_map(
                 |((is_open, is_sold_out), (joined, called, gone), (per_second, lately))| {
-                    Frame::Queue(Queue { is_open, is_sold_out, joined, called, gone, per_second, lately })
+                    Frame::Queue(WaitingRoomStatus { is_open, is_sold_out, joined, called, gone, per_second, lately })
                 }
             ),
         ]
@@ -331,7 +336,7 @@ mod tests {
     fn documented_examples_match() {
         use SeatState::{Available, Blocked, Booked, Locked};
         let now = Timestamp(1_000);
-        let change = |seat, state| Change { seat, state };
+        let change = |seat, state| SeatChange { seat, state };
         let examples = [
             (
                 "SNAPSHOT epoch 7, version 300, now 1000, 300 free seats",
@@ -349,12 +354,12 @@ mod tests {
                     changes: vec![change(46, Locked), change(47, Available), change(250, Booked)],
                 },
             ),
-            ("MINE now 1000, holding nothing", Frame::Mine { now, mine: None }),
+            ("MINE now 1000, holding nothing", Frame::OwnHold { now, mine: None }),
             ("AREAS area 0 has 57 places left, area 3 none", Frame::Areas { left: vec![(0, 57), (3, 0)] }),
             ("OVERVIEW three sections with 120, 0 and 300 free seats", Frame::Overview { free: vec![120, 0, 300] }),
             (
                 "QUEUE open, 2000 joined, 300 called, 5 gone, 10 a second, 550 let in lately",
-                Frame::Queue(Queue {
+                Frame::Queue(WaitingRoomStatus {
                     is_open: true,
                     is_sold_out: false,
                     joined: 2_000,

@@ -1,34 +1,34 @@
 //! Binary frames of the live seat map (`GET /api/v1/shows/{id}/live`).
 //!
 //! Every frame starts with a byte for its kind. Integers are LEB128 varints (seven bits per byte, low bits first).
-//! `docs/api.md` describes the same encoding, and a test compares its examples with this code. [`Ask`] is the only
+//! `docs/api.md` describes the same encoding, and a test compares its examples with this code. [`ClientMessage`] is the only
 //! message that clients send.
 //!
 //! Decoders treat input as hostile: every length is checked against the room before it is used.
 
-mod ask;
+mod client_message;
 mod dots;
 mod frame;
 mod seat_map;
 mod varint;
 
-pub use ask::{Ask, MAX_SECTIONS_PER_READER};
+pub use client_message::{ClientMessage, MAX_SECTIONS_PER_READER};
 pub use dots::{Dot, decode_dots, encode_dots};
-pub use frame::{Frame, Mine};
+pub use frame::{Frame, OwnHold};
 pub use seat_map::{apply_changes, decode_map, encode_changes, encode_map};
 
 use crate::seats::{SeatIndex, SeatState};
 
 /// A new state of a seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct SeatChange {
     /// The seat.
     pub seat: SeatIndex,
     /// Its new state.
     pub state: SeatState,
 }
 
-/// Maximum length of a client's message, bytes. The longest [`Ask`] has one byte, and three for each section.
+/// Maximum length of a client's message, bytes. The longest [`ClientMessage`] has one byte, and three for each section.
 pub const MAX_INBOUND_FRAME_BYTES: usize = 64;
 
 /// Reason why bytes are not a frame.

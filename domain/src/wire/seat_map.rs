@@ -1,7 +1,7 @@
 //! Encoding of a whole map and of changes to it.
 
 use super::varint::{Cursor, put};
-use super::{Change, WireError};
+use super::{SeatChange, WireError};
 use crate::seats::{MAX_SEATS_PER_SHOW, SeatIndex, SeatState};
 
 /// Encoding with four seats per byte, the first in the lowest bits.
@@ -74,7 +74,7 @@ pub fn decode_map(bytes: &[u8]) -> Result<Vec<SeatState>, WireError> {
 
 /// Appends changes as `(gap << 2 | state)` each, where the gap is the number of unchanged seats since the last change.
 /// `changes` must be sorted by seat, each seat once.
-pub fn encode_changes(out: &mut Vec<u8>, changes: &[Change]) {
+pub fn encode_changes(out: &mut Vec<u8>, changes: &[SeatChange]) {
     let mut next: SeatIndex = 0;
     for change in changes {
         debug_assert!(change.seat >= next, "changes are sorted, each seat once");
@@ -88,7 +88,7 @@ pub fn encode_changes(out: &mut Vec<u8>, changes: &[Change]) {
 /// # Errors
 /// [`WireError`] at the first change that is truncated or outside the room. Earlier changes were applied, so the caller
 /// must request a snapshot.
-pub fn apply_changes(bytes: &[u8], seats: u32, mut apply: impl FnMut(Change)) -> Result<(), WireError> {
+pub fn apply_changes(bytes: &[u8], seats: u32, mut apply: impl FnMut(SeatChange)) -> Result<(), WireError> {
     let mut cursor = Cursor(bytes);
     let mut next = 0_u64;
     while !cursor.is_empty() {
@@ -98,7 +98,7 @@ pub fn apply_changes(bytes: &[u8], seats: u32, mut apply: impl FnMut(Change)) ->
         if index >= seats {
             return Err(WireError::OutsideRoom);
         }
-        apply(Change { seat: index, state: state_of(number) });
+        apply(SeatChange { seat: index, state: state_of(number) });
         next = seat + 1;
     }
     Ok(())

@@ -20,7 +20,7 @@ pub struct AdmissionState(Arc<AdmissionParts>);
 /// The parts of [`AdmissionState`].
 pub struct AdmissionParts {
     /// The state of the crate above.
-    pub above: SeatsState,
+    pub seats_state: SeatsState,
     /// Shows that are entered through a waiting room.
     pub waiting_rooms: Rooms,
     /// Proof of work in front of seats in demand.
@@ -51,20 +51,20 @@ impl Deref for AdmissionParts {
     type Target = SeatsState;
 
     fn deref(&self) -> &SeatsState {
-        &self.above
+        &self.seats_state
     }
 }
 
 impl FromRef<AdmissionState> for HttpState {
     fn from_ref(state: &AdmissionState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<AdmissionState> for IdentityState {
     fn from_ref(state: &AdmissionState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

@@ -7,7 +7,7 @@ use axum::extract::FromRef;
 
 use crate::WebhookSettings;
 use crate::reports::Reports;
-use crate::webhooks::Client;
+use crate::webhooks::WebhookClient;
 use http::HttpState;
 use identity::IdentityState;
 use selling::SellingState;
@@ -19,11 +19,11 @@ pub struct BackofficeState(Arc<BackofficeParts>);
 /// The parts of [`BackofficeState`].
 pub struct BackofficeParts {
     /// The state of the `selling` crate.
-    pub above: SellingState,
+    pub selling_state: SellingState,
     /// Slots for reports.
     pub reports: Reports,
     /// The HTTP client of webhooks.
-    pub webhooks: Client,
+    pub webhooks: WebhookClient,
     /// Settings of webhooks.
     pub webhook_settings: WebhookSettings,
 }
@@ -48,20 +48,20 @@ impl Deref for BackofficeParts {
     type Target = SellingState;
 
     fn deref(&self) -> &SellingState {
-        &self.above
+        &self.selling_state
     }
 }
 
 impl FromRef<BackofficeState> for HttpState {
     fn from_ref(state: &BackofficeState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<BackofficeState> for IdentityState {
     fn from_ref(state: &BackofficeState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

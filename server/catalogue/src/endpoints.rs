@@ -14,10 +14,10 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::service::today_in;
-use super::{Found, Part, ShowSearch, Unreadable, search};
+use super::{InvalidSearch, PlanPart, ShowSearch, ShowSearchResult, search};
 use crate::{CatalogueState, ListedShow};
-use http::cache_tags::Tags;
-use http::caching::{FOREVER, Kept, PRIVATE, REVALIDATED};
+use http::cache_tags::CacheTags;
+use http::caching::{CachePolicy, FOREVER, PRIVATE, REVALIDATED};
 use http::problem::ApiResult;
 use http::{ApiPath, ApiQuery, Code, Problem};
 use platform::clock;
@@ -34,8 +34,8 @@ pub fn routes() -> OpenApiRouter<CatalogueState> {
         .routes(routes!(dots))
 }
 
-impl From<Unreadable> for Problem {
-    fn from(why: Unreadable) -> Self {
+impl From<InvalidSearch> for Problem {
+    fn from(why: InvalidSearch) -> Self {
         Self::new(Code::Malformed, why.to_string())
     }
 }
@@ -43,7 +43,7 @@ impl From<Unreadable> for Problem {
 /// All cities.
 #[utoipa::path(get, path = "/cities", tag = "catalogue", responses((status = 200, body = [CityView])))]
 async fn cities(State(state): State<CatalogueState>) -> ApiResult<Response> {
-    Ok((Kept::under(Tags::lists()), Json(state.catalogue.listings().cities().await?)).into_response())
+    Ok((CachePolicy::with_tags(CacheTags::lists()), Json(state.catalogue.listings().cities().await?)).into_response())
 }
 
 /// Theatres in a city.
@@ -58,11 +58,13 @@ async fn cities(State(state): State<CatalogueState>) -> ApiResult<Response> {
 async fn theatres(State(state): State<CatalogueState>, ApiPath(id): ApiPath<String>) -> ApiResult<Response> {
     let city = state.catalogue.listings().city(&id).await?.ok_or_else(|| Problem::not_found("city"))?;
     let theatres = state.catalogue.listings().theatres(Some(&city.id)).await?;
-    let tags = theatres.iter().fold(Tags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
-    Ok((Kept::under(tags), Json(theatres)).into_response())
+    let tags = theatres.iter().fold(CacheTags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
+    Ok((CachePolicy::with_tags(tags), Json(theatres)).into_response())
 }
 
 /// Shows of a theatre on a day, from now on.
+///
+/// Shows of a theatre, `?date=YYYY-MM-DD` in its time zone.
 #[utoipa::path(
     get, path = "/theatres/{id}/shows", tag = "catalogue",
     params(("id" = String, Path, description = "Slug of the theatre"), DayQuery),
@@ -84,14 +86,17 @@ async fn theatre_shows(
         Some(date) => date,
         None => today_in(&theatre.time_zone, now)?,
     };
-    let tags = Tags::default().theatre(&theatre.id);
+    let tags = CacheTags::default().theatre(&theatre.id);
     let search = ShowSearch { theatre: Some(theatre.id), date: Some(date), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&search, now).await?;
-    let kept = Kept::under(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).asked(found.asked);
+    let kept =
+        CachePolicy::with_tags(tags.listing(found.shows.iter().map(ListedShow::theatre_and_film))).read_at(found.asked);
     Ok((kept, Json(list(&found))).into_response())
 }
 
 /// Shows to come, by film, city, date, theatre, language, format or text.
+///
+/// Search: `?movie=&city=&date=&theatre=&language=&format=&q=`; `q` ignores accents and case.
 #[utoipa::path(
     get, path = "/shows", tag = "catalogue", params(ShowQuery),
     responses(
@@ -102,11 +107,13 @@ async fn theatre_shows(
 async fn shows(State(state): State<CatalogueState>, ApiQuery(query): ApiQuery<ShowQuery>) -> ApiResult<Response> {
     let search = ShowSearch::read(&query)?;
     let found = state.catalogue.listings().search(&search, clock::now()).await?;
-    let kept = Kept::under(Tags::lists()).asked(found.asked);
+    let kept = CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked);
     Ok((kept, Json(list(&found))).into_response())
 }
 
 /// One show.
+///
+/// A show; `status` says whether its seats can be taken.
 #[utoipa::path(
     get, path = "/shows/{id}", tag = "catalogue", params(("id" = Uuid, Path, description = "The show")),
     responses(
@@ -115,10 +122,10 @@ async fn shows(State(state): State<CatalogueState>, ApiQuery(query): ApiQuery<Sh
     )
 )]
 async fn show(State(state): State<CatalogueState>, ApiPath(id): ApiPath<Uuid>) -> ApiResult<Response> {
-    let show = state.catalogue.public_show(id).await?;
+    let show = state.catalogue.find_public_show(id).await?;
     let listed =
         state.catalogue.listings().listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
-    let tags = Tags::default().show(id).listing([listed.theatre_and_film()]);
+    let tags = CacheTags::default().show(id).listing([listed.theatre_and_film()]);
     // The first read after the show was called off marks it for this server, which is notified within a second otherwise.
     // A standby may be later than that.
     if listed.show.status == ShowStatus::CalledOff {
@@ -126,7 +133,7 @@ async fn show(State(state): State<CatalogueState>, ApiPath(id): ApiPath<Uuid>) -
     }
     let listed_show = if show.is_called_off() { listed.show.called_off() } else { listed.show };
     let detail = ShowDetail { show: listed_show, categories: show.categories.clone(), hold_ms: show.hold_ms };
-    Ok((Kept::under(tags), Json(detail)).into_response())
+    Ok((CachePolicy::with_tags(tags), Json(detail)).into_response())
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -137,6 +144,9 @@ struct SectionQuery {
 }
 
 /// The room of a show with its prices.
+///
+/// The layout of a show with its prices; `?section=N` for one section of a large layout. `ETag`; caches revalidate
+/// before each use.
 #[utoipa::path(
     get, path = "/shows/{id}/plan", tag = "catalogue",
     params(("id" = Uuid, Path, description = "The show"), SectionQuery),
@@ -153,7 +163,7 @@ async fn plan(
     ApiQuery(query): ApiQuery<SectionQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let part = query.section.map_or(Part::Room, Part::Section);
+    let part = query.section.map_or(PlanPart::Room, PlanPart::Section);
     part_of_room(&state, id, (part, "application/json"), |_| REVALIDATED, &headers).await
 }
 
@@ -165,6 +175,8 @@ struct RoomQuery {
 }
 
 /// The position of every seat, for painting a large room at once: bytes, see docs/api.md.
+///
+/// The positions of all seats, as bytes. `ETag`; immutable with the plan's `?room=`.
 #[utoipa::path(
     get, path = "/shows/{id}/dots", tag = "catalogue",
     params(("id" = Uuid, Path, description = "The show"), RoomQuery),
@@ -188,17 +200,17 @@ async fn dots(
         Some(_) => PRIVATE,
         None => REVALIDATED,
     };
-    part_of_room(&state, id, (Part::Dots, "application/octet-stream"), cache, &headers).await
+    part_of_room(&state, id, (PlanPart::Dots, "application/octet-stream"), cache, &headers).await
 }
 
 async fn part_of_room(
     state: &CatalogueState,
     id: Uuid,
-    (part, kind): (Part, &'static str),
+    (part, kind): (PlanPart, &'static str),
     cache: impl Fn(Uuid) -> &'static str,
     headers: &HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.public_show(id).await?;
+    let show = state.catalogue.find_public_show(id).await?;
     let document = state.catalogue.plan_document(&show, part).await?;
     let document = document.ok_or_else(|| Problem::not_found("section"))?;
     let tag = (ETAG, document.etag.clone());
@@ -215,7 +227,7 @@ fn knows(headers: &HeaderMap, etag: &str) -> bool {
     tags.flat_map(|value| value.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag)
 }
 
-fn list(found: &Found) -> ShowList {
+fn list(found: &ShowSearchResult) -> ShowList {
     ShowList { shows: found.shows.iter().map(|listed| listed.show.clone()).collect(), more: found.more }
 }
 

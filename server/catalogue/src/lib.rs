@@ -11,7 +11,7 @@ pub mod cdn;
 mod claims;
 pub mod demo;
 mod endpoints;
-mod known;
+mod find_show;
 mod listings;
 mod regions;
 mod sales_window;
@@ -29,11 +29,14 @@ pub use endpoints::routes;
 pub use listings::Listings;
 pub use regions::Regions;
 pub use sales_window::{on_sale, refuse_called_off, sales_open};
-pub use search::{ShowSearch, Unreadable, date as read_date, day, is_slug};
-pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, clock_in, days_from, today_in};
+pub use search::{InvalidSearch, ShowSearch, date as read_date, day, is_slug};
+pub use service::{Catalogue, DAYS_AHEAD, PlanDocument, PlanPart, clock_in, days_from, today_in};
 pub use settings::CatalogueSettings;
 pub use show::Show;
 pub use slot::{slot_of, weekday_of};
-pub use sql::{FilmTonight, Found, Identity, ListedShow, Replayed, Written, containing, replayed, written};
+pub use sql::{
+    DatabaseIdentity, FilmTonight, ListedShow, PrimaryPosition, ShowSearchResult, StandbyPosition, containing,
+    primary_position, standby_position,
+};
 pub use standby::{ANSWER_DEADLINE, CONNECTIONS as STANDBY_CONNECTIONS, LAG_LIMIT, Standby, compare_forever};
 pub use state::{CatalogueParts, CatalogueState};

@@ -13,8 +13,8 @@ use moka::future::Cache;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::service::once;
-use super::sql::{self, FilmTonight, Found, ListedShow};
+use super::service::load_once;
+use super::sql::{self, FilmTonight, ListedShow, ShowSearchResult};
 use super::{ShowSearch, Standby, is_slug};
 use platform::telemetry::{CatalogueRead, catalogue_read};
 
@@ -30,7 +30,7 @@ const SEARCH_LIFE: Duration = Duration::from_secs(2);
 pub struct Listings {
     primary: PgPool,
     standby: Option<Arc<Standby>>,
-    searches: Cache<ShowSearch, Arc<Found>>,
+    searches: Cache<ShowSearch, Arc<ShowSearchResult>>,
 }
 
 impl Listings {
@@ -112,9 +112,9 @@ impl Listings {
     ///
     /// # Errors
     /// When the database fails, or a row is invalid.
-    pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<Found>, sqlx::Error> {
+    pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<ShowSearchResult>, sqlx::Error> {
         let found = || self.read(|pool| async move { sql::shows(&pool, search, now).await.map(Arc::new) });
-        once(&self.searches, search.clone(), found).await
+        load_once(&self.searches, search.clone(), found).await
     }
 
     /// One show as a list has it, with the seats left; started or not.

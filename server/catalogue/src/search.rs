@@ -30,14 +30,14 @@ pub struct ShowSearch {
 /// An invalid search, as a sentence for the person who sent it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Unreadable(String);
+pub struct InvalidSearch(String);
 
 impl ShowSearch {
     /// Reads the parameters of an address. Empty ones count as absent.
     ///
     /// # Errors
     /// Names the parameter that cannot be meant.
-    pub fn read(query: &ShowQuery) -> Result<Self, Unreadable> {
+    pub fn read(query: &ShowQuery) -> Result<Self, InvalidSearch> {
         Ok(Self {
             film: slug("movie", query.movie.as_deref())?,
             city: slug("city", query.city.as_deref())?,
@@ -60,10 +60,10 @@ impl ShowSearch {
 ///
 /// # Errors
 /// When it is not a day; the message describes the format.
-pub fn date(given: Option<&str>) -> Result<Option<NaiveDate>, Unreadable> {
+pub fn date(given: Option<&str>) -> Result<Option<NaiveDate>, InvalidSearch> {
     let Some(given) = present(given) else { return Ok(None) };
     let read = day(given);
-    read.map(Some).ok_or_else(|| Unreadable("A date is written like 2026-11-21 and must exist.".to_owned()))
+    read.map(Some).ok_or_else(|| InvalidSearch("A date is written like 2026-11-21 and must exist.".to_owned()))
 }
 
 /// The day that is written `YYYY-MM-DD`, if there is such a day. chrono would also take "+2026-1-1", and "-9999-01-1",
@@ -87,23 +87,23 @@ fn present(given: Option<&str>) -> Option<&str> {
     given.map(str::trim).filter(|text| !text.is_empty())
 }
 
-fn slug(name: &str, given: Option<&str>) -> Result<Option<String>, Unreadable> {
+fn slug(name: &str, given: Option<&str>) -> Result<Option<String>, InvalidSearch> {
     match present(given) {
         None => Ok(None),
         Some(id) if is_slug(id) => Ok(Some(id.to_owned())),
-        Some(_) => Err(Unreadable(format!("{name} is made of small letters, digits and hyphens."))),
+        Some(_) => Err(InvalidSearch(format!("{name} is made of small letters, digits and hyphens."))),
     }
 }
 
 /// Control characters mean nothing in a search, and Postgres refuses some of them.
-fn text(name: &str, given: Option<&str>, limit: usize) -> Result<Option<String>, Unreadable> {
+fn text(name: &str, given: Option<&str>, limit: usize) -> Result<Option<String>, InvalidSearch> {
     match present(given) {
         None => Ok(None),
         Some(text) if text.chars().count() > limit => {
-            Err(Unreadable(format!("{name} is longer than {limit} characters.")))
+            Err(InvalidSearch(format!("{name} is longer than {limit} characters.")))
         }
         Some(text) if text.chars().any(char::is_control) => {
-            Err(Unreadable(format!("{name} contains a control character.")))
+            Err(InvalidSearch(format!("{name} contains a control character.")))
         }
         Some(text) => Ok(Some(text.to_owned())),
     }
@@ -113,7 +113,7 @@ fn text(name: &str, given: Option<&str>, limit: usize) -> Result<Option<String>,
 mod tests {
     use super::*;
 
-    fn read(change: impl FnOnce(&mut ShowQuery)) -> Result<ShowSearch, Unreadable> {
+    fn read(change: impl FnOnce(&mut ShowQuery)) -> Result<ShowSearch, InvalidSearch> {
         let mut query = ShowQuery::default();
         change(&mut query);
         ShowSearch::read(&query)
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_day_is_four_digits_two_and_two() {
-        for good in ["2026-11-21", "0001-01-01", "9999-12-31"] {
-            assert_eq!(day(good).map(|day| day.to_string()).as_deref(), Some(good));
+        for valid in ["2026-11-21", "0001-01-01", "9999-12-31"] {
+            assert_eq!(day(valid).map(|day| day.to_string()).as_deref(), Some(valid));
         }
         for bad in [
             "-9999-01-1",

@@ -37,7 +37,7 @@ const PLAN_BYTES_KEPT: u64 = 64 * 1024 * 1024;
 
 /// A part of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum PlanPart {
     /// All of it, or its overview when it is large: a JSON [`PlanView`].
     Room,
     /// One section: likewise.
@@ -68,7 +68,7 @@ pub struct Catalogue {
     pool: PgPool,
     shows: Cache<Uuid, Option<Arc<Show>>>,
     layouts: Cache<Uuid, Arc<Layout>>,
-    plans: Cache<(Uuid, Part), Option<Arc<PlanDocument>>>,
+    plans: Cache<(Uuid, PlanPart), Option<Arc<PlanDocument>>>,
     listings: Listings,
     regions: Option<Arc<Regions>>,
 }
@@ -78,7 +78,7 @@ impl Catalogue {
     #[must_use]
     pub fn new(pool: PgPool) -> Self {
         let seats = |_: &Uuid, layout: &Arc<Layout>| layout.seat_count();
-        let bytes = |_: &(Uuid, Part), plan: &Option<Arc<PlanDocument>>| {
+        let bytes = |_: &(Uuid, PlanPart), plan: &Option<Arc<PlanDocument>>| {
             plan.as_ref().map_or(1, |plan| u32::try_from(plan.content.len()).unwrap_or(u32::MAX))
         };
         Self {
@@ -113,7 +113,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn elsewhere(&self, id: Uuid) -> Result<Option<&str>, sqlx::Error> {
+    pub async fn other_region_of(&self, id: Uuid) -> Result<Option<&str>, sqlx::Error> {
         let Some(regions) = &self.regions else { return Ok(None) };
         let region = sql::region_of(&self.pool, id).await?;
         Ok(region.and_then(|region| regions.address_of_other(&region)))
@@ -130,7 +130,7 @@ impl Catalogue {
     /// # Errors
     /// When the database fails, or a row is invalid.
     pub async fn show(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
-        let show = once(&self.shows, id, || async {
+        let show = load_once(&self.shows, id, || async {
             let own = self.regions.as_deref().map(Regions::own);
             let Some(row) = sql::show(&self.pool, id, own).await? else { return Ok(None) };
             let layout = self.layout(row.layout_id).await?;
@@ -152,17 +152,18 @@ impl Catalogue {
     }
 
     /// Evicts a show whose settings have changed; the next read loads it.
-    pub async fn forget(&self, id: Uuid) {
+    pub async fn evict(&self, id: Uuid) {
         self.shows.invalidate(&id).await;
         // Plans are cached by show and part.
-        let plans: Vec<(Uuid, Part)> = self.plans.iter().map(|(key, _)| *key).filter(|(show, _)| *show == id).collect();
+        let plans: Vec<(Uuid, PlanPart)> =
+            self.plans.iter().map(|(key, _)| *key).filter(|(show, _)| *show == id).collect();
         for key in plans {
             self.plans.invalidate(&key).await;
         }
     }
 
     /// A cached show; never reads the database.
-    pub async fn at_hand(&self, id: Uuid) -> Option<Arc<Show>> {
+    pub async fn cached_show(&self, id: Uuid) -> Option<Arc<Show>> {
         self.shows.get(&id).await.flatten()
     }
 
@@ -171,7 +172,7 @@ impl Catalogue {
     /// # Errors
     /// When the database fails, or has no such room.
     pub async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
-        once(&self.layouts, id, || async {
+        load_once(&self.layouts, id, || async {
             let text = sql::plan(&self.pool, id).await?;
             // An arena takes long enough to read that it would hold up every request on this thread.
             let read = tokio::task::spawn_blocking(move || serde_json::from_str::<Layout>(&text));
@@ -196,15 +197,19 @@ impl Catalogue {
     ///
     /// # Errors
     /// None of the database; the type is that of shared loads.
-    pub async fn plan_document(&self, show: &Arc<Show>, part: Part) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
-        once(&self.plans, (show.id, part), || async {
+    pub async fn plan_document(
+        &self,
+        show: &Arc<Show>,
+        part: PlanPart,
+    ) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
+        load_once(&self.plans, (show.id, part), || async {
             let section = match part {
-                Part::Dots => {
+                PlanPart::Dots => {
                     let content = encode_dots(&show.layout.dots());
                     return Ok(Some(Arc::new(PlanDocument::new(content))));
                 }
-                Part::Section(section) => Some(section),
-                Part::Room => None,
+                PlanPart::Section(section) => Some(section),
+                PlanPart::Room => None,
             };
             let Ok(plan) = Self::plan(show, section) else { return Ok(None) };
             let content = serde_json::to_vec(&plan).map_err(|cause| sqlx::Error::Encode(cause.into()))?;
@@ -263,7 +268,7 @@ pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
 }
 
 /// Reads from the cache, or loads once for all concurrent callers. A failure is returned to all of them and not cached.
-pub(super) async fn once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> Result<V, sqlx::Error>
+pub(super) async fn load_once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> Result<V, sqlx::Error>
 where
     K: Hash + Eq + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,

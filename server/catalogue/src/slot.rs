@@ -2,7 +2,7 @@
 //! `domain::pricing`.
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, Timelike};
-use domain::pricing::{Format, Slot, Weekday};
+use domain::pricing::{Format, ShowSlot, Weekday};
 
 /// The day of the week.
 #[must_use]
@@ -12,6 +12,6 @@ pub fn weekday_of(date: NaiveDate) -> Weekday {
 
 /// When and how a show plays that starts then on the clocks of its theatre.
 #[must_use]
-pub fn slot_of(local: NaiveDateTime, format: Format) -> Slot {
-    Slot::at(weekday_of(local.date()), local.hour(), local.minute(), format)
+pub fn slot_of(local: NaiveDateTime, format: Format) -> ShowSlot {
+    ShowSlot::at(weekday_of(local.date()), local.hour(), local.minute(), format)
 }

@@ -4,15 +4,15 @@ mod films;
 mod listing;
 mod one_show;
 mod places;
-mod standing;
+mod replication;
 
 pub use films::FilmTonight;
 pub(super) use films::{film, films_between, languages};
-pub use listing::{Found, ListedShow, containing};
+pub use listing::{ListedShow, ShowSearchResult, containing};
 pub(super) use listing::{listed, shows, shows_of_day};
 pub(super) use one_show::{plan, region_of, show};
 pub(super) use places::{cities, theatres};
-pub use standing::{Identity, Replayed, Written, replayed, written};
+pub use replication::{DatabaseIdentity, PrimaryPosition, StandbyPosition, primary_position, standby_position};
 
 /// Most rows of a list of places or films.
 const PLACE_LIMIT: i64 = 500;

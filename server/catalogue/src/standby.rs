@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use self::marks::{Marks, StandbyState};
 use super::sql;
 use crate::CatalogueState;
-use platform::background::Rounds;
-use platform::breaker::{Breaker, Limits, Pass};
+use platform::background::PeriodicLoop;
+use platform::breaker::{Breaker, BreakerLimits, Pass};
 use platform::ids;
 use platform::telemetry::CatalogueRead;
 
@@ -34,13 +34,13 @@ const COMPARE_EVERY: Duration = Duration::from_secs(1);
 /// SQLSTATE of a query that conflicted with replay: a healthy standby returns it too.
 const GAVE_WAY: &str = "40001";
 
-/// Limits of the breaker. At most this many requests wait for the deadline before each rest.
-static BREAKER: Limits = Limits {
+/// Limits of the breaker. At most this many requests wait for the deadline before it opens.
+static BREAKER: BreakerLimits = BreakerLimits {
     failures_to_open: 3,
     window: Duration::from_secs(10),
-    first_rest_ms: 1_000,
-    longest_rest_ms: 15_000,
-    probe_patience: Duration::from_secs(5),
+    first_open_ms: 1_000,
+    max_open_ms: 15_000,
+    probe_timeout: Duration::from_secs(5),
 };
 
 /// A standby and what is known of it.
@@ -91,8 +91,8 @@ impl Standby {
 
     fn may_be_read(&self, now: Instant) -> Result<(), CatalogueRead> {
         // Whether it is back is found out by comparing: a visitor's read is no probe.
-        if self.breaker().is_resting() {
-            return Err(CatalogueRead::Resting);
+        if self.breaker().is_open() {
+            return Err(CatalogueRead::CircuitOpen);
         }
         match *self.state() {
             Some(StandbyState::Near { until }) if now < until => Ok(()),
@@ -104,7 +104,7 @@ impl Standby {
     /// Compares it with its primary.
     async fn compare(&self, marks: &mut Marks) {
         let asked = Instant::now();
-        match timeout(MARK_DEADLINE, sql::written(&self.primary)).await {
+        match timeout(MARK_DEADLINE, sql::primary_position(&self.primary)).await {
             Ok(Ok(written)) => marks.set(asked, &written),
             // Without marks the standby is soon too old, and that is logged.
             Ok(Err(cause)) => tracing::debug!(%cause, "read the primary's log position failed"),
@@ -112,7 +112,7 @@ impl Standby {
         }
         let admitted = self.breaker().admit(Instant::now());
         let Ok(pass) = admitted else { return };
-        match timeout(ANSWER_DEADLINE, sql::replayed(&self.pool)).await {
+        match timeout(ANSWER_DEADLINE, sql::standby_position(&self.pool)).await {
             Ok(Ok(replayed)) => {
                 self.breaker().succeeded();
                 self.stands(marks.state(&replayed, Instant::now()));
@@ -169,8 +169,8 @@ fn is_unwell(cause: &sqlx::Error) -> bool {
 pub async fn compare_forever(state: CatalogueState) {
     let Some(standby) = state.catalogue.listings().standby() else { return };
     let mut marks = Marks::default();
-    let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, COMPARE_EVERY);
+    while rounds.wait_next().await {
         tokio::select! {
             () = state.stop.cancelled() => return,
             () = standby.compare(&mut marks) => {}

@@ -16,7 +16,7 @@ pub struct CatalogueState(Arc<CatalogueParts>);
 /// The parts of [`CatalogueState`].
 pub struct CatalogueParts {
     /// The state of the crate above.
-    pub above: HttpState,
+    pub http_state: HttpState,
     /// Shows, layouts and prices, cached.
     pub catalogue: Catalogue,
     /// The CDN in front, if there is one.
@@ -43,13 +43,13 @@ impl Deref for CatalogueParts {
     type Target = HttpState;
 
     fn deref(&self) -> &HttpState {
-        &self.above
+        &self.http_state
     }
 }
 
 impl FromRef<CatalogueState> for HttpState {
     fn from_ref(state: &CatalogueState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

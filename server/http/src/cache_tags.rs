@@ -13,9 +13,9 @@ const MAX_BYTES: usize = 1_000;
 
 /// The tags of an answer: lower-case letters, digits and dashes, so that no CDN reads two for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tags(BTreeSet<String>);
+pub struct CacheTags(BTreeSet<String>);
 
-impl Tags {
+impl CacheTags {
     /// Of what shows a little of everything: the front page, a search.
     #[must_use]
     pub fn lists() -> Self {
@@ -59,7 +59,7 @@ impl Tags {
 
     /// The tags in alphabetical order, or the one tag of an answer that depends on too many things.
     #[must_use]
-    pub fn said(&self) -> Vec<&str> {
+    pub fn names(&self) -> Vec<&str> {
         let bytes: usize = self.0.iter().map(|tag| tag.len() + 1).sum();
         let is_for_all = self.0.contains(LISTS) || self.0.len() > MAX_TAGS || bytes > MAX_BYTES;
         if is_for_all { vec![LISTS] } else { self.0.iter().map(String::as_str).collect() }
@@ -73,19 +73,20 @@ mod tests {
     #[test]
     fn an_answer_has_tags_of_few_things_and_a_list_tag_for_many() {
         let id = Uuid::nil();
-        let few = Tags::default().theatre("aurora").show(id).film("tide").film("tide");
-        assert_eq!(few.said(), ["film-tide", &format!("show-{id}"), "theatre-aurora"]);
-        let many = (0..=MAX_TAGS).fold(Tags::default(), |tags, number| tags.film(&number.to_string()));
-        assert_eq!(many.said(), [LISTS]);
-        let long = (0..20).fold(Tags::default(), |tags, number| tags.film(&format!("{number}-{}", "a".repeat(60))));
-        assert_eq!(long.said(), [LISTS]);
-        assert_eq!(Tags::lists().city("lisbon").said(), [LISTS], "every purge is one of it");
-        assert!(Tags::default().said().is_empty());
+        let few = CacheTags::default().theatre("aurora").show(id).film("tide").film("tide");
+        assert_eq!(few.names(), ["film-tide", &format!("show-{id}"), "theatre-aurora"]);
+        let many = (0..=MAX_TAGS).fold(CacheTags::default(), |tags, number| tags.film(&number.to_string()));
+        assert_eq!(many.names(), [LISTS]);
+        let long =
+            (0..20).fold(CacheTags::default(), |tags, number| tags.film(&format!("{number}-{}", "a".repeat(60))));
+        assert_eq!(long.names(), [LISTS]);
+        assert_eq!(CacheTags::lists().city("lisbon").names(), [LISTS], "every purge is one of it");
+        assert!(CacheTags::default().names().is_empty());
     }
 
     #[test]
     fn the_database_writes_tags_as_pages_carry_them() {
-        let migration = include_str!("../../../migrations/0072_cdn_purges.sql");
+        let migration = include_str!("../../../migrations/0003_catalogue.sql");
         for tag in ["'lists'", "'show-' ||", "'film-' ||", "'theatre-' ||", "'city-' ||"] {
             assert!(migration.contains(tag), "{tag}");
         }

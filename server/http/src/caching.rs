@@ -1,7 +1,7 @@
 //! Cache rules of all answers: the table of routes that may be cached, by which caches and for how long. A route without a
 //! row, and any method but GET, is never cached.
 //!
-//! A handler attaches the tags of its answer ([`Kept`]), and this module writes the headers. An answer that depends on the
+//! A handler attaches the tags of its answer ([`CachePolicy`]), and this module writes the headers. An answer that depends on the
 //! visitor or decides anything is never cached: the seat map, holds, bookings, the box office, errors.
 
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::response::{IntoResponseParts, Response, ResponseParts};
 
-use crate::cache_tags::Tags;
+use crate::cache_tags::CacheTags;
 
 /// For answers that are one visitor's, decide anything, or are errors.
 pub const PRIVATE: &str = "private, no-store";
@@ -25,7 +25,7 @@ pub const FOREVER: &str = "public, max-age=31536000, immutable";
 /// Maximum age of the data of a public answer, or it is not cached. With the replication lag of a standby this is the
 /// greatest age of a page when a CDN gets it, so it sets how long after a change the page is purged once more (`cdn`).
 /// Answers usually take milliseconds; searches are shared for two seconds.
-pub const KEPT_WITHIN: Duration = Duration::from_secs(4);
+pub const MAX_DATA_AGE: Duration = Duration::from_secs(4);
 
 /// The tags as most CDNs and caches read them: separated by commas.
 const CACHE_TAG: HeaderName = HeaderName::from_static("cache-tag");
@@ -34,7 +34,7 @@ const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 
 /// A route's cache rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum CacheClass {
     /// Cached by a CDN for a while, under tags, unless its handler forbids it.
     Shared,
     /// Cached, and revalidated before each use.
@@ -46,12 +46,12 @@ pub enum Class {
 }
 
 /// Routes by template. GET stands for HEAD as well.
-pub type Row = (&'static str, Class);
+pub type ClassifiedRoute = (&'static str, CacheClass);
 
-use Class::{Immutable, Never, Revalidated, Shared};
+use CacheClass::{Immutable, Never, Revalidated, Shared};
 
-/// Every public route, and every page. Other routes of the API are [`Class::Never`] without a row.
-pub const TABLE: &[Row] = &[
+/// Every public route, and every page. Other routes of the API are [`CacheClass::Never`] without a row.
+pub const TABLE: &[ClassifiedRoute] = &[
     ("/", Shared),
     ("/cities/{id}", Shared),
     ("/theatres/{id}", Shared),
@@ -98,7 +98,7 @@ const OWN: [&str; 4] = ["/bookings", "/tickets", "/account", "/staff"];
 
 /// The class of a route; `None` for an unlisted route.
 #[must_use]
-pub fn class(route: &str) -> Option<Class> {
+pub fn cache_class(route: &str) -> Option<CacheClass> {
     let is_own =
         || OWN.iter().any(|own| route.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
     let named = TABLE.iter().find(|(known, _)| *known == route).map(|(_, class)| *class);
@@ -107,37 +107,37 @@ pub fn class(route: &str) -> Option<Class> {
 
 /// The tags of a public answer: the CDN caches it under them.
 #[derive(Clone, Debug)]
-pub struct Kept {
-    tags: Tags,
-    asked: Option<Instant>,
+pub struct CachePolicy {
+    tags: CacheTags,
+    read_at: Option<Instant>,
 }
 
-impl Kept {
+impl CachePolicy {
     /// As something that shows these.
     #[must_use]
-    pub const fn under(tags: Tags) -> Self {
-        Self { tags, asked: None }
+    pub const fn with_tags(tags: CacheTags) -> Self {
+        Self { tags, read_at: None }
     }
 
     /// Adds data that was read at `at`, by this request or by an earlier one.
     #[must_use]
-    pub fn asked(self, at: Instant) -> Self {
-        let asked = self.asked.map_or(at, |before| before.min(at));
-        Self { asked: Some(asked), ..self }
+    pub fn read_at(self, at: Instant) -> Self {
+        let read_at = self.read_at.map_or(at, |before| before.min(at));
+        Self { read_at: Some(read_at), ..self }
     }
 }
 
-impl IntoResponseParts for Kept {
+impl IntoResponseParts for CachePolicy {
     type Error = std::convert::Infallible;
 
     fn into_response_parts(self, mut response: ResponseParts) -> Result<ResponseParts, Self::Error> {
-        let said = self.tags.said();
+        let names = self.tags.names();
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(SHARED));
-        if !said.is_empty() {
+        if !names.is_empty() {
             for (name, between) in [(CACHE_TAG, ","), (SURROGATE_KEY, " ")] {
                 // Letters, digits and dashes are a header's value.
-                headers.extend(HeaderValue::try_from(said.join(between)).ok().map(|value| (name, value)));
+                headers.extend(HeaderValue::try_from(names.join(between)).ok().map(|value| (name, value)));
             }
         }
         response.extensions_mut().insert(self);
@@ -146,7 +146,7 @@ impl IntoResponseParts for Kept {
 }
 
 /// Forbids all caching of this answer.
-pub fn nobody_keeps(headers: &mut HeaderMap) {
+pub fn forbid_caching(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(PRIVATE));
     headers.remove(CACHE_TAG);
     headers.remove(SURROGATE_KEY);
@@ -154,15 +154,16 @@ pub fn nobody_keeps(headers: &mut HeaderMap) {
 
 /// Forbids caching of an answer if its route forbids it, if it is personal or an error, or if it may be too old: it took
 /// long, or was made of old data. `began` is when the request came.
-pub fn settle(response: &mut Response, method: &Method, route: &str, began: Instant) {
+pub fn enforce_no_store(response: &mut Response, method: &Method, route: &str, began: Instant) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     let is_error = response.status().is_client_error() || response.status().is_server_error();
-    let may_be_kept = is_read && !is_error && !matches!(class(route), None | Some(Never));
-    let asked = response.extensions().get::<Kept>().map(|kept| kept.asked.map_or(began, |asked| asked.min(began)));
-    let is_old = asked.is_some_and(|asked| asked.elapsed() > KEPT_WITHIN);
+    let may_be_kept = is_read && !is_error && !matches!(cache_class(route), None | Some(Never));
+    let read_at =
+        response.extensions().get::<CachePolicy>().map(|kept| kept.read_at.map_or(began, |read_at| read_at.min(began)));
+    let is_old = read_at.is_some_and(|read_at| read_at.elapsed() > MAX_DATA_AGE);
     let headers = response.headers_mut();
     if !may_be_kept || is_old || headers.contains_key(SET_COOKIE) || !headers.contains_key(CACHE_CONTROL) {
-        nobody_keeps(headers);
+        forbid_caching(headers);
     }
 }
 
@@ -176,25 +177,25 @@ mod tests {
     #[test]
     fn an_answer_about_seats_holds_bookings_and_work_is_never_cached() {
         for route in ["/shows/{id}", "/bookings/{id}", "/staff", "/staff/{theatre}/door", "/account/logout", "/login"] {
-            assert_eq!(class(route), Some(Never), "{route}");
+            assert_eq!(cache_class(route), Some(Never), "{route}");
         }
-        assert_eq!(class("/api/v1/shows/{show}/seats"), Some(Never));
-        assert_eq!(class("/staffing"), None, "a page to come");
+        assert_eq!(cache_class("/api/v1/shows/{show}/seats"), Some(Never));
+        assert_eq!(cache_class("/staffing"), None, "a page to come");
     }
 
-    fn answer(kept: Kept) -> Response {
+    fn answer(kept: CachePolicy) -> Response {
         (kept, "seats left").into_response()
     }
 
     fn settled(mut response: Response, method: &Method, route: &str, began: Instant) -> HeaderMap {
-        settle(&mut response, method, route, began);
+        enforce_no_store(&mut response, method, route, began);
         response.headers().clone()
     }
 
     #[test]
     fn a_public_answer_has_its_tags_in_both_headers() {
-        let tags = Tags::default().theatre("aurora").film("tide");
-        let headers = settled(answer(Kept::under(tags)), &Method::GET, "/theatres/{id}", Instant::now());
+        let tags = CacheTags::default().theatre("aurora").film("tide");
+        let headers = settled(answer(CachePolicy::with_tags(tags)), &Method::GET, "/theatres/{id}", Instant::now());
         assert_eq!(headers[CACHE_CONTROL], SHARED);
         assert_eq!(headers[CACHE_TAG], "film-tide,theatre-aurora");
         assert_eq!(headers[SURROGATE_KEY], "film-tide theatre-aurora");
@@ -203,13 +204,13 @@ mod tests {
     #[test]
     fn an_answer_that_is_old_sets_a_cookie_or_has_an_uncached_route_is_not_cached() {
         let now = Instant::now();
-        let old = now.checked_sub(KEPT_WITHIN + Duration::from_millis(1)).expect("this machine runs for longer");
-        let kept = || Kept::under(Tags::lists());
+        let old = now.checked_sub(MAX_DATA_AGE + Duration::from_millis(1)).expect("this machine runs for longer");
+        let kept = || CachePolicy::with_tags(CacheTags::lists());
         let gone = (StatusCode::NOT_FOUND, [(CACHE_CONTROL, FOREVER)], "gone").into_response();
         let with_cookie = ([(SET_COOKIE, "lang=de")], answer(kept())).into_response();
         for (why, headers) in [
             ("slow", settled(answer(kept()), &Method::GET, "/", old)),
-            ("made of what was slow", settled(answer(kept().asked(now).asked(old)), &Method::GET, "/", now)),
+            ("made of what was slow", settled(answer(kept().read_at(now).read_at(old)), &Method::GET, "/", now)),
             ("a cookie", settled(with_cookie, &Method::GET, "/", now)),
             ("a personal page", settled(answer(kept()), &Method::GET, "/bookings/{id}", now)),
             ("without a class", settled(answer(kept()), &Method::GET, "/new", now)),
@@ -220,6 +221,6 @@ mod tests {
             assert_eq!(headers[CACHE_CONTROL], PRIVATE, "{why}");
             assert!(!headers.contains_key(CACHE_TAG) && !headers.contains_key(SURROGATE_KEY), "{why}");
         }
-        assert_eq!(settled(answer(kept().asked(now)), &Method::HEAD, "/", now)[CACHE_CONTROL], SHARED);
+        assert_eq!(settled(answer(kept().read_at(now)), &Method::HEAD, "/", now)[CACHE_CONTROL], SHARED);
     }
 }

@@ -10,7 +10,7 @@ pub struct Concurrency(Arc<Mutex<HashMap<String, usize>>>);
 
 /// One slot in use, free again when it is dropped.
 #[derive(Debug)]
-pub struct Slot {
+pub struct ConcurrencySlot {
     counts: Concurrency,
     whose: String,
 }
@@ -18,7 +18,7 @@ pub struct Slot {
 impl Concurrency {
     /// One more slot; `None` when so many are in use.
     #[must_use]
-    pub fn take(&self, whose: &str, most: usize) -> Option<Slot> {
+    pub fn take(&self, whose: &str, most: usize) -> Option<ConcurrencySlot> {
         let mut counts = self.lock();
         let count = counts.get(whose).copied().unwrap_or_default();
         if count >= most {
@@ -26,7 +26,7 @@ impl Concurrency {
         }
         counts.insert(whose.to_owned(), count + 1);
         drop(counts);
-        Some(Slot { counts: self.clone(), whose: whose.to_owned() })
+        Some(ConcurrencySlot { counts: self.clone(), whose: whose.to_owned() })
     }
 
     /// Callers that have a slot.
@@ -41,7 +41,7 @@ impl Concurrency {
     }
 }
 
-impl Drop for Slot {
+impl Drop for ConcurrencySlot {
     fn drop(&mut self) {
         if let Entry::Occupied(mut count) = self.counts.lock().entry(std::mem::take(&mut self.whose)) {
             *count.get_mut() -= 1;

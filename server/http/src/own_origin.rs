@@ -2,11 +2,11 @@
 
 use axum::http::HeaderMap;
 
-use crate::Site;
+use crate::SiteSettings;
 
 /// True if a browser sent the request from one of our pages. Other clients send neither header.
 #[must_use]
-pub fn is_own_origin(site: &Site, headers: &HeaderMap) -> bool {
+pub fn is_own_origin(site: &SiteSettings, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text("origin") {
         return is_same_origin(origin, &site.public_url, text("host"));

@@ -11,7 +11,7 @@ use domain::layout::import::Finding;
 use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
 
-use platform::rate_limits::{Allowance, TooMany};
+use platform::rate_limits::{Allowance, RateLimited};
 
 use super::caching::PRIVATE;
 
@@ -32,33 +32,33 @@ pub struct Problem {
     seats: Vec<SeatProblem>,
     areas: Vec<AreaProblem>,
     /// Boxed, for hardly any has some.
-    more: Option<Box<More>>,
+    more: Option<Box<ProblemExtension>>,
     hold: Option<Uuid>,
     retry_after_s: u64,
     /// Boxed, for hardly any has one.
-    headers: Option<Box<InHeaders>>,
-    gave_way: bool,
+    headers: Option<Box<ProblemHeader>>,
+    is_serialization_conflict: bool,
 }
 
 /// Extra headers of some problems.
 #[derive(Clone, Debug)]
-enum InHeaders {
+enum ProblemHeader {
     Limit(Limit),
     /// The address of the server that is responsible.
-    Elsewhere(String),
+    ResponsibleServer(String),
 }
 
 /// Fields that only some problems have, never both.
 #[derive(Clone, Debug)]
-enum More {
+enum ProblemExtension {
     /// Findings in an uploaded file.
     Findings(Vec<Finding>),
     /// The puzzle to solve first.
     Puzzle(PuzzleView),
 }
 
-impl From<TooMany> for Problem {
-    fn from(TooMany { of, retry_after }: TooMany) -> Self {
+impl From<RateLimited> for Problem {
+    fn from(RateLimited { of, retry_after }: RateLimited) -> Self {
         let detail = "That was too often in a short time. Please wait a little, then try again.";
         Self::new(Code::TooManyAttempts, detail).with_limit(Limit::from(of)).with_retry_after(retry_after)
     }
@@ -97,13 +97,13 @@ impl Problem {
             hold: None,
             retry_after_s: RETRY_AFTER_S,
             headers: None,
-            gave_way: false,
+            is_serialization_conflict: false,
         }
     }
 
     /// Says one more sentence.
     #[must_use]
-    pub fn saying(mut self, sentence: &str) -> Self {
+    pub fn with_sentence(mut self, sentence: &str) -> Self {
         self.detail = format!("{} {sentence}", self.detail);
         self
     }
@@ -134,14 +134,14 @@ impl Problem {
     /// Adds the findings in an uploaded file.
     #[must_use]
     pub fn with_findings(mut self, findings: Vec<Finding>) -> Self {
-        self.more = Some(Box::new(More::Findings(findings)));
+        self.more = Some(Box::new(ProblemExtension::Findings(findings)));
         self
     }
 
     /// Says what is to be solved first.
     #[must_use]
     pub fn with_puzzle(mut self, puzzle: PuzzleView) -> Self {
-        self.more = Some(Box::new(More::Puzzle(puzzle)));
+        self.more = Some(Box::new(ProblemExtension::Puzzle(puzzle)));
         self
     }
 
@@ -162,7 +162,7 @@ impl Problem {
     /// Names the limit that was reached.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
-        self.headers = Some(Box::new(InHeaders::Limit(limit)));
+        self.headers = Some(Box::new(ProblemHeader::Limit(limit)));
         self
     }
 
@@ -174,10 +174,10 @@ impl Problem {
 
     /// A redirection to another server: the same path at `address`.
     #[must_use]
-    pub fn elsewhere(address: &str) -> Self {
+    pub fn misdirected(address: &str) -> Self {
         let detail = format!("This show is sold in another region: {address}");
         Self {
-            headers: Some(Box::new(InHeaders::Elsewhere(address.to_owned()))),
+            headers: Some(Box::new(ProblemHeader::ResponsibleServer(address.to_owned()))),
             ..Self::new(Code::OtherRegion, detail)
         }
     }
@@ -197,8 +197,8 @@ impl Problem {
 
     /// True if a transaction was rolled back by a conflict and may be retried at once: it had no effect.
     #[must_use]
-    pub const fn gave_way(&self) -> bool {
-        self.gave_way
+    pub const fn is_serialization_conflict(&self) -> bool {
+        self.is_serialization_conflict
     }
 
     /// Its code.
@@ -223,8 +223,8 @@ impl Problem {
     fn into_view(self) -> ProblemView {
         let (status, name, title) = self.code.describe();
         let (findings, puzzle) = match self.more.map(|more| *more) {
-            Some(More::Findings(findings)) => (findings, None),
-            Some(More::Puzzle(puzzle)) => (Vec::new(), Some(puzzle)),
+            Some(ProblemExtension::Findings(findings)) => (findings, None),
+            Some(ProblemExtension::Puzzle(puzzle)) => (Vec::new(), Some(puzzle)),
             None => (Vec::new(), None),
         };
         ProblemView {
@@ -253,9 +253,9 @@ impl From<sqlx::Error> for Problem {
             }
             sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
                 tracing::warn!(cause = %error, "transaction rolled back by a conflict; the caller may retry");
-                let gave_way = matches!(error.code().as_deref(), Some("40001" | "40P01"));
+                let is_serialization_conflict = matches!(error.code().as_deref(), Some("40001" | "40P01"));
                 let detail = "Please try again in a moment; nothing was lost.";
-                Self { gave_way, ..Self::new(Code::DatabaseUnavailable, detail) }
+                Self { is_serialization_conflict, ..Self::new(Code::DatabaseUnavailable, detail) }
             }
             // The last word on a show that this server did not know was called off.
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
@@ -278,7 +278,7 @@ impl From<sqlx::Error> for Problem {
     }
 }
 
-/// The name under which `migrations/0100` refuses a total that is not the sum of a booking's lines.
+/// The name under which `migrations/0006_selling.sql` refuses a total that is not the sum of a booking's lines.
 const TOTAL_IS_OF_LINES: &str = "booking_total_is_of_lines";
 
 /// Serialisation failure, deadlock, lock time-out, cancelled, shut down, starting, too many connections
@@ -302,8 +302,8 @@ impl IntoResponse for Problem {
         }
         let lines = match extra.as_deref() {
             None => Vec::new(),
-            Some(InHeaders::Elsewhere(address)) => vec![("location", address.clone())],
-            Some(InHeaders::Limit(Limit { name, burst, window_s })) => vec![
+            Some(ProblemHeader::ResponsibleServer(address)) => vec![("location", address.clone())],
+            Some(ProblemHeader::Limit(Limit { name, burst, window_s })) => vec![
                 ("ratelimit-policy", format!("\"{name}\";q={burst};w={window_s}")),
                 ("ratelimit", format!("\"{name}\";r=0;t={retry_after_s}")),
             ],

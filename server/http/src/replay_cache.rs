@@ -33,9 +33,9 @@ const API: &str = "/api/v1/";
 const USUAL_HEADERS: usize = 16;
 
 /// The middleware in front of the full stack.
-pub struct ReplayCache<S>(Arc<Inner<S>>);
+pub struct ReplayCache<S>(Arc<ReplayCacheParts<S>>);
 
-struct Inner<S> {
+struct ReplayCacheParts<S> {
     state: HttpState,
     full_stack: S,
     /// Longer bodies are passed on unread.
@@ -45,7 +45,7 @@ struct Inner<S> {
 impl<S> ReplayCache<S> {
     /// Wraps `full_stack`; reads bodies of up to `max_body` bytes.
     pub fn new(state: HttpState, full_stack: S, max_body: usize) -> Self {
-        Self(Arc::new(Inner { state, full_stack, max_body }))
+        Self(Arc::new(ReplayCacheParts { state, full_stack, max_body }))
     }
 }
 
@@ -75,7 +75,7 @@ where
     }
 }
 
-impl<S> Inner<S>
+impl<S> ReplayCacheParts<S>
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {

@@ -5,7 +5,7 @@ use reqwest::Url;
 
 /// Settings about the way of requests to this server.
 #[derive(Clone, Debug, Args)]
-pub struct Site {
+pub struct SiteSettings {
     /// The address people type: decides cookie security, allowed origins and links in mails.
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:3000")]
     pub public_url: String,
@@ -14,7 +14,7 @@ pub struct Site {
     pub trusted_proxies: usize,
 }
 
-impl Site {
+impl SiteSettings {
     /// True if people reach the server over TLS: then the cookie is `Secure`.
     #[must_use]
     pub fn is_https(&self) -> bool {
@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn an_origin_is_a_scheme_and_a_host() {
-        for good in ["http://127.0.0.1:3000", "https://cinema.example", "https://cinema.example/"] {
-            assert_eq!(check_origin(good), Ok(()), "{good}");
+        for valid in ["http://127.0.0.1:3000", "https://cinema.example", "https://cinema.example/"] {
+            assert_eq!(check_origin(valid), Ok(()), "{valid}");
         }
         for bad in ["cinema.example", "ftp://cinema.example", "https://cinema.example/tickets", "https://", ""] {
             assert!(check_origin(bad).is_err(), "{bad}");

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::idempotency::Idempotency;
-use crate::site::Site;
+use crate::site::SiteSettings;
 use platform::PlatformState;
 
 /// Platform, and how this server is reached. Cheap to clone.
@@ -14,9 +14,9 @@ pub struct HttpState(Arc<HttpParts>);
 /// The parts of [`HttpState`].
 pub struct HttpParts {
     /// The state of the crate above.
-    pub above: PlatformState,
+    pub platform_state: PlatformState,
     /// The public address and the proxies in front of it.
-    pub site: Site,
+    pub site: SiteSettings,
     /// Idempotency keys and their stored answers.
     pub idempotency: Idempotency,
 }
@@ -41,6 +41,6 @@ impl Deref for HttpParts {
     type Target = PlatformState;
 
     fn deref(&self) -> &PlatformState {
-        &self.above
+        &self.platform_state
     }
 }

@@ -17,7 +17,7 @@ pub struct IdentityState(Arc<IdentityParts>);
 /// The parts of [`IdentityState`].
 pub struct IdentityParts {
     /// The state of the `catalogue` crate.
-    pub above: CatalogueState,
+    pub catalogue_state: CatalogueState,
     /// Password hashing, cached sessions and the tokens of programs.
     pub accounts: Accounts,
     /// Sends mails.
@@ -44,13 +44,13 @@ impl Deref for IdentityParts {
     type Target = CatalogueState;
 
     fn deref(&self) -> &CatalogueState {
-        &self.above
+        &self.catalogue_state
     }
 }
 
 impl FromRef<IdentityState> for HttpState {
     fn from_ref(state: &IdentityState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

@@ -34,7 +34,7 @@ impl Visitor {
 
     /// Creates a new visitor with its cookie.
     #[must_use]
-    pub fn unseen(https: bool) -> Self {
+    pub fn new_guest(https: bool) -> Self {
         let secret = new_secret();
         Self { set_cookie: set_cookie(&secret, https), ..Self::known(&secret) }
     }
@@ -53,7 +53,7 @@ where
             return Ok(Self { owner: session.owner, account: Some(session.account), set_cookie: None });
         }
         let https = state.site.is_https();
-        Ok(secret_of(&parts.headers, https).map_or_else(|| Self::unseen(https), |secret| Self::known(&secret)))
+        Ok(secret_of(&parts.headers, https).map_or_else(|| Self::new_guest(https), |secret| Self::known(&secret)))
     }
 }
 

@@ -30,73 +30,73 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Deadlines of calls to a gateway.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct CallDeadlines {
     /// One attempt: a lost answer is requested again while the buyer still waits.
-    pub one_try: Duration,
+    pub per_attempt: Duration,
     /// One question with all its tries.
-    pub in_all: Duration,
+    pub in_total: Duration,
 }
 
-impl Default for Patience {
+impl Default for CallDeadlines {
     fn default() -> Self {
-        Self { one_try: Duration::from_secs(4), in_all: Duration::from_secs(10) }
+        Self { per_attempt: Duration::from_secs(4), in_total: Duration::from_secs(10) }
     }
 }
 
 /// The interpretation of a gateway's answer.
-pub(super) enum Reading<T> {
+pub(super) enum ParsedAnswer<T> {
     /// The answer.
     Answer(T),
     /// A definite no.
-    No {
+    Refused {
         /// The gateway's code.
         code: String,
         /// The gateway's words.
         message: String,
     },
     /// Not an answer, and the next try may have one.
-    Again(String),
+    Retryable(String),
     /// Not an answer, and the next try would have none either.
-    Unclear(String),
+    Unknown(String),
 }
 
 /// The gateway's answer is not in its API, or reports a failure of the gateway.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Unexpected(pub(super) String);
+pub(super) struct UnexpectedAnswer(pub(super) String);
 
 /// The failure of one attempt.
-enum Fault {
+enum AttemptFailure {
     /// It was not sent.
     NotSent(reqwest::Error),
     /// It was refused entry.
-    TurnedAway(StatusCode),
+    Unauthorised(StatusCode),
     /// It may have taken effect.
     Unknown { cause: Cause, again: bool },
     /// A definite no.
-    No(GatewayError),
+    Refused(GatewayError),
 }
 
 /// The way to one gateway. It keeps connections open.
 #[derive(Clone)]
-pub(super) struct Calls {
+pub(super) struct GatewayClient {
     http: Client,
     name: &'static str,
-    patience: Patience,
+    deadlines: CallDeadlines,
 }
 
-impl Calls {
+impl GatewayClient {
     /// A client of the gateway of that name; `beside_us` forbids proxies.
-    pub(super) fn new(name: &'static str, patience: Patience, beside_us: bool) -> anyhow::Result<Self> {
+    pub(super) fn new(name: &'static str, deadlines: CallDeadlines, beside_us: bool) -> anyhow::Result<Self> {
         // One crypto provider for the whole process; a second installation finds it in place.
         let _already_there = rustls::crypto::ring::default_provider().install_default();
         let http = Client::builder()
             .connect_timeout(CONNECT_DEADLINE)
-            .timeout(patience.in_all)
+            .timeout(deadlines.in_total)
             // A gateway that redirects a charge elsewhere is not our gateway.
             .redirect(reqwest::redirect::Policy::none());
         let http = if beside_us { http.no_proxy() } else { http };
-        Ok(Self { http: http.build()?, name, patience })
+        Ok(Self { http: http.build()?, name, deadlines })
     }
 
     /// The client, to build requests with.
@@ -108,7 +108,7 @@ impl Calls {
     pub(super) async fn ask<T>(
         &self,
         request: RequestBuilder,
-        read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
+        read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> ParsedAnswer<T>,
     ) -> Result<T, GatewayError> {
         self.ask_up_to(MAX_ANSWER_BYTES, request, read).await
     }
@@ -118,26 +118,28 @@ impl Calls {
         &self,
         max_bytes: usize,
         request: RequestBuilder,
-        read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
+        read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> ParsedAnswer<T>,
     ) -> Result<T, GatewayError> {
-        let deadline = Instant::now() + self.patience.in_all;
+        let deadline = Instant::now() + self.deadlines.in_total;
         let mut maybe_heard = false;
         let mut tries = 1;
         loop {
             let this_try = request
                 .try_clone()
                 .ok_or_else(|| GatewayError::unreachable("a streamed request cannot be repeated"))?;
-            let until = deadline.min(Instant::now() + self.patience.one_try);
-            let fault = match timeout_at(until, one_try(this_try, max_bytes, &read)).await {
+            let until = deadline.min(Instant::now() + self.deadlines.per_attempt);
+            let fault = match timeout_at(until, send_once(this_try, max_bytes, &read)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(fault)) => fault,
-                Err(elapsed) => Fault::Unknown { cause: elapsed.into(), again: true },
+                Err(elapsed) => AttemptFailure::Unknown { cause: elapsed.into(), again: true },
             };
             let (cause, again): (Cause, bool) = match fault {
-                Fault::No(refused) => return Err(refused),
-                Fault::NotSent(cause) => (cause.into(), true),
-                Fault::TurnedAway(status) => (Unexpected(format!("turned away with {status}")).into(), false),
-                Fault::Unknown { cause, again } => {
+                AttemptFailure::Refused(refused) => return Err(refused),
+                AttemptFailure::NotSent(cause) => (cause.into(), true),
+                AttemptFailure::Unauthorised(status) => {
+                    (UnexpectedAnswer(format!("turned away with {status}")).into(), false)
+                }
+                AttemptFailure::Unknown { cause, again } => {
                     maybe_heard = true;
                     (cause, again)
                 }
@@ -145,7 +147,7 @@ impl Calls {
             let last = !again || tries == MAX_TRIES;
             let pause = Duration::from_millis(ids::jitter(BACKOFF_BASE_MS << tries));
             if last || timeout_at(deadline, sleep(pause)).await.is_err() {
-                return Err(if maybe_heard { GatewayError::Unreachable(cause) } else { GatewayError::NotTaken(cause) });
+                return Err(if maybe_heard { GatewayError::Unreachable(cause) } else { GatewayError::NotSent(cause) });
             }
             tracing::warn!(%cause, tries, gateway = self.name, "call to the gateway failed; retrying");
             tries += 1;
@@ -153,39 +155,41 @@ impl Calls {
     }
 }
 
-async fn one_try<T>(
+async fn send_once<T>(
     request: RequestBuilder,
     max_bytes: usize,
-    read: &impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
-) -> Result<T, Fault> {
-    let unknown = |cause: Cause| Fault::Unknown { cause, again: true };
-    let request = match telemetry::traces::pass_on() {
+    read: &impl Fn(StatusCode, &HeaderMap, &[u8]) -> ParsedAnswer<T>,
+) -> Result<T, AttemptFailure> {
+    let unknown = |cause: Cause| AttemptFailure::Unknown { cause, again: true };
+    let request = match telemetry::traces::trace_parent_header() {
         Some((name, value)) => request.header(name, value),
         None => request,
     };
     let sent = request.send().await;
     let mut response =
-        sent.map_err(|cause| if cause.is_connect() { Fault::NotSent(cause) } else { unknown(cause.into()) })?;
+        sent.map_err(|cause| if cause.is_connect() { AttemptFailure::NotSent(cause) } else { unknown(cause.into()) })?;
     let status = response.status();
     let headers = response.headers().clone();
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|cause| unknown(cause.into()))? {
         body.extend_from_slice(&chunk);
         if body.len() > max_bytes {
-            let cause = Unexpected(format!("{status} with more than {max_bytes} bytes"));
+            let cause = UnexpectedAnswer(format!("{status} with more than {max_bytes} bytes"));
             return Err(unknown(cause.into()));
         }
     }
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(Fault::TurnedAway(status));
+        return Err(AttemptFailure::Unauthorised(status));
     }
     match read(status, &headers, &body) {
-        Reading::Answer(answer) => Ok(answer),
-        Reading::Again(why) => Err(unknown(Unexpected(why).into())),
-        Reading::Unclear(why) => Err(Fault::Unknown { cause: Unexpected(why).into(), again: false }),
-        Reading::No { code, message } => {
+        ParsedAnswer::Answer(answer) => Ok(answer),
+        ParsedAnswer::Retryable(why) => Err(unknown(UnexpectedAnswer(why).into())),
+        ParsedAnswer::Unknown(why) => {
+            Err(AttemptFailure::Unknown { cause: UnexpectedAnswer(why).into(), again: false })
+        }
+        ParsedAnswer::Refused { code, message } => {
             let message = message.chars().take(MAX_LOGGED_CHARS).collect();
-            Err(Fault::No(GatewayError::Refused { status: status.as_u16(), code, message }))
+            Err(AttemptFailure::Refused(GatewayError::Refused { status: status.as_u16(), code, message }))
         }
     }
 }

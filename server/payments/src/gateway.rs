@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 use reqwest::Url;
 use uuid::Uuid;
 
-use super::PaymentNews;
+use super::PaymentEvent;
 use super::signature::SignatureError;
 
 /// A payment gateway.
@@ -34,7 +34,7 @@ pub trait Gateway: Send + Sync {
     /// (the show was renamed meanwhile) does not affect the first.
     ///
     /// # Errors
-    /// [`GatewayError::NotTaken`]: nothing was charged, nor will be by this call.
+    /// [`GatewayError::NotSent`]: nothing was charged, nor will be by this call.
     /// [`GatewayError::Unreachable`]: the charge may have happened; call [`Gateway::status`] later.
     /// [`GatewayError::Refused`]: there is no such payment and will be none.
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError>;
@@ -43,13 +43,13 @@ pub trait Gateway: Send + Sync {
     ///
     /// # Errors
     /// [`GatewayError`], as above.
-    async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError>;
+    async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError>;
 
     /// Voids a booking's payment: the gateway must never charge it.
     ///
     /// # Errors
     /// [`GatewayError`], as above; "charged already" is an answer, not an error.
-    async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError>;
+    async fn void(&self, payment: &PaymentIds) -> Result<VoidAnswer, GatewayError>;
 
     /// Refunds money of a booking, once per `key`: a retry with the same amount returns the status of that refund; with
     /// another amount it is refused. A failed refund is sent again only if all failed ones are in `lost`, the gateway's ids
@@ -59,7 +59,7 @@ pub trait Gateway: Send + Sync {
     /// [`GatewayError`]; refused when there is no charge, or the amount is above what is left of it.
     async fn refund(
         &self,
-        payment: &Known,
+        payment: &PaymentIds,
         amount: Money,
         key: &str,
         lost: &[String],
@@ -82,7 +82,7 @@ pub trait Gateway: Send + Sync {
         headers: &HeaderMap,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Option<PaymentNews>, WebhookRefused>;
+    ) -> Result<Option<PaymentEvent>, WebhookRefused>;
 }
 
 /// Key of the one payment of a booking.
@@ -115,7 +115,7 @@ pub(super) fn path_of(base: &Url, parts: &[&str]) -> Result<Url, GatewayError> {
 
 /// The ids of a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct PaymentIds {
     /// The booking.
     pub booking: Uuid,
     /// The gateway's own id, once it is known.
@@ -268,7 +268,7 @@ pub enum GatewayError {
     /// The gateway did not take the request: it was not sent (no listener, breaker open, all connections busy), or it was
     /// rejected unread (401, 403). Nothing happened.
     #[error("the gateway was not asked: {0}")]
-    NotTaken(#[source] Box<dyn std::error::Error + Send + Sync>),
+    NotSent(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No answer, or none that can be read: we do not know what happened.
     #[error("the gateway gave no usable answer; what happened there is unknown")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -291,8 +291,8 @@ impl GatewayError {
     }
 
     /// The request was not taken.
-    pub(super) fn not_taken(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::NotTaken(cause.into())
+    pub(super) fn not_sent(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::NotSent(cause.into())
     }
 
     /// A no of our own, in the gateway's place.

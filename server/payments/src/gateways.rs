@@ -5,8 +5,10 @@
 //! nothing ([`probe_forever`]). `bookings::asking` decides at which gateway a booking is charged, and when it may change
 //! (docs/decisions/0008).
 
+mod adapters;
 mod settings;
 
+pub use adapters::{ADAPTERS, Adapter, secrets};
 pub use settings::wrong_settings;
 
 use std::fmt;
@@ -20,26 +22,26 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use super::PaymentNews;
+use super::PaymentEvent;
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerPage, RefundAnswer, VoidAnswer,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerPage, PaymentIds, RefundAnswer, VoidAnswer,
     WebhookRefused, Window,
 };
 use http::{Code, Problem};
-use platform::background::Rounds;
-use platform::breaker::{Breaker, Limits, Pass};
+use platform::background::PeriodicLoop;
+use platform::breaker::{Breaker, BreakerLimits, Pass};
 use platform::ids;
-use platform::telemetry::{self, GatewayOutcome, Question, STEP};
+use platform::telemetry::{self, GatewayOperation, GatewayOutcome, STEP};
 use tokio_util::sync::CancellationToken;
 
 /// When a gateway that does not answer is left in peace. A failure is a whole question with its tries.
-static BREAKER: Limits = Limits {
+static BREAKER: BreakerLimits = BreakerLimits {
     failures_to_open: 5,
     window: Duration::from_secs(30),
-    first_rest_ms: 1_000,
-    longest_rest_ms: 15_000,
+    first_open_ms: 1_000,
+    max_open_ms: 15_000,
     // Longer than a question may take.
-    probe_patience: Duration::from_secs(12),
+    probe_timeout: Duration::from_secs(12),
 };
 /// Calls to one gateway at once.
 const MAX_AT_ONCE: usize = 128;
@@ -56,9 +58,9 @@ const INSTRUMENT_DEADLINE: Duration = Duration::from_secs(3);
 
 /// A call was not made, and why.
 #[derive(Debug, thiserror::Error)]
-enum NotAsked {
+enum NotSentCause {
     #[error("it did not answer lately; again in {0:?}")]
-    Resting(Duration),
+    CircuitOpen(Duration),
     #[error("all lines to it are busy")]
     Busy,
 }
@@ -91,8 +93,8 @@ impl GuardedGateway {
 
     /// True if charges are accepted.
     #[must_use]
-    pub fn is_open(&self) -> bool {
-        !self.breaker().is_resting() && self.places.available_permits() > 0
+    pub fn is_available(&self) -> bool {
+        !self.breaker().is_open() && self.places.available_permits() > 0
     }
 
     /// As [`Gateway::takes_token`].
@@ -112,7 +114,7 @@ impl GuardedGateway {
                 Err(GatewayError::unreachable("it does not say in time whose instrument a token is"))
             })
         };
-        self.counted(Question::Instrument, self.through(asked)).await
+        self.counted(GatewayOperation::Instrument, self.through(asked)).await
     }
 
     /// As [`Gateway::charge`]; not taken while the gateway rests, not even to find out how it is.
@@ -121,28 +123,28 @@ impl GuardedGateway {
     /// [`GatewayError`].
     pub async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
         let asked = async {
-            if self.breaker().is_resting() {
-                return Err(GatewayError::not_taken(NotAsked::Resting(self.rest_left())));
+            if self.breaker().is_open() {
+                return Err(GatewayError::not_sent(NotSentCause::CircuitOpen(self.time_until_probe())));
             }
             self.through(self.gateway.charge(charge)).await
         };
-        self.counted(Question::Charge, asked).await
+        self.counted(GatewayOperation::Charge, asked).await
     }
 
     /// As [`Gateway::status`].
     ///
     /// # Errors
     /// [`GatewayError`].
-    pub async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
-        self.counted(Question::Status, self.through(self.gateway.status(payment))).await
+    pub async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError> {
+        self.counted(GatewayOperation::Status, self.through(self.gateway.status(payment))).await
     }
 
     /// As [`Gateway::void`].
     ///
     /// # Errors
     /// [`GatewayError`].
-    pub async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
-        self.counted(Question::Void, self.through(self.gateway.void(payment))).await
+    pub async fn void(&self, payment: &PaymentIds) -> Result<VoidAnswer, GatewayError> {
+        self.counted(GatewayOperation::Void, self.through(self.gateway.void(payment))).await
     }
 
     /// As [`Gateway::refund`].
@@ -151,12 +153,12 @@ impl GuardedGateway {
     /// [`GatewayError`].
     pub async fn refund(
         &self,
-        payment: &Known,
+        payment: &PaymentIds,
         amount: Money,
         key: &str,
         lost: &[String],
     ) -> Result<RefundAnswer, GatewayError> {
-        self.counted(Question::Refund, self.through(self.gateway.refund(payment, amount, key, lost))).await
+        self.counted(GatewayOperation::Refund, self.through(self.gateway.refund(payment, amount, key, lost))).await
     }
 
     /// As [`Gateway::ledger`].
@@ -164,7 +166,7 @@ impl GuardedGateway {
     /// # Errors
     /// [`GatewayError`].
     pub async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
-        self.counted(Question::Ledger, self.through(self.gateway.ledger(window, after))).await
+        self.counted(GatewayOperation::Ledger, self.through(self.gateway.ledger(window, after))).await
     }
 
     /// As [`Gateway::read_webhook`].
@@ -176,14 +178,14 @@ impl GuardedGateway {
         headers: &HeaderMap,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Option<PaymentNews>, WebhookRefused> {
+    ) -> Result<Option<PaymentEvent>, WebhookRefused> {
         self.gateway.read_webhook(headers, body, now)
     }
 
     /// Asks, and counts how that ended and how long it took.
     async fn counted<T>(
         &self,
-        question: Question,
+        question: GatewayOperation,
         asked: impl Future<Output = Result<T, GatewayError>>,
     ) -> Result<T, GatewayError> {
         let began = Instant::now();
@@ -192,26 +194,26 @@ impl GuardedGateway {
         let outcome = match &answer {
             Ok(_) => GatewayOutcome::Answered,
             Err(GatewayError::Refused { .. }) => GatewayOutcome::Refused,
-            Err(GatewayError::NotTaken(_)) => GatewayOutcome::NotTaken,
+            Err(GatewayError::NotSent(_)) => GatewayOutcome::NotSent,
             Err(GatewayError::Unreachable(_)) => GatewayOutcome::Unreachable,
         };
-        telemetry::gateway_asked(self.name(), question, outcome, began.elapsed());
+        telemetry::gateway_call(self.name(), question, outcome, began.elapsed());
         answer
     }
 
     /// Makes a call if a slot is free and the breaker admits it, and reports the result to the breaker.
     async fn through<T>(&self, call: impl Future<Output = Result<T, GatewayError>>) -> Result<T, GatewayError> {
-        let _place = self.places.try_acquire().map_err(|_| GatewayError::not_taken(NotAsked::Busy))?;
+        let _place = self.places.try_acquire().map_err(|_| GatewayError::not_sent(NotSentCause::Busy))?;
         let _line = self.line().await?;
         let admitted = self.breaker().admit(Instant::now());
-        let pass = admitted.map_err(|rest| GatewayError::not_taken(NotAsked::Resting(rest)))?;
-        let under_way = UnderWay { gateway: self, pass: Some(pass) };
+        let pass = admitted.map_err(|rest| GatewayError::not_sent(NotSentCause::CircuitOpen(rest)))?;
+        let running = RunningCall { gateway: self, pass: Some(pass) };
         let outcome = call.await;
-        under_way.over();
+        running.finish();
         match &outcome {
             // A refusal is an answer too: the gateway is up.
             Ok(_) | Err(GatewayError::Refused { .. }) => self.breaker().succeeded(),
-            Err(cause @ (GatewayError::NotTaken(_) | GatewayError::Unreachable(_))) => {
+            Err(cause @ (GatewayError::NotSent(_) | GatewayError::Unreachable(_))) => {
                 if self.breaker().failed(Instant::now(), pass, ids::jitter) {
                     tracing::warn!(gateway = self.name(), %cause, "call to the gateway failed repeatedly; breaker opened");
                 }
@@ -223,21 +225,21 @@ impl GuardedGateway {
     async fn line(&self) -> Result<SemaphorePermit<'_>, GatewayError> {
         match tokio::time::timeout(LINE_DEADLINE, self.lines.acquire()).await {
             Ok(Ok(line)) => Ok(line),
-            Ok(Err(_)) | Err(_) => Err(GatewayError::not_taken(NotAsked::Busy)),
+            Ok(Err(_)) | Err(_) => Err(GatewayError::not_sent(NotSentCause::Busy)),
         }
     }
 
     /// Time until the gateway may be probed.
-    fn rest_left(&self) -> Duration {
-        self.breaker().rest_left(Instant::now())
+    fn time_until_probe(&self) -> Duration {
+        self.breaker().time_until_probe(Instant::now())
     }
 
-    /// Probes a gateway with an open breaker: asks for the status of a payment that never existed, once its rest is over.
+    /// Probes a gateway with an open breaker: asks for the status of a payment that never existed, once its breaker allows one.
     async fn probe(&self) {
-        if !self.breaker().is_resting() || self.rest_left() > Duration::ZERO {
+        if !self.breaker().is_open() || self.time_until_probe() > Duration::ZERO {
             return;
         }
-        if self.status(&Known { booking: Uuid::nil(), gateway_ref: None }).await.is_ok() {
+        if self.status(&PaymentIds { booking: Uuid::nil(), gateway_ref: None }).await.is_ok() {
             tracing::info!(gateway = self.name(), "probe answered; breaker closed");
         }
     }
@@ -258,18 +260,18 @@ impl fmt::Debug for GuardedGateway {
 }
 
 /// A running call. If its caller drops it, a probe ends without a result.
-struct UnderWay<'a> {
+struct RunningCall<'a> {
     gateway: &'a GuardedGateway,
     pass: Option<Pass>,
 }
 
-impl UnderWay<'_> {
-    fn over(mut self) {
+impl RunningCall<'_> {
+    fn finish(mut self) {
         self.pass = None;
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         if let Some(pass) = self.pass {
             self.gateway.breaker().abandoned(Instant::now(), pass);
@@ -302,7 +304,7 @@ impl Gateways {
 
     /// The gateway of that name.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<&GuardedGateway> {
+    pub fn find(&self, name: &str) -> Option<&GuardedGateway> {
         self.gateways.iter().find(|gateway| gateway.name() == name)
     }
 
@@ -310,11 +312,11 @@ impl Gateways {
     ///
     /// # Errors
     /// 503 `gateway_unavailable` with `Retry-After`.
-    pub fn available(&self) -> Result<(), Problem> {
-        if self.gateways.iter().any(GuardedGateway::is_open) {
+    pub fn require_available(&self) -> Result<(), Problem> {
+        if self.gateways.iter().any(GuardedGateway::is_available) {
             return Ok(());
         }
-        let rest = self.gateways.iter().map(GuardedGateway::rest_left).min().unwrap_or_default();
+        let rest = self.gateways.iter().map(GuardedGateway::time_until_probe).min().unwrap_or_default();
         let words =
             "Payments cannot be taken at this moment. Your seats stay yours until the hold ends; nothing was charged.";
         Err(Problem::new(Code::GatewayUnavailable, words).with_retry_after(rest))
@@ -323,13 +325,14 @@ impl Gateways {
     /// The gateway for the next booking: the first with a closed breaker, or just the first.
     #[must_use]
     pub fn first_choice(&self) -> &'static str {
-        self.gateways.iter().find(|gateway| gateway.is_open()).unwrap_or(&self.gateways[0]).name()
+        self.gateways.iter().find(|gateway| gateway.is_available()).unwrap_or(&self.gateways[0]).name()
     }
 
     /// A gateway for a booking that none of `left` accepted.
     #[must_use]
-    pub fn besides(&self, left: &[String]) -> Option<&'static str> {
-        let other = |gateway: &&GuardedGateway| gateway.is_open() && left.iter().all(|name| name != gateway.name());
+    pub fn first_choice_except(&self, left: &[String]) -> Option<&'static str> {
+        let other =
+            |gateway: &&GuardedGateway| gateway.is_available() && left.iter().all(|name| name != gateway.name());
         self.gateways.iter().find(other).map(GuardedGateway::name)
     }
 
@@ -348,10 +351,10 @@ impl Gateways {
     }
 }
 
-/// Finds out when gateways that rest are back. Runs until the server stops.
+/// Probes the gateways with an open breaker. Runs until the server stops.
 pub async fn probe_forever(gateways: Arc<Gateways>, stop: CancellationToken) {
-    let mut rounds = Rounds::every(&stop, PROBE_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&stop, PROBE_EVERY);
+    while rounds.wait_next().await {
         tokio::select! {
             () = stop.cancelled() => return,
             () = gateways.probe() => {}

@@ -1,11 +1,11 @@
-//! Payments: the [`Gateway`] trait, its adapters ([`simulator`], [`stripe`]), the choice between them ([`Gateways`]), and
+//! Payments: the [`Gateway`] trait, its [`ADAPTERS`], the choice between them ([`Gateways`]), and
 //! signed webhooks.
 //!
 //! The crate calls gateways and decides nothing: the booking machine interprets payments, and `bookings` records the gateway
 //! of each booking. It has no tables and no Redis keys, and may use `platform` and `http`.
 //!
-//! A new gateway implements [`Gateway`], passes the tests in `contract`, and gets its settings in [`settings`](PaymentSettings)
-//! and a branch in `gateways/settings.rs`.
+//! A new gateway is a module with a [`Gateway`], its settings and an [`Adapter`], which [`ADAPTERS`] lists; it passes the tests in
+//! `contract`.
 
 mod calls;
 #[cfg(test)]
@@ -14,26 +14,24 @@ pub mod gateway;
 mod gateways;
 mod settings;
 pub mod signature;
-pub mod simulator;
-pub mod stripe;
+mod simulator;
+mod stripe;
 
 use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-pub use calls::Patience;
+pub use calls::CallDeadlines;
 pub use gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerEntry, LedgerPage, PaymentStatus,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerEntry, LedgerPage, PaymentIds, PaymentStatus,
     RefundAnswer, VoidAnswer, WebhookRefused, Window, refund_key,
 };
-pub use gateways::{Gateways, GuardedGateway, probe_forever, wrong_settings};
+pub use gateways::{ADAPTERS, Adapter, Gateways, GuardedGateway, probe_forever, secrets, wrong_settings};
 pub use settings::PaymentSettings;
-pub use simulator::SimulatorGateway;
-pub use stripe::StripeGateway;
 
 /// A gateway's webhook event with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PaymentNews {
+pub struct PaymentEvent {
     /// Which gateway, as [`Gateway::name`] spells it.
     pub gateway: &'static str,
     /// The gateway's own id of the event: applied once, however often it is delivered.
@@ -43,14 +41,14 @@ pub struct PaymentNews {
     /// The gateway's own id of the payment.
     pub gateway_ref: Option<String>,
     /// The event.
-    pub kind: NewsKind,
+    pub kind: PaymentEventKind,
     /// When, on the gateway's clock. For the log; nothing is decided by it.
     pub occurred: Timestamp,
 }
 
 /// An event about a payment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewsKind {
+pub enum PaymentEventKind {
     /// The gateway has the money.
     Succeeded {
         /// The amount charged.
@@ -87,7 +85,8 @@ pub const DECLINED_BY_BANK: [&str; 4] = ["card_declined", "bank_declined", "expi
 /// The outcome of applying an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum NewsOutcome {
+#[schema(as = NewsOutcome)]
+pub enum PaymentEventOutcome {
     /// The booking moved.
     Applied,
     /// This event was applied before.
@@ -100,7 +99,7 @@ pub enum NewsOutcome {
     SentBack,
 }
 
-impl NewsOutcome {
+impl PaymentEventOutcome {
     /// As `webhook_events.outcome` keeps it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 /// Rounds at regular times.
 #[derive(Debug)]
-pub struct Rounds<'a> {
+pub struct PeriodicLoop<'a> {
     stop: &'a CancellationToken,
     tick: Interval,
 }
 
-impl<'a> Rounds<'a> {
+impl<'a> PeriodicLoop<'a> {
     /// The first at once, then one so often; one that takes longer puts off those after it.
     #[must_use]
     pub fn every(stop: &'a CancellationToken, period: Duration) -> Self {
@@ -24,7 +24,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Waits for the next round; `false` when the server stops.
-    pub async fn go_on(&mut self) -> bool {
+    pub async fn wait_next(&mut self) -> bool {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => false,
@@ -34,7 +34,7 @@ impl<'a> Rounds<'a> {
 }
 
 /// Waits for a wake-up, at most `at_most`; `false` when the server stops.
-pub async fn woken(stop: &CancellationToken, wake: &Notify, at_most: Duration) -> bool {
+pub async fn wait_for_wake(stop: &CancellationToken, wake: &Notify, at_most: Duration) -> bool {
     tokio::select! {
         biased;
         () = stop.cancelled() => false,
@@ -53,21 +53,21 @@ mod tests {
     #[tokio::test]
     async fn the_first_round_is_at_once_and_none_begins_when_the_server_stops() {
         let stop = CancellationToken::new();
-        let mut rounds = Rounds::every(&stop, NOT_TODAY);
-        assert!(rounds.go_on().await);
-        let mut often = Rounds::every(&stop, SOON);
-        assert!(often.go_on().await && often.go_on().await && often.go_on().await);
+        let mut rounds = PeriodicLoop::every(&stop, NOT_TODAY);
+        assert!(rounds.wait_next().await);
+        let mut often = PeriodicLoop::every(&stop, SOON);
+        assert!(often.wait_next().await && often.wait_next().await && often.wait_next().await);
         stop.cancel();
-        assert!(!rounds.go_on().await && !often.go_on().await);
+        assert!(!rounds.wait_next().await && !often.wait_next().await);
     }
 
     #[tokio::test]
     async fn a_wake_up_ends_the_wait_and_the_timeout_ends_it_too() {
         let (stop, wake) = (CancellationToken::new(), Notify::new());
         wake.notify_one();
-        assert!(woken(&stop, &wake, NOT_TODAY).await);
-        assert!(woken(&stop, &wake, SOON).await);
+        assert!(wait_for_wake(&stop, &wake, NOT_TODAY).await);
+        assert!(wait_for_wake(&stop, &wake, SOON).await);
         stop.cancel();
-        assert!(!woken(&stop, &wake, NOT_TODAY).await);
+        assert!(!wait_for_wake(&stop, &wake, NOT_TODAY).await);
     }
 }

@@ -10,25 +10,25 @@ use std::time::{Duration, Instant};
 
 /// When a breaker opens, and for how long.
 #[derive(Debug)]
-pub struct Limits {
+pub struct BreakerLimits {
     /// So many failures in a row open it.
     pub failures_to_open: u32,
     /// Failures further apart than this are not in a row.
     pub window: Duration,
-    /// The first rest, milliseconds; doubles with every probe that fails.
-    pub first_rest_ms: u64,
+    /// The first open period, milliseconds; doubles with every probe that fails.
+    pub first_open_ms: u64,
     /// …up to this.
-    pub longest_rest_ms: u64,
+    pub max_open_ms: u64,
     /// A probe without a result for this long is abandoned; another is let through.
-    pub probe_patience: Duration,
+    pub probe_timeout: Duration,
 }
 
 /// The breaker's state.
 #[derive(Debug)]
-enum State {
+enum BreakerState {
     Closed { failures: u32, last: Option<Instant> },
-    Open { until: Instant, rests: u32 },
-    Probing { since: Instant, rests: u32 },
+    Open { until: Instant, openings: u32 },
+    Probing { since: Instant, openings: u32 },
 }
 
 /// The kind of an admitted call.
@@ -43,15 +43,15 @@ pub enum Pass {
 /// The breaker of one process, or one service, that is called.
 #[derive(Debug)]
 pub struct Breaker {
-    limits: &'static Limits,
-    state: State,
+    limits: &'static BreakerLimits,
+    state: BreakerState,
 }
 
 impl Breaker {
     /// Closed.
     #[must_use]
-    pub const fn new(limits: &'static Limits) -> Self {
-        Self { limits, state: State::Closed { failures: 0, last: None } }
+    pub const fn new(limits: &'static BreakerLimits) -> Self {
+        Self { limits, state: BreakerState::Closed { failures: 0, last: None } }
     }
 
     /// Admits a call.
@@ -59,74 +59,74 @@ impl Breaker {
     /// # Errors
     /// The time until the next probe, while the breaker is open.
     pub fn admit(&mut self, now: Instant) -> Result<Pass, Duration> {
-        if let State::Closed { .. } = self.state {
+        if let BreakerState::Closed { .. } = self.state {
             return Ok(Pass::Ordinary);
         }
-        let rest = self.rest_left(now);
+        let rest = self.time_until_probe(now);
         if rest > Duration::ZERO {
             return Err(rest);
         }
-        if let State::Open { rests, .. } | State::Probing { rests, .. } = self.state {
-            self.state = State::Probing { since: now, rests };
+        if let BreakerState::Open { openings, .. } | BreakerState::Probing { openings, .. } = self.state {
+            self.state = BreakerState::Probing { since: now, openings };
         }
         Ok(Pass::Probe)
     }
 
     /// Time until the next probe; zero when a probe or every call is admitted.
     #[must_use]
-    pub fn rest_left(&self, now: Instant) -> Duration {
+    pub fn time_until_probe(&self, now: Instant) -> Duration {
         match self.state {
-            State::Closed { .. } => Duration::ZERO,
-            State::Open { until, .. } => until.saturating_duration_since(now),
-            State::Probing { since, .. } => (since + self.limits.probe_patience).saturating_duration_since(now),
+            BreakerState::Closed { .. } => Duration::ZERO,
+            BreakerState::Open { until, .. } => until.saturating_duration_since(now),
+            BreakerState::Probing { since, .. } => (since + self.limits.probe_timeout).saturating_duration_since(now),
         }
     }
 
     /// Records an answer: the process is up, also if the call was admitted before the breaker opened.
     pub fn succeeded(&mut self) {
-        self.state = State::Closed { failures: 0, last: None };
+        self.state = BreakerState::Closed { failures: 0, last: None };
     }
 
     /// A call was not answered. `draw` draws from `0..=limit`. True when this opened the breaker.
     pub fn failed(&mut self, now: Instant, pass: Pass, draw: impl FnOnce(u64) -> u64) -> bool {
         match (&mut self.state, pass) {
-            (State::Closed { failures, last }, _) => {
+            (BreakerState::Closed { failures, last }, _) => {
                 let in_a_row = last.is_some_and(|last| now.saturating_duration_since(last) <= self.limits.window);
                 *failures = if in_a_row { *failures + 1 } else { 1 };
                 *last = Some(now);
                 let enough = *failures >= self.limits.failures_to_open;
                 if enough {
-                    self.rest(now, 0, draw);
+                    self.open(now, 0, draw);
                 }
                 enough
             }
-            (State::Probing { rests, .. }, Pass::Probe) => {
-                let rests = rests.saturating_add(1);
-                self.rest(now, rests, draw);
+            (BreakerState::Probing { openings, .. }, Pass::Probe) => {
+                let openings = openings.saturating_add(1);
+                self.open(now, openings, draw);
                 false
             }
             // Admitted before the breaker opened: no new information.
-            (State::Open { .. } | State::Probing { .. }, _) => false,
+            (BreakerState::Open { .. } | BreakerState::Probing { .. }, _) => false,
         }
     }
 
     /// Records a cancelled probe: the next call may be one.
     pub fn abandoned(&mut self, now: Instant, pass: Pass) {
-        if let (State::Probing { rests, .. }, Pass::Probe) = (&self.state, pass) {
-            self.state = State::Open { until: now, rests: *rests };
+        if let (BreakerState::Probing { openings, .. }, Pass::Probe) = (&self.state, pass) {
+            self.state = BreakerState::Open { until: now, openings: *openings };
         }
     }
 
     /// True while calls are rejected.
-    pub const fn is_resting(&self) -> bool {
-        !matches!(self.state, State::Closed { .. })
+    pub const fn is_open(&self) -> bool {
+        !matches!(self.state, BreakerState::Closed { .. })
     }
 
-    /// Between half and the whole of this round's rest, so that replicas do not come back in step.
-    fn rest(&mut self, now: Instant, rests: u32, draw: impl FnOnce(u64) -> u64) {
-        let whole = self.limits.first_rest_ms.saturating_mul(1 << rests.min(16)).min(self.limits.longest_rest_ms);
+    /// Opens for between half and the whole of this round's period, so that replicas do not come back in step.
+    fn open(&mut self, now: Instant, openings: u32, draw: impl FnOnce(u64) -> u64) {
+        let whole = self.limits.first_open_ms.saturating_mul(1 << openings.min(16)).min(self.limits.max_open_ms);
         let until = now + Duration::from_millis(whole / 2 + draw(whole / 2));
-        self.state = State::Open { until, rests };
+        self.state = BreakerState::Open { until, openings };
     }
 }
 
@@ -135,12 +135,12 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
-    static LIMITS: Limits = Limits {
+    static LIMITS: BreakerLimits = BreakerLimits {
         failures_to_open: 5,
         window: Duration::from_secs(10),
-        first_rest_ms: 1_000,
-        longest_rest_ms: 10_000,
-        probe_patience: Duration::from_secs(5),
+        first_open_ms: 1_000,
+        max_open_ms: 10_000,
+        probe_timeout: Duration::from_secs(5),
     };
 
     fn longest(limit: u64) -> u64 {
@@ -151,7 +151,7 @@ mod tests {
         0
     }
 
-    /// A breaker that opened at that moment, to rest for a second.
+    /// A breaker that opened at that moment, for a second.
     fn open(now: Instant) -> Breaker {
         let mut breaker = Breaker::new(&LIMITS);
         for failure in 1..=LIMITS.failures_to_open {
@@ -165,7 +165,7 @@ mod tests {
     fn failures_in_a_row_open_it_and_calls_fail_at_once() {
         let start = Instant::now();
         let mut breaker = open(start);
-        assert!(breaker.is_resting());
+        assert!(breaker.is_open());
         assert_eq!(breaker.admit(start), Err(1_000 * MS));
         assert_eq!(breaker.admit(start + 999 * MS), Err(MS));
     }
@@ -191,7 +191,7 @@ mod tests {
             assert!(!breaker.failed(now, Pass::Ordinary, longest));
             now += LIMITS.window + MS;
         }
-        assert!(!breaker.is_resting());
+        assert!(!breaker.is_open());
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let rested = start + 1_000 * MS;
         assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
         breaker.failed(rested, Pass::Ordinary, longest);
-        assert_eq!(breaker.admit(rested), Err(LIMITS.probe_patience));
+        assert_eq!(breaker.admit(rested), Err(LIMITS.probe_timeout));
     }
 
     #[test]
@@ -254,10 +254,6 @@ mod tests {
         assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
         breaker.abandoned(rested, Pass::Probe);
         assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
-        assert_eq!(
-            breaker.admit(rested + LIMITS.probe_patience),
-            Ok(Pass::Probe),
-            "a probe without a result times out"
-        );
+        assert_eq!(breaker.admit(rested + LIMITS.probe_timeout), Ok(Pass::Probe), "a probe without a result times out");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::background::Rounds;
+use crate::background::PeriodicLoop;
 
 /// Looks so often, until the server stops, and deletes as [`clear`] does.
 pub async fn clear_forever<F>(
@@ -19,8 +19,8 @@ pub async fn clear_forever<F>(
 ) where
     F: Future<Output = Result<u64, sqlx::Error>>,
 {
-    let mut rounds = Rounds::every(stop, every);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(stop, every);
+    while rounds.wait_next().await {
         clear(stop, what, at_once, &delete).await;
     }
 }

@@ -1,5 +1,7 @@
 //! A small cache of records that this replica wrote or read a moment ago. A cached record may be stale: use it only where
 //! the write that depends on it checks the current state, or where the result is right for a stale record too.
+//!
+//! It evicts the oldest at once. The crate `moka` evicts by use, some time after a write.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,11 +10,11 @@ use uuid::Uuid;
 
 /// The latest things of one kind, by their ids.
 pub struct Recent<T> {
-    kept: Mutex<Kept<T>>,
+    kept: Mutex<Entries<T>>,
     most: usize,
 }
 
-struct Kept<T> {
+struct Entries<T> {
     things: HashMap<Uuid, Arc<T>>,
     /// In the order they came; each once.
     order: VecDeque<Uuid>,
@@ -22,7 +24,7 @@ impl<T> Recent<T> {
     /// Keeps so many at most, the latest.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        let kept = Kept { things: HashMap::new(), order: VecDeque::new() };
+        let kept = Entries { things: HashMap::new(), order: VecDeque::new() };
         Self { kept: Mutex::new(kept), most }
     }
 
@@ -45,7 +47,7 @@ impl<T> Recent<T> {
     }
 
     // Held for map operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Kept<T>> {
+    fn lock(&self) -> MutexGuard<'_, Entries<T>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

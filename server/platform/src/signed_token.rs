@@ -84,7 +84,7 @@ fn dated(id: Uuid, until_s: i64) -> [u8; 24] {
 
 /// A number as we write it: digits only, so that a word has one spelling.
 #[must_use]
-pub fn plain(text: &str) -> Option<u64> {
+pub fn parse_number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
@@ -143,10 +143,10 @@ mod tests {
 
     #[test]
     fn a_number_has_one_spelling() {
-        assert_eq!(plain("0"), Some(0));
-        assert_eq!(plain("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_number("0"), Some(0));
+        assert_eq!(parse_number("18446744073709551615"), Some(u64::MAX));
         for text in ["", "01", "+1", "-1", " 1", "1 ", "18446744073709551616", "١"] {
-            assert_eq!(plain(text), None, "{text}");
+            assert_eq!(parse_number(text), None, "{text}");
         }
     }
 }

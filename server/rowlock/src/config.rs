@@ -51,7 +51,7 @@ pub struct Config {
     /// the first signs.
     #[arg(long, env = "TOKEN_SECRET", hide_env_values = true, value_delimiter = ',', required = true)]
     pub token_secret: Vec<String>,
-    /// The browser half, as `cargo xtask site` builds it.
+    /// The client, as `cargo xtask site` builds it.
     #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
     pub site_root: PathBuf,
     /// Bearer token for `/metrics`; without it the page does not exist.
@@ -65,7 +65,7 @@ pub struct Config {
     pub sockets_per_address: usize,
     /// The way of requests to this server.
     #[command(flatten)]
-    pub site: http::Site,
+    pub site: http::SiteSettings,
     /// Regions and the CDN.
     #[command(flatten)]
     pub catalogue: CatalogueSettings,

@@ -13,10 +13,10 @@ use rowlock::config::{CommandLineError, Config, SettingError, parse_command_line
 use rowlock::{AppState, check, start};
 use uuid::Uuid;
 
-use commands::admin::{self, Admin};
-use commands::parked::{self, Parked};
-use commands::theatre::{self, Theatre};
-use commands::waiting_room::{self, WaitingRoom};
+use commands::admin::{self, AdminCommand};
+use commands::parked::{self, ParkedCommand};
+use commands::theatre::{self, TheatreCommand};
+use commands::waiting_room::{self, WaitingRoomCommand};
 use commands::{Database, cancelling, release_holds};
 
 #[global_allocator]
@@ -88,28 +88,28 @@ enum Command {
     /// Effects whose retries are exhausted and that wait for a person.
     Parked {
         #[command(subcommand)]
-        what: Option<Parked>,
+        what: Option<ParkedCommand>,
         #[command(flatten)]
         database: Database,
     },
     /// The waiting room of a show.
     WaitingRoom {
         #[command(subcommand)]
-        what: WaitingRoom,
+        what: WaitingRoomCommand,
         #[command(flatten)]
         database: Database,
     },
     /// Theatres, before there is a manager who could write one down.
     Theatre {
         #[command(subcommand)]
-        what: Theatre,
+        what: TheatreCommand,
         #[command(flatten)]
         database: Database,
     },
     /// Accounts of people who work here.
     Admin {
         #[command(subcommand)]
-        what: Admin,
+        what: AdminCommand,
         #[command(flatten)]
         database: Database,
     },
@@ -165,7 +165,7 @@ async fn main() -> anyhow::Result<ExitCode> {
             cancelling::booking(&reference, &seats, &reason, &database).await
         }
         Command::CancelShow { show, reason, database } => cancelling::show(show, &reason, &database).await,
-        Command::Parked { what, database } => parked::run(what.unwrap_or(Parked::List), &database).await,
+        Command::Parked { what, database } => parked::run(what.unwrap_or(ParkedCommand::List), &database).await,
         Command::WaitingRoom { what, database } => waiting_room::run(what, &database).await,
         Command::Theatre { what, database } => theatre::run(what, &database).await,
         Command::Admin { what, database } => admin::run(what, &database).await,

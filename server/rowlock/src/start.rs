@@ -15,7 +15,7 @@ use identity::{IdentityParts, IdentityState, accounts};
 use platform::rate_limits::RateLimits;
 use platform::redis_link::{Link, LinkError};
 use platform::{PlatformParts, PlatformState, database, telemetry, tls};
-use seats::seat_locks::{self, RedisLocks, SeatLocks, ShadowLocks, known_source};
+use seats::seat_locks::{self, RedisLocks, SeatLocks, ShadowLocks, rebuild_source};
 use seats::{SeatsParts, SeatsState, live};
 use selling::{SellingParts, SellingState, bookings, email_codes, holds, outbox, waiting_list};
 use sqlx::postgres::PgPool;
@@ -133,7 +133,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let http = HttpState::new(HttpParts {
         site: config.site.clone(),
         idempotency: Idempotency::new(&config.redis_prefix),
-        above: platform,
+        platform_state: platform,
     });
     let catalogue = assemble_catalogue(&config, http).await?;
     let mailer = tickets::Mailer::from_settings(&config.mail)?;
@@ -141,26 +141,26 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let identity = IdentityState::new(IdentityParts {
         accounts: accounts::Accounts::new(&config.token_secret)?,
         mailer: mailer.clone(),
-        above: catalogue,
+        catalogue_state: catalogue,
     });
     let seats = SeatsState::new(SeatsParts {
         locks: with_shadow(first, &config, &identity.pg, &identity.catalogue).await?,
         lock_queue: seat_locks::LockQueue::default(),
-        first_looks: seat_locks::FirstLooks::default(),
-        watched: seat_locks::Watched::default(),
+        first_looks: seat_locks::ComparedShows::default(),
+        watched: seat_locks::SweptShows::default(),
         hubs: live::Hubs::new(config.sockets_per_address),
-        above: identity,
+        identity_state: identity,
     });
     let admission = assemble_admission(&config, seats).await?;
     let selling = assemble_selling(&config, mailer, admission)?;
     let backoffice = BackofficeState::new(BackofficeParts {
         reports: reports::Reports::default(),
-        webhooks: webhooks::Client::new(&config.webhooks)?,
+        webhooks: webhooks::WebhookClient::new(&config.webhooks)?,
         webhook_settings: config.webhooks.clone(),
-        above: selling,
+        selling_state: selling,
     });
     web::files::announce(&config.site_root);
-    Ok(AppState::new(AppParts { config, above: backoffice }))
+    Ok(AppState::new(AppParts { config, backoffice_state: backoffice }))
 }
 
 async fn assemble_catalogue(config: &Config, http: HttpState) -> anyhow::Result<CatalogueState> {
@@ -179,7 +179,7 @@ async fn assemble_catalogue(config: &Config, http: HttpState) -> anyhow::Result<
         // Before any request can change what the CDN keeps.
         cdn::announce(&http.pg).await.context("the CDN")?;
     }
-    Ok(CatalogueState::new(CatalogueParts { catalogue, cdn, above: http }))
+    Ok(CatalogueState::new(CatalogueParts { catalogue, cdn, http_state: http }))
 }
 
 async fn assemble_admission(config: &Config, seats: SeatsState) -> anyhow::Result<AdmissionState> {
@@ -190,7 +190,7 @@ async fn assemble_admission(config: &Config, seats: SeatsState) -> anyhow::Resul
         puzzles: puzzles::Puzzles::new(prefix, secrets),
         fairness: fairness::Fairness::new(&config.admission, prefix),
         admission_settings: config.admission.clone(),
-        above: seats,
+        seats_state: seats,
     }))
 }
 
@@ -204,15 +204,15 @@ fn assemble_selling(
     let settings = &config.selling;
     Ok(SellingState::new(SellingParts {
         gateways: Arc::new(payments::Gateways::from_settings(&config.payments, &config.site.public_url)?),
-        latest_holds: holds::Latest::default(),
-        hold_tally: holds::Tally::default(),
-        waiting: waiting_list::Open::default(),
+        latest_holds: holds::HoldCache::default(),
+        hold_tally: holds::HoldCounter::default(),
+        waiting: waiting_list::ShowsWithWaitingList::default(),
         offer_mails_wake: tokio::sync::Notify::new(),
         commits: bookings::Commits::new(settings.commit_queue, Duration::from_millis(settings.commit_gather_ms)),
-        email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::ByMail(mailer))),
+        email_codes: email_codes::EmailCodes::new(Arc::new(email_codes::MailCarrier(mailer))),
         outbox_wake: outbox::Wake::default(),
         selling_settings: settings.clone(),
-        above: admission,
+        admission_state: admission,
     }))
 }
 
@@ -231,7 +231,7 @@ async fn with_shadow(
                 tracing::error!(%cause, "connect to SHADOW_REDIS_URL failed: calls are not compared until it answers");
             }
             tracing::info!("every call to the lock store is also sent to SHADOW_REDIS_URL and compared");
-            let source = known_source(pg.clone(), catalogue.clone());
+            let source = rebuild_source(pg.clone(), catalogue.clone());
             Ok(Arc::new(ShadowLocks::new(Arc::new(first), Arc::new(second), source)))
         }
         // A shadow must not stop the server, not even when it is down.
@@ -261,7 +261,7 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(cdn::announce_forever(catalogue));
     tasks.spawn(accounts::send_mails_forever(identity.clone()));
     tasks.spawn(accounts::purge_forever(identity.clone()));
-    tasks.spawn(accounts::follow_handed_over_forever(identity));
+    tasks.spawn(accounts::poll_handed_over_visitors(identity));
     tasks.spawn(seat_locks::sweep_forever(seats.clone()));
     tasks.spawn(seat_locks::forget_forever(seats.clone()));
     tasks.spawn(live::follow_changes(seats));
@@ -274,15 +274,15 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(holds::flush_forever(selling.clone()));
     tasks.spawn(bookings::reconcile_forever(selling.clone()));
     tasks.spawn(bookings::compare_ledgers_forever(selling.clone()));
-    tasks.spawn(bookings::look_after_shows_forever(selling.clone()));
-    tasks.spawn(bookings::undo_withdrawn_seats_forever(selling.clone()));
+    tasks.spawn(bookings::cancel_shows_forever(selling.clone()));
+    tasks.spawn(bookings::withdraw_seats_forever(selling.clone()));
     tasks.spawn(waiting_list::serve_forever(selling.clone()));
     tasks.spawn(waiting_list::send_mails_forever(selling.clone()));
     tasks.spawn(email_codes::send_forever(selling.clone()));
     tasks.spawn(email_codes::purge_forever(selling));
     tasks.spawn(relocation::work_forever(backoffice.clone()));
     tasks.spawn(relocation::send_mails_forever(backoffice.clone()));
-    tasks.spawn(organiser::follow_forever(backoffice.clone()));
+    tasks.spawn(organiser::poll_changed_terms_forever(backoffice.clone()));
     tasks.spawn(webhooks::deliver_forever(backoffice.clone()));
     tasks.spawn(webhooks::purge_forever(backoffice));
 }
@@ -291,7 +291,7 @@ pub fn spawn_background(state: &AppState) {
 /// background work ends.
 pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
-    let limits = web::connections::Limits::of(&state.config);
+    let limits = web::connections::ConnectionLimits::of(&state.config);
     let server = web::connections::serve(listener, web::router::build(state.clone()), limits, state.stop.clone());
     let stopped = async {
         state.stop.cancelled().await;

@@ -21,7 +21,7 @@ pub struct AppState(Arc<AppParts>);
 /// The parts of [`AppState`].
 pub struct AppParts {
     /// The state of the crate above.
-    pub above: BackofficeState,
+    pub backoffice_state: BackofficeState,
     /// All settings.
     pub config: Config,
 }
@@ -46,55 +46,55 @@ impl Deref for AppParts {
     type Target = BackofficeState;
 
     fn deref(&self) -> &BackofficeState {
-        &self.above
+        &self.backoffice_state
     }
 }
 
 impl FromRef<AppState> for HttpState {
     fn from_ref(state: &AppState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<AppState> for CatalogueState {
     fn from_ref(state: &AppState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<AppState> for IdentityState {
     fn from_ref(state: &AppState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<AppState> for SeatsState {
     fn from_ref(state: &AppState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<AppState> for AdmissionState {
     fn from_ref(state: &AppState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<AppState> for SellingState {
     fn from_ref(state: &AppState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<AppState> for BackofficeState {
     fn from_ref(state: &AppState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

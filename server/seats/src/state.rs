@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 
 use crate::live::Hubs;
-use crate::seat_locks::{FirstLooks, LockQueue, SeatLocks, Watched};
+use crate::seat_locks::{ComparedShows, LockQueue, SeatLocks, SweptShows};
 use http::HttpState;
 use identity::IdentityState;
 
@@ -17,15 +17,15 @@ pub struct SeatsState(Arc<SeatsParts>);
 /// The parts of [`SeatsState`].
 pub struct SeatsParts {
     /// The state of the crate above.
-    pub above: IdentityState,
+    pub identity_state: IdentityState,
     /// The lock store.
     pub locks: Arc<dyn SeatLocks>,
     /// Attempts that wait for the lock store.
     pub lock_queue: LockQueue,
     /// Shows whose map this replica has compared with the claims.
-    pub first_looks: FirstLooks,
+    pub first_looks: ComparedShows,
     /// Shows whose holds this replica sweeps.
-    pub watched: Watched,
+    pub watched: SweptShows,
     /// Live maps, one hub a show.
     pub hubs: Hubs,
 }
@@ -50,20 +50,20 @@ impl Deref for SeatsParts {
     type Target = IdentityState;
 
     fn deref(&self) -> &IdentityState {
-        &self.above
+        &self.identity_state
     }
 }
 
 impl FromRef<SeatsState> for HttpState {
     fn from_ref(state: &SeatsState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<SeatsState> for IdentityState {
     fn from_ref(state: &SeatsState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

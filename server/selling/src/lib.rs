@@ -9,7 +9,7 @@
 //! - [`waiting_list`]: seats that return to a sold-out show are held for the next in line.
 //! - [`email_codes`]: codes that some shows mail to guests before checkout.
 //! - [`payment_webhooks`]: the endpoint for webhooks of gateways.
-//! - [`belongings`]: the bookings of an account.
+//! - [`account_bookings`]: the bookings of an account.
 //!
 //! **What may I change?** Everything but these invariants:
 //!
@@ -33,7 +33,7 @@
 //! | a difference in the ledgers | `bookings/ledger/compare.rs` |
 //! | an endpoint | the module's `endpoints.rs` |
 
-pub mod belongings;
+pub mod account_bookings;
 pub mod bookings;
 pub mod email_codes;
 pub mod holds;

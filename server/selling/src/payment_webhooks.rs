@@ -19,7 +19,7 @@ use crate::{SellingState, bookings};
 use http::problem::ApiResult;
 use http::{ApiPath, Code, Problem};
 use payments::signature::SignatureError;
-use payments::{NewsOutcome, WebhookRefused};
+use payments::{PaymentEventOutcome, WebhookRefused};
 use platform::clock;
 
 /// Maximum size of a webhook, bytes. The simulator's have a few hundred, Stripe's a few thousand.
@@ -36,10 +36,12 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 #[derive(Serialize, ToSchema)]
 struct WebhookAnswer {
     /// `applied`, `duplicate`, `ignored` or `sent_back`.
-    outcome: NewsOutcome,
+    outcome: PaymentEventOutcome,
 }
 
 /// A gateway reports a payment
+///
+/// For gateways, see [Webhooks](#webhooks).
 #[utoipa::path(
     post,
     path = "/webhooks/payments/{gateway}",
@@ -65,29 +67,29 @@ async fn receive_webhook(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> ApiResult<Json<WebhookAnswer>> {
-    let gateway = state.gateways.named(&gateway).ok_or_else(|| Problem::not_found("payment gateway"))?;
+    let gateway = state.gateways.find(&gateway).ok_or_else(|| Problem::not_found("payment gateway"))?;
     let body = body.map_err(unreadable)?;
     let news = gateway.read_webhook(&headers, &body, clock::now()).map_err(|why| {
         tracing::warn!(gateway = gateway.name(), %why, bytes = body.len(), "a webhook was refused");
         refused(&why)
     })?;
     let Some(news) = news else {
-        return Ok(Json(WebhookAnswer { outcome: NewsOutcome::Ignored }));
+        return Ok(Json(WebhookAnswer { outcome: PaymentEventOutcome::Ignored }));
     };
     check_event_id(&news.event_id)?;
     let (event_id, booking) = (news.event_id.clone(), news.booking);
-    let outcome = bookings::payment_news(&state, news).await?;
+    let outcome = bookings::apply_webhook(&state, news).await?;
     // A webhook that moves a booking, or repeats one, is in its history; an info line for each would be one per sale.
     match outcome {
-        NewsOutcome::Applied | NewsOutcome::Ignored => {
+        PaymentEventOutcome::Applied | PaymentEventOutcome::Ignored => {
             tracing::debug!(gateway = gateway.name(), %event_id, %booking, ?outcome, "payment webhook");
         }
-        NewsOutcome::Duplicate | NewsOutcome::Unknown | NewsOutcome::SentBack => {
+        PaymentEventOutcome::Duplicate | PaymentEventOutcome::Unknown | PaymentEventOutcome::SentBack => {
             tracing::info!(gateway = gateway.name(), %event_id, %booking, ?outcome, "payment webhook");
         }
     }
     match outcome {
-        NewsOutcome::Unknown => Err(refused(&WebhookRefused::UnknownPayment)),
+        PaymentEventOutcome::Unknown => Err(refused(&WebhookRefused::UnknownPayment)),
         outcome => Ok(Json(WebhookAnswer { outcome })),
     }
 }

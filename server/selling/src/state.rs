@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use crate::SellingSettings;
 use crate::bookings::Commits;
 use crate::email_codes::EmailCodes;
-use crate::holds::{Latest, Tally};
+use crate::holds::{HoldCache, HoldCounter};
 use crate::outbox::Wake;
-use crate::waiting_list::Open;
+use crate::waiting_list::ShowsWithWaitingList;
 use admission::AdmissionState;
 use http::HttpState;
 use identity::IdentityState;
@@ -24,15 +24,15 @@ pub struct SellingState(Arc<SellingParts>);
 /// The parts of [`SellingState`].
 pub struct SellingParts {
     /// The state of the crate that this one builds on.
-    pub above: AdmissionState,
+    pub admission_state: AdmissionState,
     /// Payment gateways in their order.
     pub gateways: Arc<Gateways>,
     /// The cache of granted and changed holds.
-    pub latest_holds: Latest,
+    pub latest_holds: HoldCache,
     /// Counts of granted holds since the last write.
-    pub hold_tally: Tally,
+    pub hold_tally: HoldCounter,
     /// Shows that have a waiting list.
-    pub waiting: Open,
+    pub waiting: ShowsWithWaitingList,
     /// Wakes the sender of offer mails.
     pub offer_mails_wake: Notify,
     /// The commit pipeline.
@@ -65,20 +65,20 @@ impl Deref for SellingParts {
     type Target = AdmissionState;
 
     fn deref(&self) -> &AdmissionState {
-        &self.above
+        &self.admission_state
     }
 }
 
 impl FromRef<SellingState> for HttpState {
     fn from_ref(state: &SellingState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }
 
 impl FromRef<SellingState> for IdentityState {
     fn from_ref(state: &SellingState) -> Self {
-        let above: &Self = state;
-        above.clone()
+        let inner: &Self = state;
+        inner.clone()
     }
 }

@@ -1,4 +1,7 @@
 //! A show as an entry for the buyer's calendar, in iCalendar (RFC 5545).
+//!
+//! Written by hand: the crate `icalendar` (0.17) keeps control characters in texts, sorts the properties, and folds lines by
+//! an index that counts bytes in one place and characters in another.
 
 use std::fmt::Write;
 
@@ -15,7 +18,7 @@ const REMIND_MINUTES: i64 = 90;
 
 /// A calendar entry. Texts may contain any characters.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct CalendarEntry {
     /// The booking: the same entry when it is imported again.
     pub booking: Uuid,
     /// The film or concert.
@@ -36,7 +39,7 @@ pub struct Entry {
 
 /// The entry as a file.
 #[must_use]
-pub fn file(entry: &Entry) -> String {
+pub fn file(entry: &CalendarEntry) -> String {
     let ends_at = entry.starts_at.plus_ms(i64::from(entry.running_minutes) * MINUTE_MS);
     let lines = [
         "BEGIN:VCALENDAR".to_owned(),
@@ -106,8 +109,8 @@ fn fold(line: &str, file: &mut String) {
 mod tests {
     use super::*;
 
-    fn entry() -> Entry {
-        Entry {
+    fn entry() -> CalendarEntry {
+        CalendarEntry {
             booking: Uuid::nil(),
             title: "Mondfahrt; oder: Ölçer, der Film 🎬".to_owned(),
             place: "Lichtburg, Saal 1, Kettwiger Straße 36, Essen, und noch ein sehr langer Zusatz dahinter".to_owned(),
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn lines_are_folded_and_escaped() {
-        let file = file(&Entry { title: "x\r\nEND:VCALENDAR\r\n".repeat(20), ..entry() });
+        let file = file(&CalendarEntry { title: "x\r\nEND:VCALENDAR\r\n".repeat(20), ..entry() });
         assert!(file.ends_with("END:VCALENDAR\r\n"));
         assert_eq!(file.replace("\r\n ", "").matches("\r\nEND:VCALENDAR\r\n").count(), 1);
         for line in file.split("\r\n") {

@@ -24,14 +24,16 @@ pub use account_mail::AccountMail;
 pub use code::TicketCode;
 pub use code_mail::CodeMail;
 pub use mail::{
-    Addressee, Attachments, Composed, LEASE_MS as MAIL_LEASE_MS, Letters, MailError, MailLane, Mailer, SEND_WITHIN,
-    TicketMail, is_address, wrong_settings,
+    Addressee, Attachments, ComposedMails, LEASE_MS as MAIL_LEASE_MS, MailBatch, MailError, MailLane, Mailer,
+    SEND_WITHIN, TicketMail, is_address, wrong_settings,
 };
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
 pub use settings::MailSettings;
 pub use signing::{Signed, judge};
-pub use sql::{Ticket, add_issued, booking_of_code, in_use, issue, issue_places, of_booking, of_bookings, revoke};
+pub use sql::{
+    Ticket, add_issued, booking_of_code, has_admissions, issue, issue_places, of_booking, of_bookings, revoke,
+};
 
 /// Sets the secrets that sign codes and addresses: the first signs, all verify. A second call changes nothing.
 pub fn sign_with(secrets: &[String]) {

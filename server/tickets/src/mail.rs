@@ -6,7 +6,7 @@
 mod attachments;
 mod batch;
 mod lane;
-mod words;
+mod mail_text;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,10 +19,10 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executo
 use uuid::Uuid;
 
 pub use self::attachments::Attachments;
-pub use self::batch::{Composed, Letters};
+pub use self::batch::{ComposedMails, MailBatch};
 pub use self::lane::{LEASE_MS, MailLane, SEND_WITHIN};
-pub(super) use self::words::one_line;
-use self::words::write;
+pub(super) use self::mail_text::one_line;
+use self::mail_text::write;
 use super::notice::{self, NoticeMail};
 use crate::MailSettings;
 

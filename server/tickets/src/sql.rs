@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::seats::{Places, put_as_read};
+use domain::seats::{Places, sort_for_display};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -81,7 +81,7 @@ pub async fn revoke(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn in_use(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
+pub async fn has_admissions(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (
             SELECT 1
@@ -199,7 +199,7 @@ pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap
         tickets.entry(booking).or_default().push(Ticket { label, category, code });
     }
     for tickets in tickets.values_mut() {
-        put_as_read(tickets, |ticket| ticket.label.as_str());
+        sort_for_display(tickets, |ticket| ticket.label.as_str());
     }
     Ok(tickets)
 }

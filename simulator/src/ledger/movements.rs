@@ -114,7 +114,7 @@ impl Ledger {
     }
 
     /// Makes every movement older by `by_ms` milliseconds.
-    pub fn time_passes(&self, by_ms: i64) {
+    pub fn age_movements(&self, by_ms: i64) {
         self.state().movements.entries.iter_mut().for_each(|(at_ms, ..)| *at_ms -= by_ms);
     }
 }

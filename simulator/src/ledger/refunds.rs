@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ledger, LedgerError, Outcome};
+use super::{Ledger, LedgerError, LedgerOutcome};
 use crate::payment::{Refund, RefundStatus, Status};
 
 /// Maximum number of refunds of one payment.
@@ -14,7 +14,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError::AboveCharge`], [`LedgerError::NotCharged`], [`LedgerError::KeyReused`],
     /// [`LedgerError::TooManyRefunds`], [`LedgerError::Unknown`].
-    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Outcome, LedgerError> {
+    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<LedgerOutcome, LedgerError> {
         self.refund_with_metadata(id, key, amount_minor, &BTreeMap::new())
     }
 
@@ -28,13 +28,13 @@ impl Ledger {
         key: &str,
         amount_minor: i64,
         metadata: &BTreeMap<String, String>,
-    ) -> Result<Outcome, LedgerError> {
+    ) -> Result<LedgerOutcome, LedgerError> {
         let mut state = self.state();
         let status = if state.holds_refunds { RefundStatus::Pending } else { RefundStatus::Succeeded };
         let payment = state.payment(id)?;
         match payment.refund_under(key).map(|index| &payment.refunds[index]) {
             Some(earlier) if earlier.amount_minor == amount_minor && earlier.metadata == *metadata => {
-                return Ok(Outcome { payment: payment.clone(), changed: false });
+                return Ok(LedgerOutcome { payment: payment.clone(), changed: false });
             }
             Some(_) => return Err(LedgerError::KeyReused),
             None if payment.refunds.len() == MAX_REFUNDS => return Err(LedgerError::TooManyRefunds),
@@ -48,11 +48,11 @@ impl Ledger {
         }
         let (key, metadata) = (Some(key.to_owned()), metadata.clone());
         payment.refunds.push(Refund { key, amount_minor, metadata, answered: status, status });
-        Ok(Outcome { payment: payment.clone(), changed: true })
+        Ok(LedgerOutcome { payment: payment.clone(), changed: true })
     }
 
-    /// With `wait`, new refunds stay pending until [`Ledger::refund_becomes`].
-    pub fn let_refunds_wait(&self, wait: bool) {
+    /// With `wait`, new refunds stay pending until [`Ledger::set_refund_status`].
+    pub fn hold_refunds(&self, wait: bool) {
         self.state().holds_refunds = wait;
     }
 
@@ -60,13 +60,18 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::Unknown`].
-    pub fn refund_becomes(&self, id: &str, index: usize, status: RefundStatus) -> Result<Outcome, LedgerError> {
+    pub fn set_refund_status(
+        &self,
+        id: &str,
+        index: usize,
+        status: RefundStatus,
+    ) -> Result<LedgerOutcome, LedgerError> {
         let mut state = self.state();
         let payment = state.payment(id)?;
         let refund = payment.refunds.get_mut(index).ok_or(LedgerError::Unknown)?;
         let changed = refund.status != status;
         refund.status = status;
-        Ok(Outcome { payment: payment.clone(), changed })
+        Ok(LedgerOutcome { payment: payment.clone(), changed })
     }
 
     /// Forgets the idempotency keys of all refunds, as after a day. The refunds stay.

@@ -64,7 +64,7 @@ fn form(payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
 <button class="button plain" id="cancel" name="action" value="cancel" formnovalidate>Cancel and go back</button>
 </form>"#,
         bill = bill(payment),
-        left = time_left(payment.asked.expires_at_ms - now_ms),
+        left = time_left(payment.request.expires_at_ms - now_ms),
         amount = escape(&amount(payment)),
     )
 }
@@ -85,14 +85,14 @@ fn bill(payment: &Payment) -> String {
     format!(
         "<section class=\"bill\" aria-label=\"What you pay for\"><p class=\"amount\" id=\"amount\">{}</p><p id=\"description\"><bdi>{}</bdi></p></section>",
         escape(&amount(payment)),
-        escape(&payment.asked.description),
+        escape(&payment.request.description),
     )
 }
 
 fn amount(payment: &Payment) -> String {
-    match Currency::parse(&payment.asked.currency) {
-        Some(currency) => Money::new(payment.asked.amount_minor, currency).to_string(),
-        None => format!("{} {}", payment.asked.amount_minor, payment.asked.currency),
+    match Currency::parse(&payment.request.currency) {
+        Some(currency) => Money::new(payment.request.amount_minor, currency).to_string(),
+        None => format!("{} {}", payment.request.amount_minor, payment.request.currency),
     }
 }
 
@@ -148,12 +148,12 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::payment::{Dialect, NewPayment};
+    use crate::payment::{NewPayment, Protocol};
 
     pub(in crate::page) fn payment_of(description: &str) -> Payment {
         Payment {
             id: "pay_1".to_owned(),
-            asked: NewPayment {
+            request: NewPayment {
                 amount_minor: 2500,
                 currency: "EUR".to_owned(),
                 reference: "b".to_owned(),
@@ -163,7 +163,7 @@ pub(super) mod tests {
                 webhook_url: "https://rowlock.example/hook".to_owned(),
                 expires_at_ms: 420_000,
                 token: None,
-                dialect: Dialect::Own,
+                protocol: Protocol::Own,
             },
             status: Status::RequiresPayer,
             failure: None,

@@ -101,10 +101,10 @@ fn page_of(
 ) -> Response {
     let body = html::payment(&simulator.settings.merchant, payment, now_ms, notice);
     let mut headers = private_headers();
-    let policy = content_policy(&payment.asked);
+    let policy = content_policy(&payment.request);
     headers
         .insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy).unwrap_or_else(|_| strictest_policy()));
-    let remaining_ms = payment.asked.expires_at_ms - now_ms;
+    let remaining_ms = payment.request.expires_at_ms - now_ms;
     if payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms) {
         // The page reloads once, at the expiry, so that no choice is interrupted before it.
         headers.insert(header::REFRESH, HeaderValue::from(remaining_ms / 1_000 + 1));
@@ -127,9 +127,9 @@ fn strictest_policy() -> HeaderValue {
 
 /// Builds the content security policy. The form may redirect to the merchant: in Chromium `form-action`
 /// applies to redirects as well. A policy cannot name an IPv6 address, so it allows the scheme there.
-fn content_policy(asked: &NewPayment) -> String {
-    let mut sources = vec![source_of(&asked.return_url)];
-    sources.extend(asked.cancel_url.as_deref().map(source_of));
+fn content_policy(request: &NewPayment) -> String {
+    let mut sources = vec![source_of(&request.return_url)];
+    sources.extend(request.cancel_url.as_deref().map(source_of));
     sources.dedup();
     format!("{BASE_POLICY}; form-action 'self' {}", sources.join(" "))
 }
@@ -161,7 +161,7 @@ mod tests {
     fn the_form_may_redirect_to_the_merchant_only() {
         let policy = |return_url: &str, cancel_url: Option<&str>| {
             let (return_url, cancel_url) = (return_url.to_owned(), cancel_url.map(str::to_owned));
-            content_policy(&NewPayment { return_url, cancel_url, ..html::tests::payment_of("C7").asked })
+            content_policy(&NewPayment { return_url, cancel_url, ..html::tests::payment_of("C7").request })
         };
         let same_origin = policy("https://rowlock.example/b/7?x=1", Some("https://rowlock.example/b/7"));
         assert!(same_origin.ends_with("form-action 'self' https://rowlock.example"), "{same_origin}");

@@ -13,17 +13,17 @@ use super::objects;
 
 /// An error answer of Stripe's API.
 #[derive(Debug)]
-pub struct Error {
+pub struct StripeError {
     status: StatusCode,
     body: Value,
 }
 
 /// Creates an `invalid_request_error`.
-pub fn invalid(status: StatusCode, message: &str) -> Error {
-    Error { status, body: json!({ "type": "invalid_request_error", "message": message }) }
+pub fn invalid(status: StatusCode, message: &str) -> StripeError {
+    StripeError { status, body: json!({ "type": "invalid_request_error", "message": message }) }
 }
 
-impl Error {
+impl StripeError {
     /// The object does not exist.
     pub fn missing(what: &str, id: &str) -> Self {
         let message = format!("No such {what}: '{id}'");
@@ -67,7 +67,7 @@ impl Error {
     }
 }
 
-impl From<ChargingError> for Error {
+impl From<ChargingError> for StripeError {
     fn from(reason: ChargingError) -> Self {
         let bad = |message| invalid(StatusCode::BAD_REQUEST, message);
         match reason {
@@ -95,7 +95,7 @@ impl From<ChargingError> for Error {
     }
 }
 
-impl IntoResponse for Error {
+impl IntoResponse for StripeError {
     fn into_response(self) -> Response {
         (self.status, Json(json!({ "error": self.body }))).into_response()
     }

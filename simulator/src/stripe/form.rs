@@ -6,9 +6,9 @@ use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{Form, Query};
 use axum::http::StatusCode;
 
-use super::error::{Error, invalid};
+use super::error::{StripeError, invalid};
 use crate::cards::{self, Card};
-use crate::payment::{Dialect, NewPayment, StripeTerms};
+use crate::payment::{NewPayment, Protocol, StripeTerms};
 
 /// Names and values in order.
 pub type Pairs = Vec<(String, String)>;
@@ -19,26 +19,26 @@ const NEVER_MS: i64 = 4_102_444_800_000;
 const UNUSED_URL: &str = "http://stripe.invalid/";
 
 /// The unread fields of a request.
-pub struct Fields {
+pub struct FormFields {
     rest: Pairs,
     /// Paths of objects to return in full instead of by id.
     pub expand: Vec<String>,
 }
 
-impl Fields {
+impl FormFields {
     fn new(pairs: Pairs) -> Self {
         let (expand, rest): (Pairs, Pairs) = pairs.into_iter().partition(|(name, _)| name.starts_with("expand["));
         Self { rest, expand: expand.into_iter().map(|(_, path)| path).collect() }
     }
 
     /// Parses the fields of a body.
-    pub fn of_body(body: Result<Form<Pairs>, FormRejection>) -> Result<Self, Error> {
+    pub fn of_body(body: Result<Form<Pairs>, FormRejection>) -> Result<Self, StripeError> {
         let Form(pairs) = body.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
         Ok(Self::new(pairs))
     }
 
     /// Parses the fields of a query.
-    pub fn of_query(query: Result<Query<Pairs>, QueryRejection>) -> Result<Self, Error> {
+    pub fn of_query(query: Result<Query<Pairs>, QueryRejection>) -> Result<Self, StripeError> {
         let Query(pairs) = query.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
         Ok(Self::new(pairs))
     }
@@ -50,14 +50,14 @@ impl Fields {
     }
 
     /// Removes and returns a required field.
-    pub fn required(&mut self, name: &str) -> Result<String, Error> {
+    pub fn required(&mut self, name: &str) -> Result<String, StripeError> {
         self.take(name)
             .filter(|value| !value.is_empty())
             .ok_or_else(|| invalid(StatusCode::BAD_REQUEST, &format!("Missing required param: {name}.")))
     }
 
     /// Removes and returns an integer.
-    pub fn number(&mut self, name: &str) -> Result<Option<i64>, Error> {
+    pub fn number(&mut self, name: &str) -> Result<Option<i64>, StripeError> {
         let Some(text) = self.take(name) else { return Ok(None) };
         let number = text.parse().map_err(|_| invalid(StatusCode::BAD_REQUEST, &format!("Invalid integer: {name}")))?;
         Ok(Some(number))
@@ -79,12 +79,12 @@ impl Fields {
     }
 
     /// Rejects fields that are left over.
-    pub fn none_left(&self) -> Result<(), Error> {
-        self.rest.first().map_or(Ok(()), |(name, _)| Err(Error::unknown(name)))
+    pub fn none_left(&self) -> Result<(), StripeError> {
+        self.rest.first().map_or(Ok(()), |(name, _)| Err(StripeError::unknown(name)))
     }
 }
 
-fn currency(fields: &mut Fields, name: &str) -> Result<String, Error> {
+fn currency(fields: &mut FormFields, name: &str) -> Result<String, StripeError> {
     let code = fields.required(name)?;
     if code.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Ok(code.to_ascii_uppercase());
@@ -96,20 +96,20 @@ fn currency(fields: &mut Fields, name: &str) -> Result<String, Error> {
 pub type CardMethod = (&'static Card, String);
 
 /// Parses a new PaymentIntent, and the card that pays for it if it is confirmed at once.
-pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<CardMethod>), Error> {
+pub fn intent(fields: &mut FormFields) -> Result<(NewPayment, Option<CardMethod>), StripeError> {
     let metadata = fields.metadata("metadata");
     fields.metadata("automatic_payment_methods");
     let confirm = fields.take("confirm").as_deref() == Some("true");
     let method = fields.take("payment_method");
     let card = match (&method, confirm) {
         (Some(method), true) => {
-            let card = cards::by_payment_method(method).ok_or_else(|| Error::missing("PaymentMethod", method))?;
+            let card = cards::by_payment_method(method).ok_or_else(|| StripeError::missing("PaymentMethod", method))?;
             Some((card, method.clone()))
         }
         (None, true) => return Err(invalid(StatusCode::BAD_REQUEST, "You cannot confirm without a payment method.")),
         (_, false) => None,
     };
-    let asked = NewPayment {
+    let request = NewPayment {
         amount_minor: fields.number("amount")?.unwrap_or_default(),
         currency: currency(fields, "currency")?,
         reference: reference(&metadata, None),
@@ -119,13 +119,13 @@ pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<CardMethod>), E
         webhook_url: UNUSED_URL.to_owned(),
         expires_at_ms: NEVER_MS,
         token: card.as_ref().map(|(card, _)| format!("tok_{}", card.name)),
-        dialect: Dialect::Stripe(StripeTerms { checkout: false, metadata }),
+        protocol: Protocol::Stripe(StripeTerms { checkout: false, metadata }),
     };
-    Ok((asked, card))
+    Ok((request, card))
 }
 
 /// Parses a new Checkout Session with one line item.
-pub fn session(fields: &mut Fields) -> Result<NewPayment, Error> {
+pub fn session(fields: &mut FormFields) -> Result<NewPayment, StripeError> {
     if fields.required("mode")? != "payment" {
         return Err(invalid(StatusCode::BAD_REQUEST, "Only mode 'payment' is supported."));
     }
@@ -150,7 +150,7 @@ pub fn session(fields: &mut Fields) -> Result<NewPayment, Error> {
         webhook_url: UNUSED_URL.to_owned(),
         expires_at_ms: fields.number("expires_at")?.map_or(NEVER_MS, |seconds| seconds.saturating_mul(1_000)),
         token: None,
-        dialect: Dialect::Stripe(StripeTerms { checkout: true, metadata }),
+        protocol: Protocol::Stripe(StripeTerms { checkout: true, metadata }),
     })
 }
 
@@ -159,7 +159,7 @@ fn reference(metadata: &BTreeMap<String, String>, other: Option<String>) -> Stri
 }
 
 /// Parses `metadata['key']:'value'`, the only supported form of query.
-pub fn metadata_query(query: &str) -> Result<(String, String), Error> {
+pub fn metadata_query(query: &str) -> Result<(String, String), StripeError> {
     let parts = query.strip_prefix("metadata['").and_then(|rest| rest.strip_suffix('\''));
     let parts = parts.and_then(|rest| rest.split_once("']:'"));
     match parts {

@@ -29,10 +29,10 @@ use serde_json::{Value, json};
 use crate::cards::{self, Card};
 use crate::charging::{ChargingError, Simulator};
 use crate::clock;
-use crate::ledger::{LedgerError, Movement, MovementRecord, Outcome};
-use crate::payment::{Dialect, NewPayment, Payment, Status};
-use error::{Error, invalid};
-use form::{Fields, Pairs};
+use crate::ledger::{LedgerError, LedgerOutcome, Movement, MovementRecord};
+use crate::payment::{NewPayment, Payment, Protocol, Status};
+use error::{StripeError, invalid};
+use form::{FormFields, Pairs};
 pub(crate) use objects::{refund_webhooks, webhooks};
 
 /// Default number of objects in a list.
@@ -42,8 +42,8 @@ const MAX_LIMIT: usize = 100;
 /// Minimum time to the expiry of a session, milliseconds.
 const SHORTEST_SESSION_MS: i64 = 30 * 60 * 1_000;
 
-type Answered = Result<Json<Value>, Error>;
-type Body = Result<Form<Pairs>, FormRejection>;
+type StripeResult = Result<Json<Value>, StripeError>;
+type FormBody = Result<Form<Pairs>, FormRejection>;
 
 /// Builds the routes of Stripe's API under `/v1`.
 pub fn routes(simulator: &Simulator) -> Router<Simulator> {
@@ -76,33 +76,38 @@ fn key_of(headers: &HeaderMap) -> String {
     given.filter(|key| !key.is_empty()).map_or_else(|| clock::new_id("key"), str::to_owned)
 }
 
-async fn create_intent(State(simulator): State<Simulator>, headers: HeaderMap, body: Body) -> Answered {
-    let mut fields = Fields::of_body(body)?;
-    let (asked, card) = form::intent(&mut fields)?;
+async fn create_intent(State(simulator): State<Simulator>, headers: HeaderMap, body: FormBody) -> StripeResult {
+    let mut fields = FormFields::of_body(body)?;
+    let (request, card) = form::intent(&mut fields)?;
     fields.none_left()?;
-    let payment = open(&simulator, &key_of(&headers), asked, "pi")?;
+    let payment = open(&simulator, &key_of(&headers), request, "pi")?;
     let payment = match card {
         Some((card, method)) => confirm(&simulator, payment, card, &method).await?,
         None => payment,
     };
     if payment.status == Status::Failed {
-        return Err(Error::declined(&payment, objects::intent(&payment, &[])));
+        return Err(StripeError::declined(&payment, objects::intent(&payment, &[])));
     }
     Ok(Json(objects::intent(&payment, &fields.expand)))
 }
 
-fn open(simulator: &Simulator, key: &str, asked: NewPayment, prefix: &str) -> Result<Payment, Error> {
-    asked.check().map_err(|(_, message)| invalid(StatusCode::BAD_REQUEST, message))?;
+fn open(simulator: &Simulator, key: &str, request: NewPayment, prefix: &str) -> Result<Payment, StripeError> {
+    request.check().map_err(|(_, message)| invalid(StatusCode::BAD_REQUEST, message))?;
     let opened =
-        simulator.ledger.open(key, asked, clock::new_id(prefix), clock::now_ms()).map_err(ChargingError::from)?;
+        simulator.ledger.open(key, request, clock::new_id(prefix), clock::now_ms()).map_err(ChargingError::from)?;
     Ok(opened.payment)
 }
 
-async fn confirm(simulator: &Simulator, payment: Payment, card: &'static Card, method: &str) -> Result<Payment, Error> {
+async fn confirm(
+    simulator: &Simulator,
+    payment: Payment,
+    card: &'static Card,
+    method: &str,
+) -> Result<Payment, StripeError> {
     if payment.status != Status::RequiresPayer {
         return Ok(payment);
     }
-    let Outcome { payment, changed } = simulator.pay(&payment.id, card, cards::fingerprint(method))?;
+    let LedgerOutcome { payment, changed } = simulator.pay(&payment.id, card, cards::fingerprint(method))?;
     if changed && !simulator.wait_for_answer(card).await {
         return Err(invalid(StatusCode::GATEWAY_TIMEOUT, "The client should have timed out."));
     }
@@ -110,32 +115,35 @@ async fn confirm(simulator: &Simulator, payment: Payment, card: &'static Card, m
 }
 
 /// Returns a payment by its PaymentIntent id. A session has an intent once the payer tried to pay.
-fn intent_payment(simulator: &Simulator, id: &str) -> Result<Payment, Error> {
-    let secret = id.strip_prefix("pi_").ok_or_else(|| Error::missing("intent", id))?;
+fn intent_payment(simulator: &Simulator, id: &str) -> Result<Payment, StripeError> {
+    let secret = id.strip_prefix("pi_").ok_or_else(|| StripeError::missing("intent", id))?;
     let of_session = || simulator.ledger.get(&format!("cs_{secret}")).ok().filter(objects::has_intent);
-    simulator.ledger.get(id).ok().or_else(of_session).ok_or_else(|| Error::missing("intent", id))
+    simulator.ledger.get(id).ok().or_else(of_session).ok_or_else(|| StripeError::missing("intent", id))
 }
 
 async fn read_intent(
     State(simulator): State<Simulator>,
     Path(id): Path<String>,
     query: Result<Query<Pairs>, QueryRejection>,
-) -> Answered {
-    let fields = Fields::of_query(query)?;
+) -> StripeResult {
+    let fields = FormFields::of_query(query)?;
     fields.none_left()?;
     Ok(Json(objects::intent(&intent_payment(&simulator, &id)?, &fields.expand)))
 }
 
-async fn search_intents(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
-    let mut fields = Fields::of_query(query)?;
+async fn search_intents(
+    State(simulator): State<Simulator>,
+    query: Result<Query<Pairs>, QueryRejection>,
+) -> StripeResult {
+    let mut fields = FormFields::of_query(query)?;
     let (key, value) = form::metadata_query(&fields.required("query")?)?;
     let limit = fields.number("limit")?.unwrap_or(10);
     fields.none_left()?;
     let expand: Vec<String> =
         fields.expand.iter().filter_map(|path| path.strip_prefix("data.")).map(str::to_owned).collect();
-    let has = |payment: &Payment| match &payment.asked.dialect {
-        Dialect::Stripe(terms) => terms.metadata.get(&key) == Some(&value) && objects::has_intent(payment),
-        Dialect::Own => false,
+    let has = |payment: &Payment| match &payment.request.protocol {
+        Protocol::Stripe(terms) => terms.metadata.get(&key) == Some(&value) && objects::has_intent(payment),
+        Protocol::Own => false,
     };
     let found = simulator.ledger.with_reference(&value).into_iter().filter(has);
     let found = found.take(usize::try_from(limit).unwrap_or(0));
@@ -143,12 +151,12 @@ async fn search_intents(State(simulator): State<Simulator>, query: Result<Query<
     Ok(Json(json!({ "object": "search_result", "url": "/v1/payment_intents/search", "has_more": false, "data": data })))
 }
 
-async fn cancel_intent(State(simulator): State<Simulator>, Path(id): Path<String>, body: Body) -> Answered {
-    let mut fields = Fields::of_body(body)?;
+async fn cancel_intent(State(simulator): State<Simulator>, Path(id): Path<String>, body: FormBody) -> StripeResult {
+    let mut fields = FormFields::of_body(body)?;
     fields.take("cancellation_reason");
     fields.none_left()?;
     let payment = intent_payment(&simulator, &id)?;
-    let refused = |payment: &Payment| Error::unexpected_state(objects::intent(payment, &[]));
+    let refused = |payment: &Payment| StripeError::unexpected_state(objects::intent(payment, &[]));
     if payment.allows_retry() || payment.status == Status::Voided {
         return Err(refused(&payment));
     }
@@ -159,37 +167,37 @@ async fn cancel_intent(State(simulator): State<Simulator>, Path(id): Path<String
     }
 }
 
-async fn create_session(State(simulator): State<Simulator>, headers: HeaderMap, body: Body) -> Answered {
-    let mut fields = Fields::of_body(body)?;
-    let asked = form::session(&mut fields)?;
+async fn create_session(State(simulator): State<Simulator>, headers: HeaderMap, body: FormBody) -> StripeResult {
+    let mut fields = FormFields::of_body(body)?;
+    let request = form::session(&mut fields)?;
     fields.none_left()?;
     let key = key_of(&headers);
     let is_new = simulator.ledger.get_by_key(&key).is_err();
-    if is_new && asked.expires_at_ms < clock::now_ms() + SHORTEST_SESSION_MS {
+    if is_new && request.expires_at_ms < clock::now_ms() + SHORTEST_SESSION_MS {
         return Err(invalid(StatusCode::BAD_REQUEST, "expires_at must be at least 30 minutes from now."));
     }
-    let payment = open(&simulator, &key, asked, "cs")?;
+    let payment = open(&simulator, &key, request, "cs")?;
     Ok(Json(objects::session(&payment, &simulator.settings.public_url, &fields.expand)))
 }
 
-fn session_payment(simulator: &Simulator, id: &str) -> Result<Payment, Error> {
+fn session_payment(simulator: &Simulator, id: &str) -> Result<Payment, StripeError> {
     let found = simulator.ledger.get(id).ok().filter(Payment::allows_retry);
-    found.ok_or_else(|| Error::missing("session", id))
+    found.ok_or_else(|| StripeError::missing("session", id))
 }
 
 async fn read_session(
     State(simulator): State<Simulator>,
     Path(id): Path<String>,
     query: Result<Query<Pairs>, QueryRejection>,
-) -> Answered {
-    let fields = Fields::of_query(query)?;
+) -> StripeResult {
+    let fields = FormFields::of_query(query)?;
     fields.none_left()?;
     let payment = session_payment(&simulator, &id)?;
     Ok(Json(objects::session(&payment, &simulator.settings.public_url, &fields.expand)))
 }
 
-async fn expire_session(State(simulator): State<Simulator>, Path(id): Path<String>, body: Body) -> Answered {
-    let fields = Fields::of_body(body)?;
+async fn expire_session(State(simulator): State<Simulator>, Path(id): Path<String>, body: FormBody) -> StripeResult {
+    let fields = FormFields::of_body(body)?;
     fields.none_left()?;
     let payment = session_payment(&simulator, &id)?;
     if payment.status != Status::RequiresPayer {
@@ -202,8 +210,8 @@ async fn expire_session(State(simulator): State<Simulator>, Path(id): Path<Strin
     Ok(Json(objects::session(&voided, &simulator.settings.public_url, &fields.expand)))
 }
 
-async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, body: Body) -> Answered {
-    let mut fields = Fields::of_body(body)?;
+async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, body: FormBody) -> StripeResult {
+    let mut fields = FormFields::of_body(body)?;
     let intent = fields.required("payment_intent")?;
     let amount = fields.number("amount")?;
     let metadata = fields.metadata("metadata");
@@ -212,15 +220,15 @@ async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, b
     let payment = intent_payment(&simulator, &intent)?;
     let (left, key) = (payment.taken_minor - payment.refunded_minor(), key_of(&headers));
     if left == 0 && payment.status == Status::Succeeded && payment.refund_under(&key).is_none() {
-        return Err(Error::already_refunded());
+        return Err(StripeError::already_refunded());
     }
     let refunded = simulator.refund(&payment.id, &key, amount.unwrap_or(left), &metadata)?;
-    let index = refunded.refund_under(&key).ok_or_else(|| Error::missing("refund", &key))?;
+    let index = refunded.refund_under(&key).ok_or_else(|| StripeError::missing("refund", &key))?;
     Ok(Json(objects::refund(&refunded, index, refunded.refunds[index].answered)))
 }
 
-async fn list_refunds(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
-    let mut fields = Fields::of_query(query)?;
+async fn list_refunds(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> StripeResult {
+    let mut fields = FormFields::of_query(query)?;
     let Some(intent) = fields.take("payment_intent") else { return list_refunds_by_time(&simulator, fields) };
     let limit = limit(&mut fields)?;
     fields.none_left()?;
@@ -230,21 +238,21 @@ async fn list_refunds(State(simulator): State<Simulator>, query: Result<Query<Pa
     Ok(Json(json!({ "object": "list", "url": "/v1/refunds", "has_more": has_more, "data": data })))
 }
 
-fn limit(fields: &mut Fields) -> Result<usize, Error> {
+fn limit(fields: &mut FormFields) -> Result<usize, StripeError> {
     let limit = fields.number("limit")?.unwrap_or(DEFAULT_LIMIT);
     let limit = usize::try_from(limit).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
     limit.ok_or_else(|| invalid(StatusCode::BAD_REQUEST, "limit must be between 1 and 100."))
 }
 
 /// Parses `created[gte]` and `created[lt]`, in seconds, to a range in milliseconds.
-fn created(fields: &mut Fields) -> Result<Range<i64>, Error> {
+fn created(fields: &mut FormFields) -> Result<Range<i64>, StripeError> {
     let from_s = fields.number("created[gte]")?.unwrap_or(0);
     let until_s = fields.number("created[lt]")?.unwrap_or(i64::MAX);
     Ok(from_s.saturating_mul(1_000)..until_s.saturating_mul(1_000))
 }
 
-async fn list_charges(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
-    let mut fields = Fields::of_query(query)?;
+async fn list_charges(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> StripeResult {
+    let mut fields = FormFields::of_query(query)?;
     let (window_ms, limit, last) = (created(&mut fields)?, limit(&mut fields)?, fields.take("starting_after"));
     fields.none_left()?;
     let is_charge =
@@ -255,7 +263,7 @@ async fn list_charges(State(simulator): State<Simulator>, query: Result<Query<Pa
     Ok(Json(json!({ "object": "list", "url": "/v1/charges", "has_more": has_more, "data": data })))
 }
 
-fn list_refunds_by_time(simulator: &Simulator, mut fields: Fields) -> Answered {
+fn list_refunds_by_time(simulator: &Simulator, mut fields: FormFields) -> StripeResult {
     let (window_ms, limit, last) = (created(&mut fields)?, limit(&mut fields)?, fields.take("starting_after"));
     fields.none_left()?;
     let expands = fields.expand.iter().any(|path| path == "data.charge");
@@ -281,19 +289,19 @@ fn list_refunds_by_time(simulator: &Simulator, mut fields: Fields) -> Answered {
     Ok(Json(json!({ "object": "list", "url": "/v1/refunds", "has_more": has_more, "data": data })))
 }
 
-async fn read_method(Path(id): Path<String>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
-    Fields::of_query(query)?.none_left()?;
-    let card = cards::by_payment_method(&id).ok_or_else(|| Error::missing("PaymentMethod", &id))?;
+async fn read_method(Path(id): Path<String>, query: Result<Query<Pairs>, QueryRejection>) -> StripeResult {
+    FormFields::of_query(query)?.none_left()?;
+    let card = cards::by_payment_method(&id).ok_or_else(|| StripeError::missing("PaymentMethod", &id))?;
     let details = json!({ "brand": "visa", "last4": card.ending, "fingerprint": cards::fingerprint(&id) });
     Ok(Json(json!({ "id": id, "object": "payment_method", "type": "card", "livemode": false, "card": details })))
 }
 
-async fn create_endpoint(State(simulator): State<Simulator>, body: Body) -> Answered {
-    let mut fields = Fields::of_body(body)?;
+async fn create_endpoint(State(simulator): State<Simulator>, body: FormBody) -> StripeResult {
+    let mut fields = FormFields::of_body(body)?;
     let url = fields.required("url")?;
     fields.drop_list("enabled_events");
     fields.none_left()?;
-    simulator.tell_stripe_events_to(url.clone());
+    simulator.set_stripe_endpoint(url.clone());
     let secret = &simulator.settings.webhook_secret;
     Ok(Json(json!({
         "id": clock::new_id("we"), "object": "webhook_endpoint", "url": url, "status": "enabled", "secret": secret,

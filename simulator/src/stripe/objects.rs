@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::clock;
-use crate::payment::{Dialect, Payment, RefundStatus, Status, StripeTerms};
+use crate::payment::{Payment, Protocol, RefundStatus, Status, StripeTerms};
 use crate::webhooks::{EventKind, WebhookRequest};
 
 /// Name of the signature header.
@@ -15,9 +15,9 @@ fn secret(payment: &Payment) -> &str {
 }
 
 fn terms(payment: &Payment) -> Option<&StripeTerms> {
-    match &payment.asked.dialect {
-        Dialect::Stripe(terms) => Some(terms),
-        Dialect::Own => None,
+    match &payment.request.protocol {
+        Protocol::Stripe(terms) => Some(terms),
+        Protocol::Own => None,
     }
 }
 
@@ -54,10 +54,10 @@ pub fn intent(payment: &Payment, expand: &[String]) -> Value {
     json!({
         "id": format!("pi_{}", secret(payment)),
         "object": "payment_intent",
-        "amount": payment.asked.amount_minor,
+        "amount": payment.request.amount_minor,
         "amount_received": payment.taken_minor,
-        "currency": payment.asked.currency.to_ascii_lowercase(),
-        "description": payment.asked.description,
+        "currency": payment.request.currency.to_ascii_lowercase(),
+        "description": payment.request.description,
         "last_payment_error": payment.failure.map(|_| last_error(payment)),
         "latest_charge": charge,
         "livemode": false,
@@ -97,16 +97,16 @@ pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value 
         "id": payment.id,
         "object": "checkout.session",
         "amount_total": payment.amount_minor(),
-        "client_reference_id": payment.asked.reference,
-        "currency": payment.asked.currency.to_ascii_lowercase(),
-        "expires_at": payment.asked.expires_at_ms / 1_000,
+        "client_reference_id": payment.request.reference,
+        "currency": payment.request.currency.to_ascii_lowercase(),
+        "expires_at": payment.request.expires_at_ms / 1_000,
         "livemode": false,
         "metadata": terms(payment).map(|terms| &terms.metadata),
         "mode": "payment",
         "payment_intent": own_intent,
         "payment_status": payment_status,
         "status": status,
-        "success_url": payment.asked.return_url,
+        "success_url": payment.request.return_url,
         "url": (status == "open").then(|| format!("{public_url}/pay/{}", payment.id)),
     })
 }
@@ -129,7 +129,7 @@ pub fn charge(payment: &Payment) -> Value {
         "amount": payment.taken_minor,
         "amount_captured": payment.taken_minor,
         "amount_refunded": payment.refunded_minor(),
-        "currency": payment.asked.currency.to_ascii_lowercase(),
+        "currency": payment.request.currency.to_ascii_lowercase(),
         "livemode": false,
         "metadata": terms(payment).map(|terms| &terms.metadata),
         "paid": payment.status == Status::Succeeded,
@@ -155,7 +155,7 @@ pub fn refund(payment: &Payment, index: usize, status: RefundStatus) -> Value {
         "id": refund_id(payment, index),
         "object": "refund",
         "amount": refund.amount_minor,
-        "currency": payment.asked.currency.to_ascii_lowercase(),
+        "currency": payment.request.currency.to_ascii_lowercase(),
         "failure_reason": failure,
         "metadata": refund.metadata,
         "payment_intent": format!("pi_{}", secret(payment)),

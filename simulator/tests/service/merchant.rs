@@ -11,7 +11,7 @@ use axum::routing::post;
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
 use simulator::payment::PaymentView;
-use simulator::webhooks::{Event, EventKind, SIGNATURE_HEADER, sign};
+use simulator::webhooks::{EventKind, GatewayEvent, SIGNATURE_HEADER, sign};
 use simulator::{Settings, Simulator};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -33,7 +33,7 @@ pub const FAR_FUTURE_MS: i64 = 4_102_444_800_000;
 struct Inbox {
     /// Number of webhooks still to be answered with 503.
     refusals: Mutex<u32>,
-    events: watch::Sender<Vec<Event>>,
+    events: watch::Sender<Vec<GatewayEvent>>,
 }
 
 pub struct Merchant {
@@ -124,7 +124,7 @@ impl Merchant {
     }
 
     /// Waits for `count` events with a valid signature and returns all of them.
-    pub async fn events(&self, count: usize) -> Vec<Event> {
+    pub async fn events(&self, count: usize) -> Vec<GatewayEvent> {
         let mut arriving = self.inbox.events.subscribe();
         let arrived = tokio::time::timeout(DEADLINE, arriving.wait_for(|events| events.len() >= count)).await;
         arrived.expect("events in time").expect("an open inbox").clone()

@@ -13,7 +13,7 @@ use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
 use crate::services::{DataFolder, Stores};
-use crate::serving::{Product, Server, without_hold_limits};
+use crate::serving::{Product, ServerSettings, without_hold_limits};
 use crate::setup::chromium;
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
@@ -36,7 +36,7 @@ pub fn bench(
     let mut product = Product::prepare(paths, folder, stores, stop)?;
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let server = Server::on_free_port(folder, "rowlock", without_hold_limits())?;
+    let server = ServerSettings::on_free_port(folder, "rowlock", without_hold_limits())?;
     product.start_server(processes, &server, Output::File(folder.log(server.name)))?;
 
     let mut measure = Command::new("node");

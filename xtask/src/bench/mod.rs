@@ -10,7 +10,7 @@ use crate::command;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::Processes;
-use crate::progress::{Step, note};
+use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder, Stores};
 use crate::stop::Stop;
 
@@ -33,7 +33,7 @@ const IN_A_BROWSER: [&str; 2] = ["page", "render"];
 
 /// Options of `bench`.
 #[derive(Args)]
-pub struct Options {
+pub struct BenchOptions {
     /// Name of the benchmark; without it, the benchmarks are listed.
     name: Option<String>,
     /// Arguments of the benchmark: --json, --rounds N, --quick and its own (--help).
@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 /// Runs a benchmark. Returns `true` when it found no violation.
-pub fn bench(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
+pub fn bench(paths: &Paths, options: &BenchOptions, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for (name, about) in BENCHES {
             println!("cargo xtask bench {name:<12} {about}");
@@ -72,7 +72,7 @@ pub(crate) fn run_load_generator(
     stores: &Stores,
     stop: &Stop,
 ) -> Result<bool> {
-    let step = Step::start("build the server and the benchmarks, optimised");
+    let step = ProgressStep::start("build the server and the benchmarks, optimised");
     let mut build = native::cargo(paths, "build");
     build.args(["--release", "--package", "rowlock", "--package", "simulator", "--package", "bench"]);
     command::run(&mut build, stop)?;

@@ -14,7 +14,7 @@ use super::{DataFolder, ports};
 use crate::command;
 use crate::paths::is_root;
 use crate::processes::{Output, Processes};
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::setup::packages::{self, RequiredPackage};
 use crate::stop::Stop;
 
@@ -54,7 +54,7 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
     if !data.join("PG_VERSION").exists() {
         create(&programs, &data, &password, stop)?;
     }
-    let step = Step::quiet("Postgres answers");
+    let step = ProgressStep::quiet("Postgres answers");
     let port = ports::claim(&folder.ports(), "postgres", None)?;
     let mut command = as_postgres_user(&programs.join("postgres"))?;
     command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
@@ -68,20 +68,20 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
     // SIGINT is the "fast" shutdown: it rolls back open transactions and writes a checkpoint.
     let output = Output::File(folder.path.join("logs/postgres.log"));
     processes.start("postgres", &mut command, Signal::INT, output)?;
-    let client = Client { programs: &programs, port, password: &password };
+    let client = PostgresClient { programs: &programs, port, password: &password };
     processes.wait_until("Postgres", READY_TIMEOUT, || client.answers())?;
     client.ensure_database()?;
     step.done();
     Ok(format!("postgres://{NAME}:{password}@127.0.0.1:{port}/{NAME}"))
 }
 
-struct Client<'a> {
+struct PostgresClient<'a> {
     programs: &'a Path,
     port: u16,
     password: &'a str,
 }
 
-impl Client<'_> {
+impl PostgresClient<'_> {
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         command.env("PGPASSWORD", self.password).env("PGUSER", NAME).env("PGHOST", "127.0.0.1");
@@ -105,7 +105,7 @@ impl Client<'_> {
 }
 
 fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<()> {
-    let step = Step::quiet("create a Postgres data folder");
+    let step = ProgressStep::quiet("create a Postgres data folder");
     let parent = data.parent().context("the data folder has no parent")?;
     std::fs::create_dir_all(parent)?;
     let password_file = parent.join("password");
@@ -137,7 +137,7 @@ fn remove_orphaned(folder: &DataFolder, data: &Path) -> Result<()> {
     if folder.secrets.contains("postgres") || !data.exists() {
         return Ok(());
     }
-    let step = Step::start("remove the Postgres data of a deleted checkout");
+    let step = ProgressStep::start("remove the Postgres data of a deleted checkout");
     super::remove(data)?;
     step.done();
     Ok(())
@@ -152,7 +152,7 @@ fn end_leftover(programs: &Path, data: &Path, stop: &Stop) -> Result<()> {
     if command::output(status.arg("-D").arg(data).arg("status")).is_err() {
         return Ok(());
     }
-    let step = Step::start("stop a Postgres left over from an earlier run");
+    let step = ProgressStep::start("stop a Postgres left over from an earlier run");
     let mut end = as_postgres_user(&programs.join("pg_ctl"))?;
     command::run_silently(end.arg("-D").arg(data).args(["-m", "fast", "-w", "stop"]), stop)?;
     step.done();

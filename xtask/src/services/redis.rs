@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use super::{DataFolder, ports};
 use crate::command;
 use crate::processes::{Output, Processes};
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::setup::packages::{self, RequiredPackage};
 use crate::stop::Stop;
 
@@ -36,7 +36,7 @@ const NEED: RequiredPackage = RequiredPackage {
 /// Starts Redis and returns the URL.
 pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
     let program = program(stop)?;
-    let step = Step::quiet("Redis answers");
+    let step = ProgressStep::quiet("Redis answers");
     let password = folder.secrets.get("redis")?;
     let data = folder.path.join("redis");
     end_leftover(folder, &password)?;
@@ -73,7 +73,7 @@ fn end_leftover(folder: &DataFolder, password: &str) -> Result<()> {
     if !send_commands(port, &format!("AUTH {password}\r\n")).is_some_and(|answer| answer.starts_with("+OK")) {
         return Ok(());
     }
-    let step = Step::start("stop a Redis left over from an earlier run");
+    let step = ProgressStep::start("stop a Redis left over from an earlier run");
     // The answer to SHUTDOWN is a closed connection.
     send_commands(port, &format!("AUTH {password}\r\nSHUTDOWN\r\n"));
     let began = Instant::now();

@@ -9,7 +9,7 @@ use super::node;
 use super::packages::{self, RequiredPackage};
 use crate::command;
 use crate::paths::is_root;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
 const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
@@ -26,7 +26,7 @@ const NEED: RequiredPackage = RequiredPackage {
 /// Installs the locked Playwright of `end2end`. Returns the Chromium program; `None` means Playwright's own download.
 pub fn with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
     let npm = node::require(stop)?;
-    let step = Step::quiet("install Playwright");
+    let step = ProgressStep::quiet("install Playwright");
     node::install_locked(&npm, end2end, stop)?;
     step.done();
     require(end2end, stop)
@@ -44,7 +44,7 @@ fn require(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
         packages::install(&NEED, stop)?;
         return find().map(Some).context("chromium is installed but not found");
     }
-    let step = Step::start("download Playwright's Chromium");
+    let step = ProgressStep::start("download Playwright's Chromium");
     let mut download = Command::new("npx");
     download.current_dir(end2end).args(["--no-install", "playwright", "install", "chromium"]);
     if command::run_silently(&mut download, stop).is_err() {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::command;
 use crate::paths::is_root;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
 /// A required program and its package names.
@@ -34,7 +34,7 @@ pub fn is_debian() -> bool {
 /// Installs the packages as root on Debian; otherwise fails with the install command.
 pub fn install(package: &RequiredPackage, stop: &Stop) -> Result<()> {
     if is_debian() && is_root() && !package.debian.is_empty() {
-        let step = Step::start(format!("install {}", package.debian.join(" ")));
+        let step = ProgressStep::start(format!("install {}", package.debian.join(" ")));
         refresh_lists(stop)?;
         command::run_silently(apt().args(["install", "-y", "--no-install-recommends"]).args(package.debian), stop)?;
         step.done();

@@ -9,7 +9,7 @@ use super::operating::require;
 use super::packages::{self, RequiredPackage};
 use crate::command;
 use crate::paths::{Paths, is_root};
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
 /// Minimum version (major, minor): the first with prepared statements in transaction mode.
@@ -55,7 +55,7 @@ pub fn find_or_build(paths: &Paths, stop: &Stop) -> Result<PathBuf> {
             MIN_VERSION.1
         );
         packages::install(&BUILD_TOOLS, stop)?;
-        let step = Step::start("build PgBouncer");
+        let step = ProgressStep::start("build PgBouncer");
         let work = folder.join(format!("build-{}", std::process::id()));
         let built = build(&work, &program, stop);
         let _ = std::fs::remove_dir_all(&work);

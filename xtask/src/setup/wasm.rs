@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use super::packages::{self, RequiredPackage};
 use crate::command;
 use crate::paths::Paths;
-use crate::progress::Step;
+use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
 /// The compilation target.
@@ -182,7 +182,7 @@ fn add_by_rustup(paths: &Paths, arguments: &[&str; 3], is_optional: bool, stop: 
     if refused && is_optional && (arguments[0] == "component" || packages::is_debian()) {
         return Ok(false);
     }
-    let step = Step::start(format!("rustup {}", arguments.join(" ")));
+    let step = ProgressStep::start(format!("rustup {}", arguments.join(" ")));
     let result = command::run_silently(Command::new(rustup).args(arguments), stop);
     stop.check()?;
     match result {

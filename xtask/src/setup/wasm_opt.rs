@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::node;
 use crate::command;
 use crate::paths::Paths;
-use crate::progress::{Step, note};
+use crate::progress::{ProgressStep, note};
 use crate::stop::Stop;
 
 /// The version tested with Chromium.
@@ -26,7 +26,7 @@ pub fn find_or_install(paths: &Paths, stop: &Stop) -> Result<Option<PathBuf>> {
         note("no Node here: the client stays three times as large, but works");
         return Ok(None);
     };
-    let step = Step::start("install wasm-opt");
+    let step = ProgressStep::start("install wasm-opt");
     std::fs::create_dir_all(&folder)?;
     let mut install = Command::new(npm);
     install.args(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(&folder);

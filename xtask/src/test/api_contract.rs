@@ -11,14 +11,14 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::{Counts, Options};
+use super::{Counts, TestOptions};
 use crate::command;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
-use crate::progress::{Step, note};
+use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder};
-use crate::serving::{self, Product, Server, without_hold_limits};
+use crate::serving::{self, Product, ServerSettings, without_hold_limits};
 use crate::setup::{node, python};
 use crate::stop::Stop;
 
@@ -38,7 +38,7 @@ const GUEST_COOKIE: &str = "Cookie: rowlock_visitor=0123456789abcdef0123456789ab
 const ENDS_THE_SESSION: &str = "^/api/v1/users/logout";
 
 /// Runs the tests that match the filter.
-pub fn test(paths: &Paths, options: &Options, stop: &Stop) -> Result<Counts> {
+pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts> {
     let is_wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
     let mut counts = Counts::default();
     if ![LINT, AS_GUEST, AS_MANAGER].into_iter().any(is_wanted) {
@@ -61,7 +61,7 @@ pub fn test(paths: &Paths, options: &Options, stop: &Stop) -> Result<Counts> {
     product.make_manager(MANAGER, PASSWORD, stop)?;
     let output = Output::File(folder.log("payments"));
     product.start_simulator(&mut processes, &folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let server = Server::on_free_port(&folder, "rowlock", without_hold_limits())?;
+    let server = ServerSettings::on_free_port(&folder, "rowlock", without_hold_limits())?;
     product.start_server(&mut processes, &server, Output::File(folder.log(server.name)))?;
 
     let document = folder.path.join("openapi.json");
@@ -91,7 +91,7 @@ pub fn test(paths: &Paths, options: &Options, stop: &Stop) -> Result<Counts> {
 
 /// Lints the document as one test, which passes without errors and warnings.
 fn lint(contract: &Path, document: &Path, stop: &Stop) -> Result<Counts> {
-    let step = Step::start(LINT);
+    let step = ProgressStep::start(LINT);
     let mut spectral = Command::new(contract.join("node_modules/.bin/spectral"));
     spectral.current_dir(contract).args(["lint", "--ruleset", "spectral.yaml", "--fail-severity", "warn"]);
     let status = command::status(spectral.arg(document), stop)?;
@@ -101,7 +101,7 @@ fn lint(contract: &Path, document: &Path, stop: &Stop) -> Result<Counts> {
 }
 
 /// Returns two bookable shows, the last planned ones, so that they do not begin during the test.
-fn two_shows(server: &Server) -> Result<[String; 2]> {
+fn two_shows(server: &ServerSettings) -> Result<[String; 2]> {
     let list = serving::get(server.listen, &format!("/api/v1/shows?theatre={THEATRE}"))?;
     let list: Value = serde_json::from_slice(&list).context("the list of shows is no JSON")?;
     let mut ids = list["shows"].as_array().into_iter().flatten().rev().filter_map(|show| show["id"].as_str());
@@ -113,7 +113,7 @@ fn two_shows(server: &Server) -> Result<[String; 2]> {
 struct SchemathesisRun<'a> {
     contract: PathBuf,
     programs: PathBuf,
-    server: &'a Server,
+    server: &'a ServerSettings,
     /// A show for the operations' parameters, and one to cancel.
     shows: [String; 2],
     folder: &'a DataFolder,
@@ -122,7 +122,7 @@ struct SchemathesisRun<'a> {
 impl SchemathesisRun<'_> {
     /// Runs schemathesis. Each operation counts as a test, which passes without findings.
     fn run(&self, name: &str, role: &str, identity: &[&str], stop: &Stop) -> Result<Counts> {
-        let step = Step::start(name);
+        let step = ProgressStep::start(name);
         let (report, log) = (self.folder.path.join(format!("{role}.json")), self.folder.log(role));
         // Remove the report of an earlier run.
         let _ = std::fs::remove_file(&report);

@@ -10,14 +10,14 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::failures::failures_of_playwright;
-use super::{Counts, Options, closing_show};
+use super::{Counts, TestOptions, closing_show};
 use crate::command;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
-use crate::progress::{Step, note};
+use crate::progress::{ProgressStep, note};
 use crate::services::{DataFolder, Stores};
-use crate::serving::{Product, Server, without_hold_limits};
+use crate::serving::{Product, ServerSettings, without_hold_limits};
 use crate::setup::chromium;
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
@@ -38,7 +38,7 @@ const STAFF_PASSWORD: &str = "correct horse battery";
 /// Runs the browser tests.
 pub fn test(
     paths: &Paths,
-    options: &Options,
+    options: &TestOptions,
     folder: &mut DataFolder,
     processes: &mut Processes<'_>,
     stores: Stores,
@@ -62,15 +62,15 @@ pub fn test(
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
     let mut normal = without_hold_limits();
     normal.push(("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string()));
-    let normal = Server::on_free_port(folder, "rowlock", normal)?;
+    let normal = ServerSettings::on_free_port(folder, "rowlock", normal)?;
     let mut short = without_hold_limits();
     short.extend([("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())]);
-    let short = Server::on_free_port(folder, "rowlock-short", short)?;
+    let short = ServerSettings::on_free_port(folder, "rowlock-short", short)?;
     for server in [&normal, &short] {
         product.start_server(processes, server, Output::File(folder.log(server.name)))?;
     }
 
-    let step = Step::start("tests in a browser");
+    let step = ProgressStep::start("tests in a browser");
     let report = folder.path.join("playwright.json");
     // Remove the report of an earlier run.
     let _ = std::fs::remove_file(&report);

@@ -10,7 +10,7 @@ use crate::command;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::Processes;
-use crate::progress::{Step, note};
+use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder, Stores};
 use crate::setup::{operating, pgbouncer};
 use crate::stop::Stop;
@@ -26,7 +26,7 @@ const MAX_TIMES: i64 = 40;
 
 /// Options of `test`.
 #[derive(Args, Default)]
-pub struct Options {
+pub struct TestOptions {
     /// Skip the browser tests.
     #[arg(long)]
     pub skip_browser: bool,
@@ -67,7 +67,7 @@ impl Counts {
 }
 
 /// Runs the tests. Returns `true` when all passed.
-pub fn test(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
+pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<bool> {
     let mut counts = Counts::default();
     if !options.only_api_contract {
         counts.add(cargo_and_browser(paths, options, stop)?);
@@ -85,7 +85,7 @@ pub fn test(paths: &Paths, options: &Options, stop: &Stop) -> Result<bool> {
 }
 
 /// Runs cargo's tests and the browser tests on the same stores.
-fn cargo_and_browser(paths: &Paths, options: &Options, stop: &Stop) -> Result<Counts> {
+fn cargo_and_browser(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts> {
     let mut folder = DataFolder::open(paths, "test", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
@@ -120,10 +120,10 @@ fn verdict(counts: &Counts, filter: Option<&str>) -> Result<bool> {
     Ok(counts.failed == 0)
 }
 
-fn cargo_tests(paths: &Paths, options: &Options, stores: &Stores, stop: &Stop) -> Result<Counts> {
+fn cargo_tests(paths: &Paths, options: &TestOptions, stores: &Stores, stop: &Stop) -> Result<Counts> {
     // No separate build: the integration tests of server and simulator build the programs too, with the
     // features of the tests. A separate build would compile a third of the code twice.
-    let step = Step::start("cargo test");
+    let step = ProgressStep::start("cargo test");
     let mut command = native::cargo_all(paths, "test");
     command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
     command.env("REDIS_SERVER", services::redis_program(stop)?);

@@ -12,7 +12,7 @@ use crate::shell::{Head, Page};
 
 /// The page of an account.
 #[derive(Clone, Debug)]
-pub struct Account {
+pub struct AccountPage {
     /// The account.
     pub account: AccountView,
     /// A page of its bookings.
@@ -25,9 +25,9 @@ pub struct Account {
     pub key: String,
 }
 
-impl Page for Account {
+impl Page for AccountPage {
     fn head(&self) -> Head {
-        Head { title: say!("account.title"), private: true, ..Head::default() }
+        Head { title: say!("account.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

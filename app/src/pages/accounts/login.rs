@@ -8,7 +8,7 @@ use crate::shell::{Head, Page};
 
 /// The sign-in page.
 #[derive(Clone, Debug, Default)]
-pub struct Login {
+pub struct LoginPage {
     /// Path to return to, or empty.
     pub next: String,
     /// The typed address.
@@ -19,9 +19,9 @@ pub struct Login {
     pub trouble: Option<String>,
 }
 
-impl Page for Login {
+impl Page for LoginPage {
     fn head(&self) -> Head {
-        Head { title: say!("account.sign_in"), private: true, ..Head::default() }
+        Head { title: say!("account.sign_in"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

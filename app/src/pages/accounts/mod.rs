@@ -6,12 +6,12 @@ mod notice;
 mod register;
 mod reset;
 
-pub use account::Account;
+pub use account::AccountPage;
 pub(crate) use account::state_words;
-pub use login::Login;
+pub use login::LoginPage;
 pub use notice::Notice;
-pub use register::Register;
-pub use reset::{ConfirmEmail, Reset};
+pub use register::RegisterPage;
+pub use reset::{ConfirmEmailPage, PasswordResetPage};
 
 use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
 use leptos::prelude::*;

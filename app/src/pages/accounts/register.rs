@@ -8,7 +8,7 @@ use crate::shell::{Head, Page};
 
 /// The registration page.
 #[derive(Clone, Debug, Default)]
-pub struct Register {
+pub struct RegisterPage {
     /// Path to return to, or empty.
     pub next: String,
     /// The typed name.
@@ -21,9 +21,9 @@ pub struct Register {
     pub key: String,
 }
 
-impl Page for Register {
+impl Page for RegisterPage {
     fn head(&self) -> Head {
-        Head { title: say!("account.register"), private: true, ..Head::default() }
+        Head { title: say!("account.register"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -8,7 +8,7 @@ use crate::shell::{Head, Page};
 
 /// The password reset page with its three steps.
 #[derive(Clone, Debug)]
-pub enum Reset {
+pub enum PasswordResetPage {
     /// Asks for the address.
     Ask {
         /// The typed address.
@@ -31,9 +31,9 @@ pub enum Reset {
     },
 }
 
-impl Page for Reset {
+impl Page for PasswordResetPage {
     fn head(&self) -> Head {
-        Head { title: say!("account.reset"), private: true, ..Head::default() }
+        Head { title: say!("account.reset"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -82,7 +82,7 @@ impl Page for Reset {
 /// The page opened by the link of the confirmation mail. Opening it changes nothing, because mail programs prefetch
 /// links.
 #[derive(Clone, Debug)]
-pub struct ConfirmEmail {
+pub struct ConfirmEmailPage {
     /// The link's token.
     pub token: String,
     /// The e-mail address of the signed-in account.
@@ -93,9 +93,9 @@ pub struct ConfirmEmail {
     pub key: String,
 }
 
-impl Page for ConfirmEmail {
+impl Page for ConfirmEmailPage {
     fn head(&self) -> Head {
-        Head { title: say!("account.prove_title"), private: true, ..Head::default() }
+        Head { title: say!("account.prove_title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -19,14 +19,14 @@ const MAX_PIXELS: f64 = 4_000_000.0;
 
 /// The properties of a picture.
 #[derive(PartialEq)]
-pub struct Looks {
+pub struct CanvasSettings {
     /// Its size.
     pub measures: Measures,
     /// The current colours, in the order of the paints in [`super::dots`].
     pub colours: Vec<Colour>,
 }
 
-impl Looks {
+impl CanvasSettings {
     /// The properties for an element as laid out now and a plan of this size; `None` while it is not laid out. Any
     /// context can resolve the style's colours.
     pub fn of(element: &HtmlCanvasElement, size: (i32, i32), context: &CanvasRenderingContext2d) -> Option<Self> {
@@ -44,7 +44,7 @@ pub fn context_of(element: &HtmlCanvasElement) -> Option<CanvasRenderingContext2
 pub struct Canvas {
     element: HtmlCanvasElement,
     context: CanvasRenderingContext2d,
-    looks: Looks,
+    looks: CanvasSettings,
     raster: Raster,
 }
 
@@ -53,7 +53,7 @@ impl Canvas {
     /// units. `None` while it is not laid out.
     pub fn new(element: &HtmlCanvasElement, corner: (i32, i32), size: (i32, i32)) -> Option<Self> {
         let context = context_of(element)?;
-        let looks = Looks::of(element, size, &context)?;
+        let looks = CanvasSettings::of(element, size, &context)?;
         // Setting the size empties the canvas.
         element.set_width(u32::try_from(looks.measures.width).ok()?);
         element.set_height(u32::try_from(looks.measures.height).ok()?);
@@ -64,7 +64,7 @@ impl Canvas {
     /// Returns true if the canvas belongs to that element and matches its current size and the current colours. After a
     /// change of theme or orientation all must be painted again.
     pub fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
-        self.element == *element && Looks::of(element, size, &self.context).as_ref() == Some(&self.looks)
+        self.element == *element && CanvasSettings::of(element, size, &self.context).as_ref() == Some(&self.looks)
     }
 
     /// Paints dots.

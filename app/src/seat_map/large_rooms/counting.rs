@@ -3,22 +3,22 @@
 
 use std::time::Duration;
 
-use domain::wire::Change;
+use domain::wire::SeatChange;
 use leptos::prelude::*;
 
 use crate::browser::clock;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Shortest interval between two counts, milliseconds.
 const COUNT_EVERY_MS: u32 = 1_000;
 
 /// Counts every section.
-pub(in crate::seat_map) fn count_all(session: Session) {
+pub(in crate::seat_map) fn count_all(session: MapSession) {
     count_sections(session, |_| true);
 }
 
 /// Counts the sections of these changes: now, or together with further changes.
-pub(in crate::seat_map) fn count_changed(session: Session, changes: &[Change]) {
+pub(in crate::seat_map) fn count_changed(session: MapSession, changes: &[SeatChange]) {
     let sections = session.free_seats.with_value(Vec::len);
     let now = clock::monotonic_ms();
     let wait = session.room.with_untracked(|room| {
@@ -44,7 +44,7 @@ pub(in crate::seat_map) fn count_changed(session: Session, changes: &[Change]) {
     }
 }
 
-fn count_pending(session: Session) {
+fn count_pending(session: MapSession) {
     let touched = session.counting.update_value(|counting| {
         counting.is_due = false;
         counting.counted_at = clock::monotonic_ms();
@@ -53,7 +53,7 @@ fn count_pending(session: Session) {
     count_sections(session, |section| touched.get(section).is_some_and(|touched| *touched));
 }
 
-fn count_sections(session: Session, which: impl Fn(usize) -> bool) {
+fn count_sections(session: MapSession, which: impl Fn(usize) -> bool) {
     session.room.with_untracked(|room| {
         let sections = room.iter().flat_map(|room| &room.plan().sections).enumerate();
         for (number, section) in sections.filter(|(number, _)| which(*number)) {
@@ -64,11 +64,11 @@ fn count_sections(session: Session, which: impl Fn(usize) -> bool) {
 }
 
 /// Sets the free seats of each section as counted by the server.
-pub(in crate::seat_map) fn set_free_counts(session: Session, free: &[u32]) {
+pub(in crate::seat_map) fn set_free_counts(session: MapSession, free: &[u32]) {
     (0..).zip(free).for_each(|(section, free)| set_free_count(session, section, *free));
 }
 
-fn set_free_count(session: Session, section: usize, now: u32) {
+fn set_free_count(session: MapSession, section: usize, now: u32) {
     session.free_seats.with_value(|free| {
         if let Some(free) = free.get(section).filter(|free| free.get_untracked() != now) {
             free.set(now);

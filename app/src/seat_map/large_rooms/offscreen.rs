@@ -15,7 +15,7 @@ use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{CanvasRenderingContext2d, Event, HtmlCanvasElement, MessageEvent, Worker};
 
-use super::canvas::{Looks, context_of};
+use super::canvas::{CanvasSettings, context_of};
 use super::dots::Paint;
 use super::raster::Measures;
 use super::surface::PaintTarget;
@@ -47,7 +47,7 @@ pub struct Offscreen {
     element: HtmlCanvasElement,
     /// The context of another canvas, for resolving colours. The own canvas belongs to the worker.
     colours: CanvasRenderingContext2d,
-    looks: Looks,
+    looks: CanvasSettings,
     worker: Worker,
     exchange: Rc<Exchange>,
     _listener: Closure<dyn FnMut(Event)>,
@@ -74,7 +74,7 @@ impl Offscreen {
             return None;
         }
         let colours = context_of(&browser::new_element("canvas")?.unchecked_into())?;
-        let looks = Looks::of(element, size, &colours)?;
+        let looks = CanvasSettings::of(element, size, &colours)?;
         let started = Self::start(element, colours, looks, Box::new(on_event));
         if started.is_none() {
             // This browser does not support such workers.
@@ -86,7 +86,7 @@ impl Offscreen {
     fn start(
         element: &HtmlCanvasElement,
         colours: CanvasRenderingContext2d,
-        looks: Looks,
+        looks: CanvasSettings,
         on_event: Box<dyn Fn(WorkerEvent)>,
     ) -> Option<Self> {
         // First, so that no worker is loaded if the canvas cannot be handed over.
@@ -126,11 +126,12 @@ impl PaintTarget for Offscreen {
     }
 
     fn is_current(&self, size: (i32, i32)) -> bool {
-        self.element.is_connected() && Looks::of(&self.element, size, &self.colours).as_ref() == Some(&self.looks)
+        self.element.is_connected()
+            && CanvasSettings::of(&self.element, size, &self.colours).as_ref() == Some(&self.looks)
     }
 
     fn renew(&mut self, size: (i32, i32)) -> bool {
-        let Some(looks) = Looks::of(&self.element, size, &self.colours) else { return false };
+        let Some(looks) = CanvasSettings::of(&self.element, size, &self.colours) else { return false };
         self.looks = looks;
         self.send_looks(None).is_ok()
     }

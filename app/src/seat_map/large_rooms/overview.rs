@@ -16,7 +16,7 @@ use crate::language::{current, money};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::plan::{glyphs, legend};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use crate::seat_map::signals::drawn_once::DrawnOnce;
 use crate::seat_map::signals::page_signal::PageSignal;
@@ -43,7 +43,7 @@ pub fn section_of(fragment: &str) -> Option<usize> {
 }
 
 /// The overview of a room.
-pub fn overview(session: Session, room: &Arc<RoomPlan>) -> impl IntoView + use<> {
+pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + use<> {
     let plan = room.plan();
     let size = plan.width / LETTERS_ACROSS;
     let boxes = (0..).zip(&plan.sections).map(|(place, section)| box_view(session, size, place, section)).drawn_once();
@@ -89,7 +89,7 @@ pub fn overview(session: Session, room: &Arc<RoomPlan>) -> impl IntoView + use<>
 }
 
 /// Restores the focus after a return from a section: the followed link is gone.
-fn focus_left_section(session: Session) {
+fn focus_left_section(session: MapSession) {
     let left = session.left_section.update_value(Option::take);
     if let Some((section, by_keyboard)) = left.filter(|_| browser::has_no_focus()) {
         let card = format!(".section-card[data-section=\"{section}\"]");
@@ -106,11 +106,11 @@ fn level(free: u32, count: u32) -> &'static str {
     }
 }
 
-fn free_of(session: Session, place: usize) -> PageSignal<u32> {
+fn free_of(session: MapSession, place: usize) -> PageSignal<u32> {
     session.free_seats.with_value(|free| free.get(place).copied()).unwrap_or_else(|| PageSignal::new(0))
 }
 
-fn box_view(session: Session, size: i32, place: usize, section: &SectionView) -> impl IntoView + use<> {
+fn box_view(session: MapSession, size: i32, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let [left, top, right, bottom] = section.bounds;
     // Sections around an arena are rotated: their bounding boxes overlap, smaller ones hardly do.
     let (inset_x, inset_y) = ((right - left) / BOX_INSET, (bottom - top) / BOX_INSET);
@@ -142,7 +142,7 @@ pub(in crate::seat_map) fn titled(place: usize, section: &SectionView) -> String
     }
 }
 
-fn card(session: Session, room: &RoomPlan, place: usize, section: &SectionView) -> impl IntoView + use<> {
+fn card(session: MapSession, room: &RoomPlan, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let (count, free) = (section.count, free_of(session, place));
     let from =
         room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
@@ -167,7 +167,7 @@ fn in_words(free: u32) -> String {
 /// The overview of a large room.
 #[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn overview_part(
-    session: Session,
+    session: MapSession,
     room: Arc<RoomPlan>,
     place: HtmlElement,
 ) -> Result<MountedPart, SplitLoaderError> {

@@ -14,7 +14,7 @@ use super::dots::Dots;
 use super::offscreen::{Offscreen, WorkerEvent};
 use super::surface::PaintTarget;
 use crate::browser::{self, calls, events};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::SplitLoaderError;
 use crate::seat_map::signals::page_cell::SendWrapper;
 
@@ -24,7 +24,7 @@ const DOTS_FIRST_PAUSE_MS: u32 = 4_000;
 const DOTS_LONGEST_PAUSE_MS: u32 = 64_000;
 
 /// Shows a large room on a canvas in this place while it exists. Until the code has loaded, sections are plain boxes.
-pub(super) fn paint_dots(session: Session, place: HtmlElement) {
+pub(super) fn paint_dots(session: MapSession, place: HtmlElement) {
     spawn_local(async move {
         let mut pause_ms = DOTS_FIRST_PAUSE_MS;
         while place.is_connected() && dots_part(session, place.clone()).await.is_err() {
@@ -35,19 +35,19 @@ pub(super) fn paint_dots(session: Session, place: HtmlElement) {
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn dots_part(session: Session, place: HtmlElement) -> Result<(), SplitLoaderError> {
+fn dots_part(session: MapSession, place: HtmlElement) -> Result<(), SplitLoaderError> {
     show_canvas_in(session, place);
     Ok(())
 }
 
 /// Adds or removes a category of the filter. `bit` is that of its number.
-pub(in crate::seat_map) fn toggle_category(session: Session, bit: u64) {
+pub(in crate::seat_map) fn toggle_category(session: MapSession, bit: u64) {
     session.category_filter.update(|only| *only ^= bit);
     apply_category_filter(session);
     paint_changes(session);
 }
 
-fn apply_category_filter(session: Session) {
+fn apply_category_filter(session: MapSession) {
     let only = session.category_filter.get_untracked();
     session.board.update_value(|board| {
         if let Some(dots) = board.dots() {
@@ -57,7 +57,7 @@ fn apply_category_filter(session: Session) {
 }
 
 /// Repaints after a change of size or theme: a canvas does not adapt by itself.
-pub(in crate::seat_map) fn watch_appearance(session: Session) {
+pub(in crate::seat_map) fn watch_appearance(session: MapSession) {
     let changed = move || session.appearance.update(|count| *count += 1);
     events::on_window("resize", move |_| changed());
     browser::on_theme(changed);
@@ -65,7 +65,7 @@ pub(in crate::seat_map) fn watch_appearance(session: Session) {
 
 /// Shows the room on a canvas in this place, and loads the seat positions if missing. After a failed load the place
 /// stays empty and sections stay boxes.
-pub(in crate::seat_map) fn show_canvas_in(session: Session, place: HtmlElement) {
+pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElement) {
     if session.board.update_value(|board| board.dots().is_some()) {
         place_canvas(session, &place);
         return;
@@ -89,13 +89,13 @@ pub(in crate::seat_map) fn show_canvas_in(session: Session, place: HtmlElement) 
 }
 
 /// Removes the canvas.
-pub(in crate::seat_map) fn remove_canvas(session: Session) {
+pub(in crate::seat_map) fn remove_canvas(session: MapSession) {
     session.canvas.set_value(None);
     session.is_canvas_painted.set(false);
 }
 
 /// Ensures a canvas in this place that matches the page's size and theme.
-fn place_canvas(session: Session, place: &HtmlElement) {
+fn place_canvas(session: MapSession, place: &HtmlElement) {
     let Some(size) =
         session.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().width, room.plan().height)))
     else {
@@ -122,7 +122,7 @@ fn place_canvas(session: Session, place: &HtmlElement) {
     }
 }
 
-fn new_canvas(session: Session, place: &HtmlElement, size: (i32, i32)) -> Option<Box<dyn PaintTarget>> {
+fn new_canvas(session: MapSession, place: &HtmlElement, size: (i32, i32)) -> Option<Box<dyn PaintTarget>> {
     // The visitor may have chosen a section meanwhile.
     if !place.is_connected() {
         return None;
@@ -145,19 +145,19 @@ fn new_canvas(session: Session, place: &HtmlElement, size: (i32, i32)) -> Option
 
 /// Sends the worker the changes made while it was busy. If there are none, its next frame shows the whole room. That
 /// frame is not awaited, because a hidden page has no frames.
-fn continue_painting(session: Session) {
+fn continue_painting(session: MapSession) {
     paint_changes(session);
     if is_canvas_ready(session) && !session.is_canvas_painted.get_untracked() {
         session.is_canvas_painted.set(true);
     }
 }
 
-fn is_canvas_ready(session: Session) -> bool {
+fn is_canvas_ready(session: MapSession) -> bool {
     session.canvas.with_value(|canvas| canvas.as_ref().is_some_and(|canvas| canvas.is_ready()))
 }
 
 /// Paints the changes, once the canvas is ready.
-pub(in crate::seat_map) fn paint_changes(session: Session) {
+pub(in crate::seat_map) fn paint_changes(session: MapSession) {
     if is_canvas_ready(session) {
         let due = session.cart.with_untracked(|cart| session.board.update_value(|board| board.dots_to_paint(cart)));
         session.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));

@@ -4,7 +4,7 @@
 //! and a resync repaints only seats that differ. A large room is also painted as dots. Knows no requests.
 
 use domain::seats::{SeatIndex, SeatState};
-use domain::wire::{Change, Dot};
+use domain::wire::{Dot, SeatChange};
 
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::large_rooms::dots::{Dots, Paint};
@@ -92,7 +92,7 @@ impl Board {
     }
 
     /// Applies changes.
-    pub fn apply(&mut self, changes: &[Change], cart: &Cart) {
+    pub fn apply(&mut self, changes: &[SeatChange], cart: &Cart) {
         for change in changes {
             if let Some(state) = self.states.get_mut(change.seat as usize) {
                 *state = change.state;
@@ -173,11 +173,11 @@ mod tests {
     #[test]
     fn a_released_seat_is_painted_as_free_until_the_map_reports_it() {
         let (mut board, cart) = (Board::new(3), Cart::default());
-        board.apply(&[Change { seat: 1, state: SeatState::Locked }], &cart);
+        board.apply(&[SeatChange { seat: 1, state: SeatState::Locked }], &cart);
         assert_eq!(board.look(1, &cart), SeatAppearance::Locked);
         board.record_released(&[1]);
         assert_eq!(board.look(1, &cart), SeatAppearance::Available);
-        board.apply(&[Change { seat: 1, state: SeatState::Booked }], &cart);
+        board.apply(&[SeatChange { seat: 1, state: SeatState::Booked }], &cart);
         assert_eq!(board.look(1, &cart), SeatAppearance::Booked, "a change of the seat ends the correction");
     }
 
@@ -187,7 +187,7 @@ mod tests {
         board.record_refused(&[(1, SeatState::Locked), (2, SeatState::Locked)], &cart);
         assert_eq!((board.look(1, &cart), board.state(1)), (SeatAppearance::Locked, SeatState::Available));
         assert_eq!(board.free_among(0, 3), 3, "free seats are counted by the map alone");
-        board.apply(&[Change { seat: 1, state: SeatState::Available }], &cart);
+        board.apply(&[SeatChange { seat: 1, state: SeatState::Available }], &cart);
         assert_eq!((board.look(1, &cart), board.look(2, &cart)), (SeatAppearance::Available, SeatAppearance::Locked));
         board.drop_corrections(&[2], &cart);
         assert_eq!(board.look(2, &cart), SeatAppearance::Available);
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(board.dots_to_paint(&cart).len(), 3);
         cart.tap(1);
         board.repaint(1, &cart);
-        board.apply(&[Change { seat: 2, state: SeatState::Booked }], &cart);
+        board.apply(&[SeatChange { seat: 2, state: SeatState::Booked }], &cart);
         let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
         assert_eq!(
             painted,

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use domain::api::PlanView;
-use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
+use domain::wire::{ClientMessage, MAX_SECTIONS_PER_READER};
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
@@ -19,7 +19,7 @@ use crate::browser::{self, clock, events, ids, is_visible, socket_origin};
 use crate::seat_map::large_rooms::counting;
 use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::own_seats::own_hold;
-use crate::seat_map::session::{ConnectionStatus, Session};
+use crate::seat_map::session::{ConnectionStatus, MapSession};
 
 /// Longest pause before the second attempt, milliseconds. Doubles with each further attempt…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -41,7 +41,7 @@ fn in_query(sections: &[u16]) -> Option<String> {
 }
 
 /// Connects and resumes from the last version, if there is one.
-pub(in crate::seat_map) fn connect(session: Session) {
+pub(in crate::seat_map) fn connect(session: MapSession) {
     let resume = session.connection.with_value(|connection| connection.follower.resume_from());
     let subscribed = sections_to_subscribe(session);
     let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
@@ -72,7 +72,7 @@ pub(in crate::seat_map) fn connect(session: Session) {
 
 /// The sections to subscribe to: the section on screen, and those of the visitor's own, watched and offered seats. An
 /// empty list means the whole room, whose overview shows every seat.
-fn sections_to_subscribe(session: Session) -> Vec<u16> {
+fn sections_to_subscribe(session: MapSession) -> Vec<u16> {
     let Some(on_screen) = session.section.get_untracked() else { return Vec::new() };
     let elsewhere = session.room.with_untracked(|room| {
         let own = session.cart.with_untracked(|cart| cart.want().to_vec());
@@ -87,10 +87,10 @@ fn sections_to_subscribe(session: Session) -> Vec<u16> {
 }
 
 /// Subscribes to the sections in use, if they differ from the subscribed ones.
-pub(in crate::seat_map) fn subscribe_sections(session: Session) {
+pub(in crate::seat_map) fn subscribe_sections(session: MapSession) {
     let wanted = sections_to_subscribe(session);
     session.connection.update_value(|connection| {
-        let ask = || Ask::Subscribe { sections: wanted.clone() }.encode();
+        let ask = || ClientMessage::Subscribe { sections: wanted.clone() }.encode();
         // An unopened connection takes no frame. It subscribes when it opens.
         if connection.subscribed != wanted && connection.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
             connection.subscribed = wanted;
@@ -99,14 +99,14 @@ pub(in crate::seat_map) fn subscribe_sections(session: Session) {
 }
 
 /// Reconnects at once and resumes, whatever the connection's own state: after sleep it may be dead without notice.
-fn reconnect_now(session: Session) {
+fn reconnect_now(session: MapSession) {
     session.connection.update_value(|connection| connection.failures = 0);
     session.connection_status.set(ConnectionStatus::Connecting);
     reconnect_after(session, 0);
 }
 
 /// Replaces a connection that has been silent for too long.
-pub(in crate::seat_map) fn check_silence(session: Session) {
+pub(in crate::seat_map) fn check_silence(session: MapSession) {
     let now = clock::device_ms();
     let is_dead = session.connection.update_value(|connection| {
         let is_dead = connection.is_silent(now);
@@ -125,7 +125,7 @@ pub(in crate::seat_map) fn check_silence(session: Session) {
 }
 
 /// Reconnects after a request got no answer, because a connection that looks alive may be dead.
-pub(in crate::seat_map) fn reconnect_if_unreachable(session: Session, failure: &Failure) {
+pub(in crate::seat_map) fn reconnect_if_unreachable(session: MapSession, failure: &Failure) {
     if *failure == Failure::Unreachable && session.connection_status.get_untracked() == ConnectionStatus::Live {
         session.connection.update_value(|connection| connection.is_reconnect_after_failure = true);
         reconnect_now(session);
@@ -133,7 +133,7 @@ pub(in crate::seat_map) fn reconnect_if_unreachable(session: Session, failure: &
 }
 
 /// Closes the connection. Returning to the page opens it again.
-pub(in crate::seat_map) fn disconnect(session: Session) {
+pub(in crate::seat_map) fn disconnect(session: MapSession) {
     session.connection.update_value(|connection| {
         connection.generation += 1;
         connection.socket = None;
@@ -142,17 +142,17 @@ pub(in crate::seat_map) fn disconnect(session: Session) {
 }
 
 /// Shows that the browser reports no network.
-pub(in crate::seat_map) fn go_offline(session: Session) {
+pub(in crate::seat_map) fn go_offline(session: MapSession) {
     session.connection_status.set(ConnectionStatus::Offline);
 }
 
 /// Handles the frames that arrived while the room plan was loading.
-pub(in crate::seat_map) fn replay_buffered_frames(session: Session) {
+pub(in crate::seat_map) fn replay_buffered_frames(session: MapSession) {
     let buffered = session.connection.update_value(|connection| std::mem::take(&mut connection.buffered));
     buffered.into_iter().for_each(|(bytes, received_at)| handle_frame(session, bytes, received_at));
 }
 
-fn mark_connected(session: Session) {
+fn mark_connected(session: MapSession) {
     let was_reconnect_after_failure = session.connection.update_value(|connection| {
         connection.failures = 0;
         std::mem::take(&mut connection.is_reconnect_after_failure)
@@ -172,7 +172,7 @@ fn mark_connected(session: Session) {
 }
 
 /// Handles a frame received at `received_at` on the monotonic clock.
-fn handle_frame(session: Session, bytes: Vec<u8>, received_at: f64) {
+fn handle_frame(session: MapSession, bytes: Vec<u8>, received_at: f64) {
     let Some(seats) = session.room.with_untracked(|room| room.as_ref().map(|room| room.plan().seat_count)) else {
         session.connection.update_value(|connection| {
             if connection.buffered.len() < MAX_BUFFERED_FRAMES {
@@ -214,7 +214,7 @@ fn handle_frame(session: Session, bytes: Vec<u8>, received_at: f64) {
 }
 
 /// Reloads the page if the show was moved to another room, where its seats have other numbers.
-fn reload_if_moved(session: Session) {
+fn reload_if_moved(session: MapSession) {
     let known = session.room.with_untracked(|room| room.as_ref().and_then(|room| room.plan().room));
     spawn_local(async move {
         // Jitter: every client gets the new epoch at the same moment.
@@ -226,7 +226,7 @@ fn reload_if_moved(session: Session) {
     });
 }
 
-fn handle_end(session: Session) {
+fn handle_end(session: MapSession) {
     let failures = session.connection.update_value(|connection| {
         connection.failures += 1;
         connection.is_reconnect_after_failure = false;
@@ -243,7 +243,7 @@ fn handle_end(session: Session) {
 }
 
 /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its own callback runs.
-fn reconnect_after(session: Session, pause_ms: u32) {
+fn reconnect_after(session: MapSession, pause_ms: u32) {
     let generation = session.connection.update_value(|connection| {
         connection.generation += 1;
         connection.generation
@@ -257,7 +257,7 @@ fn reconnect_after(session: Session, pause_ms: u32) {
 }
 
 /// Reacts to the page being hidden, shown, left and restored.
-pub(in crate::seat_map) fn watch_page(session: Session) {
+pub(in crate::seat_map) fn watch_page(session: MapSession) {
     events::on_window("pagehide", move |_| {
         own_hold::shorten_on_leave(session);
         disconnect(session);
@@ -285,7 +285,7 @@ pub(in crate::seat_map) fn watch_page(session: Session) {
 }
 
 /// Refreshes hold and connection when the page becomes visible.
-fn resume_page(session: Session) {
+fn resume_page(session: MapSession) {
     let hidden_at = session.connection.update_value(|connection| connection.hidden_at.take());
     let now = clock::device_ms();
     let slept = hidden_at.is_some_and(|at| has_elapsed(MAX_HIDDEN_MS, at, now));

@@ -4,7 +4,7 @@
 
 use domain::seats::{AreaIndex, SeatState};
 use domain::time::Timestamp;
-use domain::wire::{Change, Frame, Mine};
+use domain::wire::{Frame, OwnHold, SeatChange};
 
 /// A decoded frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,11 +17,11 @@ pub enum MapUpdate {
         now: Timestamp,
     },
     /// Changes of some seats.
-    Changes(Vec<Change>),
+    Changes(Vec<SeatChange>),
     /// The visitor's own hold.
     OwnHold {
         /// The hold, if there is one.
-        mine: Option<Mine>,
+        mine: Option<OwnHold>,
         /// The lock store's clock.
         now: Timestamp,
     },
@@ -72,7 +72,7 @@ impl Follower {
                 }
                 _ => self.desync(),
             },
-            Ok(Frame::Mine { now, mine }) => MapUpdate::OwnHold { mine, now },
+            Ok(Frame::OwnHold { now, mine }) => MapUpdate::OwnHold { mine, now },
             Ok(Frame::Areas { left }) => MapUpdate::Areas(left),
             Ok(Frame::Overview { free }) => MapUpdate::FreeSeats(free),
             Ok(Frame::Queue(_)) => MapUpdate::Queue,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn delta(from: u64, to: u64) -> Vec<u8> {
-        Frame::Delta { from, to, changes: vec![Change { seat: 2, state: SeatState::Locked }] }.encode()
+        Frame::Delta { from, to, changes: vec![SeatChange { seat: 2, state: SeatState::Locked }] }.encode()
     }
 
     #[test]

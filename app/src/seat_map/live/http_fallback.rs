@@ -8,17 +8,17 @@ use super::connection_state::TRIES_UNTIL_OFFLINE;
 use super::map_changes;
 use crate::browser::calls::{self, Failure};
 use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::session::{ConnectionStatus, Session};
+use crate::seat_map::session::{ConnectionStatus, MapSession};
 
 /// The map in the API's HTTP format.
 struct SeatsView {
     epoch: u64,
     version: u64,
     states: String,
-    areas: Vec<PlacesLeft>,
+    areas: Vec<AreaPlaces>,
 }
 
-struct PlacesLeft {
+struct AreaPlaces {
     area: AreaIndex,
     left: u32,
 }
@@ -34,7 +34,7 @@ impl FromJson for SeatsView {
     }
 }
 
-impl FromJson for PlacesLeft {
+impl FromJson for AreaPlaces {
     fn from_json(json: &Json<'_>) -> Option<Self> {
         Some(Self { area: json.field("area")?, left: json.field("left")? })
     }
@@ -48,7 +48,7 @@ impl SeatsView {
 }
 
 /// Reads the map over HTTP if there is no connection and the map is missing or already shown as stale.
-pub(in crate::seat_map) fn read_map_if_offline(session: Session) {
+pub(in crate::seat_map) fn read_map_if_offline(session: MapSession) {
     let failures = session.connection.with_value(|connection| connection.failures);
     let has_room = session.room.with_untracked(Option::is_some);
     let limit = if session.is_map_known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
@@ -76,7 +76,7 @@ pub(in crate::seat_map) fn read_map_if_offline(session: Session) {
 
 /// Shows why there is no map (for example, seats cannot be held now). Once until the next connection, and never over
 /// another notice.
-fn show_failure_once(session: Session, refused: &Failure) {
+fn show_failure_once(session: MapSession, refused: &Failure) {
     let is_shown = session.connection.with_value(|connection| connection.map_failure_notice.is_some());
     if is_shown || session.notice.with_untracked(Option::is_some) {
         return;

@@ -9,7 +9,7 @@ use crate::browser::calls::Failure;
 use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
 use crate::say;
 use crate::seat_map::appearance::SeatAppearance;
-use crate::seat_map::own_seats::offer::Offer;
+use crate::seat_map::own_seats::offer::SeatOffer;
 
 /// A message to the visitor.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Notice {
     /// A booking to link to.
     pub booking: Option<Uuid>,
     /// Other seats, available with one tap.
-    pub offer: Option<Offer>,
+    pub offer: Option<SeatOffer>,
     /// A locked seat that the visitor can watch with one tap.
     pub watchable: Option<SeatIndex>,
     /// True if it is good news, which a screen reader announces politely.
@@ -63,7 +63,7 @@ impl Notice {
 
     /// Seats and places of an earlier attempt: some are free and offered for one tap, others are taken.
     #[must_use]
-    pub fn reoffer(free: &[&str], gone: &[SeatProblem], short: &[AreaProblem], offer: Offer) -> Self {
+    pub fn reoffer(free: &[&str], gone: &[SeatProblem], short: &[AreaProblem], offer: SeatOffer) -> Self {
         let count = offer.places.iter().fold(offer.seats.len(), |sum, places| sum + places.quantity as usize);
         let still_free = say!("map.still_free", count = count, seats = Arg::Ours(&listed(free)));
         let sentences: Vec<String> = [still_free].into_iter().chain(by_state(gone)).chain(shortages(short)).collect();
@@ -151,7 +151,7 @@ impl Notice {
 
     /// A watched seat became free. Without an offer if it cannot be taken now.
     #[must_use]
-    pub fn watched_seat_free(name: &str, offer: Option<Offer>) -> Self {
+    pub fn watched_seat_free(name: &str, offer: Option<SeatOffer>) -> Self {
         let headline = Some(say!("map.free_now_short", seat = name));
         let text = say!("map.free_now", seat = name);
         Self { offer, is_good: true, headline, ..Self::new(text) }
@@ -303,13 +303,13 @@ mod tests {
 
     #[test]
     fn a_reoffer_lists_free_seats_and_the_state_of_the_others() {
-        let offer = Offer { seats: [7].into(), places: [].into(), words: "Take C7 again".to_owned() };
+        let offer = SeatOffer { seats: [7].into(), places: [].into(), words: "Take C7 again".to_owned() };
         let both = Notice::reoffer(&["C7"], &[problem("C8", SeatState::Locked)], &[], offer.clone());
         assert_eq!(both.text, "C7 is still free. C8 is held by someone else.");
         assert_eq!((both.is_good, both.offer.as_ref()), (true, Some(&offer)), "announced politely");
-        let two = Offer { seats: [7, 8].into(), ..offer.clone() };
+        let two = SeatOffer { seats: [7, 8].into(), ..offer.clone() };
         assert_eq!(Notice::reoffer(&["C7", "C8"], &[], &[], two).text, "C7 and C8 are still free.");
-        let places = Offer { seats: [].into(), places: [AreaQuantity { area: 0, quantity: 2 }].into(), ..offer };
+        let places = SeatOffer { seats: [].into(), places: [AreaQuantity { area: 0, quantity: 2 }].into(), ..offer };
         let short = [AreaProblem { area: 0, label: "Floor".to_owned(), left: 2 }];
         let some = Notice::reoffer(&["2 × Floor"], &[], &short, places);
         assert_eq!(some.text, "2 × Floor are still free. Floor has only 2 places left.");

@@ -5,11 +5,11 @@ use leptos::prelude::*;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::{watch, wishes};
 use crate::seat_map::page_elements::SEATS;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::{browser, say};
 
 /// The notice box. Present without a notice too, so that screen readers announce its changes.
-pub(in crate::seat_map) fn notice_view(session: Session) -> impl IntoView {
+pub(in crate::seat_map) fn notice_view(session: MapSession) -> impl IntoView {
     // Good news is announced politely, trouble at once.
     let text = move |is_good: bool| {
         session.notice.with(|notice| {

@@ -10,11 +10,11 @@ use super::cart::Cart;
 use crate::language::{current, number};
 use crate::say;
 use crate::seat_map::own_seats::wishes;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// The areas of the room with a stepper each; nothing in a room without areas.
-pub fn areas(session: Session) -> impl IntoView {
+pub fn areas(session: MapSession) -> impl IntoView {
     let areas = session.room.with(|room| room.as_ref().map(|room| room.plan().areas.clone()).unwrap_or_default());
     (!areas.is_empty()).then(|| {
         let cards = areas.into_iter().map(|area| card(session, area)).collect_view();
@@ -22,7 +22,7 @@ pub fn areas(session: Session) -> impl IntoView {
     })
 }
 
-fn card(session: Session, area: AreaView) -> impl IntoView {
+fn card(session: MapSession, area: AreaView) -> impl IntoView {
     let AreaView { area, name, category_label, price, .. } = area;
     let left = Memo::new(move |_| {
         session.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
@@ -70,7 +70,10 @@ fn left_in_words(left: Option<u32>) -> String {
 
 /// The areas without numbered seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn areas_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+pub(in crate::seat_map) fn areas_part(
+    session: MapSession,
+    place: HtmlElement,
+) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || move || areas(session)))
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// A change of the hold to request from the server. One intent has one idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Intent {
+pub enum HoldIntent {
     /// Start a hold.
     Take {
         /// Its seats.
@@ -62,7 +62,7 @@ pub struct Cart {
     want_places: Vec<AreaQuantity>,
     /// Seats chosen as an exchange for the whole hold, until they are held. They are taken together or not at all.
     exchange: Vec<SeatIndex>,
-    in_flight: Option<Intent>,
+    in_flight: Option<HoldIntent>,
     /// Number of the current request. Also incremented when the request is overtaken: an answer with an older number is
     /// ignored.
     number: u64,
@@ -215,7 +215,7 @@ impl Cart {
     }
 
     /// Takes the next request, if one is due. It counts as in flight from here on.
-    pub fn next_intent(&mut self) -> Option<Intent> {
+    pub fn next_intent(&mut self) -> Option<HoldIntent> {
         if self.in_flight.is_some() {
             return None;
         }
@@ -226,7 +226,7 @@ impl Cart {
     }
 
     /// The request that brings the hold to the wish.
-    fn intent(&self) -> Option<Intent> {
+    fn intent(&self) -> Option<HoldIntent> {
         let held = self.held_seats();
         let add: Vec<_> = self.want.iter().copied().filter(|seat| held.binary_search(seat).is_err()).collect();
         let remove: Vec<_> = held.iter().copied().filter(|seat| !self.wants(*seat)).collect();
@@ -235,10 +235,10 @@ impl Cart {
             (surplus(&self.want_places, &held_places), surplus(&held_places, &self.want_places));
         match &self.held {
             None if self.is_empty() => None,
-            None => Some(Intent::Take { seats: add, places: add_places.first().copied() }),
+            None => Some(HoldIntent::Take { seats: add, places: add_places.first().copied() }),
             Some(_) if add.is_empty() && remove.is_empty() && add_places.is_empty() && remove_places.is_empty() => None,
-            Some(held) if self.is_empty() => Some(Intent::Drop { hold: held.id }),
-            Some(held) => Some(Intent::Change { hold: held.id, add, remove, add_places, remove_places }),
+            Some(held) if self.is_empty() => Some(HoldIntent::Drop { hold: held.id }),
+            Some(held) => Some(HoldIntent::Change { hold: held.id, add, remove, add_places, remove_places }),
         }
     }
 

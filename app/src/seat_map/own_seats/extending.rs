@@ -9,10 +9,10 @@ use crate::browser::{calls, ids};
 use crate::say;
 use crate::seat_map::live::connection;
 use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Requests as much time as the show allows. A second press while the first request is pending does nothing.
-pub fn extend_hold(session: Session) {
+pub fn extend_hold(session: MapSession) {
     if session.is_extending.get_untracked() {
         return;
     }

@@ -45,9 +45,9 @@ pub fn nearest(
     let all = positions(room);
     let lost_seat = all.iter().find(|position| lost.first() == Some(&position.seat)).copied()?;
     let kind_of = |category: u8| room.plan().categories.get(usize::from(category)).map(|category| category.kind);
-    let is_plain = |category: u8| matches!(kind_of(category), Some(SeatKind::Standard | SeatKind::Recliner));
+    let may_replace = |category: u8| kind_of(category).is_some_and(SeatKind::is_interchangeable);
     let own: Vec<SeatPosition> = all.iter().filter(|position| party.contains(&position.seat)).copied().collect();
-    if kind_of(lost_seat.category) == Some(SeatKind::Couple) || (own.is_empty() && lost.len() > 1) {
+    if kind_of(lost_seat.category).is_some_and(|kind| kind.rules().is_paired) || (own.is_empty() && lost.len() > 1) {
         return None;
     }
     let own = if own.is_empty() { vec![lost_seat] } else { own };
@@ -55,7 +55,7 @@ pub fn nearest(
         is_free(position.seat) && !lost.contains(&position.seat) && !party.contains(&position.seat)
     };
     let free: Vec<SeatPosition> = all.iter().filter(is_candidate).copied().collect();
-    let is_exchangeable = |position: &SeatPosition| is_plain(lost_seat.category) && is_plain(position.category);
+    let is_exchangeable = |position: &SeatPosition| may_replace(lost_seat.category) && may_replace(position.category);
     let is_party_category = |position: &SeatPosition| {
         is_exchangeable(position) && own.iter().any(|other| other.category == position.category)
     };

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
-use domain::seats::{SeatIndex, put_as_read};
+use domain::seats::{SeatIndex, sort_for_display};
 
 use crate::language::{Arg, current, listed, number};
 use crate::say;
 
 /// An offer of a notice.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Offer {
+pub struct SeatOffer {
     /// The seats.
     pub seats: Arc<[SeatIndex]>,
     /// Places without numbers beside them.
@@ -20,7 +20,7 @@ pub struct Offer {
     pub words: String,
 }
 
-impl Offer {
+impl SeatOffer {
     /// Offers these seats as an alternative to refused ones.
     pub(super) fn instead(lines: &[SeatLine], total: Money) -> Self {
         let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names_of(lines))), price = total);
@@ -53,7 +53,7 @@ fn summed(prices: impl Iterator<Item = Option<Money>>) -> Option<Money> {
 
 pub(super) fn names_of(lines: &[SeatLine]) -> Vec<&str> {
     let mut names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
-    put_as_read(&mut names, |name| name);
+    sort_for_display(&mut names, |name| name);
     names
 }
 
@@ -73,11 +73,11 @@ mod tests {
         let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
         let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
         // A row numbered from the right.
-        let offer = Offer::again(&[line(30, "C8"), line(31, "C7")], &[]).expect("there are seats");
+        let offer = SeatOffer::again(&[line(30, "C8"), line(31, "C7")], &[]).expect("there are seats");
         assert_eq!((offer.words.as_str(), &*offer.seats), ("Take C7 and C8 again, €25.00", &[30, 31][..]));
-        assert_eq!(Offer::again(&[], &[]), None);
+        assert_eq!(SeatOffer::again(&[], &[]), None);
         let floor = PlaceLine { area: 0, label: "Floor".to_owned(), category: "Floor".to_owned(), price, quantity: 2 };
-        let offer = Offer::again(&[line(31, "C7")], &[floor]).expect("there are seats");
+        let offer = SeatOffer::again(&[line(31, "C7")], &[floor]).expect("there are seats");
         assert_eq!(offer.words, "Take C7 and 2 × Floor again, €37.50");
         assert_eq!(&*offer.places, &[AreaQuantity { area: 0, quantity: 2 }]);
     }

@@ -4,9 +4,9 @@
 //! happened: a countdown at zero therefore triggers a request and is no answer.
 
 use domain::api::HoldView;
-use domain::seats::{SeatState, put_as_read};
+use domain::seats::{SeatState, sort_for_display};
 use domain::time::{SECOND_MS, Timestamp};
-use domain::wire::Mine;
+use domain::wire::OwnHold;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ use super::expiry_check::ExpiryCheck;
 use crate::browser::tabs::Tabs;
 use crate::browser::{calls, clock, events};
 use crate::seat_map::notices::notice::{Notice, places_in_words};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::page_cell::SendWrapper;
 
 /// A closing tab's beacon has arrived after this long, milliseconds.
@@ -27,14 +27,14 @@ const EXPIRY_TOLERANCE_MS: i64 = 2 * SECOND_MS;
 const EXPIRY_GRACE_MS: f64 = 2_000.0;
 
 /// Subscribes to the visitor's other tabs.
-pub(in crate::seat_map) fn join_tabs(session: Session) {
+pub(in crate::seat_map) fn join_tabs(session: MapSession) {
     // The other tab may be closing: its beacon arrives after its message.
     let tabs = Tabs::join(&format!("rowlock-hold-{}", session.show), move || refresh_after_beacons(session));
     session.tabs.set_value(Some(SendWrapper::new(tabs)));
 }
 
 /// Shortens the hold when the visitor leaves the page, unless a payment is pending.
-pub(in crate::seat_map) fn shorten_on_leave(session: Session) {
+pub(in crate::seat_map) fn shorten_on_leave(session: MapSession) {
     let hold = session.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
     if let (Some(hold), false) = (hold, session.is_payment_pending.get_value()) {
         calls::beacon(&session.path(&format!("/holds/{hold}/leave")));
@@ -43,26 +43,26 @@ pub(in crate::seat_map) fn shorten_on_leave(session: Session) {
 }
 
 /// Clears the cart after its hold was sold or made house seats.
-pub fn finish(session: Session) {
+pub fn finish(session: MapSession) {
     cart_changes::change_cart(session, Cart::finish);
     session.notice.set(None);
     update_countdown(session);
 }
 
 /// Records that a payment for this hold has begun. A page that stays open then links to the booking.
-pub fn record_payment(session: Session, hold: Uuid, booking: Uuid) {
+pub fn record_payment(session: MapSession, hold: Uuid, booking: Uuid) {
     cart_changes::change_cart(session, |cart| cart.record_payment(hold, booking));
     session.set_payment_pending(false);
 }
 
 /// Reads the hold from the server. Reading also restores the full time of a hold that a closing tab had shortened.
-pub fn refresh(session: Session) {
+pub fn refresh(session: MapSession) {
     spawn_local(fetch(session));
 }
 
 /// Reads the hold now, and again after a pending beacon has arrived: the beacon may shorten the hold after the first
 /// read restored it.
-pub(in crate::seat_map) fn refresh_after_beacons(session: Session) {
+pub(in crate::seat_map) fn refresh_after_beacons(session: MapSession) {
     spawn_local(async move {
         fetch(session).await;
         events::after(BEACON_DELAY_MS).await;
@@ -70,7 +70,7 @@ pub(in crate::seat_map) fn refresh_after_beacons(session: Session) {
     });
 }
 
-async fn fetch(session: Session) {
+async fn fetch(session: MapSession) {
     let turn = session.hold_version.get_value();
     let answer = calls::read::<Option<HoldView>>(&session.path("/hold")).await;
     if session.hold_version.get_value() != turn {
@@ -87,7 +87,7 @@ async fn fetch(session: Session) {
 
 /// Reads the hold again if the live connection reports a different one. The live report may be older than the last
 /// answer, so it is not applied directly.
-pub(in crate::seat_map) fn compare_with_live_map(session: Session, mine: Option<&Mine>) {
+pub(in crate::seat_map) fn compare_with_live_map(session: MapSession, mine: Option<&OwnHold>) {
     let differs = session.cart.with_untracked(|cart| match (cart.held(), mine) {
         (None, None) => false,
         (Some(held), Some(mine)) => {
@@ -104,7 +104,7 @@ pub(in crate::seat_map) fn compare_with_live_map(session: Session, mine: Option<
 }
 
 /// Updates the countdown, and checks a hold whose time is over.
-pub(in crate::seat_map) fn update_countdown(session: Session) {
+pub(in crate::seat_map) fn update_countdown(session: MapSession) {
     let ends = session.cart.with_untracked(|cart| cart.held().map(|held| (held.expires_at_ms, held.paying)));
     let (Some((ends_ms, paying)), Some(now)) = (ends, clock::server_now()) else {
         session.expiry_check.set_value(None);
@@ -127,7 +127,7 @@ pub(in crate::seat_map) fn update_countdown(session: Session) {
 }
 
 /// Asks the server about a hold at zero: another tab may be paying for it, which extends it.
-fn confirm_expiry(session: Session) {
+fn confirm_expiry(session: MapSession) {
     let now = clock::monotonic_ms();
     let check = session
         .expiry_check
@@ -154,10 +154,10 @@ fn confirm_expiry(session: Session) {
 }
 
 /// Ends the hold as expired.
-pub(in crate::seat_map) fn expire(session: Session) {
+pub(in crate::seat_map) fn expire(session: MapSession) {
     let (seats, places) = session.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
     let mut seat_names: Vec<String> = seats.iter().map(|seat| session.seat_name(*seat)).collect();
-    put_as_read(&mut seat_names, String::as_str);
+    sort_for_display(&mut seat_names, String::as_str);
     let place_names = places.iter().map(|places| places_in_words(places.quantity, &session.area_name(places.area)));
     let names: Vec<String> = seat_names.into_iter().chain(place_names).collect();
     session.board.update_value(|board| board.record_released(&seats));
@@ -166,7 +166,7 @@ pub(in crate::seat_map) fn expire(session: Session) {
 }
 
 /// Ends a hold that the server does not know any more, and explains why, if known.
-pub(in crate::seat_map) fn explain_loss(session: Session) {
+pub(in crate::seat_map) fn explain_loss(session: MapSession) {
     // Paid in another tab, or expired: the pending answer says which, and reads the hold again if there is no booking.
     if session.is_payment_pending.get_value() {
         return;
@@ -190,17 +190,17 @@ pub(in crate::seat_map) fn explain_loss(session: Session) {
     }
 }
 
-fn lose(session: Session, notice: Notice) {
+fn lose(session: MapSession, notice: Notice) {
     cart_changes::change_cart(session, Cart::expired);
     update_countdown(session);
     session.notice.set(Some(notice));
 }
 
-fn booking_of(session: Session, hold: Uuid) -> Option<Uuid> {
+fn booking_of(session: MapSession, hold: Uuid) -> Option<Uuid> {
     session.booked_hold.get_value().filter(|(booked, _)| *booked == hold).map(|(_, booking)| booking)
 }
 
-fn take_over(session: Session, hold: Option<HoldView>) {
+fn take_over(session: MapSession, hold: Option<HoldView>) {
     if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
         explain_loss(session);
     } else if cart_changes::change_cart(session, |cart| cart.replace_hold(hold)) {

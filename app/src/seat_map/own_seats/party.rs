@@ -3,7 +3,7 @@
 //! The server ranks (`GET …/best`). A suggestion becomes the wish and is requested like any tap.
 
 use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
-use domain::best_available::Together;
+use domain::best_available::Adjacency;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -19,7 +19,7 @@ use crate::say;
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;
 use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::signals::drawn_once::DrawnOnce;
 
@@ -49,7 +49,7 @@ impl PartyQuery {
 }
 
 /// The finder above the map.
-pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + use<> {
+pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView + use<> {
     let count = RwSignal::new(DEFAULT_PARTY);
     let category = RwSignal::new(String::new());
     let suggestions = RwSignal::new(Suggestions::default());
@@ -114,7 +114,7 @@ fn in_people(count: usize) -> String {
     say!("party.people", count = count)
 }
 
-async fn find(session: Session, query: impl Fn() -> PartyQuery, suggestions: RwSignal<Suggestions>) {
+async fn find(session: MapSession, query: impl Fn() -> PartyQuery, suggestions: RwSignal<Suggestions>) {
     let asked = query();
     let PartyQuery { count, category, .. } = &asked;
     let mut path = session.path(&format!("/best?count={count}"));
@@ -142,13 +142,13 @@ async fn find(session: Session, query: impl Fn() -> PartyQuery, suggestions: RwS
     }
 }
 
-fn show_next(session: Session, suggestions: RwSignal<Suggestions>) {
+fn show_next(session: MapSession, suggestions: RwSignal<Suggestions>) {
     suggestions.update(|suggestions| suggestions.at = (suggestions.at + 1) % suggestions.found.len().max(1));
     show(session, suggestions);
 }
 
 /// Replaces the wish with the suggestion on show.
-fn show(session: Session, suggestions: RwSignal<Suggestions>) {
+fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
     let Some(place) = suggestions.with_untracked(|suggestions| suggestions.found.get(suggestions.at).cloned()) else {
         return;
     };
@@ -167,7 +167,7 @@ fn show(session: Session, suggestions: RwSignal<Suggestions>) {
     let middle = seats[seats.len() / 2];
     request_animation_frame(move || browser::reveal(&format!("seat-{middle}")));
     session.announcement.set(in_words(&place));
-    if place.together == Together::Apart {
+    if place.together == Adjacency::Apart {
         session.notice.set(Some(Notice::new(say!("party.apart"))));
     }
 }
@@ -175,16 +175,19 @@ fn show(session: Session, suggestions: RwSignal<Suggestions>) {
 fn in_words(place: &SuggestionView) -> String {
     let names = names_of(&place.seats);
     let key = match place.together {
-        Together::Row => "party.together",
-        Together::Rows => "party.in_two_rows",
-        Together::Apart => "party.scattered",
+        Adjacency::Row => "party.together",
+        Adjacency::Rows => "party.in_two_rows",
+        Adjacency::Apart => "party.scattered",
     };
     say!(key, seats = Arg::Ours(&listed(&names)), price = place.total)
 }
 
 /// The finder, once the room plan is loaded.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn finder_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+pub(in crate::seat_map) fn finder_part(
+    session: MapSession,
+    place: HtmlElement,
+) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
         // Unchanged when the rows of a section are loaded.
         let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
@@ -221,7 +224,7 @@ mod tests {
         let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
         let total = Money::new(2_500, price.currency);
         let place =
-            SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Together::Row, orphans: 0 };
+            SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Adjacency::Row, orphans: 0 };
         assert_eq!(in_words(&place), "C7 and C8, together, €25.00.");
         assert_eq!((in_people(1), in_people(4)), ("1 person".to_owned(), "4 people".to_owned()));
     }

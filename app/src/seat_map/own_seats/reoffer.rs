@@ -6,12 +6,12 @@
 //! map, with the notice box.
 
 use domain::api::{AreaProblem, AreaView, PlaceLine, SeatLine, SeatProblem};
-use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState, put_as_read};
+use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState, sort_for_display};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::Cart;
-use super::offer::{Offer, quantity_of};
+use super::offer::{SeatOffer, quantity_of};
 use crate::browser::{self, events};
 use crate::payment_retry::seats_query::{self, RequestedSeats};
 use crate::seat_map::appearance::SeatAppearance;
@@ -20,7 +20,7 @@ use crate::seat_map::loading;
 use crate::seat_map::notices::notice::Notice;
 use crate::seat_map::own_seats::alternatives;
 use crate::seat_map::room_plan::RoomPlan;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::page_signal::PageSignal;
 
 /// Pause before the first notice, milliseconds: a screen reader announces only changes of a box that exists already.
@@ -65,7 +65,7 @@ struct SeatStatus {
 }
 
 /// Offers the seats that the address names, once their states are known.
-pub(in crate::seat_map) fn offer(session: Session) {
+pub(in crate::seat_map) fn offer(session: MapSession) {
     let wanted = seats_query::parse(&browser::query());
     if wanted.is_empty() {
         return;
@@ -95,7 +95,7 @@ pub(in crate::seat_map) fn offer(session: Session) {
 
 /// Takes the next step. Subscribes to the seats' signals.
 fn advance(
-    session: Session,
+    session: MapSession,
     state: ReofferState,
     room: &RoomPlan,
     wanted: &RequestedSeats,
@@ -170,7 +170,7 @@ fn advance(
 }
 
 /// Removes the offer: another tab took the seats, or they are not free.
-fn withdraw_offer(session: Session, state: ReofferState) -> ReofferState {
+fn withdraw_offer(session: MapSession, state: ReofferState) -> ReofferState {
     if let Some(offered) = &state.offered {
         session.dismiss(offered);
     }
@@ -188,7 +188,7 @@ fn area_of(room: &RoomPlan, area: AreaIndex) -> Option<&AreaView> {
 }
 
 /// The places still to be added in an area, and how many are left. Places of our hold do not count as left.
-fn missing_places(session: Session, area: &AreaView, quantity: u32) -> (PlaceLine, u32) {
+fn missing_places(session: MapSession, area: &AreaView, quantity: u32) -> (PlaceLine, u32) {
     let missing = quantity.saturating_sub(session.cart.with(|cart| cart.wanted_in(area.area)));
     let left =
         session.places_left.with(|left| left.iter().find(|(known, _)| *known == area.area).map(|(_, left)| *left));
@@ -237,22 +237,22 @@ const fn state_if_taken(look: SeatAppearance) -> Option<SeatState> {
 }
 
 /// The notice of the offer. `None` if the visitor's other seats leave no room for these.
-fn notice_for(session: Session, room: &RoomPlan, status: &SeatStatus) -> Option<Notice> {
+fn notice_for(session: MapSession, room: &RoomPlan, status: &SeatStatus) -> Option<Notice> {
     let count = status.places.iter().fold(status.free.len(), |sum, line| sum + line.quantity as usize);
     if session.cart.with_untracked(Cart::count) + count > MAX_SEATS_PER_HOLD {
         return None;
     }
     let mut lines: Vec<SeatLine> = status.free.iter().filter_map(|seat| room.line(*seat)).collect();
-    put_as_read(&mut lines, |line| line.label.as_str());
+    sort_for_display(&mut lines, |line| line.label.as_str());
     let places: Vec<String> = status.places.iter().map(quantity_of).collect();
     let names: Vec<&str> =
         lines.iter().map(|line| line.label.as_str()).chain(places.iter().map(String::as_str)).collect();
-    let offer = Offer::again(&lines, &status.places)?;
+    let offer = SeatOffer::again(&lines, &status.places)?;
     Some(Notice::reoffer(&names, &problems(session, &status.gone), &status.short, offer))
 }
 
 /// Reports taken seats and offers others.
-fn report_taken(session: Session, SeatStatus { gone, short, .. }: &SeatStatus) {
+fn report_taken(session: MapSession, SeatStatus { gone, short, .. }: &SeatStatus) {
     let has_others = !session.cart.with_untracked(Cart::is_empty);
     if gone.is_empty() {
         session.notice.set(Some(Notice::others_status(has_others).with_shortages(short)));
@@ -263,7 +263,7 @@ fn report_taken(session: Session, SeatStatus { gone, short, .. }: &SeatStatus) {
     alternatives::offer_alternatives(session, &seats);
 }
 
-fn problems(session: Session, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatProblem> {
+fn problems(session: MapSession, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatProblem> {
     let problem = |(seat, state): &(SeatIndex, SeatState)| SeatProblem {
         seat: *seat,
         label: session.seat_name(*seat),
@@ -271,7 +271,7 @@ fn problems(session: Session, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatProble
         taken_ms_ago: None,
     };
     let mut problems: Vec<SeatProblem> = gone.iter().map(problem).collect();
-    put_as_read(&mut problems, |problem| problem.label.as_str());
+    sort_for_display(&mut problems, |problem| problem.label.as_str());
     problems
 }
 

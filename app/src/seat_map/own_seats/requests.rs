@@ -1,11 +1,11 @@
 //! The requests that bring the hold to the wish, one at a time, and the handling of their answers.
 
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
-use domain::seats::{SeatIndex, put_as_read};
+use domain::seats::{SeatIndex, sort_for_display};
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
 
-use super::cart::{Cart, Intent};
+use super::cart::{Cart, HoldIntent};
 use super::{alternatives, cart_changes, own_hold};
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
@@ -14,10 +14,10 @@ use crate::say;
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;
 use crate::seat_map::notices::notice::{Notice, places_in_words};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Sends the next request, if one is due. Its answer calls this again.
-pub(in crate::seat_map) fn send_next(session: Session) {
+pub(in crate::seat_map) fn send_next(session: MapSession) {
     // Checked first: every change of the cart makes pending reads of the hold stale.
     if !session.cart.with_untracked(Cart::is_due) {
         return;
@@ -40,9 +40,9 @@ pub(in crate::seat_map) fn send_next(session: Session) {
     });
 }
 
-async fn send(session: Session, intent: &Intent, key: &str) -> Result<Option<HoldView>, Failure> {
+async fn send(session: MapSession, intent: &HoldIntent, key: &str) -> Result<Option<HoldView>, Failure> {
     match intent {
-        Intent::Take { seats, places } => {
+        HoldIntent::Take { seats, places } => {
             let (area, quantity) = (places.map(|places| places.area), places.map(|places| places.quantity));
             let body = HoldRequest { seats: seats.clone(), area, quantity };
             let path = session.path("/holds");
@@ -58,7 +58,7 @@ async fn send(session: Session, intent: &Intent, key: &str) -> Result<Option<Hol
             session.dismiss(&Notice::solving_puzzle());
             answer
         }
-        Intent::Change { hold, add, remove, add_places, remove_places } => {
+        HoldIntent::Change { hold, add, remove, add_places, remove_places } => {
             let body = HoldChange {
                 add: add.clone(),
                 remove: remove.clone(),
@@ -67,11 +67,11 @@ async fn send(session: Session, intent: &Intent, key: &str) -> Result<Option<Hol
             };
             calls::ask(Method::PATCH, &session.path(&format!("/holds/{hold}")), key, &body).await
         }
-        Intent::Drop { hold } => calls::remove(&session.path(&format!("/holds/{hold}")), key).await.map(|()| None),
+        HoldIntent::Drop { hold } => calls::remove(&session.path(&format!("/holds/{hold}")), key).await.map(|()| None),
     }
 }
 
-async fn handle_response(session: Session, intent: &Intent, answer: Result<Option<HoldView>, Failure>) {
+async fn handle_response(session: MapSession, intent: &HoldIntent, answer: Result<Option<HoldView>, Failure>) {
     let before = session.cart.with_untracked(|cart| cart.held().cloned());
     match answer {
         Ok(hold) => {
@@ -80,7 +80,7 @@ async fn handle_response(session: Session, intent: &Intent, answer: Result<Optio
             cart_changes::change_cart(session, |cart| match hold {
                 Some(hold) => cart.granted(hold),
                 // The change left no seat in the hold: requesting the rest again would loop.
-                None if matches!(intent, Intent::Change { .. }) => cart.emptied(),
+                None if matches!(intent, HoldIntent::Change { .. }) => cart.emptied(),
                 None => cart.dropped(),
             });
             own_hold::update_countdown(session);
@@ -90,7 +90,7 @@ async fn handle_response(session: Session, intent: &Intent, answer: Result<Optio
     }
 }
 
-async fn handle_refusal(session: Session, intent: &Intent, failure: Failure) {
+async fn handle_refusal(session: MapSession, intent: &HoldIntent, failure: Failure) {
     match (failure.code(), &failure) {
         ("seats_locked" | "seats_taken", Failure::Problem(problem)) if !problem.areas.is_empty() => {
             refuse_places(session, &problem.areas, &failure);
@@ -101,10 +101,10 @@ async fn handle_refusal(session: Session, intent: &Intent, failure: Failure) {
             Err(_) => handle_failure(session, &failure),
         },
         // The hold to release is already gone.
-        ("hold_expired" | "not_found", _) if matches!(intent, Intent::Drop { .. }) => {
+        ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Drop { .. }) => {
             cart_changes::change_cart(session, Cart::dropped);
         }
-        ("hold_expired" | "not_found", _) if matches!(intent, Intent::Change { .. }) => {
+        ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Change { .. }) => {
             cart_changes::change_cart(session, Cart::answered);
             own_hold::explain_loss(session);
         }
@@ -116,7 +116,7 @@ async fn handle_refusal(session: Session, intent: &Intent, failure: Failure) {
     }
 }
 
-fn refuse_seats(session: Session, seats: &[SeatProblem]) {
+fn refuse_seats(session: MapSession, seats: &[SeatProblem]) {
     let refused: Vec<_> = seats.iter().map(|seat| seat.seat).collect();
     // Paint the refused seats before the live map reports them.
     let states: Vec<_> = seats.iter().map(|seat| (seat.seat, seat.state)).collect();
@@ -134,14 +134,14 @@ fn refuse_seats(session: Session, seats: &[SeatProblem]) {
 }
 
 /// Handles a refusal because of full areas, whose places left it names.
-fn refuse_places(session: Session, areas: &[AreaProblem], failure: &Failure) {
+fn refuse_places(session: MapSession, areas: &[AreaProblem], failure: &Failure) {
     let left: Vec<_> = areas.iter().map(|area| (area.area, area.left)).collect();
     session.merge_places_left(&left);
     cart_changes::change_cart(session, |cart| cart.refused(&[], &left));
     session.notice.set(Some(Notice::failed(failure)));
 }
 
-fn handle_failure(session: Session, failure: &Failure) {
+fn handle_failure(session: MapSession, failure: &Failure) {
     cart_changes::change_cart(session, Cart::failed);
     session.notice.set(Some(Notice::failed(failure)));
     connection::reconnect_if_unreachable(session, failure);
@@ -149,7 +149,7 @@ fn handle_failure(session: Session, failure: &Failure) {
     own_hold::refresh(session);
 }
 
-fn record_released_seats(session: Session, before: Option<&HoldView>, after: Option<&HoldView>) {
+fn record_released_seats(session: MapSession, before: Option<&HoldView>, after: Option<&HoldView>) {
     let kept = |seat: SeatIndex| after.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
     let gone: Vec<_> =
         before.iter().flat_map(|hold| &hold.seats).map(|line| line.seat).filter(|seat| !kept(*seat)).collect();
@@ -159,12 +159,12 @@ fn record_released_seats(session: Session, before: Option<&HoldView>, after: Opt
     }
 }
 
-fn announce_changes(session: Session, before: Option<&HoldView>, after: Option<&HoldView>) {
+fn announce_changes(session: MapSession, before: Option<&HoldView>, after: Option<&HoldView>) {
     let names = |hold: Option<&HoldView>, without: Option<&HoldView>| -> Vec<String> {
         let has = |seat| without.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
         let lines = hold.iter().flat_map(|hold| &hold.seats);
         let mut seats: Vec<_> = lines.filter(|line| !has(line.seat)).map(|line| line.label.clone()).collect();
-        put_as_read(&mut seats, String::as_str);
+        sort_for_display(&mut seats, String::as_str);
         let had = |area| {
             let mut lines = without.into_iter().flat_map(|hold| &hold.places);
             lines.find(|line| line.area == area).map_or(0, |line| line.quantity)

@@ -4,7 +4,7 @@ use domain::seats::{SeatIndex, SeatState};
 
 /// A watched seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchedSeat {
     pub(in crate::seat_map) seat: SeatIndex,
     /// True if the visitor has been notified that it is free.
     pub(super) is_notified: bool,
@@ -21,7 +21,7 @@ pub(super) enum WatchEvent {
 
 /// The events since the last call. Stops watching seats that were got or sold.
 pub(super) fn watch_events(
-    watched: &mut Vec<Watched>,
+    watched: &mut Vec<WatchedSeat>,
     state_of: impl Fn(SeatIndex) -> SeatState,
     is_mine: impl Fn(SeatIndex) -> bool,
 ) -> Vec<WatchEvent> {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_watched_seat_notifies_once_per_change_until_sold() {
-        let mut watched = vec![Watched { seat: 7, is_notified: false }];
+        let mut watched = vec![WatchedSeat { seat: 7, is_notified: false }];
         let mut now = |state| watch_events(&mut watched, |_| state, |_| false);
         assert_eq!(now(SeatState::Locked), NOTHING);
         assert_eq!(now(SeatState::Available), [WatchEvent::Free(7)]);
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn a_seat_the_visitor_got_is_no_longer_watched() {
-        let mut watched = vec![Watched { seat: 7, is_notified: true }, Watched { seat: 8, is_notified: false }];
+        let mut watched = vec![WatchedSeat { seat: 7, is_notified: true }, WatchedSeat { seat: 8, is_notified: false }];
         assert_eq!(watch_events(&mut watched, |_| SeatState::Locked, |seat| seat == 7), NOTHING);
-        assert_eq!(watched, [Watched { seat: 8, is_notified: false }]);
+        assert_eq!(watched, [WatchedSeat { seat: 8, is_notified: false }]);
     }
 }

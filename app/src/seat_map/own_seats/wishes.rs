@@ -3,14 +3,14 @@
 use domain::seats::{AreaIndex, SeatIndex};
 
 use super::cart::{Cart, TapOutcome};
-use super::offer::Offer;
+use super::offer::SeatOffer;
 use super::{alternatives, cart_changes, requests};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Handles a tap, click or key on a seat.
-pub fn tap_seat(session: Session, seat: SeatIndex) {
+pub fn tap_seat(session: MapSession, seat: SeatIndex) {
     let look = session.current_appearance(seat);
     // Seats held since before the end of sales can still be released.
     if session.is_read_only && !matches!(look, SeatAppearance::Mine | SeatAppearance::Asked) {
@@ -29,13 +29,13 @@ pub fn tap_seat(session: Session, seat: SeatIndex) {
 }
 
 /// Adds or removes one place in an area.
-pub fn change_places(session: Session, area: AreaIndex, more: bool) {
+pub fn change_places(session: MapSession, area: AreaIndex, more: bool) {
     let outcome = change_wish(session, |cart| cart.change_places(area, more));
     show_outcome(session, outcome);
 }
 
 /// Changes the wish, except while a payment request is pending: the buyer pays what they saw.
-fn change_wish(session: Session, change: impl FnOnce(&mut Cart) -> TapOutcome) -> TapOutcome {
+fn change_wish(session: MapSession, change: impl FnOnce(&mut Cart) -> TapOutcome) -> TapOutcome {
     if session.is_payment_pending.get_value() {
         TapOutcome::PaymentPending
     } else {
@@ -43,7 +43,7 @@ fn change_wish(session: Session, change: impl FnOnce(&mut Cart) -> TapOutcome) -
     }
 }
 
-fn show_outcome(session: Session, outcome: TapOutcome) {
+fn show_outcome(session: MapSession, outcome: TapOutcome) {
     match outcome {
         TapOutcome::Added | TapOutcome::Removed => {
             session.notice.set(None);
@@ -55,7 +55,7 @@ fn show_outcome(session: Session, outcome: TapOutcome) {
 }
 
 /// Replaces the wish with these seats.
-pub(super) fn replace_wish(session: Session, seats: &[SeatIndex]) -> TapOutcome {
+pub(super) fn replace_wish(session: MapSession, seats: &[SeatIndex]) -> TapOutcome {
     let outcome = change_wish(session, |cart| cart.exchange_for(seats));
     session.notice.set((outcome == TapOutcome::PaymentPending).then(Notice::payment_pending));
     requests::send_next(session);
@@ -63,19 +63,19 @@ pub(super) fn replace_wish(session: Session, seats: &[SeatIndex]) -> TapOutcome 
 }
 
 /// Chooses seats again that were released for an exchange that was refused.
-pub fn choose_again(session: Session, seats: &[SeatIndex]) {
+pub fn choose_again(session: MapSession, seats: &[SeatIndex]) {
     replace_wish(session, seats);
 }
 
 /// Requests the seats of an expired hold again.
-pub fn reclaim_lost_seats(session: Session) {
+pub fn reclaim_lost_seats(session: MapSession) {
     session.notice.set(None);
     cart_changes::change_cart(session, Cart::reclaim_lost);
     requests::send_next(session);
 }
 
 /// Adds the offered seats and places to the wish.
-pub(in crate::seat_map) fn accept_offer(session: Session, offer: &Offer) {
+pub(in crate::seat_map) fn accept_offer(session: MapSession, offer: &SeatOffer) {
     session.notice.set(None);
     for seat in offer.seats.iter() {
         if !session.cart.with_untracked(|cart| cart.wants(*seat)) {

@@ -1,25 +1,25 @@
 //! The card of one seat: its place, kind and price, and the view of the screen from it.
 
-use domain::api::{PlanView, SeatKind};
+use domain::api::PlanView;
 use domain::seats::SeatIndex;
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::drawing::escaped;
-use super::sight::{self, Sight};
+use super::sight::{self, ViewFromSeat};
 use crate::language::{Arg, current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::room_plan::{RoomPlan, Seat};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// Angles below this count as straight ahead, degrees.
 const STRAIGHT_DEGREES: f64 = 6.0;
 
 /// The view from a seat of this room.
-pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> Sight {
+pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> ViewFromSeat {
     // Sections of a large room have bounds; the nearest one has the first row.
     let first_row = plan.sections.iter().map(|section| section.bounds[1]).min().unwrap_or(0);
     sight::from((seat.x, seat.y), plan.focus_at, first_row)
@@ -36,7 +36,7 @@ pub fn with_view(plan: &PlanView, seat: &Seat<'_>, words: String) -> String {
 }
 
 /// The card of the seat pointed at.
-pub fn card_view(session: Session) -> impl IntoView {
+pub fn card_view(session: MapSession) -> impl IntoView {
     // A memo: free seats are counted far more often than this changes.
     let is_sold_out = Memo::new(move |_| session.is_sold_out() && session.cart.with(Cart::is_empty));
     view! {
@@ -46,7 +46,7 @@ pub fn card_view(session: Session) -> impl IntoView {
 }
 
 /// The card as markup; without a seat, a hint.
-fn card(session: Session, seat: Option<SeatIndex>, is_sold_out: bool) -> String {
+fn card(session: MapSession, seat: Option<SeatIndex>, is_sold_out: bool) -> String {
     let found = session.room.with(|room| {
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))
@@ -87,17 +87,14 @@ fn markup(room: &RoomPlan, seat: &Seat<'_>) -> String {
 
 fn what_of(seat: &Seat<'_>) -> String {
     let category = &seat.category.label;
-    let key = match seat.category.kind {
-        SeatKind::Standard => return category.clone(),
-        SeatKind::Recliner => "map.card_recliner",
-        SeatKind::Couple => "map.card_couple",
-        SeatKind::Wheelchair => "map.card_wheelchair",
-        SeatKind::Companion => "map.card_companion",
-    };
-    say!(key, category = category)
+    seat.category
+        .kind
+        .texts()
+        .for_buyers
+        .map_or_else(|| category.clone(), |texts| say!(texts.on_card, category = category))
 }
 
-fn view_in_words(sight: &Sight, focus: &str) -> String {
+fn view_in_words(sight: &ViewFromSeat, focus: &str) -> String {
     let (aside, fills) = (sight.aside.abs().round() as i64, sight.fills.round() as i64);
     let focus = Arg::Ours(focus);
     let side = if sight.aside < 0.0 { "left" } else { "right" };
@@ -110,7 +107,7 @@ fn view_in_words(sight: &Sight, focus: &str) -> String {
 
 /// The card of the seat pointed at.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn card_part(session: Session, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+pub(in crate::seat_map) fn card_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || card_view(session)))
 }
 
@@ -139,7 +136,7 @@ mod tests {
 
     #[test]
     fn the_view_is_described_by_angle_and_side() {
-        let sight = |aside| Sight { corners: [(0.0, 0.0); 4], aside, fills: 41.6 };
+        let sight = |aside| ViewFromSeat { corners: [(0.0, 0.0); 4], aside, fills: 41.6 };
         assert_eq!(view_in_words(&sight(-2.0), "screen"), "Straight ahead; the screen fills 42° of your view");
         assert_eq!(view_in_words(&sight(-25.2), "stage"), "25° from the left; the stage fills 42° of your view");
     }

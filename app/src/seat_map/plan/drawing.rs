@@ -24,7 +24,7 @@ pub type Rows<'a> = [(&'a str, &'a RowView)];
 
 /// All seats of these rows, and the screen or stage if it is in the frame.
 #[must_use]
-pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &Frame, with_focus: bool) -> String {
+pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: bool) -> String {
     let mut out = String::with_capacity(rows.len() * 4_096);
     if with_focus {
         focus(&mut out, room.plan(), frame);
@@ -49,7 +49,7 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &Frame, with_focus: bool)
                      transform=\"translate({x} {y})\"><rect class=\"seat-target\" x=\"-10\" y=\"-10\" width=\"20\" height=\"20\" rx=\"6\"/><use/>"
                     ),
                 );
-                if has_mark(facts.category.kind) {
+                if facts.category.kind.rules().has_mark {
                     push(&mut out, format_args!("<use class=\"seat-mark\" href=\"#mark-{category}\"/>"));
                 }
                 out.push_str("</g>");
@@ -58,12 +58,6 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &Frame, with_focus: bool)
         out.push_str("</g>");
     }
     out
-}
-
-/// Returns true if seats of this kind carry their category's mark. Other kinds have a shape of their own.
-#[must_use]
-pub fn has_mark(kind: SeatKind) -> bool {
-    !matches!(kind, SeatKind::Wheelchair | SeatKind::Companion)
 }
 
 /// Sets a seat's appearance on screen and for screen readers. `words` is the fixed part of its name.
@@ -86,7 +80,7 @@ pub fn paint(element: &Element, look: SeatAppearance, kind: SeatKind, words: &st
 }
 
 /// The screen or stage: a wide arc, and its light that fades over the front rows.
-fn focus(out: &mut String, plan: &PlanView, frame: &Frame) {
+fn focus(out: &mut String, plan: &PlanView, frame: &PlanFrame) {
     let [x, y, width] = plan.focus_at;
     let (left, right, edge, crown) = (x - width / 2, x + width / 2, y + 10, y - 14);
     let spread = LIGHT / 2;
@@ -151,7 +145,7 @@ fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
 
 /// The part of the plan to show.
 #[derive(Clone, Copy)]
-pub struct Frame {
+pub struct PlanFrame {
     /// Left edge, plan units.
     pub left: i32,
     /// Top edge, plan units.
@@ -162,7 +156,7 @@ pub struct Frame {
     pub height: i32,
 }
 
-impl Frame {
+impl PlanFrame {
     /// The frame around these rows, and around the screen or stage if wanted.
     #[must_use]
     pub fn around(plan: &PlanView, rows: &Rows<'_>, with_focus: bool) -> Self {
@@ -223,7 +217,7 @@ mod tests {
     fn the_frame_contains_every_seat_and_the_letters() {
         let room = RoomPlan::new(two_sections());
         let rows: Vec<_> = room.rows(Some(1)).collect();
-        assert_eq!(Frame::around(room.plan(), &rows, false).view_box(), "-40 40 100 60");
+        assert_eq!(PlanFrame::around(room.plan(), &rows, false).view_box(), "-40 40 100 60");
     }
 
     #[test]
@@ -232,7 +226,7 @@ mod tests {
         plan.sections[1].name = "<b>\"Circle\" & more".to_owned();
         let room = RoomPlan::new(plan);
         let rows: Vec<_> = room.rows(None).collect();
-        let text = markup(&room, &rows, &Frame::around(room.plan(), &rows, true), true);
+        let text = markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, true), true);
         assert_eq!(text.matches("role=\"gridcell\"").count(), 10);
         assert_eq!(text.matches("id=\"seat-9\"").count(), 1);
         assert_eq!(text.matches("class=\"focus-arc\"").count(), 1);

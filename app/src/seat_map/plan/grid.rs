@@ -15,13 +15,13 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use super::card::{self, words_of};
-use super::drawing::{self, Frame};
+use super::drawing::{self, PlanFrame};
 use super::plane::Plane;
-use super::steps::{Step, Steps};
+use super::steps::{MapStep, Steps};
 use super::{legend, minimap, zoom};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::deferred;
 use crate::{browser, say};
 
@@ -30,7 +30,7 @@ const SMALLEST_TARGET_PX: f64 = 22.0;
 
 /// The state of the map, which lives as long as its listeners.
 struct Grid {
-    session: Session,
+    session: MapSession,
     steps: Steps,
     /// The seat with the tab stop.
     focused: Cell<Option<SeatIndex>>,
@@ -40,9 +40,9 @@ struct Grid {
 }
 
 /// The map of a section, or of the whole room.
-pub fn grid(session: Session, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
+pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
     let rows: Vec<(&str, &RowView)> = room.rows(section).collect();
-    let frame = Frame::around(room.plan(), &rows, section.is_none());
+    let frame = PlanFrame::around(room.plan(), &rows, section.is_none());
     let grid = Rc::new(Grid {
         session,
         steps: Steps::new(rows.iter().map(|(_, row)| *row)),
@@ -108,14 +108,19 @@ pub fn grid(session: Session, room: &Arc<RoomPlan>, section: Option<usize>) -> i
 }
 
 /// The place of the minimap.
-fn minimap_place(grid: &Rc<Grid>, room: &Arc<RoomPlan>, section: Option<usize>, frame: Frame) -> impl IntoView + use<> {
+fn minimap_place(
+    grid: &Rc<Grid>,
+    room: &Arc<RoomPlan>,
+    section: Option<usize>,
+    frame: PlanFrame,
+) -> impl IntoView + use<> {
     let (session, grid, room) = (grid.session, Rc::downgrade(grid), Arc::clone(room));
     deferred(
         move || session.is_drawn(),
         "minimap-coming",
         move |place| {
             let grid = Weak::clone(&grid);
-            let show = Rc::new(move |at: zoom::Point| {
+            let show = Rc::new(move |at: zoom::WindowPoint| {
                 if let Some(plane) = grid.upgrade().and_then(|grid| grid.plane.borrow().clone()) {
                     plane.show(at);
                 }
@@ -167,7 +172,7 @@ impl Grid {
     fn key(&self, event: &KeyboardEvent) {
         let Some((seat, _)) = seat_at(event) else { return };
         let key = event.key();
-        if let Some(step) = Step::of_key(&key, event.ctrl_key() || event.meta_key()) {
+        if let Some(step) = MapStep::of_key(&key, event.ctrl_key() || event.meta_key()) {
             event.prevent_default();
             let next = self.steps.step(seat, step);
             self.set_tab_stop(next);
@@ -223,7 +228,7 @@ impl Grid {
 }
 
 /// An arrow towards the screen or stage, for when it is out of view.
-fn direction_view(plan: &PlanView, frame: &Frame) -> impl IntoView + use<> {
+fn direction_view(plan: &PlanView, frame: &PlanFrame) -> impl IntoView + use<> {
     let [x, y, _] = plan.focus_at;
     let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);
     // The arrow is drawn pointing up.

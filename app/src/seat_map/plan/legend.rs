@@ -8,14 +8,13 @@ use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use super::drawing::has_mark;
 use super::glyphs::glyph;
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::room_plan::RoomPlan;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::signals::drawn_once::DrawnOnce;
 
@@ -29,7 +28,7 @@ const STATES: [(SeatAppearance, &str); 4] = [
 
 /// The legend of a section or the whole room with the categories in it. The overview shows no single seats and no
 /// states.
-pub fn legend(session: Session, room: &RoomPlan, section: Option<usize>) -> impl IntoView + use<> {
+pub fn legend(session: MapSession, room: &RoomPlan, section: Option<usize>) -> impl IntoView + use<> {
     let seen: BTreeSet<u8> = room.rows(section).flat_map(|(_, row)| row.category.iter().copied()).collect();
     let all = seen.is_empty();
     let categories = (0..).zip(&room.plan().categories).filter(|(place, _)| all || seen.contains(place));
@@ -49,13 +48,13 @@ pub fn legend(session: Session, room: &RoomPlan, section: Option<usize>) -> impl
 }
 
 /// The numbers of the categories outside the filter, for the style. Empty without a filter.
-pub fn hidden(session: Session) -> String {
+pub fn hidden(session: MapSession) -> String {
     let only = session.category_filter.get();
     let numbers = (0..8_u8).filter(|category| only != 0 && only >> category & 1 == 0);
     numbers.map(|category| category.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-fn entry(session: Session, place: u8, category: &CategoryView) -> impl IntoView + use<> {
+fn entry(session: MapSession, place: u8, category: &CategoryView) -> impl IntoView + use<> {
     let bit = 1_u64 << (place % 8);
     let pressed = move || if session.category_filter.get() & bit == 0 { "false" } else { "true" };
     view! {
@@ -71,7 +70,7 @@ fn entry(session: Session, place: u8, category: &CategoryView) -> impl IntoView 
 }
 
 fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl IntoView {
-    let mark = category.filter(|_| has_mark(kind)).map(|category| format!("#mark-{}", category % 8));
+    let mark = category.filter(|_| kind.rules().has_mark).map(|category| format!("#mark-{}", category % 8));
     view! {
         <svg class="legend-drawing" viewBox="-11 -11 22 22" width="24" height="24" aria-hidden="true" focusable="false">
             <use href=glyph(look, kind)></use>
@@ -83,7 +82,7 @@ fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl I
 /// The legend of the drawing.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn legend_part(
-    session: Session,
+    session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,
     place: HtmlElement,

@@ -20,11 +20,11 @@ use crate::language::{current, money};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room_plan::{RoomPlan, row_in_words, seat_and_state};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// The seats of a section, or of the whole room.
-pub fn list(session: Session, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
+pub fn list(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
     let markup = markup(room, section);
     let seats: Vec<SeatIndex> = room.rows(section).flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
     let (drawn, element) = (Arc::clone(room), NodeRef::<Div>::new());
@@ -45,7 +45,7 @@ pub fn list(session: Session, room: &Arc<RoomPlan>, section: Option<usize>) -> i
     view! { <div class="seat-list" node_ref=element on:click=tap inner_html=markup></div> }
 }
 
-fn keep_painted(session: Session, room: Arc<RoomPlan>, seat: SeatIndex) -> Option<RenderEffect<()>> {
+fn keep_painted(session: MapSession, room: Arc<RoomPlan>, seat: SeatIndex) -> Option<RenderEffect<()>> {
     let element = browser::element(&format!("list-seat-{seat}"))?;
     let look = session.appearance_signal(seat);
     Some(RenderEffect::new(move |_| {
@@ -97,7 +97,7 @@ fn markup(room: &RoomPlan, section: Option<usize>) -> String {
 /// The list of seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn list_part(
-    session: Session,
+    session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,
     place: HtmlElement,

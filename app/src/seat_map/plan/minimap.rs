@@ -12,19 +12,19 @@ use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use super::drawing::Frame;
-use super::zoom::{self, Point};
+use super::drawing::PlanFrame;
+use super::zoom::{self, WindowPoint};
 use crate::seat_map::large_rooms::canvas::Canvas;
 use crate::seat_map::large_rooms::dots::Dots;
 use crate::seat_map::room_plan::RoomPlan;
-use crate::seat_map::session::{SeatListener, Session};
+use crate::seat_map::session::{MapSession, SeatListener};
 use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::signals::page_cell::SendWrapper;
 
 /// The state of a minimap.
 struct Minimap {
-    session: Session,
-    frame: Frame,
+    session: MapSession,
+    frame: PlanFrame,
     /// The first seat, which has dot 0.
     first: SeatIndex,
     dots: RefCell<Dots>,
@@ -37,11 +37,11 @@ struct Minimap {
 /// The minimap of a section or the whole room. Hidden while all of it is in view. `show` moves a point, in percent, to
 /// the middle of the view.
 pub fn minimap(
-    session: Session,
+    session: MapSession,
     room: &RoomPlan,
     section: Option<usize>,
-    frame: Frame,
-    show: Rc<dyn Fn(Point)>,
+    frame: PlanFrame,
+    show: Rc<dyn Fn(WindowPoint)>,
 ) -> impl IntoView + use<> {
     let map = Minimap::new(session, room, section, frame);
     let (marking, showing) = (Rc::downgrade(&map), Rc::downgrade(&map));
@@ -69,7 +69,7 @@ pub fn minimap(
 }
 
 impl Minimap {
-    fn new(session: Session, room: &RoomPlan, section: Option<usize>, frame: Frame) -> Rc<Self> {
+    fn new(session: MapSession, room: &RoomPlan, section: Option<usize>, frame: PlanFrame) -> Rc<Self> {
         let seats = room.rows(section).flat_map(|(_, row)| row.x.iter().zip(&row.y).zip(&row.category));
         let dots = seats.map(|((x, y), category)| Dot { x: *x, y: *y, category: *category }).collect();
         Rc::new(Self {
@@ -123,7 +123,7 @@ impl Minimap {
     }
 }
 
-fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> impl IntoView {
+fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(WindowPoint)>) -> impl IntoView {
     let (element, frame, part) = (map.element, map.frame, map.session.map_view.part);
     let window = NodeRef::<Div>::new();
     Effect::new(move |_| {
@@ -172,11 +172,11 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> imp
 /// The whole room as a minimap.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn minimap_part(
-    session: Session,
+    session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,
-    frame: Frame,
-    show: Rc<dyn Fn(Point)>,
+    frame: PlanFrame,
+    show: Rc<dyn Fn(WindowPoint)>,
     place: HtmlElement,
 ) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || minimap(session, &room, section, frame, show)))

@@ -13,7 +13,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
 
-use super::zoom::{self, Box2, Pinch, Point};
+use super::zoom::{self, Pinch, WindowPoint, WindowRect};
 use crate::seat_map::signals::page_signal::PageSignal;
 
 /// Mouse movement below this while pressed is a click, pixels.
@@ -62,9 +62,9 @@ pub struct Plane {
     zoom: Cell<f64>,
     shown: MapView,
     /// Mouse position and scroll position at the press.
-    pressed: Cell<Option<(Point, Point)>>,
+    pressed: Cell<Option<(WindowPoint, WindowPoint)>>,
     dragging: Cell<bool>,
-    pinch: RefCell<Option<(Pinch, f64, Box2)>>,
+    pinch: RefCell<Option<(Pinch, f64, WindowRect)>>,
     listeners: RefCell<Vec<Listener>>,
 }
 
@@ -126,7 +126,7 @@ impl Plane {
 
     /// Multiplies the magnification, around this point of the window or the middle of the view. A factor of zero shows
     /// the whole room.
-    pub fn zoom_by(&self, factor: f64, about: Option<Point>, smoothly: bool) {
+    pub fn zoom_by(&self, factor: f64, about: Option<WindowPoint>, smoothly: bool) {
         let looks = self.place();
         self.stop_animation();
         let before = self.place();
@@ -142,7 +142,7 @@ impl Plane {
     }
 
     /// Zooms until seats are large enough for a finger, around this point.
-    pub fn zoom_to_seats(&self, about: Point) {
+    pub fn zoom_to_seats(&self, about: WindowPoint) {
         // During a transition seats have another size.
         self.stop_animation();
         let wanted = zoom::start(self.seat_px(), true);
@@ -150,13 +150,13 @@ impl Plane {
     }
 
     /// Moves this point of the map, in percent, to the middle of the view.
-    pub fn show(&self, (across, down): Point) {
+    pub fn show(&self, (across, down): WindowPoint) {
         let (map, view) = (self.place(), place_of(&self.scroller));
         let (x, y) = view.middle();
         self.scroll_by((map.left + across * map.width / 100.0 - x, map.top + down * map.height / 100.0 - y));
     }
 
-    fn place(&self) -> Box2 {
+    fn place(&self) -> WindowRect {
         place_of(&self.drawing)
     }
 
@@ -177,7 +177,7 @@ impl Plane {
         let _ = self.drawing.style().set_property(name, value);
     }
 
-    fn scroll_by(&self, (x, y): Point) {
+    fn scroll_by(&self, (x, y): WindowPoint) {
         let moved = |at: i32, by: f64| at + by.round() as i32;
         self.scroller.set_scroll_left(moved(self.scroller.scroll_left(), x));
         self.scroller.set_scroll_top(moved(self.scroller.scroll_top(), y));
@@ -185,7 +185,7 @@ impl Plane {
 
     /// Animates the drawing from its old place. The style sets the duration, and the visitor's settings whether it
     /// moves at all.
-    fn animate_from(&self, before: Box2) {
+    fn animate_from(&self, before: WindowRect) {
         self.style("transform", &zoom::transform(self.place(), before));
         // Forces a layout, so that the transition has a start.
         self.place();
@@ -248,7 +248,7 @@ impl Plane {
     }
 
     /// Scrollbars lie beside the content and move the map themselves.
-    fn is_on_scrollbar(&self, (x, y): Point) -> bool {
+    fn is_on_scrollbar(&self, (x, y): WindowPoint) -> bool {
         let place = place_of(&self.scroller);
         let across = x - place.left - f64::from(self.scroller.client_left());
         let down = y - place.top - f64::from(self.scroller.client_top());
@@ -318,13 +318,13 @@ impl Plane {
     }
 }
 
-fn place_of(element: &Element) -> Box2 {
+fn place_of(element: &Element) -> WindowRect {
     let place = element.get_bounding_client_rect();
-    Box2 { left: place.left(), top: place.top(), width: place.width(), height: place.height() }
+    WindowRect { left: place.left(), top: place.top(), width: place.width(), height: place.height() }
 }
 
 /// The positions of two fingers in the window, if there are exactly two.
-pub fn two_fingers(event: &Event) -> Option<(Point, Point)> {
+pub fn two_fingers(event: &Event) -> Option<(WindowPoint, WindowPoint)> {
     let touches = event.unchecked_ref::<TouchEvent>().touches();
     let finger = |number| touches.get(number).map(|touch| (f64::from(touch.client_x()), f64::from(touch.client_y())));
     if touches.length() == 2 { finger(0).zip(finger(1)) } else { None }

@@ -23,7 +23,7 @@ const HALF_VIEW: f64 = 1.19;
 
 /// The screen as seen from a seat.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sight {
+pub struct ViewFromSeat {
     /// Its corners in the drawing: top left, top right, bottom right, bottom left. May be beyond the edge.
     pub corners: [(f64, f64); 4],
     /// Angle from straight ahead, degrees; negative for seats on the left.
@@ -35,7 +35,7 @@ pub struct Sight {
 /// The view of a screen at `focus` (centre x, y and width, plan units) from a seat. `first_row` is the y of the nearest
 /// seats.
 #[must_use]
-pub fn from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> Sight {
+pub fn from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> ViewFromSeat {
     let [x, y, width] = focus.map(f64::from);
     let (seat_x, seat_y) = (f64::from(seat.0), f64::from(seat.1));
     // The eye is at the origin, and the screen in front at distance "depth".
@@ -57,14 +57,14 @@ pub fn from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> Sight {
         (WIDTH / 2.0 + right * scale, HEIGHT * 0.44 - (up / away - level) * scale)
     };
     let (left, right) = (edge(-1.0), edge(1.0));
-    Sight {
+    ViewFromSeat {
         corners: [place(left, high), place(right, high), place(right, low), place(left, low)],
         aside: (-aside).atan2(depth).to_degrees(),
         fills: (right.0.atan() - left.0.atan()).to_degrees(),
     }
 }
 
-impl Sight {
+impl ViewFromSeat {
     /// Returns true if the seat is so far to the side that buyers must know before they pay.
     #[must_use]
     pub fn is_restricted(&self) -> bool {
@@ -86,7 +86,7 @@ mod tests {
     /// A screen 400 wide at the top of a room whose rows start at 100.
     const FOCUS: [i32; 3] = [300, 20, 400];
 
-    fn width_of(sight: &Sight) -> f64 {
+    fn width_of(sight: &ViewFromSeat) -> f64 {
         sight.corners[1].0 - sight.corners[0].0
     }
 

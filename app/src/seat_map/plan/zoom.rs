@@ -13,7 +13,7 @@ const WHEEL_PX: f64 = 420.0;
 
 /// A rectangle in the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Box2 {
+pub struct WindowRect {
     /// Distance from the window's left.
     pub left: f64,
     /// Distance from the window's top.
@@ -25,12 +25,12 @@ pub struct Box2 {
 }
 
 /// A point in the window.
-pub type Point = (f64, f64);
+pub type WindowPoint = (f64, f64);
 
-impl Box2 {
+impl WindowRect {
     /// The middle.
     #[must_use]
-    pub fn middle(self) -> Point {
+    pub fn middle(self) -> WindowPoint {
         (self.left + self.width / 2.0, self.top + self.height / 2.0)
     }
 }
@@ -55,7 +55,7 @@ pub fn wheel_factor(delta_px: f64) -> f64 {
 
 /// The distance the map moved under `point` when its box changed: scroll by it to keep that point in place.
 #[must_use]
-pub fn drift(before: Box2, after: Box2, point: Point) -> Point {
+pub fn drift(before: WindowRect, after: WindowRect, point: WindowPoint) -> WindowPoint {
     let share = |at: f64, from: f64, length: f64| (at - from) / length.max(1.0);
     (
         after.left + share(point.0, before.left, before.width) * after.width - point.0,
@@ -65,7 +65,7 @@ pub fn drift(before: Box2, after: Box2, point: Point) -> Point {
 
 /// The transform, with its origin at the corner, that makes `now` look like `looks`.
 #[must_use]
-pub fn transform(now: Box2, looks: Box2) -> String {
+pub fn transform(now: WindowRect, looks: WindowRect) -> String {
     let (x, y) = (decimal(looks.left - now.left), decimal(looks.top - now.top));
     format!("translate({x}px, {y}px) scale({})", decimal(looks.width / now.width.max(1.0)))
 }
@@ -83,27 +83,27 @@ pub fn decimal(number: f64) -> String {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pinch {
     /// The map at the start.
-    pub start: Box2,
+    pub start: WindowRect,
     /// The middle between the fingers at the start.
-    middle: Point,
+    middle: WindowPoint,
     distance: f64,
 }
 
 impl Pinch {
     /// Starts a pinch.
     #[must_use]
-    pub fn new(start: Box2, one: Point, other: Point) -> Self {
+    pub fn new(start: WindowRect, one: WindowPoint, other: WindowPoint) -> Self {
         Self { start, middle: between(one, other), distance: distance(one, other) }
     }
 
     /// The factor and the box of the map during the pinch: the touched points stay under the fingers. `limit` bounds
     /// the factor.
     #[must_use]
-    pub fn looks(self, one: Point, other: Point, limit: impl Fn(f64) -> f64) -> (f64, Box2) {
+    pub fn looks(self, one: WindowPoint, other: WindowPoint, limit: impl Fn(f64) -> f64) -> (f64, WindowRect) {
         let factor = limit(distance(one, other) / self.distance.max(1.0));
         let middle = between(one, other);
         let moved = |at: f64, corner: f64, now: f64| now + (corner - at) * factor;
-        let looks = Box2 {
+        let looks = WindowRect {
             left: moved(self.middle.0, self.start.left, middle.0),
             top: moved(self.middle.1, self.start.top, middle.1),
             width: self.start.width * factor,
@@ -113,11 +113,11 @@ impl Pinch {
     }
 }
 
-fn between(one: Point, other: Point) -> Point {
+fn between(one: WindowPoint, other: WindowPoint) -> WindowPoint {
     (f64::midpoint(one.0, other.0), f64::midpoint(one.1, other.1))
 }
 
-fn distance(one: Point, other: Point) -> f64 {
+fn distance(one: WindowPoint, other: WindowPoint) -> f64 {
     (one.0 - other.0).hypot(one.1 - other.1)
 }
 
@@ -125,7 +125,7 @@ fn distance(one: Point, other: Point) -> f64 {
 mod tests {
     use super::*;
 
-    const ROOM: Box2 = Box2 { left: 100.0, top: 50.0, width: 400.0, height: 200.0 };
+    const ROOM: WindowRect = WindowRect { left: 100.0, top: 50.0, width: 400.0, height: 200.0 };
 
     #[test]
     fn magnification_is_limited_by_the_room_and_the_largest_seat() {
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn zooming_keeps_the_point_in_place() {
-        let twice = Box2 { width: 800.0, height: 400.0, ..ROOM };
+        let twice = WindowRect { width: 800.0, height: 400.0, ..ROOM };
         // A quarter of the width: 100 px from the edge became 200.
         assert_eq!(drift(ROOM, twice, (200.0, 50.0)), (100.0, 0.0));
         assert_eq!(drift(ROOM, ROOM, (222.0, 111.0)), (0.0, 0.0));
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_transform_makes_one_box_look_like_another() {
-        let half = Box2 { left: 120.0, top: 60.0, width: 200.0, height: 100.0 };
+        let half = WindowRect { left: 120.0, top: 60.0, width: 200.0, height: 100.0 };
         assert_eq!(transform(ROOM, half), "translate(20.000px, 10.000px) scale(0.500)");
         assert_eq!([-0.5, -0.0004, 12.3456].map(decimal), ["-0.500", "0.000", "12.346"]);
     }

@@ -9,9 +9,9 @@ use std::sync::{PoisonError, RwLock};
 use leptos::prelude::{ArcTrigger, Notify, Track};
 
 /// A reactive value without an owner. A handle: copy it.
-pub struct PageSignal<T: 'static>(&'static Inner<T>);
+pub struct PageSignal<T: 'static>(&'static SignalState<T>);
 
-struct Inner<T> {
+struct SignalState<T> {
     value: RwLock<T>,
     changed: ArcTrigger,
 }
@@ -27,7 +27,7 @@ impl<T> Copy for PageSignal<T> {}
 impl<T> PageSignal<T> {
     /// Stores a value until the page ends.
     pub fn new(value: T) -> Self {
-        Self(Box::leak(Box::new(Inner { value: RwLock::new(value), changed: ArcTrigger::new() })))
+        Self(Box::leak(Box::new(SignalState { value: RwLock::new(value), changed: ArcTrigger::new() })))
     }
 
     /// Subscribes the running effect.

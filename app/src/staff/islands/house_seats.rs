@@ -17,7 +17,7 @@ use wasm_bindgen::JsCast;
 use crate::browser;
 use crate::language::Arg;
 use crate::say;
-use crate::seat_map::plan::steps::{Step, Steps};
+use crate::seat_map::plan::steps::{MapStep, Steps};
 
 /// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["house"];
@@ -51,7 +51,7 @@ pub fn StaffHouseSeats(
     Effect::new(move |_| stop.set(steps.with_value(|steps| steps.start(|_| true))));
     let on_key = move |event: KeyboardEvent| {
         let Some(seat) = seat_of(&event) else { return };
-        let Some(step) = Step::of_key(&event.key(), event.ctrl_key() || event.meta_key()) else { return };
+        let Some(step) = MapStep::of_key(&event.key(), event.ctrl_key() || event.meta_key()) else { return };
         event.prevent_default();
         let next = steps.with_value(|steps| steps.step(seat, step));
         stop.set(Some(next));

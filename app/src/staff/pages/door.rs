@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Desk, frame};
 use crate::language::{Arg, Moment, current};
 use crate::say;
-use crate::shell::{Half, Head, Kept, Page};
+use crate::shell::{Head, OfflinePage, Page, WasmModule};
 use crate::staff::islands::door::{StaffDoor, WORDS};
 
 /// The shows whose doors are open.
@@ -21,7 +21,7 @@ pub struct DoorShows {
 
 impl Page for DoorShows {
     fn head(&self) -> Head {
-        Head { title: say!("door.choose"), private: true, ..Head::default() }
+        Head { title: say!("door.choose"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -69,11 +69,11 @@ impl Page for Door {
     fn head(&self) -> Head {
         Head {
             title: say!("door.title", film = &self.film, time = Arg::Ours(&starts(&self.starts_local))),
-            live: true,
+            has_island: true,
             words: WORDS,
-            half: Half::Staff,
-            private: true,
-            kept: Some(Kept::Door),
+            module: WasmModule::Staff,
+            is_private: true,
+            offline: Some(OfflinePage::Door),
             ..Head::default()
         }
     }

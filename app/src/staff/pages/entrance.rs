@@ -31,7 +31,7 @@ pub struct Entrance {
 
 impl Page for Entrance {
     fn head(&self) -> Head {
-        Head { title: say!("staff.title"), private: true, ..Head::default() }
+        Head { title: say!("staff.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

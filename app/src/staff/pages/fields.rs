@@ -178,7 +178,7 @@ pub(super) fn reason_field(id: impl Into<String>, label: String, field: Field, r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, speaking};
+    use crate::language::{Language, with_language};
 
     fn currency(code: &str) -> Currency {
         Currency::parse(code).expect("a code")
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn a_refusal_contains_formatted_money() {
         let [least, most] = [0, 100_000_000_000].map(|minor| Money::new(minor, currency("INR")));
-        let said = speaking(Language::English, || Refusal::AmountBeyond(least, most).words());
+        let said = with_language(Language::English, || Refusal::AmountBeyond(least, most).words());
         assert!(said.contains("₹0.00") && !said.contains("100000000000"), "{said}");
-        let said = speaking(Language::English, || Refusal::NoAmount(currency("INR")).words());
+        let said = with_language(Language::English, || Refusal::NoAmount(currency("INR")).words());
         assert!(said.contains("INR") && said.contains("12.50"), "{said}");
     }
 }

@@ -17,7 +17,7 @@ pub use entrance::{Entrance, Workplace};
 pub use fields::{Field, Refusal};
 pub use theatre::{NewTheatre, NewTheatreForm, TheatrePage};
 
-use domain::roles::{Role, Standing, standing};
+use domain::roles::{Permission, Role, check_permission};
 use leptos::prelude::*;
 
 use crate::say;
@@ -107,7 +107,7 @@ impl Section {
 
     /// The sections open to these roles.
     pub fn of(roles: &[Role]) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |section| standing(roles, section.roles()) == Standing::May)
+        Self::ALL.into_iter().filter(move |section| check_permission(roles, section.roles()) == Permission::Granted)
     }
 }
 

@@ -41,7 +41,7 @@ pub struct ParkedPage {
 
 impl Page for ParkedPage {
     fn head(&self) -> Head {
-        Head { title: say!("parked.title"), private: true, ..Head::default() }
+        Head { title: say!("parked.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -70,7 +70,7 @@ pub enum Made {
 
 impl Page for Systems {
     fn head(&self) -> Head {
-        Head { title: say!("systems.title"), private: true, ..Head::default() }
+        Head { title: say!("systems.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

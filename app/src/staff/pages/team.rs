@@ -1,6 +1,6 @@
 //! The staff of a theatre, their roles, and the audit log. Plain forms with a reason each, without a script.
 
-use domain::api::accounts::{AuditView, StaffView, THEATRE_ACTS};
+use domain::api::accounts::{AuditView, StaffView, THEATRE_ACTIONS};
 use domain::person::MAX_EMAIL_BYTES;
 use domain::roles::Role;
 use leptos::prelude::*;
@@ -49,7 +49,7 @@ pub fn take_form(email: &str, role: Role) -> String {
 
 impl Page for Team {
     fn head(&self) -> Head {
-        Head { title: say!("team.title"), private: true, ..Head::default() }
+        Head { title: say!("team.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -180,7 +180,7 @@ pub struct Acts {
 
 impl Page for Acts {
     fn head(&self) -> Head {
-        Head { title: say!("acts.title"), private: true, ..Head::default() }
+        Head { title: say!("acts.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -268,7 +268,7 @@ fn act_words(act: &str) -> AnyView {
 }
 
 /// All acts in a theatre, with the message of each.
-const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
+const ACTS: [(&str, &str); THEATRE_ACTIONS.len()] = [
     ("role_given", "acts.role_given"),
     ("role_taken", "acts.role_taken"),
     ("pin_set", "acts.pin_set"),
@@ -329,6 +329,6 @@ mod tests {
 
     #[test]
     fn every_audited_act_has_a_message() {
-        assert_eq!(ACTS.map(|(act, _)| act), THEATRE_ACTS);
+        assert_eq!(ACTS.map(|(act, _)| act), THEATRE_ACTIONS);
     }
 }

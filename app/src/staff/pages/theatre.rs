@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Desk, frame};
 use crate::language::Hindrance;
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::in_the_way;
 
 /// The page of one theatre.
@@ -30,7 +30,7 @@ pub struct TheatrePage {
 
 impl Page for TheatrePage {
     fn head(&self) -> Head {
-        Head { title: say!("theatres.title"), private: true, half: Half::Staff, ..Head::default() }
+        Head { title: say!("theatres.title"), is_private: true, module: WasmModule::Staff, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

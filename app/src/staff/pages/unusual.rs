@@ -2,7 +2,7 @@
 
 use domain::api::fairness::UnusualView;
 use domain::api::systems::MAX_REASON_CHARS;
-use domain::fairness::{Kind, Subject};
+use domain::fairness::{UnusualKind, UnusualSubject};
 use leptos::prelude::*;
 
 use super::{Desk, frame};
@@ -26,7 +26,7 @@ pub struct Unusual {
 
 impl Page for Unusual {
     fn head(&self) -> Head {
-        Head { title: say!("unusual.title"), private: true, ..Head::default() }
+        Head { title: say!("unusual.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -51,19 +51,19 @@ fn when(at: &str) -> String {
     Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
 
-fn kind_words(kind: Kind) -> String {
+fn kind_words(kind: UnusualKind) -> String {
     match kind {
-        Kind::NeverBought => say!("unusual.never_bought"),
-        Kind::ManyVisitors => say!("unusual.many_visitors"),
-        Kind::Timing => say!("unusual.timing"),
-        Kind::Puzzles => say!("unusual.puzzles"),
+        UnusualKind::NeverBought => say!("unusual.never_bought"),
+        UnusualKind::ManyVisitors => say!("unusual.many_visitors"),
+        UnusualKind::Timing => say!("unusual.timing"),
+        UnusualKind::Puzzles => say!("unusual.puzzles"),
     }
 }
 
-fn whose(subject: Subject, tag: &str) -> String {
+fn whose(subject: UnusualSubject, tag: &str) -> String {
     match subject {
-        Subject::Visitor => say!("unusual.visitor", tag = tag),
-        Subject::Address => say!("unusual.address", tag = tag),
+        UnusualSubject::Visitor => say!("unusual.visitor", tag = tag),
+        UnusualSubject::Address => say!("unusual.address", tag = tag),
     }
 }
 

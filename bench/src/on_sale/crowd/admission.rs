@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::{Admission, Crowd, Person, SHORT_PAUSE, TIMEOUT, lock};
 use crate::http::{number_after, text_after};
-use crate::on_sale::client::Client;
+use crate::on_sale::client::CrowdClient;
 use crate::random::Random;
 
 impl Crowd<'_> {
@@ -19,7 +19,7 @@ impl Crowd<'_> {
             for worker in 0..workers {
                 let (left, joined) = (&left, &joined);
                 threads.spawn(move || {
-                    let (mut client, mut random) = (Client::new(self.addresses, worker), Random::fresh());
+                    let (mut client, mut random) = (CrowdClient::new(self.addresses, worker), Random::fresh());
                     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
                         match self.join_queue(&mut client, random.hex()) {
                             Ok(person) => lock(joined).push(person),
@@ -32,7 +32,7 @@ impl Crowd<'_> {
         joined.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn join_queue(&self, client: &mut Client<'_>, visitor: String) -> Result<Person> {
+    fn join_queue(&self, client: &mut CrowdClient<'_>, visitor: String) -> Result<Person> {
         let response = self.send_until_answered(client, &self.request("POST", "/queue", "", &visitor, "join", ""))?;
         let number = number_after(&response.body, "number").context("a ticket without a number")?;
         let ticket = text_after(&response.body, "ticket").context("no ticket")?.to_owned();
@@ -51,7 +51,7 @@ impl Crowd<'_> {
     }
 
     /// Presents the ticket until the person is admitted. Returns the pass; `None` when the sale ended first.
-    pub(super) fn enter(&self, client: &mut Client<'_>, person: &Person) -> Result<Option<String>> {
+    pub(super) fn enter(&self, client: &mut CrowdClient<'_>, person: &Person) -> Result<Option<String>> {
         let ticket = format!("Queue-Ticket: {}\r\n", person.ticket);
         let request = self.request("POST", "/queue", "", &person.visitor, "come", &ticket);
         let (began, mut was_late) = (Instant::now(), false);
@@ -77,7 +77,7 @@ impl Crowd<'_> {
     }
 
     /// Tries to enter before the person's turn, and to hold a seat without a pass.
-    pub fn jump_queue(&self, client: &mut Client<'_>, person: &Person) -> Result<()> {
+    pub fn jump_queue(&self, client: &mut CrowdClient<'_>, person: &Person) -> Result<()> {
         let ticket = format!("Queue-Ticket: {}\r\n", person.ticket);
         let response =
             self.send_until_answered(client, &self.request("POST", "/queue", "", &person.visitor, "push", &ticket))?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{Crowd, Person, SHORT_PAUSE, TIMEOUT, lock};
 use crate::http::text_after;
-use crate::on_sale::client::Client;
+use crate::on_sale::client::CrowdClient;
 use crate::on_sale::requests::{describe, id_of, request};
 use crate::random::Random;
 
@@ -21,7 +21,7 @@ impl Crowd<'_> {
         std::thread::scope(|threads| {
             for worker in 0..workers {
                 threads.spawn(move || {
-                    let (mut client, mut random) = (Client::new(self.addresses, worker), Random::fresh());
+                    let (mut client, mut random) = (CrowdClient::new(self.addresses, worker), Random::fresh());
                     while let Some(person) = people.get(self.next.fetch_add(1, Ordering::Relaxed)) {
                         if !self.wait_for_turn(person) {
                             return;
@@ -36,7 +36,7 @@ impl Crowd<'_> {
         self.end();
     }
 
-    fn buy_block(&self, client: &mut Client<'_>, person: &Person, random: &mut Random) -> Result<()> {
+    fn buy_block(&self, client: &mut CrowdClient<'_>, person: &Person, random: &mut Random) -> Result<()> {
         let Some(pass) = self.enter(client, person)? else { return Ok(()) };
         let mut tries = 0;
         let began = Instant::now();
@@ -81,7 +81,7 @@ impl Crowd<'_> {
     /// Holds, checks out and pays. Returns `None` when the seats are not available.
     fn try_purchase(
         &self,
-        client: &mut Client<'_>,
+        client: &mut CrowdClient<'_>,
         person: &Person,
         pass: &str,
         seats: &[u32],

@@ -9,12 +9,12 @@ mod terms;
 
 pub use films::{FilmChoice, FilmRequest};
 pub use programme::{
-    CancelShowRequest, CancellationView, DayPattern, DefectiveSeatsRequest, DefectiveSeatsView, InGap, OrganisedShow,
-    PlannedShow, PlannedShows, ShowsRequest, WeekQuery,
+    CancelShowRequest, CancellationView, DayPattern, DefectiveSeatsRequest, DefectiveSeatsView, OrganisedShow,
+    PlannedShow, PlannedShows, ShowsRequest, SkippedTimeHandling, WeekQuery,
 };
 pub use rooms::{
     FileForm, FileQuery, LayoutCategory, LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView,
 };
-pub use standing::{StandingRequest, StandingSeat, StandingSeats};
+pub use standing::{ScreenHouseSeatView, ScreenHouseSeats, ScreenHouseSeatsRequest};
 pub use tariffs::{TariffRequest, TariffView};
 pub use terms::{Sales, TermsOfSale, TermsRequest};

@@ -14,9 +14,9 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Handling of a start time that a daylight-saving change skips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = InGap))]
 #[serde(rename_all = "snake_case")]
-pub enum InGap {
+pub enum SkippedTimeHandling {
     /// Refuses the whole request and names the time.
     #[default]
     Refuse,
@@ -60,7 +60,7 @@ pub struct ShowsRequest {
     pub cleaning_minutes: u32,
     /// Handling of a start time that a daylight-saving change skips.
     #[serde(default)]
-    pub in_gap: InGap,
+    pub in_gap: SkippedTimeHandling,
     /// Terms of sale of every show.
     #[serde(default)]
     pub terms: TermsOfSale,

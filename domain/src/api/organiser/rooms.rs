@@ -18,8 +18,8 @@ pub struct LayoutImport {
     #[serde(default)]
     pub name: String,
     /// True if the import may change printed names that are missing or duplicate.
-    #[serde(default)]
-    pub mend: bool,
+    #[serde(default, rename = "mend")]
+    pub may_relabel: bool,
     /// The public seating-plan JSON, or Rowlock's own layout file.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub plan: serde_json::Value,

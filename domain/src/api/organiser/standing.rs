@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 /// `POST /theatres/{theatre}/screens/{screen}/house-seats`: adds or removes house seats for shows planned from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = StandingRequest))]
 #[serde(deny_unknown_fields)]
-pub struct StandingRequest {
+pub struct ScreenHouseSeatsRequest {
     /// The screen's current room, in which the seats were chosen.
     pub layout: Uuid,
     /// Names of the seats, `C7`.
@@ -25,8 +25,8 @@ pub struct StandingRequest {
 
 /// House seats of a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct StandingSeats {
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = StandingSeats))]
+pub struct ScreenHouseSeats {
     /// The screen.
     pub screen: String,
     /// Display name.
@@ -34,15 +34,15 @@ pub struct StandingSeats {
     /// The screen's current room.
     pub layout: Uuid,
     /// House seats of this room, in seat order.
-    pub seats: Vec<StandingSeat>,
+    pub seats: Vec<ScreenHouseSeatView>,
     /// House seats of the previous room that this room lacks. No show keeps them.
-    pub gone: Vec<StandingSeat>,
+    pub gone: Vec<ScreenHouseSeatView>,
 }
 
 /// One house seat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct StandingSeat {
+#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = StandingSeat))]
+pub struct ScreenHouseSeatView {
     /// Name of the seat, unique in the room.
     pub label: String,
     /// Index of the seat in the room; `None` if the room lacks it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::seats::USUAL_HOLD_MS;
+use crate::seats::DEFAULT_HOLD_MS;
 use crate::time::SECOND_MS;
 
 #[cfg(feature = "openapi")]
@@ -71,7 +71,7 @@ impl Default for TermsOfSale {
         Self {
             sales: Sales::Open,
             sales_from: None,
-            hold_seconds: (USUAL_HOLD_MS / SECOND_MS) as u32,
+            hold_seconds: (DEFAULT_HOLD_MS / SECOND_MS) as u32,
             flash_sale: false,
             per_person: 10,
             email_code: false,

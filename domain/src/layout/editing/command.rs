@@ -10,8 +10,8 @@ use super::super::room::{Category, Focus};
 use super::curve::{add, normalise_angle, rotate};
 use super::limits::valid_name;
 use super::{
-    Draft, DraftArea, DraftCategory, DraftRow, DraftSection, Key, MAX_EDITED_SEATS, MAX_ROWS_AT_ONCE,
-    MAX_SEATS_PER_ROW, Numbering, Outline, Point, label_after,
+    Draft, DraftArea, DraftCategory, DraftRow, DraftSection, DrawingPoint, MAX_EDITED_SEATS, MAX_ROWS_AT_ONCE,
+    MAX_SEATS_PER_ROW, Numbering, ObjectKey, Outline, label_after,
 };
 use crate::api::SeatKind;
 
@@ -19,11 +19,11 @@ use crate::api::SeatKind;
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRows {
     /// Section of the rows.
-    pub section: Key,
+    pub section: ObjectKey,
     /// Category of the seats.
-    pub category: Key,
+    pub category: ObjectKey,
     /// Middle of the first row.
-    pub at: Point,
+    pub at: DrawingPoint,
     /// Rotation, degrees clockwise.
     pub turn: f64,
     /// Distance by which the ends are in front of the middle.
@@ -52,54 +52,54 @@ pub enum Command {
     /// Draws rows.
     AddRows(NewRows),
     /// Removes rows and areas.
-    Remove(Vec<Key>),
+    Remove(Vec<ObjectKey>),
     /// Copies rows with an offset. Their labels continue from the last copied row.
-    Copy(Vec<Key>, Point),
+    Copy(Vec<ObjectKey>, DrawingPoint),
     /// Moves rows and areas.
-    Move(Vec<Key>, Point),
+    Move(Vec<ObjectKey>, DrawingPoint),
     /// Rotates rows and areas about their common middle, degrees clockwise.
-    Turn(Vec<Key>, f64),
+    Turn(Vec<ObjectKey>, f64),
     /// Sets the bow of rows.
-    Bend(Vec<Key>, f64),
+    Bend(Vec<ObjectKey>, f64),
     /// Labels rows, starting with this label.
-    Relabel(Vec<Key>, String),
+    Relabel(Vec<ObjectKey>, String),
     /// Numbers the seats of rows.
-    Number(Vec<Key>, Numbering),
+    Number(Vec<ObjectKey>, Numbering),
     /// Sets the number of seats in rows.
-    Resize(Vec<Key>, usize),
+    Resize(Vec<ObjectKey>, usize),
     /// Sets the distance from seat to seat behind the given number of seats from the left.
-    Space(Vec<Key>, usize, f64),
+    Space(Vec<ObjectKey>, usize, f64),
     /// Sets the number of one seat in a row.
-    SetNumber(Key, usize, String),
+    SetNumber(ObjectKey, usize, String),
     /// Removes seats from a row. The other seats keep their positions.
-    TakeOut(Key, Vec<usize>),
+    TakeOut(ObjectKey, Vec<usize>),
     /// Sets the category of rows and areas.
-    Categorise(Vec<Key>, Key),
+    Categorise(Vec<ObjectKey>, ObjectKey),
     /// Sets the category of some seats in a row.
-    CategoriseSeats(Key, Vec<usize>, Key),
+    CategoriseSeats(ObjectKey, Vec<usize>, ObjectKey),
     /// Moves rows and areas to a section.
-    Assign(Vec<Key>, Key),
+    Assign(Vec<ObjectKey>, ObjectKey),
     /// Adds a section.
     AddSection(String),
     /// Renames a section.
-    RenameSection(Key, String),
+    RenameSection(ObjectKey, String),
     /// Removes an empty section.
-    RemoveSection(Key),
+    RemoveSection(ObjectKey),
     /// Adds a category.
     AddCategory(String, SeatKind),
     /// Changes label and kind of a category. The name that prices refer to stays.
-    ChangeCategory(Key, String, SeatKind),
+    ChangeCategory(ObjectKey, String, SeatKind),
     /// Removes an unused category.
-    RemoveCategory(Key),
+    RemoveCategory(ObjectKey),
     /// Adds a rectangular area: section, name, category, capacity, middle, size.
-    AddArea(Key, String, Key, u32, Point, Point),
+    AddArea(ObjectKey, String, ObjectKey, u32, DrawingPoint, DrawingPoint),
     /// Changes name, capacity and outline of an area.
-    ChangeArea(Key, String, u32, Outline),
+    ChangeArea(ObjectKey, String, u32, Outline),
 }
 
 /// Reason why a command is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum CommandError {
     /// More seats than an editable room may have.
     #[error("the room would have more than {MAX_EDITED_SEATS} seats")]
     TooManySeats,
@@ -129,14 +129,14 @@ pub enum Refused {
     Gone,
 }
 
-type CommandResult = Result<(), Refused>;
+type CommandResult = Result<(), CommandError>;
 
 impl Draft {
     /// Returns the draft after a command.
     ///
     /// # Errors
-    /// [`Refused`] gives the reason why the command does not apply.
-    pub fn after(&self, command: &Command) -> Result<Self, Refused> {
+    /// [`CommandError`] gives the reason why the command does not apply.
+    pub fn apply(&self, command: &Command) -> Result<Self, CommandError> {
         let mut draft = self.clone();
         match command {
             Command::Rename(name) => draft.name = valid_name(name)?,
@@ -158,7 +158,7 @@ impl Draft {
             Command::Resize(keys, count) => draft.resize(keys, *count)?,
             Command::Space(keys, after, distance) => {
                 if !distance.is_finite() || *distance <= 0.0 {
-                    return Err(Refused::OutOfBounds);
+                    return Err(CommandError::OutOfBounds);
                 }
                 draft.update_rows(keys, |row| row.space(*after, *distance));
             }
@@ -196,7 +196,7 @@ impl Draft {
                 self.sections.push(DraftSection { key, name, origin: [0.0, 0.0], drawings, rest });
             }
             Command::RenameSection(key, name) => {
-                let section = self.sections.iter_mut().find(|section| section.key == *key).ok_or(Refused::Gone)?;
+                let section = self.sections.iter_mut().find(|section| section.key == *key).ok_or(CommandError::Gone)?;
                 section.name = valid_name(name)?;
             }
             Command::RemoveSection(key) => self.remove_section(*key)?,
@@ -207,7 +207,8 @@ impl Draft {
             }
             Command::ChangeCategory(key, label, kind) => {
                 let label = valid_name(label)?;
-                let found = self.categories.iter_mut().find(|category| category.key == *key).ok_or(Refused::Gone)?;
+                let found =
+                    self.categories.iter_mut().find(|category| category.key == *key).ok_or(CommandError::Gone)?;
                 found.category.label = (label != found.category.name).then_some(label);
                 found.category.kind = *kind;
             }
@@ -238,48 +239,48 @@ impl Draft {
         Ok(())
     }
 
-    fn update_rows(&mut self, keys: &[Key], mut change: impl FnMut(&mut DraftRow)) {
+    fn update_rows(&mut self, keys: &[ObjectKey], mut change: impl FnMut(&mut DraftRow)) {
         for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key)) {
             change(Arc::make_mut(row));
         }
     }
 
-    fn update_areas(&mut self, keys: &[Key], mut change: impl FnMut(&mut DraftArea)) {
+    fn update_areas(&mut self, keys: &[ObjectKey], mut change: impl FnMut(&mut DraftArea)) {
         for area in self.areas.iter_mut().filter(|area| keys.contains(&area.key)) {
             change(Arc::make_mut(area));
         }
     }
 
-    fn require_category(&self, key: Key) -> CommandResult {
-        self.categories.iter().any(|category| category.key == key).then_some(()).ok_or(Refused::Gone)
+    fn require_category(&self, key: ObjectKey) -> CommandResult {
+        self.categories.iter().any(|category| category.key == key).then_some(()).ok_or(CommandError::Gone)
     }
 
-    fn require_section(&self, key: Key) -> CommandResult {
-        self.sections.iter().any(|section| section.key == key).then_some(()).ok_or(Refused::Gone)
+    fn require_section(&self, key: ObjectKey) -> CommandResult {
+        self.sections.iter().any(|section| section.key == key).then_some(()).ok_or(CommandError::Gone)
     }
 
     fn add_rows(&mut self, request: &NewRows) -> CommandResult {
         self.require_category(request.category)?;
         self.require_section(request.section)?;
         if !(1..=MAX_ROWS_AT_ONCE).contains(&request.rows) || !(1..=MAX_SEATS_PER_ROW).contains(&request.seats) {
-            return Err(Refused::TooMany);
+            return Err(CommandError::TooMany);
         }
         let labels = Numbering { first: request.label.clone(), step: 1, from_right: false }.labels(request.rows);
-        for (number, label) in (0_u32..).zip(labels.ok_or(Refused::NotCountable)?) {
+        for (number, label) in (0_u32..).zip(labels.ok_or(CommandError::NotCountable)?) {
             let behind = rotate([0.0, request.gap * f64::from(number)], request.turn);
             let (key, at) = (self.new_key(), add(request.at, behind));
-            let row = DraftRow::from_request(request, key, label, at, self.pitch).ok_or(Refused::NotCountable)?;
+            let row = DraftRow::from_request(request, key, label, at, self.pitch).ok_or(CommandError::NotCountable)?;
             self.rows.push(Arc::new(row));
         }
         Ok(())
     }
 
     /// Copied seats are new seats. The labels of the copies continue from the last copied row.
-    fn copy(&mut self, keys: &[Key], by: Point) -> CommandResult {
+    fn copy(&mut self, keys: &[ObjectKey], by: DrawingPoint) -> CommandResult {
         let rows: Vec<Arc<DraftRow>> = self.rows.iter().filter(|row| keys.contains(&row.key)).cloned().collect();
         let mut label = rows.last().map(|row| row.label.clone()).unwrap_or_default();
         for row in rows {
-            label = label_after(&label, 1).ok_or(Refused::NotCountable)?;
+            label = label_after(&label, 1).ok_or(CommandError::NotCountable)?;
             let mut copy = DraftRow::clone(&row);
             (copy.key, copy.label, copy.at) = (self.new_key(), label.clone(), add(copy.at, by));
             copy.rest.clear();
@@ -292,9 +293,9 @@ impl Draft {
         Ok(())
     }
 
-    fn turn(&mut self, keys: &[Key], degrees: f64) {
+    fn turn(&mut self, keys: &[ObjectKey], degrees: f64) {
         let Some(middle) = self.middle_of(keys) else { return };
-        let about = |at: Point| add(middle, rotate([at[0] - middle[0], at[1] - middle[1]], degrees));
+        let about = |at: DrawingPoint| add(middle, rotate([at[0] - middle[0], at[1] - middle[1]], degrees));
         self.update_rows(keys, |row| {
             row.at = about(row.at);
             row.turn = normalise_angle(row.turn + degrees);
@@ -308,19 +309,19 @@ impl Draft {
         });
     }
 
-    fn relabel(&mut self, keys: &[Key], first: &str) -> CommandResult {
+    fn relabel(&mut self, keys: &[ObjectKey], first: &str) -> CommandResult {
         let mut next = Some(valid_name(first)?);
         for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key)) {
-            let label = next.ok_or(Refused::NotCountable)?;
+            let label = next.ok_or(CommandError::NotCountable)?;
             next = label_after(&label, 1);
             Arc::make_mut(row).label = label;
         }
         Ok(())
     }
 
-    fn number(&mut self, keys: &[Key], numbering: &Numbering) -> CommandResult {
+    fn number(&mut self, keys: &[ObjectKey], numbering: &Numbering) -> CommandResult {
         for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key)) {
-            let labels = numbering.labels(row.seats.len()).ok_or(Refused::NotCountable)?;
+            let labels = numbering.labels(row.seats.len()).ok_or(CommandError::NotCountable)?;
             let order = row.from_left();
             let row = Arc::make_mut(row);
             for (seat, label) in order.into_iter().zip(labels) {
@@ -330,9 +331,9 @@ impl Draft {
         Ok(())
     }
 
-    fn resize(&mut self, keys: &[Key], count: usize) -> CommandResult {
+    fn resize(&mut self, keys: &[ObjectKey], count: usize) -> CommandResult {
         if !(1..=MAX_SEATS_PER_ROW).contains(&count) {
-            return Err(Refused::TooMany);
+            return Err(CommandError::TooMany);
         }
         let pitch = self.pitch;
         self.update_rows(keys, |row| row.resize(count, pitch));
@@ -340,9 +341,9 @@ impl Draft {
     }
 
     /// An empty number is allowed and reported as a finding, so that editing can continue.
-    fn set_number(&mut self, key: Key, seat: usize, number: &str) -> CommandResult {
+    fn set_number(&mut self, key: ObjectKey, seat: usize, number: &str) -> CommandResult {
         if number.chars().count() > MAX_NAME_CHARS {
-            return Err(Refused::NoName);
+            return Err(CommandError::NoName);
         }
         self.update_rows(&[key], |row| {
             if let Some(seat) = row.seats.get_mut(seat) {
@@ -353,7 +354,7 @@ impl Draft {
     }
 
     /// A row without seats is removed.
-    fn take_out(&mut self, key: Key, seats: &[usize]) {
+    fn take_out(&mut self, key: ObjectKey, seats: &[usize]) {
         self.update_rows(&[key], |row| {
             let mut number = 0;
             row.seats.retain(|_| {
@@ -364,29 +365,29 @@ impl Draft {
         self.rows.retain(|row| !row.seats.is_empty());
     }
 
-    fn remove_section(&mut self, key: Key) -> CommandResult {
+    fn remove_section(&mut self, key: ObjectKey) -> CommandResult {
         self.require_section(key)?;
         let is_used =
             self.rows.iter().any(|row| row.section == key) || self.areas.iter().any(|area| area.section == key);
         let has_drawings = self.sections.iter().any(|section| section.key == key && !section.drawings.is_empty());
         if is_used || has_drawings {
-            return Err(Refused::InUse);
+            return Err(CommandError::InUse);
         }
         if self.sections.len() == 1 {
-            return Err(Refused::LastOne);
+            return Err(CommandError::LastOne);
         }
         self.sections.retain(|section| section.key != key);
         Ok(())
     }
 
-    fn remove_category(&mut self, key: Key) -> CommandResult {
+    fn remove_category(&mut self, key: ObjectKey) -> CommandResult {
         self.require_category(key)?;
         let mut seats = self.rows.iter().flat_map(|row| &row.seats);
         if seats.any(|seat| seat.category == key) || self.areas.iter().any(|area| area.category == key) {
-            return Err(Refused::InUse);
+            return Err(CommandError::InUse);
         }
         if self.categories.len() == 1 {
-            return Err(Refused::LastOne);
+            return Err(CommandError::LastOne);
         }
         self.categories.retain(|category| category.key != key);
         Ok(())

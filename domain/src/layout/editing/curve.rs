@@ -1,6 +1,6 @@
 //! Line of a row: straight, or an arc of a circle. Coordinates: y grows down the page, angles are clockwise.
 
-use super::Point;
+use super::DrawingPoint;
 
 /// Maximum bow as a share of half the row's length: a half circle.
 const MAX_BOW_SHARE: f64 = std::f64::consts::FRAC_2_PI;
@@ -49,7 +49,7 @@ impl Curve {
     }
 
     /// Returns the point at this distance along the line.
-    pub fn at(self, along: f64) -> Point {
+    pub fn at(self, along: f64) -> DrawingPoint {
         let Some(radius) = self.radius else { return [along, 0.0] };
         let angle = along / radius.abs();
         [radius.abs() * angle.sin(), -radius * (1.0 - angle.cos())]
@@ -57,7 +57,7 @@ impl Curve {
 }
 
 /// Rotates a vector by degrees clockwise.
-pub(super) fn rotate([x, y]: Point, degrees: f64) -> Point {
+pub(super) fn rotate([x, y]: DrawingPoint, degrees: f64) -> DrawingPoint {
     let (sin, cos) = degrees.to_radians().sin_cos();
     [x * cos - y * sin, x * sin + y * cos]
 }
@@ -69,7 +69,7 @@ pub(super) fn normalise_angle(degrees: f64) -> f64 {
 }
 
 /// Adds two vectors.
-pub(super) fn add([x, y]: Point, [dx, dy]: Point) -> Point {
+pub(super) fn add([x, y]: DrawingPoint, [dx, dy]: DrawingPoint) -> DrawingPoint {
     [x + dx, y + dy]
 }
 

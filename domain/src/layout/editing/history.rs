@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Command, Draft, Key, Refused};
+use super::{Command, CommandError, Draft, ObjectKey};
 
 /// Maximum number of undo steps. The oldest ones are dropped.
 pub const MAX_UNDO_STEPS: usize = 200;
@@ -14,7 +14,7 @@ pub struct History {
     now: Draft,
     future: Vec<Draft>,
     /// Objects moved by the last nudge. Another nudge of the same objects extends the same step.
-    nudged: Option<Vec<Key>>,
+    nudged: Option<Vec<ObjectKey>>,
 }
 
 impl History {
@@ -33,8 +33,8 @@ impl History {
     /// Applies a command. A command without an effect adds no step.
     ///
     /// # Errors
-    /// [`Refused`]: the history is unchanged.
-    pub fn apply(&mut self, command: &Command) -> Result<(), Refused> {
+    /// [`CommandError`]: the history is unchanged.
+    pub fn apply(&mut self, command: &Command) -> Result<(), CommandError> {
         self.nudged = None;
         self.step(command)
     }
@@ -42,11 +42,11 @@ impl History {
     /// Moves objects with a key that may repeat: consecutive nudges of the same objects are one step.
     ///
     /// # Errors
-    /// [`Refused`]: the history is unchanged.
-    pub fn nudge(&mut self, command: &Command) -> Result<(), Refused> {
+    /// [`CommandError`]: the history is unchanged.
+    pub fn nudge(&mut self, command: &Command) -> Result<(), CommandError> {
         let Command::Move(keys, _) = command else { return self.apply(command) };
         if self.nudged.as_ref() == Some(keys) {
-            self.now = self.now.after(command)?;
+            self.now = self.now.apply(command)?;
             return Ok(());
         }
         self.step(command)?;
@@ -54,8 +54,8 @@ impl History {
         Ok(())
     }
 
-    fn step(&mut self, command: &Command) -> Result<(), Refused> {
-        let next = self.now.after(command)?;
+    fn step(&mut self, command: &Command) -> Result<(), CommandError> {
+        let next = self.now.apply(command)?;
         if next == self.now {
             return Ok(());
         }

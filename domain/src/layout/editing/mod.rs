@@ -6,7 +6,7 @@
 //! a row is bent, rotated and numbered as a unit. Seats of an uploaded row that are not on the curve keep their
 //! deviation.
 //!
-//! Commands are pure ([`Draft::after`]); a refused command changes nothing. [`History`] keeps snapshots, which share
+//! Commands are pure ([`Draft::apply`]); a refused command changes nothing. [`History`] keeps snapshots, which share
 //! unchanged rows.
 
 mod command;
@@ -25,10 +25,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-pub use command::{Command, NewRows, Refused};
+pub use command::{Command, CommandError, NewRows};
 pub use history::{History, MAX_UNDO_STEPS};
 pub use numbering::{Numbering, label_after};
-pub use reading::Unreadable;
+pub use reading::DraftError;
 
 use super::import::{Finding, import};
 use super::room::{Category, Focus, FocusKind, name_of};
@@ -45,9 +45,9 @@ pub const MAX_ROWS_AT_ONCE: usize = 100;
 pub const ROW_GAP_SEATS: f64 = 1.2;
 
 /// Identifier of a row, area, section or category in commands. It is never reused in a draft.
-pub type Key = u32;
+pub type ObjectKey = u32;
 /// A point or vector in units of the drawing: right, down.
-pub type Point = [f64; 2];
+pub type DrawingPoint = [f64; 2];
 
 /// A room in the editor.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ pub struct Draft {
     pub rows: Vec<Arc<DraftRow>>,
     /// Areas without numbered seats, within each section in plan order.
     pub areas: Vec<Arc<DraftArea>>,
-    next_key: Key,
+    next_key: ObjectKey,
     /// Other keys of the plan.
     rest: Map<String, Value>,
 }
@@ -75,7 +75,7 @@ pub struct Draft {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftCategory {
     /// Identifier in commands.
-    pub key: Key,
+    pub key: ObjectKey,
     /// Name, label, kind and colour.
     pub category: Category,
     rest: Map<String, Value>,
@@ -85,11 +85,11 @@ pub struct DraftCategory {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftSection {
     /// Identifier in commands.
-    pub key: Key,
+    pub key: ObjectKey,
     /// Its name, which is part of the names of its seats if the room has several sections.
     pub name: String,
     /// Corner of the section in the plan. Drawings that are not for sale are relative to it.
-    origin: Point,
+    origin: DrawingPoint,
     /// Drawings that are not for sale, unchanged.
     drawings: Vec<Value>,
     rest: Map<String, Value>,
@@ -99,13 +99,13 @@ pub struct DraftSection {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftRow {
     /// Identifier in commands.
-    pub key: Key,
+    pub key: ObjectKey,
     /// The section it is in.
-    pub section: Key,
+    pub section: ObjectKey,
     /// Letter or number.
     pub label: String,
     /// Its middle.
-    pub at: Point,
+    pub at: DrawingPoint,
     /// Rotation, degrees clockwise; at 0 the audience faces up the page.
     pub turn: f64,
     /// Distance by which its ends are in front of its middle; negative if they are behind.
@@ -121,13 +121,13 @@ pub struct DraftSeat {
     /// The printed number.
     pub number: String,
     /// Its category.
-    pub category: Key,
+    pub category: ObjectKey,
     /// Its index in the room that the draft was parsed from; `None` for a new seat.
     pub origin: Option<u32>,
     /// Distance from the middle, along the row.
     along: f64,
     /// Deviation from the row's curve, in coordinates of the row.
-    stray: Point,
+    stray: DrawingPoint,
     rest: Map<String, Value>,
 }
 
@@ -135,17 +135,17 @@ pub struct DraftSeat {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DraftArea {
     /// Identifier in commands.
-    pub key: Key,
+    pub key: ObjectKey,
     /// The section it is in.
-    pub section: Key,
+    pub section: ObjectKey,
     /// Display name.
     pub name: String,
     /// Category of its places.
-    pub category: Key,
+    pub category: ObjectKey,
     /// Number of places.
     pub capacity: u32,
     /// Its middle.
-    pub at: Point,
+    pub at: DrawingPoint,
     /// Shape seen from above.
     pub outline: Outline,
     rest: Map<String, Value>,
@@ -155,15 +155,15 @@ pub struct DraftArea {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outline {
     /// Width and depth.
-    Rectangle(Point),
+    Rectangle(DrawingPoint),
     /// Its corners relative to its middle, at least three.
-    Polygon(Vec<Point>),
+    Polygon(Vec<DrawingPoint>),
 }
 
 impl Outline {
     /// Returns its corners relative to its middle.
     #[must_use]
-    pub fn corners(&self) -> Vec<Point> {
+    pub fn corners(&self) -> Vec<DrawingPoint> {
         match self {
             Self::Rectangle([width, depth]) => {
                 let (x, y) = (width / 2.0, depth / 2.0);
@@ -175,7 +175,7 @@ impl Outline {
 
     /// Returns the outline with one corner moved by the given vector. A rectangle becomes a polygon.
     #[must_use]
-    pub fn with_corner(&self, corner: usize, [x, y]: Point) -> Self {
+    pub fn with_corner(&self, corner: usize, [x, y]: DrawingPoint) -> Self {
         let mut corners = self.corners();
         if let Some(at) = corners.get_mut(corner) {
             *at = [at[0] + x, at[1] + y];
@@ -217,19 +217,19 @@ impl Draft {
 
     /// A row by its key.
     #[must_use]
-    pub fn row(&self, key: Key) -> Option<&Arc<DraftRow>> {
+    pub fn row(&self, key: ObjectKey) -> Option<&Arc<DraftRow>> {
         self.rows.iter().find(|row| row.key == key)
     }
 
     /// An area by its key.
     #[must_use]
-    pub fn area(&self, key: Key) -> Option<&Arc<DraftArea>> {
+    pub fn area(&self, key: ObjectKey) -> Option<&Arc<DraftArea>> {
         self.areas.iter().find(|area| area.key == key)
     }
 
     /// Returns the position of a category in the list, which decides its colour.
     #[must_use]
-    pub fn category_index(&self, key: Key) -> usize {
+    pub fn category_index(&self, key: ObjectKey) -> usize {
         self.categories.iter().position(|category| category.key == key).unwrap_or(0)
     }
 
@@ -241,14 +241,14 @@ impl Draft {
 
     /// Returns the name of a section; empty if it does not exist.
     #[must_use]
-    pub fn section_name(&self, key: Key) -> &str {
+    pub fn section_name(&self, key: ObjectKey) -> &str {
         self.sections.iter().find(|section| section.key == key).map_or("", |section| &section.name)
     }
 
     /// Finds the rows that a finding refers to, by the seat or row that it names.
     #[must_use]
-    pub fn rows_called(&self, place: &str) -> Vec<Key> {
-        let mut seated: Vec<Key> = self.rows.iter().map(|row| row.section).collect();
+    pub fn rows_called(&self, place: &str) -> Vec<ObjectKey> {
+        let mut seated: Vec<ObjectKey> = self.rows.iter().map(|row| row.section).collect();
         seated.sort_unstable();
         seated.dedup();
         let is_called = |row: &Arc<DraftRow>| {
@@ -263,11 +263,11 @@ impl Draft {
     ///
     /// # Errors
     /// All errors, at least one finding.
-    pub fn look(&self) -> Result<Vec<Finding>, Vec<Finding>> {
+    pub fn validate(&self) -> Result<Vec<Finding>, Vec<Finding>> {
         import(self.to_seating_plan(), &self.name, false).map(|read| read.remarks)
     }
 
-    fn new_key(&mut self) -> Key {
+    fn new_key(&mut self) -> ObjectKey {
         let key = self.next_key;
         self.next_key += 1;
         key

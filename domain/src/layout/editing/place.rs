@@ -1,7 +1,7 @@
 //! Positions in the editor: bounding boxes, selection by rectangle, and the position of the next row.
 
 use super::curve::add;
-use super::{Draft, Key, Point, ROW_GAP_SEATS};
+use super::{Draft, DrawingPoint, ObjectKey, ROW_GAP_SEATS};
 
 /// A rectangle in the drawing: left, top, right, bottom.
 pub type Bounds = [f64; 4];
@@ -10,7 +10,7 @@ pub type Bounds = [f64; 4];
 const FIRST_ROW_SEATS: f64 = 3.0;
 
 /// Returns the bounding box of points; `None` if there are none.
-fn bounding_box(points: impl Iterator<Item = Point>) -> Option<Bounds> {
+fn bounding_box(points: impl Iterator<Item = DrawingPoint>) -> Option<Bounds> {
     let [left, top, right, bottom] = points.fold(
         [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
         |[left, top, right, bottom], [x, y]| [left.min(x), top.min(y), right.max(x), bottom.max(y)],
@@ -20,7 +20,7 @@ fn bounding_box(points: impl Iterator<Item = Point>) -> Option<Bounds> {
 
 impl Draft {
     /// Returns the points of the selected rows and areas: centres of seats, and corners.
-    fn points_of(&self, is_selected: impl Fn(Key) -> bool + Copy) -> impl Iterator<Item = Point> {
+    fn points_of(&self, is_selected: impl Fn(ObjectKey) -> bool + Copy) -> impl Iterator<Item = DrawingPoint> {
         let rows = self.rows.iter().filter(move |row| is_selected(row.key)).flat_map(|row| row.points());
         let areas = self.areas.iter().filter(move |area| is_selected(area.key));
         rows.chain(areas.flat_map(|area| area.outline.corners().into_iter().map(move |corner| add(area.at, corner))))
@@ -28,7 +28,7 @@ impl Draft {
 
     /// Returns the bounding box of these rows and areas.
     #[must_use]
-    pub fn bounds_of(&self, keys: &[Key]) -> Option<Bounds> {
+    pub fn bounds_of(&self, keys: &[ObjectKey]) -> Option<Bounds> {
         bounding_box(self.points_of(|key| keys.contains(&key)))
     }
 
@@ -41,22 +41,22 @@ impl Draft {
     }
 
     /// Returns the middle of these rows and areas.
-    pub(super) fn middle_of(&self, keys: &[Key]) -> Option<Point> {
+    pub(super) fn middle_of(&self, keys: &[ObjectKey]) -> Option<DrawingPoint> {
         let [left, top, right, bottom] = self.bounds_of(keys)?;
         Some([f64::midpoint(left, right), f64::midpoint(top, bottom)])
     }
 
     /// Returns the rows with a seat in a rectangle, and the areas with their middle in it.
     #[must_use]
-    pub fn inside(&self, [left, top, right, bottom]: Bounds) -> Vec<Key> {
-        let is_inside = |[x, y]: &Point| (left..=right).contains(x) && (top..=bottom).contains(y);
+    pub fn inside(&self, [left, top, right, bottom]: Bounds) -> Vec<ObjectKey> {
+        let is_inside = |[x, y]: &DrawingPoint| (left..=right).contains(x) && (top..=bottom).contains(y);
         let rows = self.rows.iter().filter(|row| row.points().iter().any(is_inside)).map(|row| row.key);
         rows.chain(self.areas.iter().filter(|area| is_inside(&area.at)).map(|area| area.key)).collect()
     }
 
     /// Returns the position for the next row: behind everything, centred on the focus.
     #[must_use]
-    pub fn next_place(&self) -> Point {
+    pub fn next_place(&self) -> DrawingPoint {
         let [x, y] = self.focus.at;
         let back = bounding_box(self.points_of(|_| true)).map(|[.., bottom]| bottom + ROW_GAP_SEATS * self.pitch);
         [x, back.unwrap_or(y + FIRST_ROW_SEATS * self.pitch)]

@@ -13,8 +13,8 @@ use super::super::room::Focus;
 use super::super::seating_plan::{PlanCategory, PlanRow, PlanZone, Position, SeatingPlan};
 use super::curve::{Curve, add, normalise_angle, rotate};
 use super::{
-    Draft, DraftArea, DraftCategory, DraftRow, DraftSeat, DraftSection, FocusKind, Key, MAX_EDITED_SEATS, Outline,
-    Point,
+    Draft, DraftArea, DraftCategory, DraftRow, DraftSeat, DraftSection, DrawingPoint, FocusKind, MAX_EDITED_SEATS,
+    ObjectKey, Outline,
 };
 use crate::api::SEAT_PITCH;
 
@@ -29,7 +29,7 @@ const UNKNOWN_SHAPE_SEATS: f64 = 5.0;
 
 /// Reason why a plan cannot be edited.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum DraftError {
     /// It is not a seating plan.
     #[error("this is not a seating plan: {0}")]
     NotAPlan(String),
@@ -39,9 +39,9 @@ pub enum Unreadable {
 }
 
 /// State of parsing a plan.
-struct Reader {
+struct PlanParser {
     draft: Draft,
-    categories: HashMap<String, Key>,
+    categories: HashMap<String, ObjectKey>,
     seats: u32,
 }
 
@@ -49,13 +49,13 @@ impl Draft {
     /// Parses a public seating plan that passed the import.
     ///
     /// # Errors
-    /// [`Unreadable`] if it is not a seating plan or too large.
-    pub fn read(plan: Value) -> Result<Self, Unreadable> {
-        let not_a_plan = |why: &dyn std::fmt::Display| Unreadable::NotAPlan(why.to_string());
+    /// [`DraftError`] if it is not a seating plan or too large.
+    pub fn read(plan: Value) -> Result<Self, DraftError> {
+        let not_a_plan = |why: &dyn std::fmt::Display| DraftError::NotAPlan(why.to_string());
         let mut plan: SeatingPlan = serde_json::from_value(plan).map_err(|why| not_a_plan(&why))?;
         let seats = plan.zones.iter().flat_map(|zone| &zone.rows).map(|row| row.seats.len()).sum();
         if seats > MAX_EDITED_SEATS {
-            return Err(Unreadable::TooLarge(seats));
+            return Err(DraftError::TooLarge(seats));
         }
         let drawing = plan.draw().map_err(|why| not_a_plan(&why))?;
         let mut draft = Self::new(&plan.name, "");
@@ -63,16 +63,16 @@ impl Draft {
         (draft.categories, draft.sections, draft.next_key) = (Vec::new(), Vec::new(), 0);
         let focus = plan.rest.remove("focus");
         draft.rest = std::mem::take(&mut plan.rest);
-        let mut reader = Reader { draft, categories: HashMap::new(), seats: 0 };
+        let mut reader = PlanParser { draft, categories: HashMap::new(), seats: 0 };
         for category in plan.categories {
             reader.category(category).map_err(|why| not_a_plan(&why))?;
         }
         for zone in plan.zones {
-            reader.zone(zone).map_err(Unreadable::NotAPlan)?;
+            reader.zone(zone).map_err(DraftError::NotAPlan)?;
         }
         let mut draft = reader.draft;
         if draft.categories.is_empty() || draft.sections.is_empty() {
-            return Err(Unreadable::NotAPlan("it has no category or no zone".to_owned()));
+            return Err(DraftError::NotAPlan("it has no category or no zone".to_owned()));
         }
         draft.focus = match focus {
             Some(focus) => Focus::deserialize(&focus).map_err(|why| not_a_plan(&why))?,
@@ -83,7 +83,7 @@ impl Draft {
 
     /// Returns the default focus for a plan without one: a stage above the seats, over the middle half of the room.
     fn default_focus(&self) -> Focus {
-        let keys: Vec<Key> = self.rows.iter().map(|row| row.key).collect();
+        let keys: Vec<ObjectKey> = self.rows.iter().map(|row| row.key).collect();
         let [left, top, right, _] = self.bounds_of(&keys).unwrap_or_default();
         Focus {
             kind: FocusKind::default(),
@@ -93,7 +93,7 @@ impl Draft {
     }
 }
 
-impl Reader {
+impl PlanParser {
     fn category(&mut self, plan: PlanCategory) -> Result<(), super::super::LayoutError> {
         let (category, key) = (plan.read()?, self.draft.new_key());
         let mut rest = plan.rest;
@@ -105,7 +105,7 @@ impl Reader {
         Ok(())
     }
 
-    fn category_of(&self, name: &str) -> Result<Key, String> {
+    fn category_of(&self, name: &str) -> Result<ObjectKey, String> {
         self.categories.get(name).copied().ok_or_else(|| format!("there is no category {name:?}"))
     }
 
@@ -130,9 +130,10 @@ impl Reader {
         Ok(())
     }
 
-    fn row(&mut self, row: PlanRow, section: Key, origin: Point) -> Result<DraftRow, String> {
+    fn row(&mut self, row: PlanRow, section: ObjectKey, origin: DrawingPoint) -> Result<DraftRow, String> {
         let corner = add(origin, point(row.position.as_ref()));
-        let points: Vec<Point> = row.seats.iter().map(|seat| add(corner, [seat.position.x, seat.position.y])).collect();
+        let points: Vec<DrawingPoint> =
+            row.seats.iter().map(|seat| add(corner, [seat.position.x, seat.position.y])).collect();
         let fit = Fit::of(&points, self.draft.pitch);
         let mut seats = Vec::with_capacity(points.len());
         for (seat, (along, stray)) in row.seats.into_iter().zip(fit.seats) {
@@ -146,7 +147,7 @@ impl Reader {
     }
 
     /// Converts a drawing to an area for sale; `None` for decoration.
-    fn area(&mut self, drawing: &Value, section: Key, origin: Point) -> Result<Option<DraftArea>, String> {
+    fn area(&mut self, drawing: &Value, section: ObjectKey, origin: DrawingPoint) -> Result<Option<DraftArea>, String> {
         let Some(keys) = drawing.as_object() else { return Ok(None) };
         let Some(sold) = areas::of_drawing(keys) else { return Ok(None) };
         let corner = add(origin, point(position_of(drawing).as_ref()));
@@ -172,7 +173,7 @@ impl Reader {
     }
 }
 
-fn point(position: Option<&Position>) -> Point {
+fn point(position: Option<&Position>) -> DrawingPoint {
     position.map_or([0.0, 0.0], |at| [at.x, at.y])
 }
 
@@ -181,13 +182,15 @@ fn position_of(object: &Value) -> Option<Position> {
 }
 
 /// Returns the middle of a drawing and its outline relative to it.
-fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
+fn outline(drawing: &Value, corner: DrawingPoint, pitch: f64) -> (DrawingPoint, Outline) {
     let number = |path: &str| drawing.pointer(path).and_then(Value::as_f64);
     let rotation = number("/rotation").unwrap_or_default();
     let square = UNKNOWN_SHAPE_SEATS * pitch;
     let round = |x: f64, y: f64| {
         let angle = |number: u32| f64::from(number) / f64::from(ROUND_CORNERS) * std::f64::consts::TAU;
-        (0..ROUND_CORNERS).map(|number| [x * angle(number).cos(), y * angle(number).sin()]).collect::<Vec<Point>>()
+        (0..ROUND_CORNERS)
+            .map(|number| [x * angle(number).cos(), y * angle(number).sin()])
+            .collect::<Vec<DrawingPoint>>()
     };
     let corners = match drawing.get("shape").and_then(Value::as_str) {
         Some("polygon") => {
@@ -215,7 +218,7 @@ fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
     if corners.len() < 3 {
         return (corner, Outline::Rectangle([square, square]));
     }
-    let corners: Vec<Point> = corners.into_iter().map(|at| rotate(at, rotation)).collect();
+    let corners: Vec<DrawingPoint> = corners.into_iter().map(|at| rotate(at, rotation)).collect();
     let sum = corners.iter().fold([0.0, 0.0], |sum, at| add(sum, *at));
     let count = corners.len() as f64;
     let middle = [sum[0] / count, sum[1] / count];
@@ -225,14 +228,14 @@ fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
 
 /// Curve fitted to the seats of a row, and the position of each seat relative to it.
 struct Fit {
-    at: Point,
+    at: DrawingPoint,
     turn: f64,
     bow: f64,
-    seats: Vec<(f64, Point)>,
+    seats: Vec<(f64, DrawingPoint)>,
 }
 
 impl Fit {
-    fn of(points: &[Point], pitch: f64) -> Self {
+    fn of(points: &[DrawingPoint], pitch: f64) -> Self {
         let (first, last) = (points[0], points[points.len() - 1]);
         let turn = {
             let degrees = normalise_angle((last[1] - first[1]).atan2(last[0] - first[0]).to_degrees());
@@ -245,15 +248,16 @@ impl Fit {
                 degrees
             }
         };
-        let local: Vec<Point> = points.iter().map(|at| rotate([at[0] - first[0], at[1] - first[1]], -turn)).collect();
+        let local: Vec<DrawingPoint> =
+            points.iter().map(|at| rotate([at[0] - first[0], at[1] - first[1]], -turn)).collect();
         let (low, high) =
             local.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), [x, _]| (low.min(*x), high.max(*x)));
         let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0);
-        let centred: Vec<Point> = local.iter().map(|[x, y]| [x - middle, *y]).collect();
+        let centred: Vec<DrawingPoint> = local.iter().map(|[x, y]| [x - middle, *y]).collect();
         let arc =
             fit_arc(&centred, half).filter(|(bow, _)| bow.abs() >= STRAIGHT_BELOW_SEATS * pitch && bow.abs() < half);
         let fitted = arc.map(|(bow, depth)| (bow, depth, deviations(&centred, bow, depth, half)));
-        let is_arc = |(_, _, seats): &(f64, f64, Vec<(f64, Point)>)| {
+        let is_arc = |(_, _, seats): &(f64, f64, Vec<(f64, DrawingPoint)>)| {
             seats.iter().all(|(_, [x, y])| x.hypot(*y) <= MAX_DEVIATION_SEATS * pitch)
         };
         let (bow, depth, seats) = fitted.filter(is_arc).unwrap_or_else(|| {
@@ -266,10 +270,10 @@ impl Fit {
 
 /// Fits a parabola to centred points by least squares and returns its bow and depth; `None` if there are too few
 /// points.
-fn fit_arc(points: &[Point], half: f64) -> Option<(f64, f64)> {
+fn fit_arc(points: &[DrawingPoint], half: f64) -> Option<(f64, f64)> {
     let count = points.len() as f64;
-    let square = |[x, _]: &Point| x * x;
-    let mean = |of: &dyn Fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let square = |[x, _]: &DrawingPoint| x * x;
+    let mean = |of: &dyn Fn(&DrawingPoint) -> f64| points.iter().map(of).sum::<f64>() / count;
     let (mean_square, mean_y) = (mean(&square), mean(&|at| at[1]));
     let spread = mean(&|at| (square(at) - mean_square).powi(2));
     if points.len() < 3 || spread <= f64::EPSILON {
@@ -280,9 +284,9 @@ fn fit_arc(points: &[Point], half: f64) -> Option<(f64, f64)> {
 }
 
 /// Returns the distance along an arc and the deviation from it for each point.
-fn deviations(points: &[Point], bow: f64, depth: f64, half: f64) -> Vec<(f64, Point)> {
+fn deviations(points: &[DrawingPoint], bow: f64, depth: f64, half: f64) -> Vec<(f64, DrawingPoint)> {
     let (curve, along_of) = Curve::through(bow, half);
-    let stray = |[x, y]: &Point| {
+    let stray = |[x, y]: &DrawingPoint| {
         let along = along_of(*x);
         let [on_x, on_y] = curve.at(along);
         (along, [x - on_x, y - depth - on_y])

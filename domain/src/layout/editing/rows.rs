@@ -4,11 +4,17 @@ use serde_json::Map;
 
 use super::curve::{Curve, add, rotate};
 use super::numbering::label_after;
-use super::{DraftRow, DraftSeat, Key, NewRows, Point};
+use super::{DraftRow, DraftSeat, DrawingPoint, NewRows, ObjectKey};
 
 impl DraftRow {
     /// Builds a row for [`NewRows`]; `None` if its seats cannot be numbered.
-    pub(super) fn from_request(request: &NewRows, key: Key, label: String, at: Point, pitch: f64) -> Option<Self> {
+    pub(super) fn from_request(
+        request: &NewRows,
+        key: ObjectKey,
+        label: String,
+        at: DrawingPoint,
+        pitch: f64,
+    ) -> Option<Self> {
         let numbers = request.numbering.labels(request.seats)?;
         let mut along = 0.0;
         let seats = numbers.into_iter().enumerate().map(|(before, number)| {
@@ -25,7 +31,7 @@ impl DraftRow {
 
     /// Returns the position of each seat, in list order.
     #[must_use]
-    pub fn points(&self) -> Vec<Point> {
+    pub fn points(&self) -> Vec<DrawingPoint> {
         let curve = self.curve();
         let place = |seat: &DraftSeat| add(self.at, rotate(add(curve.at(seat.along), seat.stray), self.turn));
         self.seats.iter().map(place).collect()
@@ -110,7 +116,7 @@ fn next_number(before: Option<&DraftSeat>, last: &DraftSeat) -> String {
 }
 
 impl DraftSeat {
-    fn new(number: String, category: Key, along: f64) -> Self {
+    fn new(number: String, category: ObjectKey, along: f64) -> Self {
         Self { number, category, origin: None, along, stray: [0.0, 0.0], rest: Map::new() }
     }
 }

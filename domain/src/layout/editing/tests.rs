@@ -31,7 +31,7 @@ fn rows_of(draft: &Draft, rows: usize, seats: usize) -> NewRows {
 }
 
 fn after(draft: &Draft, command: Command) -> Draft {
-    draft.after(&command).expect("it is done")
+    draft.apply(&command).expect("it is done")
 }
 
 /// A room with two rows of six seats.
@@ -65,24 +65,24 @@ fn rows_are_drawn_with_aisles_bows_and_numbers() {
     let middle = f64::midpoint(points[3][1], points[4][1]);
     assert!((middle - points[0][1] - 16.0).abs() < 1.5, "the ends come forward");
     assert!((points[0][1] - points[7][1]).abs() < 1e-9, "the same on both sides");
-    assert_eq!(kinds(&draft.look().expect("it passes")), [FindingKind::RightToLeft, FindingKind::OddOrEven]);
+    assert_eq!(kinds(&draft.validate().expect("it passes")), [FindingKind::RightToLeft, FindingKind::OddOrEven]);
 }
 
 #[test]
 fn empty_room_duplicate_names_and_missing_numbers_are_reported() {
     let empty = Draft::new("Leer", "standard");
-    assert_eq!(kinds(&empty.look().expect_err("no seats")), [FindingKind::NoSeats]);
+    assert_eq!(kinds(&empty.validate().expect_err("no seats")), [FindingKind::NoSeats]);
     let draft = small();
     let (first, second) = (draft.rows[0].key, draft.rows[1].key);
     let draft = after(&draft, Command::Relabel(vec![second], "A".to_owned()));
-    let findings = draft.look().expect_err("two rows A");
+    let findings = draft.validate().expect_err("two rows A");
     assert_eq!(findings.len(), 6);
     assert_eq!(draft.rows_called(&findings[0].place), [first, second]);
     let draft = after(&draft, Command::Relabel(vec![second], "B".to_owned()));
     let draft = after(&draft, Command::SetNumber(first, 2, " ".to_owned()));
-    let findings = draft.look().expect_err("a seat without a number");
+    let findings = draft.validate().expect_err("a seat without a number");
     assert_eq!((kinds(&findings), draft.rows_called(&findings[0].place)), (vec![FindingKind::Unnumbered], vec![first]));
-    assert!(after(&draft, Command::Number(vec![first], numbering("1", 1, false))).look().is_ok());
+    assert!(after(&draft, Command::Number(vec![first], numbering("1", 1, false))).validate().is_ok());
 }
 
 #[test]
@@ -91,12 +91,12 @@ fn areas_need_a_capacity_and_a_unique_name() {
     let (section, category) = (draft.sections[0].key, draft.categories[0].key);
     let floor =
         |capacity| Command::AddArea(section, "Floor".to_owned(), category, capacity, [0.0, 300.0], [200.0, 80.0]);
-    assert_eq!(draft.after(&floor(0)), Err(Refused::Capacity));
+    assert_eq!(draft.apply(&floor(0)), Err(CommandError::Capacity));
     let draft = after(&draft, floor(250));
     let layout = Layout::from_seating_plan(draft.to_seating_plan()).expect("a room");
     assert_eq!((layout.areas()[0].name.as_str(), layout.areas()[0].capacity), ("Floor", 250));
     let twice = after(&draft, floor(10));
-    assert_eq!(kinds(&twice.look().expect_err("two floors")), [FindingKind::DuplicateArea]);
+    assert_eq!(kinds(&twice.validate().expect_err("two floors")), [FindingKind::DuplicateArea]);
     let key = draft.areas[0].key;
     let turned = after(&draft, Command::Turn(vec![key], 30.0));
     let again = Draft::read(turned.to_seating_plan()).expect("a plan");
@@ -115,22 +115,22 @@ fn invalid_commands_are_refused_and_change_nothing() {
     let mut elsewhere = rows_of(&draft, 1, 4);
     elsewhere.at = [f64::NAN, 0.0];
     for (command, why) in [
-        (Command::AddRows(uncounted), Refused::NotCountable),
-        (Command::AddRows(elsewhere), Refused::OutOfBounds),
-        (Command::AddRows(rows_of(&draft, 100, 300)), Refused::TooManySeats),
-        (Command::AddRows(rows_of(&draft, 0, 300)), Refused::TooMany),
-        (Command::Resize(vec![row], 301), Refused::TooMany),
-        (Command::Move(vec![row], [2e6, 0.0]), Refused::OutOfBounds),
-        (Command::Bend(vec![row], f64::INFINITY), Refused::OutOfBounds),
-        (Command::RemoveCategory(category), Refused::InUse),
-        (Command::RemoveSection(section), Refused::InUse),
-        (Command::AddSection("  ".to_owned()), Refused::NoName),
-        (Command::Categorise(vec![row], 999), Refused::Gone),
+        (Command::AddRows(uncounted), CommandError::NotCountable),
+        (Command::AddRows(elsewhere), CommandError::OutOfBounds),
+        (Command::AddRows(rows_of(&draft, 100, 300)), CommandError::TooManySeats),
+        (Command::AddRows(rows_of(&draft, 0, 300)), CommandError::TooMany),
+        (Command::Resize(vec![row], 301), CommandError::TooMany),
+        (Command::Move(vec![row], [2e6, 0.0]), CommandError::OutOfBounds),
+        (Command::Bend(vec![row], f64::INFINITY), CommandError::OutOfBounds),
+        (Command::RemoveCategory(category), CommandError::InUse),
+        (Command::RemoveSection(section), CommandError::InUse),
+        (Command::AddSection("  ".to_owned()), CommandError::NoName),
+        (Command::Categorise(vec![row], 999), CommandError::Gone),
     ] {
-        assert_eq!(draft.after(&command), Err(why), "{command:?}");
+        assert_eq!(draft.apply(&command), Err(why), "{command:?}");
     }
     let empty = Draft::new("Leer", "standard");
-    assert_eq!(empty.after(&Command::RemoveCategory(0)), Err(Refused::LastOne));
+    assert_eq!(empty.apply(&Command::RemoveCategory(0)), Err(CommandError::LastOne));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn too_large_room_is_not_editable() {
         .map(|at| json!({"seat_number": at.to_string(), "position": {"x": at, "y": 0}, "category": "a"}))
         .collect();
     let plan = json!({"name": "Arena", "categories": [{"name": "a"}], "zones": [{"rows": [{"row_number": "1", "seats": seats}]}]});
-    assert_eq!(Draft::read(plan), Err(Unreadable::TooLarge(MAX_EDITED_SEATS + 1)));
+    assert_eq!(Draft::read(plan), Err(DraftError::TooLarge(MAX_EDITED_SEATS + 1)));
 }
 
 #[test]
@@ -287,7 +287,7 @@ proptest! {
     fn any_draft_passes_the_import_or_has_findings(commands in proptest::collection::vec(any_command(), 0..24)) {
         let mut draft = Draft::new("Any", "standard");
         for command in &commands {
-            if let Ok(next) = draft.after(command) {
+            if let Ok(next) = draft.apply(command) {
                 draft = next;
             }
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::seating_plan::{PlanCategory, PlanRow, PlanSeat, PlanZone, Position, SeatingPlan, json as written};
 use super::curve::add;
-use super::{Draft, DraftArea, DraftCategory, DraftRow, DraftSection, Outline, Point};
+use super::{Draft, DraftArea, DraftCategory, DraftRow, DraftSection, DrawingPoint, Outline};
 
 /// Positions are rounded to hundredths, like those of sketches.
 const HUNDREDTHS: f64 = 100.0;
@@ -53,7 +53,7 @@ impl Draft {
         }
     }
 
-    fn write_row(&self, row: &DraftRow, origin: Point, ids: &mut SeatIds) -> PlanRow {
+    fn write_row(&self, row: &DraftRow, origin: DrawingPoint, ids: &mut SeatIds) -> PlanRow {
         let mut rest = row.rest.clone();
         rest.entry("row_number_position").or_insert_with(|| json!("both"));
         let seats = row.seats.iter().zip(row.points()).map(|(seat, at)| {
@@ -74,7 +74,7 @@ impl Draft {
         }
     }
 
-    fn write_area(&self, area: &DraftArea, origin: Point) -> Value {
+    fn write_area(&self, area: &DraftArea, origin: DrawingPoint) -> Value {
         let mut keys = area.rest.clone();
         for (key, colour) in AREA_COLOURS {
             keys.entry(key).or_insert_with(|| json!(colour));
@@ -124,7 +124,7 @@ fn write_category(category: &DraftCategory) -> PlanCategory {
 }
 
 /// Returns a point relative to a corner.
-fn position([x, y]: Point, [from_x, from_y]: Point) -> Position {
+fn position([x, y]: DrawingPoint, [from_x, from_y]: DrawingPoint) -> Position {
     Position::new(round_to_hundredths(x - from_x), round_to_hundredths(y - from_y))
 }
 

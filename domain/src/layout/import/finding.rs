@@ -57,7 +57,8 @@ pub enum FindingKind {
     Refused,
 
     /// Values in an equivalent notation were normalised.
-    Tidied,
+    #[serde(rename = "tidied")]
+    Normalised,
     /// A zone was renamed, because its seats had the same names as those of another zone.
     ZoneRenamed,
     /// Seats got another number.
@@ -140,7 +141,7 @@ impl fmt::Display for Finding {
             FindingKind::DuplicateArea => write!(f, "{} called {place:?}.", counted(*count, "area is", "areas are")),
             FindingKind::AreaCapacity => write!(f, "The area {place:?} needs a capacity from 1 to 100,000."),
             FindingKind::Refused => write!(f, "{place}."),
-            FindingKind::Tidied => {
+            FindingKind::Normalised => {
                 write!(
                     f,
                     "{} normalised: numbers as text, empty keys omitted.",

@@ -31,15 +31,15 @@ pub struct Imported {
     pub remarks: Vec<Finding>,
 }
 
-/// Imports a file of either format. `name` is used if the file has no name; `mend` allows changes to printed names.
+/// Imports a file of either format. `name` is used if the file has no name; `may_relabel` allows changes to printed names.
 ///
 /// # Errors
 /// All errors of the file: at least one finding, at most [`MAX_FINDINGS`].
-pub fn import(mut file: Value, name: &str, mend: bool) -> Result<Imported, Vec<Finding>> {
+pub fn import(mut file: Value, name: &str, may_relabel: bool) -> Result<Imported, Vec<Finding>> {
     let mut remarks = Vec::new();
     if file.get("sketch").is_none() {
         tidy::normalise_plan(&mut file, name, &mut remarks)?;
-        let problems = plan::validate(&mut file, mend, &mut remarks);
+        let problems = plan::validate(&mut file, may_relabel, &mut remarks);
         if !problems.is_empty() {
             return Err(capped(problems));
         }

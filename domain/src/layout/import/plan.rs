@@ -16,8 +16,8 @@ use crate::seats::MAX_SEATS_PER_SHOW;
 /// and keep their order.
 const MAX_DEVIATION: f64 = 0.35;
 
-/// Validates a normalised plan, and corrects it if `mend` allows it. Returns the errors.
-pub(super) fn validate(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
+/// Validates a normalised plan, and corrects it if `may_relabel` allows it. Returns the errors.
+pub(super) fn validate(plan: &mut Value, may_relabel: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
     let seats = seats_of(plan).count();
     if seats == 0 {
         return vec![Finding::new(FindingKind::NoSeats, "", 0)];
@@ -28,10 +28,10 @@ pub(super) fn validate(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>)
     let mut problems = Vec::new();
     check_names(plan, &mut problems);
     check_positions(plan, &mut problems);
-    check_categories(plan, mend, &mut problems, remarks);
-    check_numbers(plan, mend, &mut problems, remarks);
+    check_categories(plan, may_relabel, &mut problems, remarks);
+    check_numbers(plan, may_relabel, &mut problems, remarks);
     rename_clashing_zones(plan, remarks);
-    check_duplicates(plan, mend, &mut problems, remarks);
+    check_duplicates(plan, may_relabel, &mut problems, remarks);
     check_areas(plan, &mut problems);
     if problems.is_empty() {
         sort_rows(plan, remarks);
@@ -130,19 +130,19 @@ fn check_positions(plan: &Value, problems: &mut Vec<Finding>) {
     problems.extend(unplaced.into_iter().map(|(place, count)| Finding::new(FindingKind::OutOfBounds, place, count)));
 }
 
-fn check_categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+fn check_categories(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let mut defined: BTreeMap<String, usize> = BTreeMap::new();
     for category in list(plan, "categories") {
         // Not trimmed: seats refer to the exact name.
         *defined.entry(category["name"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }
     let twice: Vec<(&String, &usize)> = defined.iter().filter(|(_, count)| **count > 1).collect();
-    if mend && !twice.is_empty() {
+    if may_relabel && !twice.is_empty() {
         let mut seen = BTreeSet::new();
         if let Some(all) = plan["categories"].as_array_mut() {
             all.retain(|category| seen.insert(category["name"].as_str().unwrap_or_default().to_owned()));
         }
-        remarks.push(Finding::new(FindingKind::Tidied, "", twice.len()));
+        remarks.push(Finding::new(FindingKind::Normalised, "", twice.len()));
     } else {
         let found = twice.into_iter().map(|(name, count)| Finding::new(FindingKind::DuplicateCategory, name, *count));
         problems.extend(found);
@@ -154,7 +154,7 @@ fn check_categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, r
             *unknown.entry(name.to_owned()).or_default() += 1;
         }
     }
-    if mend {
+    if may_relabel {
         for (name, count) in &unknown {
             // An empty name cannot have a price.
             let named = if name.is_empty() { "standard" } else { name };
@@ -183,7 +183,7 @@ fn seats_mut(plan: &mut Value) -> impl Iterator<Item = &mut Value> {
 }
 
 /// Reports seats without a number by row, or numbers them with the next free numbers of the row.
-fn check_numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+fn check_numbers(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let mut missing: BTreeMap<String, usize> = BTreeMap::new();
     for (zone, row, seat) in seats_of(plan) {
         if text(seat, "seat_number").is_empty() {
@@ -193,7 +193,7 @@ fn check_numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, rema
     if missing.is_empty() {
         return;
     }
-    if !mend {
+    if !may_relabel {
         problems.extend(missing.into_iter().map(|(row, count)| Finding::new(FindingKind::Unnumbered, row, count)));
         return;
     }
@@ -256,7 +256,7 @@ fn rename_clashing_zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
 }
 
 /// Reports or renumbers seats that would have the same display name.
-fn check_duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let parts = list(plan, "zones").filter(|zone| list(zone, "rows").any(|row| list(row, "seats").next().is_some()));
     let has_parts = parts.count() > 1;
     let name = |zone: &Value, row: &Value, seat: &Value| {
@@ -270,7 +270,7 @@ fn check_duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, r
     }
     let mut twice: BTreeMap<String, usize> =
         count.iter().filter(|(_, count)| **count > 1).map(|(name, count)| (name.clone(), *count)).collect();
-    if !mend {
+    if !may_relabel {
         problems.extend(twice.into_iter().map(|(name, count)| Finding::new(FindingKind::DuplicateSeat, name, count)));
         return;
     }

@@ -71,7 +71,7 @@ fn all_errors_are_reported_at_once_with_their_place() {
         labels(&mended.layout),
         ["Stalls A1", "Stalls A1 (2)", "Stalls A2", "Stalls B1", "Stalls B2", "Stalls B3", "Circle A1"]
     );
-    for kind in [FindingKind::Tidied, FindingKind::CategoryAdded, FindingKind::SeatsRenumbered] {
+    for kind in [FindingKind::Normalised, FindingKind::CategoryAdded, FindingKind::SeatsRenumbered] {
         assert!(kinds(&mended).contains(&kind), "{kind:?}");
     }
 }
@@ -153,7 +153,7 @@ fn numeric_numbers_nulls_and_missing_keys_are_normalised() {
     let imported = import(file, "Screen 1", false).expect("a room");
     assert_eq!(imported.layout.name(), "Screen 1");
     assert_eq!(labels(&imported.layout), ["3-7", "3-8"]);
-    assert_eq!(kinds(&imported), [FindingKind::Tidied, FindingKind::AreasNotSold]);
+    assert_eq!(kinds(&imported), [FindingKind::Normalised, FindingKind::AreasNotSold]);
 }
 
 #[test]
@@ -318,8 +318,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn any_file_is_imported_with_unique_names_or_refused(file in any_file(), mend in any::<bool>()) {
-        match import(file.clone(), "Room", mend) {
+    fn any_file_is_imported_with_unique_names_or_refused(file in any_file(), may_relabel in any::<bool>()) {
+        match import(file.clone(), "Room", may_relabel) {
             Ok(imported) => {
                 let mut names = labels(&imported.layout);
                 prop_assert!(names.iter().all(|name| !name.trim().is_empty()));

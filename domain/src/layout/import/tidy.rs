@@ -47,7 +47,7 @@ pub(super) fn normalise_plan(file: &mut Value, name: &str, remarks: &mut Vec<Fin
         }
     }
     if normaliser.0 > 0 {
-        remarks.push(Finding::new(FindingKind::Tidied, "", normaliser.0));
+        remarks.push(Finding::new(FindingKind::Normalised, "", normaliser.0));
     }
     Ok(())
 }

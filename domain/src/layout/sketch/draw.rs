@@ -114,7 +114,7 @@ impl CategoryTables<'_> {
                 RowElement::Seat { number, category: None } => (number, usual),
                 RowElement::Seat { number, category: Some(name) } => (number, self.category(name, &group.rows)?),
             };
-            if self.kinds[usize::from(category)] == SeatKind::Couple {
+            if self.kinds[usize::from(category)].rules().is_paired {
                 if on_sofa == 2 {
                     cursor += SOFA_GAP;
                     on_sofa = 0;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use domain::fairness::Kind;
+use domain::fairness::UnusualKind;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use super::sql;
 use super::watch::Sighting;
 use crate::{AdmissionState, puzzles};
 use http::{Code, Problem};
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::ids;
 use platform::telemetry::unusual;
 
@@ -38,7 +38,7 @@ const FORGET_EVERY_MS: i64 = MINUTE_MS;
 const TAG_DIGITS: usize = 16;
 
 /// A flag to be written.
-pub(super) struct Row<'a> {
+pub(super) struct FlagRow<'a> {
     pub(super) id: Uuid,
     pub(super) theatre: String,
     pub(super) tag: String,
@@ -49,8 +49,8 @@ pub(super) struct Row<'a> {
 pub async fn write_forever(state: AdmissionState) {
     let mut purge_at = state.clock.now();
     let (mut recheck_at, mut forget_at) = (purge_at, purge_at);
-    let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, WRITE_EVERY);
+    while rounds.wait_next().await {
         let now = state.clock.now();
         if now >= forget_at {
             forget_at = now.plus_ms(FORGET_EVERY_MS);
@@ -92,13 +92,13 @@ async fn write(state: &AdmissionState, now: Timestamp, is_recheck_due: bool) -> 
 }
 
 /// Prepares the rows; also returns sightings of shows that do not exist or are sold elsewhere, which are dropped.
-async fn rows_of<'a>(state: &AdmissionState, sightings: &[&'a Sighting]) -> (Vec<Row<'a>>, Vec<&'a Sighting>) {
+async fn rows_of<'a>(state: &AdmissionState, sightings: &[&'a Sighting]) -> (Vec<FlagRow<'a>>, Vec<&'a Sighting>) {
     let (mut rows, mut gone) = (Vec::new(), Vec::new());
     for sighting in sightings.iter().copied() {
         match theatre_of(state, sighting.key.show).await {
             Ok(theatre) => {
                 let tag = tag(state, &theatre, sighting);
-                rows.push(Row { id: ids::new_id(), theatre, tag, sighting });
+                rows.push(FlagRow { id: ids::new_id(), theatre, tag, sighting });
             }
             Err(problem) if is_show_unavailable(&problem) => gone.push(sighting),
             // The show cannot be read now: the next round retries.
@@ -118,7 +118,7 @@ async fn without_staff(state: &AdmissionState, found: Vec<Sighting>) -> Result<V
     }
     let staff = sql::load_staff(&state.pg, &asked).await?;
     for (show, account) in &staff {
-        puzzles::note_works_there(state, *show, *account).await;
+        puzzles::cache_staff_of(state, *show, *account).await;
     }
     let is_of_staff = |one: &Sighting| one.accounts.iter().any(|account| staff.contains(&(one.key.show, *account)));
     let (theirs, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_of_staff);
@@ -133,10 +133,10 @@ async fn remove_buyers<'a>(
 ) -> Result<Vec<&'a Sighting>, sqlx::Error> {
     let mut others = Vec::with_capacity(sightings.len());
     for some in sightings.chunks(MAX_PER_QUERY) {
-        let asked: Vec<&Sighting> = some.iter().filter(|one| one.kind == Kind::NeverBought).collect();
+        let asked: Vec<&Sighting> = some.iter().filter(|one| one.kind == UnusualKind::NeverBought).collect();
         let buyers = load_buyers(state, &asked).await?;
         let has_bought = |one: &Sighting| {
-            one.kind == Kind::NeverBought
+            one.kind == UnusualKind::NeverBought
                 && one.owners.iter().any(|owner| buyers.contains(&(one.key.show, owner.clone())))
         };
         let (bought, rest): (Vec<&Sighting>, Vec<&Sighting>) = some.iter().partition(|one| has_bought(one));
@@ -170,7 +170,7 @@ async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> Result<Hash
 }
 
 async fn theatre_of(state: &AdmissionState, show: Uuid) -> Result<String, Problem> {
-    state.catalogue.known_show(show).await.map(|show| show.theatre_id.clone())
+    state.catalogue.find_show(show).await.map(|show| show.theatre_id.clone())
 }
 
 /// True if a show does not exist here, or moved to another region.

@@ -14,7 +14,7 @@ use super::flags;
 use crate::AdmissionState;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 
@@ -23,7 +23,7 @@ pub fn routes() -> OpenApiRouter<AdmissionState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(dismiss))
 }
 
-/// List unusual behaviour in attempts at seats of your theatre. A flag refuses nothing. For managers.
+/// List unusual behaviour in attempts at seats of your theatre. A flag refuses nothing.
 #[utoipa::path(get, path = "/theatres/{theatre}/unusual", tag = "fairness", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<UnusualView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -35,7 +35,9 @@ async fn list(
     flags::list(&state, &theatre).await.map(Json)
 }
 
-/// Dismiss a flag: you know its cause, or have seen enough of it. For managers.
+/// Dismiss a flag: you know its cause, or have seen enough of it.
+///
+/// Dismiss an entry, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/unusual/{flag}/dismiss", tag = "fairness", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("flag" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,

@@ -2,7 +2,7 @@
 
 use domain::api::fairness::UnusualView;
 use domain::api::systems::ReasonRequest;
-use domain::fairness::{Kind, Subject};
+use domain::fairness::{UnusualKind, UnusualSubject};
 use uuid::Uuid;
 
 use super::batch::is_show_unavailable;
@@ -12,7 +12,7 @@ use catalogue::Show;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
 use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339};
 
 /// Maximum of flags listed for a theatre.
@@ -27,7 +27,7 @@ const SHOWN_DIGITS: usize = 8;
 pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
     let mut views = Vec::new();
     for flag in sql::of_theatre(&state.pg, theatre, MAX_LISTED).await? {
-        let show = match state.catalogue.known_show(flag.show_id).await {
+        let show = match state.catalogue.find_show(flag.show_id).await {
             Ok(show) => show,
             // Deleted from the programme since, or sold in another region.
             Err(problem) if is_show_unavailable(&problem) => continue,
@@ -46,8 +46,8 @@ fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
         show: flag.show_id,
         film: show.film.clone(),
         starts_local: starts,
-        kind: Kind::parse(&flag.kind).ok_or_else(|| corrupt("kind"))?,
-        subject: Subject::parse(&flag.subject).ok_or_else(|| corrupt("subject"))?,
+        kind: UnusualKind::parse(&flag.kind).ok_or_else(|| corrupt("kind"))?,
+        subject: UnusualSubject::parse(&flag.subject).ok_or_else(|| corrupt("subject"))?,
         tag: flag.tag.chars().take(SHOWN_DIGITS).collect(),
         seen: u32::try_from(flag.seen).unwrap_or(u32::MAX),
         since: rfc3339(from_utc(flag.since)),
@@ -80,7 +80,8 @@ pub async fn dismiss(
     let by = (staff.session.account, reason);
     let is_change = sql::dismiss(&mut tx, theatre, id, by, now).await?.ok_or_else(|| Problem::not_found("flag"))?;
     if is_change {
-        let entry = Entry::by(staff.session.account, "unusual_dismissed", format!("flag {id}"), reason).at(theatre);
+        let entry =
+            AuditEntry::by(staff.session.account, "unusual_dismissed", format!("flag {id}"), reason).at(theatre);
         audit::record(&mut tx, &entry, now).await?;
     }
     let answer = Answer::no_content();

@@ -1,5 +1,5 @@
 //! Rate limits on attempts at seats, changes of holds and checkouts: token buckets that all replicas share, spent in
-//! lots (`domain::fairness::Meter`).
+//! lots (`domain::fairness::SharedBucketMeter`).
 //!
 //! No request waits for Redis here. An attempt is counted in memory; each replica reports a lot to the shared bucket in
 //! the background, and gets back for how long the bucket is empty. While Redis is unavailable each replica uses its own
@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::fairness::{Allowance, Meter, Try};
+use domain::fairness::{Allowance, SharedBucketMeter, TryDecision};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use redis::Value;
 use tokio::sync::Semaphore;
 
-use super::Trying;
+use super::LimitedCaller;
 use crate::AdmissionSettings;
 use crate::AdmissionState;
 use http::problem::Limit;
@@ -57,7 +57,7 @@ pub(super) enum Counts {
 }
 
 /// All limits.
-pub(super) struct Limits {
+pub(super) struct AttemptLimits {
     tries: LimitPair,
     changes: LimitPair,
     checkouts: LimitPair,
@@ -94,11 +94,11 @@ pub(super) struct LimitExceeded {
 
 #[derive(Default)]
 struct Meters {
-    by_name: HashMap<String, Meter>,
+    by_name: HashMap<String, SharedBucketMeter>,
     scanned_at: i64,
 }
 
-impl Limits {
+impl AttemptLimits {
     pub(super) fn new(settings: &AdmissionSettings, redis_prefix: &str) -> Self {
         let pair = |times: u32, visitor, address| {
             let visitor = (visitor, settings.holds_per_visitor_min.saturating_mul(times));
@@ -127,7 +127,7 @@ impl Limits {
         &self,
         state: &AdmissionState,
         what: Counts,
-        trying: &Trying<'_>,
+        trying: &LimitedCaller<'_>,
         now: Timestamp,
     ) -> Result<(), LimitExceeded> {
         let (pair, person) = (self.of(what), trying.person());
@@ -140,7 +140,7 @@ impl Limits {
         &self,
         state: &AdmissionState,
         what: Counts,
-        trying: &Trying<'_>,
+        trying: &LimitedCaller<'_>,
         now: Timestamp,
     ) -> Result<(), LimitExceeded> {
         self.take(state, self.of(what).address.as_ref(), &trying.address.0, now)
@@ -155,12 +155,12 @@ impl Limits {
     ) -> Result<(), LimitExceeded> {
         let Some(counted) = counted else { return Ok(()) };
         match counted.take(whose, now) {
-            Try::Granted => Ok(()),
-            Try::GrantedAndDue(lot) => {
+            TryDecision::Granted => Ok(()),
+            TryDecision::GrantedAndDue(lot) => {
                 self.report_in_background(state, counted, whose, lot);
                 Ok(())
             }
-            Try::Refused(wait_ms) => Err(counted.refused(wait_ms)),
+            TryDecision::Refused(wait_ms) => Err(counted.refused(wait_ms)),
         }
     }
 
@@ -251,7 +251,7 @@ impl LimitMeters {
         if whose == SHARED { self.shared } else { self.of }
     }
 
-    fn take(&self, whose: &str, now: Timestamp) -> Try {
+    fn take(&self, whose: &str, now: Timestamp) -> TryDecision {
         let mut meters = self.lock();
         if let Some(meter) = meters.by_name.get_mut(whose) {
             return meter.take(self.allowance(whose), now);
@@ -264,12 +264,12 @@ impl LimitMeters {
     /// Takes a token by this replica's own count; the time to wait if there is none, milliseconds.
     fn take_local(&self, whose: &str, now: Timestamp) -> Option<i64> {
         match self.take(whose, now) {
-            Try::Granted => None,
-            Try::GrantedAndDue(_) => {
+            TryDecision::Granted => None,
+            TryDecision::GrantedAndDue(_) => {
                 self.record_answer(self.bucket_of(whose), None, now);
                 None
             }
-            Try::Refused(wait_ms) => Some(wait_ms),
+            TryDecision::Refused(wait_ms) => Some(wait_ms),
         }
     }
 
@@ -383,9 +383,12 @@ mod tests {
     #[test]
     fn callers_have_separate_buckets_and_an_empty_one_refuses_only_its_own() {
         let (counted, now) = (counted(), Timestamp(1_000_000));
-        assert_eq!(counted.take("ann", now), Try::GrantedAndDue(1), "a lot is one");
+        assert_eq!(counted.take("ann", now), TryDecision::GrantedAndDue(1), "a lot is one");
         counted.record_answer("ann", Some(4_000), now);
-        assert_eq!((counted.take("ann", now), counted.take("ben", now)), (Try::Refused(4_000), Try::GrantedAndDue(1)));
+        assert_eq!(
+            (counted.take("ann", now), counted.take("ben", now)),
+            (TryDecision::Refused(4_000), TryDecision::GrantedAndDue(1))
+        );
     }
 
     #[test]
@@ -441,14 +444,14 @@ mod tests {
         let kept = || counted.lock().by_name.len();
         // All new visitors share one bucket, as large as an address's; its lot is two.
         let late = |who: usize| counted.take(&format!("late {who}"), now);
-        assert_eq!([late(0), late(1)], [Try::Granted, Try::GrantedAndDue(2)]);
+        assert_eq!([late(0), late(1)], [TryDecision::Granted, TryDecision::GrantedAndDue(2)]);
         assert_eq!(counted.bucket_of("late 0"), SHARED);
         assert_eq!(counted.bucket_of("7"), "7");
-        let granted = 2 + (2..100).filter(|who| !matches!(late(*who), Try::Refused(_))).count();
+        let granted = 2 + (2..100).filter(|who| !matches!(late(*who), TryDecision::Refused(_))).count();
         assert_eq!(granted, 12, "what an address's bucket holds while no answer comes");
         assert_eq!(kept(), MAX_METERS + 1);
         counted.record_answer(SHARED, Some(0), now);
-        assert_eq!(counted.take("late", now.plus_ms(120_000)), Try::GrantedAndDue(1));
+        assert_eq!(counted.take("late", now.plus_ms(120_000)), TryDecision::GrantedAndDue(1));
         assert_eq!(kept(), 1);
     }
 
@@ -460,7 +463,7 @@ mod tests {
             let admitted = pair.admit(who, address, now);
             admitted.map(|()| counted.take(who, now)).map_err(|refused| refused.limit)
         };
-        assert_eq!(tries("ann", "flooded"), Ok(Try::GrantedAndDue(1)));
+        assert_eq!(tries("ann", "flooded"), Ok(TryDecision::GrantedAndDue(1)));
         let admitted = (0..1_000).filter(|who| tries(&format!("cookie {who}"), "flooded").is_ok()).count();
         assert!((12..=36).contains(&admitted), "{admitted} new visitors, of which a minute's worth is 24 and a lot 4");
         assert_eq!(counted.lock().by_name.len(), admitted + 1);

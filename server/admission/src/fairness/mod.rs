@@ -41,7 +41,7 @@ const MAX_CHECKS: usize = 32;
 
 /// State of fairness on one replica.
 pub struct Fairness {
-    limits: limits::Limits,
+    limits: limits::AttemptLimits,
     watches: watch::Watches,
     staff_checks: Semaphore,
     replay_checks: Semaphore,
@@ -52,7 +52,7 @@ impl Fairness {
     #[must_use]
     pub fn new(settings: &AdmissionSettings, redis_prefix: &str) -> Self {
         Self {
-            limits: limits::Limits::new(settings, redis_prefix),
+            limits: limits::AttemptLimits::new(settings, redis_prefix),
             watches: watch::Watches::default(),
             staff_checks: Semaphore::new(MAX_CHECKS),
             replay_checks: Semaphore::new(MAX_CHECKS),
@@ -62,14 +62,14 @@ impl Fairness {
     /// Acquires a permit to ask the lock store if a request about to be refused is a replay of a granted one; `None`
     /// while too many such checks run.
     #[must_use]
-    pub fn turn_for_a_repeat(&self) -> Option<SemaphorePermit<'_>> {
+    pub fn try_acquire_replay_check(&self) -> Option<SemaphorePermit<'_>> {
         self.replay_checks.try_acquire().ok()
     }
 }
 
 /// The caller of an attempt, a change of a hold or a checkout.
 #[derive(Clone, Copy, Debug)]
-pub struct Trying<'a> {
+pub struct LimitedCaller<'a> {
     /// The show.
     pub show: Uuid,
     /// The visitor, as the lock store identifies them.
@@ -82,7 +82,7 @@ pub struct Trying<'a> {
     is_exempt: bool,
 }
 
-impl<'a> Trying<'a> {
+impl<'a> LimitedCaller<'a> {
     /// The caller of an attempt at seats of this show.
     #[must_use]
     pub fn new(show: Uuid, visitor: &'a Visitor, address: &'a ClientAddress) -> Self {
@@ -94,13 +94,18 @@ impl<'a> Trying<'a> {
         self.account.map_or(Cow::Borrowed(self.owner), |account| Cow::Owned(account.to_string()))
     }
 
-    /// Counts an attempt for the visitor, and for the address when it [goes on](Self::goes_on); `request` is the id of
+    /// Counts an attempt for the visitor, and for the address when it [passes](Self::count_for_address); `request` is the id of
     /// the hold. Calls no store, except before a refusal.
     ///
     /// # Errors
     /// 429 if the visitor, or all visitors of the address, exceed their limit.
-    pub async fn once(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
-        self.is_exempt = puzzles::is_known_to_work_there(state, self.show, self.account).await;
+    pub async fn count_attempt(
+        &mut self,
+        state: &AdmissionState,
+        show: &Show,
+        request: Option<Uuid>,
+    ) -> Result<(), Problem> {
+        self.is_exempt = puzzles::is_cached_staff_of(state, self.show, self.account).await;
         if self.is_exempt {
             return Ok(());
         }
@@ -122,7 +127,12 @@ impl<'a> Trying<'a> {
     ///
     /// # Errors
     /// 429 if all visitors of the address exceed its limit.
-    pub async fn goes_on(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
+    pub async fn count_for_address(
+        &mut self,
+        state: &AdmissionState,
+        show: &Show,
+        request: Option<Uuid>,
+    ) -> Result<(), Problem> {
         if self.is_exempt {
             return Ok(());
         }
@@ -150,7 +160,7 @@ impl<'a> Trying<'a> {
 
     /// Counts an act for the visitor and for the address; staff of the show's theatre are not counted.
     async fn count(&mut self, state: &AdmissionState, show: &Show, what: Counts) -> Result<(), Problem> {
-        self.is_exempt = puzzles::is_known_to_work_there(state, self.show, self.account).await;
+        self.is_exempt = puzzles::is_cached_staff_of(state, self.show, self.account).await;
         if self.is_exempt {
             return Ok(());
         }
@@ -174,10 +184,10 @@ impl<'a> Trying<'a> {
     ) -> Result<(), Problem> {
         // Separate permits: replays are answered even while Postgres is slow to return the staff.
         if let Ok(_permit) = state.fairness.staff_checks.try_acquire() {
-            self.is_exempt = puzzles::works_there(state, show, self.account).await;
+            self.is_exempt = puzzles::is_staff_of(state, show, self.account).await;
         }
         if !self.is_exempt
-            && let Some(_permit) = state.fairness.turn_for_a_repeat()
+            && let Some(_permit) = state.fairness.try_acquire_replay_check()
         {
             self.is_exempt = self.is_replay(state, show, request).await;
         }
@@ -189,19 +199,19 @@ impl<'a> Trying<'a> {
         if request.is_none() {
             return false;
         }
-        let own = with_map(state, show, || state.locks.mine(show.id, self.owner)).await;
+        let own = with_map(state, show, || state.locks.hold_of(show.id, self.owner)).await;
         own.is_ok_and(|own| own.map(|held| held.hold) == request)
     }
 
     /// Records a granted hold.
-    pub fn held(&self, state: &AdmissionState) {
+    pub fn record_hold(&self, state: &AdmissionState) {
         if !self.is_exempt {
             state.fairness.watches.record_hold(self, state.clock.now());
         }
     }
 
     /// Counts a refusal before the seats for the address, unless a puzzle is only required. Records wrong solutions.
-    pub fn refused(&self, state: &AdmissionState, why: &Problem) {
+    pub fn record_refusal(&self, state: &AdmissionState, why: &Problem) {
         if self.is_exempt || why.code() == Code::PuzzleWanted {
             return;
         }

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::batch::Row;
+use super::batch::FlagRow;
 use platform::clock::to_utc;
 
 /// Owners of these who bought something in that show, or began to pay for it.
@@ -42,7 +42,7 @@ pub(super) async fn load_staff(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<Ha
 }
 
 /// Deletes the `never_bought` flags of buyers, except those a manager has dismissed.
-pub(super) async fn delete_never_bought(pg: &PgPool, rows: &[Row<'_>]) -> Result<(), sqlx::Error> {
+pub(super) async fn delete_never_bought(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sqlx::Error> {
     sqlx::query(
         "DELETE FROM unusual_flags flag
          USING unnest($1::uuid[], $2::text[], $3::text[]) AS bought (show_id, subject, tag)
@@ -58,8 +58,8 @@ pub(super) async fn delete_never_bought(pg: &PgPool, rows: &[Row<'_>]) -> Result
 }
 
 /// Writes flags: adds to existing ones, and inserts new ones for shows with fewer than `most`.
-pub(super) async fn write(pg: &PgPool, rows: &[Row<'_>], most: i64) -> Result<(), sqlx::Error> {
-    let all = |text: fn(&Row<'_>) -> String| rows.iter().map(text).collect::<Vec<_>>();
+pub(super) async fn write(pg: &PgPool, rows: &[FlagRow<'_>], most: i64) -> Result<(), sqlx::Error> {
+    let all = |text: fn(&FlagRow<'_>) -> String| rows.iter().map(text).collect::<Vec<_>>();
     sqlx::query(
         "INSERT INTO unusual_flags (id, show_id, theatre_id, kind, subject, tag, seen, since, last_at)
          SELECT found.*

@@ -5,11 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use domain::fairness::{Kind, Rhythm, Seen, Subject, UNUSUAL_WINDOW_MS};
+use domain::fairness::{Rhythm, UNUSUAL_WINDOW_MS, UnusualCounts, UnusualKind, UnusualSubject};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
-use super::Trying;
+use super::LimitedCaller;
 
 /// Maximum of visitors and addresses watched, by show. Beyond, those idle for [`QUIET_MS`] are evicted;
 /// new ones are not watched if there are none.
@@ -25,7 +25,7 @@ const MAX_VISITORS: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WatchKey {
     pub(super) show: Uuid,
-    pub(super) subject: Subject,
+    pub(super) subject: UnusualSubject,
     /// The owner, or the address.
     pub(super) name: String,
 }
@@ -34,7 +34,7 @@ pub(super) struct WatchKey {
 #[derive(Clone, Debug)]
 pub(super) struct Sighting {
     pub(super) key: WatchKey,
-    pub(super) kind: Kind,
+    pub(super) kind: UnusualKind,
     /// The observed count, and how much of it is not written yet.
     pub(super) total: u32,
     pub(super) unwritten: u32,
@@ -49,31 +49,31 @@ pub(super) struct Sighting {
 struct Watch {
     since: Timestamp,
     last: Timestamp,
-    seen: Seen,
+    seen: UnusualCounts,
     /// Intervals between attempts, of a visitor only.
     rhythm: Option<Box<Rhythm>>,
     /// Distinct visitors, of an address only.
     visitors: HashSet<String>,
     /// Accounts they were signed in to.
     accounts: HashSet<Uuid>,
-    /// The counts written so far, in the order of [`Kind::ALL`].
-    written: [u32; Kind::ALL.len()],
+    /// The counts written so far, in the order of [`UnusualKind::ALL`].
+    written: [u32; UnusualKind::ALL.len()],
 }
 
 impl Watch {
-    fn new(subject: Subject, now: Timestamp) -> Self {
+    fn new(subject: UnusualSubject, now: Timestamp) -> Self {
         Self {
             since: now,
             last: now,
-            seen: Seen::default(),
-            rhythm: (subject == Subject::Visitor).then(Box::default),
+            seen: UnusualCounts::default(),
+            rhythm: (subject == UnusualSubject::Visitor).then(Box::default),
             visitors: HashSet::new(),
             accounts: HashSet::new(),
-            written: [0; Kind::ALL.len()],
+            written: [0; UnusualKind::ALL.len()],
         }
     }
 
-    fn note_try(&mut self, trying: &Trying<'_>, now: Timestamp) {
+    fn note_try(&mut self, trying: &LimitedCaller<'_>, now: Timestamp) {
         if let Some(rhythm) = &mut self.rhythm {
             let is_inhuman = rhythm.note(now);
             self.seen.inhuman = self.seen.inhuman.saturating_add(u32::from(is_inhuman));
@@ -87,20 +87,20 @@ impl Watch {
         now.since(self.since) >= UNUSUAL_WINDOW_MS
     }
 
-    fn written(&self, kind: Kind) -> u32 {
+    fn written(&self, kind: UnusualKind) -> u32 {
         place_of(kind).and_then(|place| self.written.get(place)).copied().unwrap_or(0)
     }
 
-    fn note_written(&mut self, kind: Kind, total: u32) {
+    fn note_written(&mut self, kind: UnusualKind, total: u32) {
         if let Some(written) = place_of(kind).and_then(|place| self.written.get_mut(place)) {
             *written = total;
         }
     }
 
-    fn sighting(&self, key: &WatchKey, kind: Kind, total: u32) -> Sighting {
+    fn sighting(&self, key: &WatchKey, kind: UnusualKind, total: u32) -> Sighting {
         let owners = match key.subject {
-            Subject::Visitor => vec![key.name.clone()],
-            Subject::Address => self.visitors.iter().cloned().collect(),
+            UnusualSubject::Visitor => vec![key.name.clone()],
+            UnusualSubject::Address => self.visitors.iter().cloned().collect(),
         };
         Sighting {
             key: key.clone(),
@@ -115,8 +115,8 @@ impl Watch {
     }
 }
 
-fn place_of(kind: Kind) -> Option<usize> {
-    Kind::ALL.iter().position(|one| *one == kind)
+fn place_of(kind: UnusualKind) -> Option<usize> {
+    UnusualKind::ALL.iter().position(|one| *one == kind)
 }
 
 /// Treatment of a visitor or address without a watch.
@@ -140,22 +140,22 @@ struct WatchTable {
 
 impl Watches {
     /// Records an attempt at seats.
-    pub(super) fn record_attempt(&self, trying: &Trying<'_>, now: Timestamp) {
+    pub(super) fn record_attempt(&self, trying: &LimitedCaller<'_>, now: Timestamp) {
         self.record(trying, now, Unwatched::Watch, |watch, trying| watch.note_try(trying, now));
     }
 
     /// Records a refused attempt. It creates no watch, otherwise refusals would fill the table.
-    pub(super) fn record_refused_attempt(&self, trying: &Trying<'_>, now: Timestamp) {
+    pub(super) fn record_refused_attempt(&self, trying: &LimitedCaller<'_>, now: Timestamp) {
         self.record(trying, now, Unwatched::Ignore, |watch, trying| watch.note_try(trying, now));
     }
 
     /// Records a granted hold.
-    pub(super) fn record_hold(&self, trying: &Trying<'_>, now: Timestamp) {
+    pub(super) fn record_hold(&self, trying: &LimitedCaller<'_>, now: Timestamp) {
         self.record(trying, now, Unwatched::Watch, |watch, _| watch.seen.holds = watch.seen.holds.saturating_add(1));
     }
 
     /// Records a wrong or spent solution of a puzzle.
-    pub(super) fn record_wrong_solution(&self, trying: &Trying<'_>, now: Timestamp) {
+    pub(super) fn record_wrong_solution(&self, trying: &LimitedCaller<'_>, now: Timestamp) {
         self.record(trying, now, Unwatched::Watch, |watch, _| {
             watch.seen.puzzles = watch.seen.puzzles.saturating_add(1)
         });
@@ -163,13 +163,15 @@ impl Watches {
 
     fn record(
         &self,
-        trying: &Trying<'_>,
+        trying: &LimitedCaller<'_>,
         now: Timestamp,
         unwatched: Unwatched,
-        note: impl Fn(&mut Watch, &Trying<'_>),
+        note: impl Fn(&mut Watch, &LimitedCaller<'_>),
     ) {
         let mut watched = self.lock();
-        for (subject, name) in [(Subject::Visitor, trying.owner), (Subject::Address, trying.address.0.as_str())] {
+        for (subject, name) in
+            [(UnusualSubject::Visitor, trying.owner), (UnusualSubject::Address, trying.address.0.as_str())]
+        {
             let key = WatchKey { show: trying.show, subject, name: name.to_owned() };
             let is_new = !watched.by_key.contains_key(&key);
             let is_full = watched.by_key.len() >= MAX_WATCHED;
@@ -197,8 +199,8 @@ impl Watches {
         watched.by_key.retain(|_, watch| now.since(watch.last) < UNUSUAL_WINDOW_MS);
         let mut found = Vec::new();
         for (key, watch) in &watched.by_key {
-            for kind in Kind::ALL {
-                if kind == Kind::NeverBought && now.since(watch.since) < pay_ms {
+            for kind in UnusualKind::ALL {
+                if kind == UnusualKind::NeverBought && now.since(watch.since) < pay_ms {
                     continue;
                 }
                 let total = kind.of(key.subject, watch.seen).filter(|total| *total > watch.written(kind));
@@ -217,12 +219,12 @@ impl Watches {
     pub(super) fn without_purchase(&self, most: usize) -> Vec<Sighting> {
         let mut watched = self.lock();
         let WatchTable { by_key, next_check, .. } = &mut *watched;
-        let written: Vec<_> = by_key.iter().filter(|(_, watch)| watch.written(Kind::NeverBought) > 0).collect();
+        let written: Vec<_> = by_key.iter().filter(|(_, watch)| watch.written(UnusualKind::NeverBought) > 0).collect();
         let count = most.min(written.len());
         let from = *next_check % written.len().max(1);
         *next_check = from + count;
         let turns = written.into_iter().cycle().skip(from).take(count);
-        turns.map(|(key, watch)| watch.sighting(key, Kind::NeverBought, watch.seen.holds)).collect()
+        turns.map(|(key, watch)| watch.sighting(key, UnusualKind::NeverBought, watch.seen.holds)).collect()
     }
 
     /// Marks these as written.
@@ -240,7 +242,7 @@ impl Watches {
     pub(super) fn record_purchase(&self, key: &WatchKey) {
         if let Some(watch) = self.lock().by_key.get_mut(key) {
             watch.seen.holds = 0;
-            watch.note_written(Kind::NeverBought, 0);
+            watch.note_written(UnusualKind::NeverBought, 0);
         }
     }
 

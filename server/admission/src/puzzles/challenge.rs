@@ -4,11 +4,11 @@
 //! with the show and the visitor. So a challenge is valid only for its visitor and time, and its bits cannot be
 //! lowered.
 
-use domain::puzzle::MOST_BITS;
+use domain::puzzle::MAX_BITS;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use platform::signed_token::{Keys, plain};
+use platform::signed_token::{Keys, parse_number};
 
 /// Lifetime of a challenge, milliseconds: long enough for a slow phone with the hardest puzzle, and the retry after it.
 pub(super) const LIFE_MS: i64 = 2 * MINUTE_MS;
@@ -49,10 +49,10 @@ impl Signer {
     /// The parameters of a challenge, if its signature is valid for this visitor and show.
     pub(super) fn read(&self, show: Uuid, owner: &str, challenge: &str) -> Option<Parameters> {
         let mut parts = challenge.splitn(4, '-');
-        let (bits, until, salt) = (plain(parts.next()?)?, plain(parts.next()?)?, parts.next()?);
+        let (bits, until, salt) = (parse_number(parts.next()?)?, parse_number(parts.next()?)?, parts.next()?);
         let signature = parts.next()?;
         let parameters = Parameters {
-            bits: u8::try_from(bits).ok().filter(|bits| *bits <= MOST_BITS)?,
+            bits: u8::try_from(bits).ok().filter(|bits| *bits <= MAX_BITS)?,
             until: Timestamp(i64::try_from(until).ok()?),
             salt: u64::from_str_radix(salt, 16).ok().filter(|_| salt.len() == SALT_DIGITS)?,
         };
@@ -73,12 +73,12 @@ fn signed_bytes(show: Uuid, owner: &str, parameters: Parameters) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use domain::puzzle::LEAST_BITS;
+    use domain::puzzle::MIN_BITS;
 
     use super::*;
 
     const SHOW: Uuid = Uuid::from_u128(7);
-    const ASKED: Parameters = Parameters { bits: LEAST_BITS, until: Timestamp(1_795_000_000_000), salt: 0xAB };
+    const ASKED: Parameters = Parameters { bits: MIN_BITS, until: Timestamp(1_795_000_000_000), salt: 0xAB };
 
     fn signer(secrets: &[&str]) -> Signer {
         Signer::new(&secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>())
@@ -121,9 +121,9 @@ mod tests {
 
     #[test]
     fn the_longest_solution_fits_into_the_length_limit() {
-        let longest = Parameters { bits: MOST_BITS, until: Timestamp(99_999_999_999_999), salt: u64::MAX };
+        let longest = Parameters { bits: MAX_BITS, until: Timestamp(99_999_999_999_999), salt: u64::MAX };
         let challenge = signer(&["one"]).sign(SHOW, "ann", longest);
-        assert!(challenge.len() + 1 + domain::puzzle::MOST_DIGITS <= super::super::MAX_BYTES, "{challenge}");
+        assert!(challenge.len() + 1 + domain::puzzle::MAX_DIGITS <= super::super::MAX_BYTES, "{challenge}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) struct Loads(Mutex<HashMap<Uuid, Load>>);
 
 impl Loads {
     /// Counts an attempt; returns the attempts per second.
-    pub(super) fn note(&self, show: Uuid, now: Timestamp) -> u32 {
+    pub(super) fn record(&self, show: Uuid, now: Timestamp) -> u32 {
         // Held for two additions.
         let mut loads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if loads.len() >= MAX_SHOWS && !loads.contains_key(&show) {
@@ -26,7 +26,7 @@ impl Loads {
             }
         }
         let load = loads.entry(show).or_default();
-        load.note(now);
+        load.record(now);
         load.per_second(now)
     }
 }
@@ -41,16 +41,16 @@ mod tests {
     fn shows_are_counted_separately_and_quiet_ones_are_evicted() {
         let (loads, now) = (Loads::default(), Timestamp(WINDOW_MS));
         let show = |number: usize| Uuid::from_u128(number as u128);
-        let crowd: Vec<u32> = (0..50).map(|_| loads.note(show(1), now)).collect();
+        let crowd: Vec<u32> = (0..50).map(|_| loads.record(show(1), now)).collect();
         assert_eq!((crowd[0], crowd[49]), (0, 10));
-        assert_eq!(loads.note(show(2), now), 0);
+        assert_eq!(loads.record(show(2), now), 0);
         for number in 3..=MAX_SHOWS {
-            loads.note(show(number), now);
+            loads.record(show(number), now);
         }
-        loads.note(show(MAX_SHOWS + 1), now);
+        loads.record(show(MAX_SHOWS + 1), now);
         let kept = || loads.0.lock().expect("no panic").len();
         assert_eq!(kept(), MAX_SHOWS, "no eviction while all are busy");
-        loads.note(show(MAX_SHOWS + 1), now.plus_ms(2 * WINDOW_MS));
+        loads.record(show(MAX_SHOWS + 1), now.plus_ms(2 * WINDOW_MS));
         assert_eq!(kept(), 1);
     }
 }

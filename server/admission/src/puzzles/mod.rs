@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use domain::api::PuzzleView;
-use domain::puzzle::{bits_asked, challenge_of, is_solved};
+use domain::puzzle::{challenge_of, is_solved, required_bits};
 use domain::time::Timestamp;
 use domain::waiting_room::TICKET_BITS;
 use moka::future::Cache;
@@ -85,12 +85,12 @@ pub async fn check(
         return Ok(());
     }
     let (puzzles, now) = (&state.puzzles, state.clock.now());
-    let Some(bits) = bits_asked(puzzles.loads.note(show.id, now), threshold) else { return Ok(()) };
+    let Some(bits) = required_bits(puzzles.loads.record(show.id, now), threshold) else { return Ok(()) };
     let puzzle_request = PuzzleRequest { state, show: show.id, owner: &visitor.owner, bits, now };
     if let Some(solution) = headers.get(SOLUTION_HEADER) {
         return puzzle_request.check_solution(solution.as_bytes(), request).await;
     }
-    if puzzles.spent.passes(state, show.id, &visitor.owner).await || works_there(state, show, visitor.account).await {
+    if puzzles.spent.passes(state, show.id, &visitor.owner).await || is_staff_of(state, show, visitor.account).await {
         return Ok(());
     }
     puzzle(PuzzleOutcome::Asked);
@@ -105,7 +105,7 @@ fn is_sold_in_a_rush(state: &AdmissionState, show: &Show) -> bool {
 }
 
 /// True if the account works at the show's theatre. The database is queried once a minute per account.
-pub async fn works_there(state: &AdmissionState, show: &Show, account: Option<Uuid>) -> bool {
+pub async fn is_staff_of(state: &AdmissionState, show: &Show, account: Option<Uuid>) -> bool {
     let Some(account) = account else { return false };
     let query = accounts::works_at(&state.pg, account, &show.theatre_id);
     // Boxed: every attempt at seats runs through here, and hardly any reaches the query.
@@ -119,13 +119,13 @@ pub async fn works_there(state: &AdmissionState, show: &Show, account: Option<Uu
 }
 
 /// True if the account is cached as staff. Reads memory only.
-pub async fn is_known_to_work_there(state: &AdmissionState, show: Uuid, account: Option<Uuid>) -> bool {
+pub async fn is_cached_staff_of(state: &AdmissionState, show: Uuid, account: Option<Uuid>) -> bool {
     let Some(account) = account else { return false };
     state.puzzles.staff.get(&(account, show)).await.unwrap_or(false)
 }
 
 /// Caches that an account works at the show's theatre.
-pub async fn note_works_there(state: &AdmissionState, show: Uuid, account: Uuid) {
+pub async fn cache_staff_of(state: &AdmissionState, show: Uuid, account: Uuid) {
     state.puzzles.staff.insert((account, show), true).await;
 }
 
@@ -152,7 +152,7 @@ impl TicketPuzzle<'_> {
 
     /// Requires a solution: 428.
     #[must_use]
-    pub fn wanted(&self) -> Problem {
+    pub fn required(&self) -> Problem {
         puzzle(PuzzleOutcome::Asked);
         let detail = "Many join from your network. Solve the puzzle, then send the same request with the solution.";
         self.puzzle_request().refuse_with_puzzle(Code::PuzzleWanted, detail)

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::challenge::LIFE_MS;
 use crate::AdmissionState;
-use platform::redis_link::{Call, LuaScript};
+use platform::redis_link::{LuaScript, ScriptCall};
 
 /// Time for which a visitor is exempt in a show after a solution, milliseconds.
 pub(super) const PASSED_MS: i64 = 10 * MINUTE_MS;
@@ -86,7 +86,7 @@ fn local_cache<V: Clone + Send + Sync + 'static>(life_ms: i64) -> Cache<String, 
 }
 
 /// Runs a script that answers 0 or 1; `None` if Redis does not answer in time.
-async fn run_script(state: &AdmissionState, call: &Call<'_>) -> Option<bool> {
+async fn run_script(state: &AdmissionState, call: &ScriptCall<'_>) -> Option<bool> {
     match tokio::time::timeout(DEADLINE, state.redis.eval(call)).await {
         Ok(Ok(answer)) => match answer.value {
             Value::Int(flag @ (0 | 1)) => return Some(flag == 1),

@@ -16,12 +16,12 @@ use super::entry::{self, Credentials, JoinOutcome};
 use super::limits::Joiner;
 use super::store::EntryOutcome;
 use super::tickets::Pass;
-use super::{Refused, show_at, switch, view};
+use super::{SwitchError, show_at, switch, view};
 use crate::AdmissionState;
 use catalogue::sales_open;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff};
+use http::shared_refusals::{KeyReused, NotStaff};
 use http::{ApiJson, ApiPath, ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::Staff;
@@ -33,6 +33,8 @@ pub fn routes() -> OpenApiRouter<AdmissionState> {
 }
 
 /// Join the waiting room of a show; with a ticket that was called, enter it.
+///
+/// Join the waiting room of a show; with a called queue ticket, enter.
 ///
 /// Joining takes one number and creates no row: the ticket in the response is the only record. Send it with later
 /// requests, as the cookie or as `Queue-Ticket`; a visitor who asks again without it gets the same, whatever the key.
@@ -58,7 +60,7 @@ async fn come(
     headers: HeaderMap,
     key: IdempotencyKey,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     sales_open(&show, state.clock.now())?;
     let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
@@ -110,7 +112,7 @@ async fn look(
     ApiPath(show): ApiPath<Uuid>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
     if let Some(number) = credentials.number {
@@ -122,6 +124,8 @@ async fn look(
 
 /// Leave the waiting room finally: people behind you move up, and your ticket becomes invalid. It takes no key: a
 /// ticket is given back once, and a repeat, with or without it, gets the same response.
+///
+/// Leave the waiting room permanently; 204 also without a place, 404 for an invalid `Queue-Ticket`.
 #[utoipa::path(delete, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
     responses((status = 204, description = "You have no place in it by what you brought"),
@@ -146,7 +150,10 @@ async fn leave(
     Ok(response)
 }
 
-/// Switch the waiting room of a show on, change it, or switch it off. For managers and organisers.
+/// Switch the waiting room of a show on, change it, or switch it off.
+///
+/// Switch the waiting room of a show on or change it, `{"on": true, "opens_at": …, "per_second": 50, "reason": …}`,
+/// or off, `{"on": false, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/shows/{show}/waiting-room", tag = "staff",
     request_body = WaitingRoomRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -166,5 +173,5 @@ async fn change(
     let path = format!("POST /theatres/{theatre}/shows/{}/waiting-room", show.id);
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
     let answer = switch(&state, &show, &staff, &intent, &request, None).await;
-    Ok(answer.map_err(Refused::problem)?.into_response())
+    Ok(answer.map_err(SwitchError::problem)?.into_response())
 }

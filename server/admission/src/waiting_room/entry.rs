@@ -10,7 +10,7 @@ use domain::waiting_room::PASS_MS;
 use uuid::Uuid;
 
 use super::limits::{self, Joiner};
-use super::room::Room;
+use super::room::ActiveRoom;
 use super::store::{self, EntryOutcome};
 use super::tickets::Pass;
 use super::{joining, rebuild, sellers};
@@ -41,11 +41,11 @@ const PASS_HEADER: &str = "queue-pass";
 
 /// The page that a visitor gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum VisitorPage {
     /// The map: the show has no waiting room, or they are inside or were until recently.
-    Inside,
+    Map,
     /// The waiting room.
-    Outside,
+    WaitingRoom,
 }
 
 /// Allows attempts at seats with a valid pass, and by sellers at the theatre's counter. Requests without a pass cause
@@ -80,35 +80,35 @@ pub async fn check_pass(
 
 /// Returns the page that a visitor sees: the map of a show or its waiting room.
 #[must_use]
-pub fn whereabouts(state: &AdmissionState, show: Uuid, owner: &str, headers: &HeaderMap) -> Whereabouts {
-    let Some(room) = state.waiting_rooms.of(show) else { return Whereabouts::Inside };
+pub fn page_of(state: &AdmissionState, show: Uuid, owner: &str, headers: &HeaderMap) -> VisitorPage {
+    let Some(room) = state.waiting_rooms.of(show) else { return VisitorPage::Map };
     let pass = pass_of(state, &room, owner, headers);
     let sees = pass.is_some_and(|pass| state.clock.now() < pass.until.plus_ms(MAP_AFTER_PASS_MS));
-    if sees { Whereabouts::Inside } else { Whereabouts::Outside }
+    if sees { VisitorPage::Map } else { VisitorPage::WaitingRoom }
 }
 
 /// The effect of opening a ticket's link in a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Brought {
+pub enum TicketImport {
     /// The browser stores the ticket in this cookie.
-    Keeps(HeaderValue),
+    Stored(HeaderValue),
     /// The browser has another ticket and keeps it: a link sent by others must not replace a place.
     HasAnother,
     /// The ticket is not valid for this show.
-    Nothing,
+    Invalid,
 }
 
 /// Transfers a ticket to the browser with these headers.
 #[must_use]
-pub fn bring_ticket(state: &AdmissionState, show: Uuid, headers: &HeaderMap, ticket: &str) -> Brought {
-    let Some(room) = state.waiting_rooms.of(show) else { return Brought::Nothing };
+pub fn import_ticket(state: &AdmissionState, show: Uuid, headers: &HeaderMap, ticket: &str) -> TicketImport {
+    let Some(room) = state.waiting_rooms.of(show) else { return TicketImport::Invalid };
     let read = |text: &str| state.waiting_rooms.signer.read_ticket(room.id, text);
-    let Some(number) = read(ticket) else { return Brought::Nothing };
+    let Some(number) = read(ticket) else { return TicketImport::Invalid };
     let own = header_or_cookie(headers, TICKET_HEADER, &ticket_cookie(show)).and_then(|text| read(&text));
     if own.is_some_and(|own| own != number) {
-        return Brought::HasAnother;
+        return TicketImport::HasAnother;
     }
-    Brought::Keeps(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
+    TicketImport::Stored(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
 }
 
 /// Ticket and pass of a request.
@@ -120,14 +120,19 @@ pub(super) struct Credentials {
     pub(super) pass: Option<Pass>,
 }
 
-pub(super) fn read_credentials(state: &AdmissionState, room: &Room, owner: &str, headers: &HeaderMap) -> Credentials {
+pub(super) fn read_credentials(
+    state: &AdmissionState,
+    room: &ActiveRoom,
+    owner: &str,
+    headers: &HeaderMap,
+) -> Credentials {
     let ticket = header_or_cookie(headers, TICKET_HEADER, &ticket_cookie(room.show));
     let number = ticket.and_then(|ticket| state.waiting_rooms.signer.read_ticket(room.id, &ticket));
     let pass = pass_of(state, room, owner, headers).filter(|pass| state.clock.now() < pass.until);
     Credentials { number: number.or(pass.map(|pass| pass.number)), pass }
 }
 
-fn pass_of(state: &AdmissionState, room: &Room, owner: &str, headers: &HeaderMap) -> Option<Pass> {
+fn pass_of(state: &AdmissionState, room: &ActiveRoom, owner: &str, headers: &HeaderMap) -> Option<Pass> {
     let pass = header_or_cookie(headers, PASS_HEADER, &pass_cookie(room.show))?;
     state.waiting_rooms.signer.read_pass(room.id, owner, &pass)
 }
@@ -174,7 +179,7 @@ pub(super) enum JoinOutcome {
 /// 503 if a store cannot be reached or is overloaded; for a new ticket as [`limits::count`] returns.
 pub(super) async fn join_or_enter(
     state: &AdmissionState,
-    room: &Arc<Room>,
+    room: &Arc<ActiveRoom>,
     joiner: Joiner<'_>,
     credentials: Credentials,
 ) -> Result<JoinOutcome, Problem> {
@@ -205,7 +210,11 @@ pub(super) async fn join_or_enter(
 
 /// The number of a visitor: the same for each request, also while the first one is running; a new one after it was
 /// given back.
-async fn number_for_visitor(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+async fn number_for_visitor(
+    state: &AdmissionState,
+    room: &Arc<ActiveRoom>,
+    joiner: Joiner<'_>,
+) -> Result<u64, Problem> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, joiner.owner.to_owned()));
     let join = async || {
         let joined = joins.entry(asked.clone()).or_try_insert_with(new_number(state, room, joiner)).await;
@@ -220,7 +229,7 @@ async fn number_for_visitor(state: &AdmissionState, room: &Arc<Room>, joiner: Jo
 }
 
 /// Takes a new number, which counts for its address.
-async fn new_number(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+async fn new_number(state: &AdmissionState, room: &Arc<ActiveRoom>, joiner: Joiner<'_>) -> Result<u64, Problem> {
     let counted = limits::count(state, room, joiner).await?;
     match joining::take_number(state, room).await {
         Ok(number) => Ok(number),
@@ -232,7 +241,7 @@ async fn new_number(state: &AdmissionState, room: &Arc<Room>, joiner: Joiner<'_>
 }
 
 /// Gives a number back; it cannot be used again.
-pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64) -> Result<(), Problem> {
+pub(super) async fn leave(state: &AdmissionState, room: &ActiveRoom, number: u64) -> Result<(), Problem> {
     // A lost room has forgotten who left; the calls of those places end unanswered.
     store::leave(state, room, number, room.place_of(number)).await?;
     Ok(())
@@ -241,7 +250,7 @@ pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64) -> R
 /// Sets the cookies of ticket and pass; that of the pass lives as long as its visitor sees the map.
 pub(super) fn set_cookies(
     state: &AdmissionState,
-    room: &Room,
+    room: &ActiveRoom,
     headers: &mut HeaderMap,
     ticket: Option<&str>,
     pass: Option<(&str, Timestamp)>,
@@ -257,7 +266,7 @@ pub(super) fn set_cookies(
 }
 
 /// Deletes the cookies of ticket and pass.
-pub(super) fn clear_cookies(state: &AdmissionState, room: &Room, headers: &mut HeaderMap) {
+pub(super) fn clear_cookies(state: &AdmissionState, room: &ActiveRoom, headers: &mut HeaderMap) {
     for name in [ticket_cookie(room.show), pass_cookie(room.show)] {
         headers.append(header::SET_COOKIE, cookie(state, &name, "", 0));
     }

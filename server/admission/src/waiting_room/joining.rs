@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::waiting_room::MAX_TICKETS;
 use tokio::sync::oneshot;
 
-use super::room::Room;
+use super::room::ActiveRoom;
 use super::store::NumberRange;
 use super::{rebuild, sql, store};
 use crate::AdmissionState;
@@ -26,7 +26,7 @@ const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// Tries of a call: after raising the mark, after a rebuild, and once more.
 const TRIES: u32 = 4;
 
-type Reply = oneshot::Sender<Result<u64, Problem>>;
+type JoinReply = oneshot::Sender<Result<u64, Problem>>;
 
 /// The queue of joins of a room.
 #[derive(Default)]
@@ -34,7 +34,7 @@ pub(super) struct JoinQueue(Mutex<PendingJoins>);
 
 #[derive(Default)]
 struct PendingJoins {
-    replies: Vec<Reply>,
+    replies: Vec<JoinReply>,
     is_served: bool,
 }
 
@@ -45,10 +45,10 @@ impl JoinQueue {
     }
 
     /// Takes the joins of the next call. Without any, marks the queue as unserved.
-    fn next(&self) -> Vec<Reply> {
+    fn next(&self) -> Vec<JoinReply> {
         let mut waiting = self.lock();
         let count = waiting.replies.len().min(MAX_PER_CALL);
-        let batch: Vec<Reply> = waiting.replies.drain(..count).collect();
+        let batch: Vec<JoinReply> = waiting.replies.drain(..count).collect();
         waiting.is_served = count > 0;
         batch
     }
@@ -58,7 +58,7 @@ impl JoinQueue {
 ///
 /// # Errors
 /// 503 if the queue is full, or a store cannot be reached.
-pub(super) async fn take_number(state: &AdmissionState, room: &Arc<Room>) -> Result<u64, Problem> {
+pub(super) async fn take_number(state: &AdmissionState, room: &Arc<ActiveRoom>) -> Result<u64, Problem> {
     let (reply, answer) = oneshot::channel();
     {
         let mut waiting = room.joining.lock();
@@ -89,7 +89,7 @@ impl Drop for QueueGuard<'_> {
     }
 }
 
-async fn run_queue(state: AdmissionState, room: Arc<Room>) {
+async fn run_queue(state: AdmissionState, room: Arc<ActiveRoom>) {
     let _guard = QueueGuard(&room.joining);
     loop {
         let mut batch = room.joining.next();
@@ -102,7 +102,7 @@ async fn run_queue(state: AdmissionState, room: Arc<Room>) {
     }
 }
 
-async fn assign_numbers(state: &AdmissionState, room: &Room, mut batch: Vec<Reply>) {
+async fn assign_numbers(state: &AdmissionState, room: &ActiveRoom, mut batch: Vec<JoinReply>) {
     while !batch.is_empty() {
         match take_numbers(state, room, batch.len() as u64).await {
             Ok(NumberRange { first, count, .. }) => {
@@ -118,7 +118,7 @@ async fn assign_numbers(state: &AdmissionState, room: &Room, mut batch: Vec<Repl
 }
 
 /// Takes some numbers, at least one.
-async fn take_numbers(state: &AdmissionState, room: &Room, people: u64) -> Result<NumberRange, Problem> {
+async fn take_numbers(state: &AdmissionState, room: &ActiveRoom, people: u64) -> Result<NumberRange, Problem> {
     if room.take_suspect() {
         // Other replicas may have given out numbers that Redis has lost; all of them are below the mark.
         let row = sql::load_room(&state.pg, room.id).await.inspect_err(|_| room.mark_suspect())?;

@@ -12,11 +12,11 @@ use axum::http::HeaderMap;
 use domain::waiting_room::TicketLimit;
 use uuid::Uuid;
 
-use super::room::Room;
+use super::room::ActiveRoom;
 use crate::{AdmissionState, puzzles};
 use http::{ClientAddress, Code, Problem};
 use platform::ids;
-use platform::rate_limits::{Allowance, Taken};
+use platform::rate_limits::{Allowance, TakeOutcome};
 
 /// Names of the buckets, in the header `RateLimit` and in Redis.
 const ADDRESS: &str = "queue-address";
@@ -43,7 +43,7 @@ pub(super) struct Counted(Vec<(Allowance, String)>);
 /// # Errors
 /// 428 if a puzzle must be solved first, 400 and 409 for an invalid or spent solution; 429 if address or
 /// network have no ticket left, with the time to wait; 503 if Redis does not answer.
-pub(super) async fn count(state: &AdmissionState, room: &Room, joiner: Joiner<'_>) -> Result<Counted, Problem> {
+pub(super) async fn count(state: &AdmissionState, room: &ActiveRoom, joiner: Joiner<'_>) -> Result<Counted, Problem> {
     let Some(of_address) = TicketLimit::of_address(state.admission_settings.queue_tickets_per_address) else {
         return Ok(Counted::default());
     };
@@ -57,12 +57,12 @@ pub(super) async fn count(state: &AdmissionState, room: &Room, joiner: Joiner<'_
         let whose = format!("{} {whose}", room.id);
         let reserved = if has_solved { 0 } else { limit.reserved() };
         let refusal = match state.rate_limits.take_shared(&of, &whose, reserved).await {
-            Some(Taken::Granted) => {
+            Some(TakeOutcome::Granted) => {
                 counted.0.push((of, whose));
                 continue;
             }
-            Some(Taken::Reserved) => asking.wanted(),
-            Some(Taken::Empty(pause)) => refusal(&of, pause),
+            Some(TakeOutcome::Reserved) => asking.required(),
+            Some(TakeOutcome::Empty(pause)) => refusal(&of, pause),
             None => {
                 let detail = "The waiting room gives out no tickets at this moment. Please try again in a few seconds.";
                 Problem::new(Code::LockStoreUnavailable, detail)

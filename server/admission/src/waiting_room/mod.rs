@@ -34,8 +34,8 @@ mod used_tickets;
 mod view;
 
 pub use endpoints::routes;
-pub use entry::{Brought, Whereabouts, bring_ticket, check_pass, whereabouts};
+pub use entry::{TicketImport, VisitorPage, check_pass, import_ticket, page_of};
 pub use overview::{Overview, overview};
-pub use room::{Room, Rooms};
+pub use room::{ActiveRoom, Rooms};
 pub use rounds::serve_forever;
-pub use switch::{Refused, set_up, show_at, switch};
+pub use switch::{SwitchError, apply_request, show_at, switch};

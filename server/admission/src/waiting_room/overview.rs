@@ -2,7 +2,7 @@
 
 use domain::api::waiting_room::DrawView;
 use domain::time::Timestamp;
-use domain::waiting_room::Queue;
+use domain::waiting_room::WaitingRoomStatus;
 use domain::waiting_room::draw::{METHOD, commitment};
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ pub struct Overview {
     /// True if the opening cannot change: it has opened, or is about to.
     pub is_settled: bool,
     /// Its public state.
-    pub queue: Queue,
+    pub queue: WaitingRoomStatus,
     /// People inside, and called ones whose time to enter has not ended.
     pub inside: u64,
     /// The maximum of people inside; `None` before it has opened.
@@ -42,13 +42,13 @@ pub async fn overview(state: &AdmissionState, show: Uuid) -> Result<Option<Overv
     let heard = state.waiting_rooms.of(show).filter(|room| room.id == row.id);
     let status = heard.as_ref().and_then(|room| Some((room.queue(), room.status()?.inside)));
     let (queue, inside) = status.unwrap_or_else(|| {
-        let noted = Queue { joined: row.joined(), called: row.called(), ..Queue::default() };
+        let noted = WaitingRoomStatus { joined: row.joined(), called: row.called(), ..WaitingRoomStatus::default() };
         (noted, row.inside())
     });
     Ok(Some(Overview {
         opens_at: from_utc(row.opens_at),
         is_settled: switch::is_settled(&row, state.clock.now()),
-        queue: Queue { is_open: people.is_some(), per_second, ..queue },
+        queue: WaitingRoomStatus { is_open: people.is_some(), per_second, ..queue },
         inside,
         limit: heard.and_then(|room| room.known_limit()),
         draw: DrawView {

@@ -2,13 +2,13 @@
 
 use domain::waiting_room::PASS_MS;
 
-use super::room::Room;
+use super::room::ActiveRoom;
 use super::{sql, store};
 use crate::AdmissionState;
 use http::Problem;
 
 /// Builds the room, unless another replica has built it. Numbers continue after the mark.
-pub(super) async fn rebuild(state: &AdmissionState, room: &Room) -> Result<(), Problem> {
+pub(super) async fn rebuild(state: &AdmissionState, room: &ActiveRoom) -> Result<(), Problem> {
     let row = sql::load_room(&state.pg, room.id).await?;
     room.apply_row(&row);
     let start = row.start(room.seen());

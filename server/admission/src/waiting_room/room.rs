@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use domain::time::Timestamp;
 use domain::waiting_room::draw::{KEY_BYTES, commitment};
-use domain::waiting_room::{Draw, Queue, inside_limit};
+use domain::waiting_room::{Draw, WaitingRoomStatus, inside_limit};
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
 use sqlx::PgPool;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::joining::JoinQueue;
 use super::sellers::Sellers;
 use super::sql::{self, RoomRow};
-use super::store::{self, RoomStatus, Scripts};
+use super::store::{self, RoomScripts, RoomStatus};
 use super::tickets::Signer;
 use super::used_tickets::UsedTickets;
 use http::Problem;
@@ -43,7 +43,7 @@ pub struct RoomSettings {
 }
 
 /// An active waiting room.
-pub struct Room {
+pub struct ActiveRoom {
     /// Its id, new each time it is switched on.
     pub id: Uuid,
     /// Its show.
@@ -74,7 +74,7 @@ pub struct Room {
     window: Mutex<(u64, Arc<[u64]>)>,
 }
 
-impl Room {
+impl ActiveRoom {
     fn new(row: &RoomRow, prefix: &str) -> Result<Self, sqlx::Error> {
         let key = row.key()?;
         let room = Self {
@@ -112,7 +112,7 @@ impl Room {
 
     /// The settings, controlled by staff.
     #[must_use]
-    pub fn setting(&self) -> RoomSettings {
+    pub fn settings(&self) -> RoomSettings {
         *self.settings.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -217,11 +217,13 @@ impl Room {
     }
 
     /// Its public state.
-    pub(super) fn queue(&self) -> Queue {
-        let per_second = self.setting().per_second;
+    pub(super) fn queue(&self) -> WaitingRoomStatus {
+        let per_second = self.settings().per_second;
         let is_open = self.draw().is_some();
-        let Some(status) = self.status() else { return Queue { is_open, per_second, ..Queue::default() } };
-        Queue {
+        let Some(status) = self.status() else {
+            return WaitingRoomStatus { is_open, per_second, ..WaitingRoomStatus::default() };
+        };
+        WaitingRoomStatus {
             is_open,
             is_sold_out: is_open && self.unsold.load(Ordering::Relaxed) == 0,
             joined: status.joined,
@@ -239,9 +241,9 @@ fn settings_of(row: &RoomRow) -> RoomSettings {
 
 /// All active rooms, by show.
 pub struct Rooms {
-    known: RwLock<HashMap<Uuid, Arc<Room>>>,
+    known: RwLock<HashMap<Uuid, Arc<ActiveRoom>>>,
     prefix: String,
-    pub(super) scripts: Scripts,
+    pub(super) scripts: RoomScripts,
     pub(super) signer: Signer,
     /// Numbers by room and visitor, so that a visitor has one.
     pub(super) joins: Cache<(Uuid, String), u64>,
@@ -263,7 +265,7 @@ impl Rooms {
         let rooms = Self {
             known: RwLock::default(),
             prefix: redis_prefix.to_owned(),
-            scripts: Scripts::new(),
+            scripts: RoomScripts::new(),
             signer: Signer::new(token_secrets),
             joins: Cache::builder()
                 .max_capacity(JOINS_KEPT)
@@ -280,16 +282,16 @@ impl Rooms {
 
     /// The active room of a show.
     #[must_use]
-    pub fn of(&self, show: Uuid) -> Option<Arc<Room>> {
+    pub fn of(&self, show: Uuid) -> Option<Arc<ActiveRoom>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(&show).cloned()
     }
 
     /// The active room of a show, or 404.
-    pub(super) fn known(&self, show: Uuid) -> Result<Arc<Room>, Problem> {
+    pub(super) fn known(&self, show: Uuid) -> Result<Arc<ActiveRoom>, Problem> {
         self.of(show).ok_or_else(|| Problem::not_found("waiting room"))
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Room>> {
+    pub(super) fn all(&self) -> Vec<Arc<ActiveRoom>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
@@ -303,7 +305,7 @@ impl Rooms {
                     room.apply_row(row);
                     room
                 }
-                None => Arc::new(Room::new(row, &self.prefix)?),
+                None => Arc::new(ActiveRoom::new(row, &self.prefix)?),
             };
             fresh.insert(row.show_id, room);
         }

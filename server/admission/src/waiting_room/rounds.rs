@@ -10,12 +10,12 @@ use futures::StreamExt;
 
 use super::demand::read_demand;
 use super::entry::{CLAIM_MS, UNUSED_CLAIM_MS};
-use super::room::Room;
-use super::store::Claim;
+use super::room::ActiveRoom;
+use super::store::EntryWindow;
 use super::{rebuild, sql, store};
 use crate::AdmissionState;
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use seats::seat_locks::{MapSnapshot, with_map};
 
 /// Period of the loop.
@@ -27,9 +27,9 @@ const AT_ONCE: usize = 16;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: AdmissionState) {
-    let mut rounds = Rounds::every(&state.stop, CALL_EVERY);
+    let mut rounds = PeriodicLoop::every(&state.stop, CALL_EVERY);
     for round in 0_u32.. {
-        if !rounds.go_on().await {
+        if !rounds.wait_next().await {
             return;
         }
         let looks = round.is_multiple_of(LOOK_EVERY);
@@ -48,8 +48,8 @@ pub async fn serve_forever(state: AdmissionState) {
     }
 }
 
-async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(room.show).await?;
+async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) -> Result<(), Problem> {
+    let show = state.catalogue.find_show(room.show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         return Ok(());
     }
@@ -63,7 +63,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Res
     // Nothing is called while seats cannot be taken: before the sale begins, and while it is paused.
     let limit = if catalogue::on_sale(&show, state.clock.now()).is_ok() { room.inside_limit() } else { 0 };
     report_used(state, room).await?;
-    let claim = Claim { used_ms: CLAIM_MS, unused_ms: UNUSED_CLAIM_MS };
+    let claim = EntryWindow { used_ms: CLAIM_MS, unused_ms: UNUSED_CLAIM_MS };
     let Some(status) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
         room.used_tickets.forget();
         return rebuild::rebuild(state, room).await;
@@ -83,7 +83,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Res
             }
         }
     }
-    state.hubs.tell_queue(room.show, room.queue());
+    state.hubs.publish_queue(room.show, room.queue());
     if looks {
         sql::record_progress(&state.pg, room.id, status.joined, status.called, status.inside).await?;
     }
@@ -91,7 +91,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<Room>, looks: bool) -> Res
 }
 
 /// Reports used tickets to Redis, before places are called.
-async fn report_used(state: &AdmissionState, room: &Room) -> Result<(), Problem> {
+async fn report_used(state: &AdmissionState, room: &ActiveRoom) -> Result<(), Problem> {
     loop {
         let numbers = room.used_tickets.take_pending();
         if numbers.is_empty() {

@@ -7,16 +7,16 @@ use domain::waiting_room::{MAX_TICKETS, MAX_WAITING};
 use redis::Value;
 use uuid::Uuid;
 
-use super::room::Room;
+use super::room::ActiveRoom;
 use crate::AdmissionState;
-use platform::redis_link::{Call, LuaScript};
+use platform::redis_link::{LuaScript, ScriptCall};
 use seats::seat_locks::StoreError;
 
 /// The keys of a room for every script, in the order of `lua/join.lua`.
 const NAMES: [&str; 6] = ["room", "left", "inside", "entered", "lately", "present"];
 
 /// All scripts, hashed once.
-pub(super) struct Scripts {
+pub(super) struct RoomScripts {
     join: LuaScript,
     admit: LuaScript,
     enter: LuaScript,
@@ -27,7 +27,7 @@ pub(super) struct Scripts {
     present: LuaScript,
 }
 
-impl Scripts {
+impl RoomScripts {
     pub(super) fn new() -> Self {
         Self {
             join: LuaScript::new(include_str!("lua/join.lua")),
@@ -97,10 +97,10 @@ pub(super) struct RebuildStart {
 }
 
 /// Gives out numbers to so many people, as far as the mark allows.
-pub(super) async fn join(state: &AdmissionState, room: &Room, people: u64) -> IfLoaded<NumberRange> {
+pub(super) async fn join(state: &AdmissionState, room: &ActiveRoom, people: u64) -> IfLoaded<NumberRange> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.join.call(&room.keys);
-    call.arg(people).arg(room.min_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
+    call.arg(people).arg(room.min_free()).arg(room.reserved()).arg(room.settings().opens_at.0);
     call.arg(MAX_WAITING).arg(MAX_TICKETS);
     let Some([first, count, full]) = call_if_loaded(state, room, &call).await? else { return Ok(None) };
     let given = NumberRange { first: positive(first)?, count: positive(count)?, is_full: full == 1 };
@@ -110,7 +110,7 @@ pub(super) async fn join(state: &AdmissionState, room: &Room, people: u64) -> If
 
 /// The time to come in after a call, milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct EntryWindow {
     /// For a ticket whose holder has sent a request since joining.
     pub(super) used_ms: i64,
     /// For an unused ticket.
@@ -118,7 +118,7 @@ pub(super) struct Claim {
 }
 
 /// Marks these tickets as used: their holders have sent a request since they joined.
-pub(super) async fn note_used(state: &AdmissionState, room: &Room, numbers: &[u64]) -> Result<(), StoreError> {
+pub(super) async fn note_used(state: &AdmissionState, room: &ActiveRoom, numbers: &[u64]) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.present.call(&room.keys);
     for number in numbers {
         call.arg(*number);
@@ -129,13 +129,13 @@ pub(super) async fn note_used(state: &AdmissionState, room: &Room, numbers: &[u6
 /// Calls the next places; `numbers` are those at the drawn places from `from`.
 pub(super) async fn admit(
     state: &AdmissionState,
-    room: &Room,
+    room: &ActiveRoom,
     limit: u64,
-    claim: Claim,
+    claim: EntryWindow,
     (from, numbers): (u64, &[u64]),
 ) -> IfLoaded<RoomStatus> {
     let scripts = &state.waiting_rooms.scripts;
-    let setting = room.setting();
+    let setting = room.settings();
     let mut call = scripts.admit.call(&room.keys);
     call.arg(setting.opens_at.0).arg(room.min_free()).arg(or_minus_one(room.people())).arg(setting.per_second);
     call.arg(limit).arg(claim.used_ms).arg(claim.unused_ms).arg(from);
@@ -161,7 +161,7 @@ pub(super) async fn admit(
 /// Lets a visitor in whose place was called.
 pub(super) async fn enter(
     state: &AdmissionState,
-    room: &Room,
+    room: &ActiveRoom,
     (number, place): (u64, u64),
     owner: &str,
     pass_ms: i64,
@@ -171,7 +171,7 @@ pub(super) async fn enter(
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.enter.call(&room.keys);
     call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.min_free());
-    call.arg(room.setting().per_second);
+    call.arg(room.settings().per_second);
     let answer = run_script(state, room, &call).await?;
     match answer[..] {
         [0] => Ok(None),
@@ -185,7 +185,7 @@ pub(super) async fn enter(
 }
 
 /// Gives a number back.
-pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64, place: Option<u64>) -> IfLoaded<()> {
+pub(super) async fn leave(state: &AdmissionState, room: &ActiveRoom, number: u64, place: Option<u64>) -> IfLoaded<()> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.leave.call(&room.keys);
     call.arg(number).arg(or_minus_one(place)).arg(room.min_free());
@@ -194,7 +194,7 @@ pub(super) async fn leave(state: &AdmissionState, room: &Room, number: u64, plac
 }
 
 /// True if a number was given back or its pass has ended. A lost room has forgotten that.
-pub(super) async fn has_left(state: &AdmissionState, room: &Room, number: u64) -> Result<bool, StoreError> {
+pub(super) async fn has_left(state: &AdmissionState, room: &ActiveRoom, number: u64) -> Result<bool, StoreError> {
     let mut call = state.waiting_rooms.scripts.left.call(&room.keys);
     call.arg(number);
     let answer: Option<[i64; 1]> = call_if_loaded(state, room, &call).await?;
@@ -202,16 +202,16 @@ pub(super) async fn has_left(state: &AdmissionState, room: &Room, number: u64) -
 }
 
 /// Reverts an opening, unless it is due.
-pub(super) async fn close(state: &AdmissionState, room: &Room) -> Result<(), StoreError> {
+pub(super) async fn close(state: &AdmissionState, room: &ActiveRoom) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.close.call(&room.keys);
-    call.arg(room.setting().opens_at.0);
+    call.arg(room.settings().opens_at.0);
     run_script(state, room, &call).await.map(|_| ())
 }
 
 /// Builds a lost room. Returns the new gap; `None` if another replica has built the room.
 pub(super) async fn load(
     state: &AdmissionState,
-    room: &Room,
+    room: &ActiveRoom,
     start: &RebuildStart,
     pass_ms: i64,
 ) -> Result<Option<Range<u64>>, StoreError> {
@@ -250,7 +250,11 @@ fn positive(value: i64) -> Result<u64, StoreError> {
 }
 
 /// Runs a script; returns the values after its code, or `None` if the room is missing.
-async fn call_if_loaded<const N: usize>(state: &AdmissionState, room: &Room, call: &Call<'_>) -> IfLoaded<[i64; N]> {
+async fn call_if_loaded<const N: usize>(
+    state: &AdmissionState,
+    room: &ActiveRoom,
+    call: &ScriptCall<'_>,
+) -> IfLoaded<[i64; N]> {
     let answer = run_script(state, room, call).await?;
     match answer.split_first() {
         Some((0, [])) => Ok(None),
@@ -259,7 +263,7 @@ async fn call_if_loaded<const N: usize>(state: &AdmissionState, room: &Room, cal
     }
 }
 
-async fn run_script(state: &AdmissionState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
+async fn run_script(state: &AdmissionState, room: &ActiveRoom, call: &ScriptCall<'_>) -> Result<Vec<i64>, StoreError> {
     let answer = state.redis.eval(call).await.map_err(|cause| {
         // A failover may have lost the last writes.
         room.mark_suspect();
@@ -274,7 +278,7 @@ fn read(answer: &Value) -> Option<Vec<i64>> {
 }
 
 fn unexpected_answer(answer: &impl std::fmt::Debug) -> StoreError {
-    StoreError::Nonsense(format!("{answer:?} about a waiting room"))
+    StoreError::UnexpectedAnswer(format!("{answer:?} about a waiting room"))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use catalogue::sales_open;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::from_utc;
 use platform::ids;
 
@@ -28,13 +28,13 @@ const OPENING_FIXED_MS: i64 = 10_000;
 
 /// The reason for which a room was not changed: a problem for programs; a page shows it beside the form, translated.
 #[derive(Clone, Debug)]
-pub enum Refused {
+pub enum SwitchError {
     /// The reason is missing, or longer than a line.
     Reason,
     /// The opening is missing or malformed.
     Opening,
     /// The rate is missing or out of range.
-    Pace,
+    Rate,
     /// The opening is in the past.
     Past,
     /// Booking closes before the opening.
@@ -47,13 +47,13 @@ pub enum Refused {
     Other(Problem),
 }
 
-impl<E: Into<Problem>> From<E> for Refused {
+impl<E: Into<Problem>> From<E> for SwitchError {
     fn from(cause: E) -> Self {
         Self::Other(cause.into())
     }
 }
 
-impl Refused {
+impl SwitchError {
     /// Converts it to a problem for programs.
     #[must_use]
     pub fn problem(self) -> Problem {
@@ -61,7 +61,7 @@ impl Refused {
         match self {
             Self::Reason => malformed(format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.")),
             Self::Opening => malformed("Say when it opens: `opens_at`, RFC 3339.".to_owned()),
-            Self::Pace => malformed(format!("Say how many are let in: `per_second`, 1 to {MAX_PER_SECOND}.")),
+            Self::Rate => malformed(format!("Say how many are let in: `per_second`, 1 to {MAX_PER_SECOND}.")),
             Self::Past => malformed("`opens_at` is over already: say an instant to come.".to_owned()),
             Self::TooLate => Problem::new(Code::SalesClosed, "Booking closes before that: say an earlier `opens_at`."),
             Self::Opened => {
@@ -83,14 +83,14 @@ impl Refused {
 /// # Errors
 /// 404 for a show of another theatre.
 pub async fn show_at(state: &AdmissionState, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if show.theatre_id == theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }
 
-/// Runs [`set_up`] once per idempotency key; `seen` as there.
+/// Runs [`apply_request`] once per idempotency key; `seen` as there.
 ///
 /// # Errors
-/// As [`set_up`]; and if the key was used for another request, or that one is still running.
+/// As [`apply_request`]; and if the key was used for another request, or that one is still running.
 pub async fn switch(
     state: &AdmissionState,
     show: &Show,
@@ -98,7 +98,7 @@ pub async fn switch(
     intent: &Intent,
     request: &WaitingRoomRequest,
     seen: Option<&str>,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, SwitchError> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -107,7 +107,7 @@ pub async fn switch(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    set_up(&mut tx, show, Some(staff.session.account), request, seen, now).await?;
+    apply_request(&mut tx, show, Some(staff.session.account), request, seen, now).await?;
     let answer = Answer::no_content();
     let answer = intent.commit(tx, answer, now).await?;
     // Other replicas reload within a second.
@@ -121,18 +121,18 @@ pub async fn switch(
 ///
 /// # Errors
 /// If the request is malformed, booking is closed, the room has opened, or has another version.
-pub async fn set_up(
+pub async fn apply_request(
     tx: &mut PgConnection,
     show: &Show,
     actor: Option<Uuid>,
     request: &WaitingRoomRequest,
     seen: Option<&str>,
     now: Timestamp,
-) -> Result<(), Refused> {
-    let reason = reason_of(&request.reason).map_err(|_| Refused::Reason)?;
+) -> Result<(), SwitchError> {
+    let reason = reason_of(&request.reason).map_err(|_| SwitchError::Reason)?;
     let known = sql::lock_of_show(tx, show.id).await?;
     if seen.is_some_and(|seen| seen != version_of(known.as_ref())) {
-        return Err(Refused::Changed);
+        return Err(SwitchError::Changed);
     }
     let act = match (known, request.on) {
         (None, false) => return Ok(()),
@@ -151,7 +151,7 @@ pub async fn set_up(
         }
     };
     let subject = format!("show {}", show.id);
-    audit::record(tx, &Entry { actor, theatre: Some(&show.theatre_id), act, subject, reason }, now).await?;
+    audit::record(tx, &AuditEntry { actor, theatre: Some(&show.theatre_id), act, subject, reason }, now).await?;
     Ok(())
 }
 
@@ -161,7 +161,7 @@ async fn switch_on(
     known: Option<RoomRow>,
     settings: RoomSettings,
     now: Timestamp,
-) -> Result<&'static str, Refused> {
+) -> Result<&'static str, SwitchError> {
     let RoomSettings { opens_at, per_second } = settings;
     if let Some(row) = known {
         sql::change(tx, row.id, opens_at, per_second).await?;
@@ -169,7 +169,7 @@ async fn switch_on(
     }
     let is_first = sql::insert(tx, (ids::new_id(), show), opens_at, per_second, &new_key(), now).await?;
     // There was no row to lock, so a concurrent request may have switched one on.
-    if is_first { Ok("waiting_room_on") } else { Err(Refused::Changed) }
+    if is_first { Ok("waiting_room_on") } else { Err(SwitchError::Changed) }
 }
 
 /// The version of a room for optimistic locking: changes with everything that staff control.
@@ -183,20 +183,20 @@ pub(super) fn is_settled(row: &RoomRow, now: Timestamp) -> bool {
 }
 
 /// Checks that an opening is in the future, before booking closes, and may still change.
-fn check_opening(show: &Show, opens_at: Timestamp, is_settled: bool, now: Timestamp) -> Result<(), Refused> {
+fn check_opening(show: &Show, opens_at: Timestamp, is_settled: bool, now: Timestamp) -> Result<(), SwitchError> {
     if is_settled {
-        return Err(Refused::Opened);
+        return Err(SwitchError::Opened);
     }
     if opens_at <= now {
-        return Err(Refused::Past);
+        return Err(SwitchError::Past);
     }
-    sales_open(show, opens_at).map_err(|_| Refused::TooLate)
+    sales_open(show, opens_at).map_err(|_| SwitchError::TooLate)
 }
 
-fn settings_of(request: &WaitingRoomRequest) -> Result<RoomSettings, Refused> {
+fn settings_of(request: &WaitingRoomRequest) -> Result<RoomSettings, SwitchError> {
     let opens_at = request.opens_at.as_deref().and_then(|text| DateTime::parse_from_rfc3339(text.trim()).ok());
-    let opens_at = from_utc(opens_at.ok_or(Refused::Opening)?.to_utc());
-    let per_second = request.per_second.filter(|pace| (1..=MAX_PER_SECOND).contains(pace)).ok_or(Refused::Pace)?;
+    let opens_at = from_utc(opens_at.ok_or(SwitchError::Opening)?.to_utc());
+    let per_second = request.per_second.filter(|pace| (1..=MAX_PER_SECOND).contains(pace)).ok_or(SwitchError::Rate)?;
     Ok(RoomSettings { opens_at, per_second })
 }
 

@@ -6,7 +6,7 @@
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use platform::signed_token::{Keys, plain};
+use platform::signed_token::{Keys, parse_number};
 
 /// Derivation label of the key, which differs from the keys of other tokens with the same secrets.
 const PURPOSE: &[u8] = b"rowlock waiting room 1";
@@ -39,7 +39,7 @@ impl Signer {
     /// The number of a ticket, if its signature is valid for this room.
     pub(super) fn read_ticket(&self, room: Uuid, text: &str) -> Option<u64> {
         let (number, signature) = within_limit(text)?.split_once('-')?;
-        let number = plain(number)?;
+        let number = parse_number(number)?;
         self.keys.is_genuine(&signed_bytes("ticket", room, number, 0, ""), signature).then_some(number)
     }
 
@@ -52,7 +52,7 @@ impl Signer {
     /// The content of a pass, if its signature is valid for this room and visitor.
     pub(super) fn read_pass(&self, room: Uuid, owner: &str, text: &str) -> Option<Pass> {
         let mut parts = within_limit(text)?.splitn(3, '-');
-        let (number, until, signature) = (plain(parts.next()?)?, plain(parts.next()?)?, parts.next()?);
+        let (number, until, signature) = (parse_number(parts.next()?)?, parse_number(parts.next()?)?, parts.next()?);
         let until = i64::try_from(until).ok()?;
         let genuine = self.keys.is_genuine(&signed_bytes("pass", room, number, until, owner), signature);
         genuine.then_some(Pass { number, until: Timestamp(until) })

@@ -14,10 +14,10 @@ const MAX_PENDING: usize = 200_000;
 
 /// Used tickets known to this replica, and those not reported to Redis yet.
 #[derive(Default)]
-pub(super) struct UsedTickets(Mutex<Seen>);
+pub(super) struct UsedTickets(Mutex<UsedTicketBits>);
 
 #[derive(Default)]
-struct Seen {
+struct UsedTicketBits {
     bits: Vec<u64>,
     pending: Vec<u64>,
 }
@@ -49,11 +49,11 @@ impl UsedTickets {
 
     /// Clears all, because Redis may have lost them. Each is reported again with the next request of its holder.
     pub(super) fn forget(&self) {
-        *self.lock() = Seen::default();
+        *self.lock() = UsedTicketBits::default();
     }
 
     // Held for a few additions, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Seen> {
+    fn lock(&self) -> MutexGuard<'_, UsedTicketBits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

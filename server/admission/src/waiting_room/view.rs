@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use domain::waiting_room::draw::METHOD;
 
 use super::entry::Credentials;
-use super::room::Room;
+use super::room::ActiveRoom;
 use super::tickets::Pass;
 use crate::AdmissionState;
 use catalogue::Show;
@@ -16,7 +16,7 @@ use platform::clock::rfc3339;
 pub(super) fn view(
     state: &AdmissionState,
     show: &Show,
-    room: &Room,
+    room: &ActiveRoom,
     owner: &str,
     credentials: Credentials,
     entered_state: Option<QueueState>,
@@ -40,7 +40,7 @@ pub(super) fn view(
     let ticket = credentials.number.filter(|_| keeps).map(|number| signer.ticket(room.id, number));
     let pass = credentials.pass.map(|pass| signer.pass(room.id, owner, pass));
     let link = ticket.as_ref().map(|ticket| link(state, show, ticket));
-    let Timestamp(opens_at_ms) = room.setting().opens_at;
+    let Timestamp(opens_at_ms) = room.settings().opens_at;
     QueueView {
         show: show.id,
         state: queue_state,

@@ -14,16 +14,16 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Counter, find, house_seats};
+use super::{CounterStaff, find, house_seats};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, to_utc};
 use platform::ids;
-use seats::seat_locks::{Asked, Attempt, Lot, Refusal, Terms, with_map};
+use seats::seat_locks::{HoldLimits, LockAttempt, Refusal, RequestIdentity, Selection, with_map};
 use selling::holds;
 
 /// Duration of a caller's hold, minutes.
@@ -38,7 +38,7 @@ const MAX_CALLERS: i64 = 30;
 /// are on the waiting list, or when the show has the maximum number of callers' holds.
 pub(super) async fn take(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &CallerHold,
     intent: &Intent,
@@ -75,16 +75,17 @@ pub(super) async fn take(
     let row = HoldRow { hold_id: hold, name: name.to_owned(), seats: to_sql_numbers(&seats), until: to_utc(until) };
     insert(&mut tx, counter, &show, &owner, &row, now).await?;
     let words = format!("{} for {name}, until {}.", labels(&show, &seats), show.local_time(until));
-    let act = Act::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
+    let act =
+        AuditEntry::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view(&show, &row))?;
     // The row and its answer are not committed yet: the seats are locked first, so that no row exists without its
     // seats.
     intent.complete(&mut tx, &answer, now).await?;
 
-    let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
-    let asked = Asked { id: hold, digest: intent.digest() };
-    let attempt = Attempt { asked, owner: owner.clone(), lot: Lot::of_seats(seats), takes_kept: false };
+    let terms = HoldLimits { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
+    let asked = RequestIdentity { id: hold, digest: intent.digest() };
+    let attempt = LockAttempt { asked, owner: owner.clone(), selection: Selection::of_seats(seats), takes_kept: false };
     let granted = match state.locks.lock(show.id, terms, std::slice::from_ref(&attempt)).await {
         Ok(mut granted) => granted.pop(),
         Err(cause) => {
@@ -128,7 +129,7 @@ fn duration_ms(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem
 /// 404 for another theatre's show.
 pub(super) async fn list(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
 ) -> Result<Vec<CallerHoldView>, Problem> {
     let show = find::show_here(state, counter, show).await?;
@@ -142,7 +143,7 @@ pub(super) async fn list(
 /// 404 for another theatre's show, 409 when no such hold is open.
 pub(super) async fn release(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     (show, hold): (Uuid, Uuid),
     request: &Reason,
     intent: &Intent,
@@ -171,7 +172,8 @@ pub(super) async fn release(
     let (owner, name, seats) = ended.ok_or_else(nothing)?;
     let seats: Vec<SeatIndex> = seats.into_iter().map(i32::cast_unsigned).collect();
     let words = format!("{} for {name}: {reason}", labels(&show, &seats));
-    let act = Act::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
+    let act =
+        AuditEntry::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::no_content();
     // The transaction is not committed yet: the seats are released first. If they are being sold, nothing is committed.
@@ -189,7 +191,7 @@ pub(super) async fn release(
 /// Returns the owner of a caller's hold in the lock store; `None` when the show has no such hold.
 pub(super) async fn owner_of(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     hold: Uuid,
 ) -> Result<Option<String>, sqlx::Error> {
@@ -270,7 +272,7 @@ async fn open_holds(connection: &mut PgConnection, show: Uuid, now: Timestamp) -
 
 async fn insert(
     tx: &mut PgConnection,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: &Show,
     owner: &str,
     row: &HoldRow,

@@ -4,33 +4,33 @@
 use axum::http::StatusCode;
 use domain::api::box_office::{CounterBooking, ExchangeRequest};
 use domain::booking::BookingState;
-use domain::till::{Entry, Means};
+use domain::till::{Means, TillEntryKind};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::NewLine;
-use super::{Counter, find, ledger, sql, tills};
+use super::{CounterStaff, find, ledger, sql, tills};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, reason_of};
-use identity::audit::{self, Entry as Act};
-use seats::seat_locks::Held;
-use selling::bookings::{self, CounterSale, Exchanged, Given, Unsold};
+use identity::audit::{self, AuditEntry};
+use seats::seat_locks::StoredHold;
+use selling::bookings::{self, CounterSale, CounterSaleError, Exchanged, ExchangedBooking};
 use selling::outbox;
 
 /// An exchange, validated, with its approval.
 struct ExchangeOrder<'a> {
     /// The booking that ends.
-    given: Given,
+    given: ExchangedBooking,
     /// The show of the new seats.
     show: &'a Show,
     /// The seller's hold of the new seats, closed.
-    held: &'a Held,
+    held: &'a StoredHold,
     /// Price of the new seats quoted to the customer, minor units.
-    told_minor: i64,
+    quoted_minor: i64,
     reason: &'a str,
     /// The manager who approved a refund of the difference.
     manager: Option<Uuid>,
@@ -46,7 +46,7 @@ struct ExchangeOrder<'a> {
 /// without the PIN of a manager. 429 after too many attempts.
 pub(super) async fn exchange(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     request: &ExchangeRequest,
     intent: &Intent,
@@ -64,7 +64,7 @@ pub(super) async fn exchange(
 
 async fn exchange_once(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     request: &ExchangeRequest,
     intent: &Intent,
@@ -83,11 +83,11 @@ async fn exchange_once(
     let manager = require_approval(state, counter, &found, request).await?;
     let owner = &counter.staff.session.owner;
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
-    let given = Given { booking, told_minor: request.from_total_minor };
-    let order = ExchangeOrder { given, show: &show, held: &held, told_minor: request.total_minor, reason, manager };
+    let given = ExchangedBooking { booking, quoted_minor: request.from_total_minor };
+    let order = ExchangeOrder { given, show: &show, held: &held, quoted_minor: request.total_minor, reason, manager };
     let exchanged = commit(state, counter, &order, intent).await;
     if exchanged.is_err() {
-        bookings::open_hold_again(state, &show, owner, &held).await;
+        bookings::reopen_hold(state, &show, owner, &held).await;
     }
     exchanged
 }
@@ -95,7 +95,7 @@ async fn exchange_once(
 /// Checks the PIN of the manager who approves a refund; `None` when nothing is refunded.
 async fn require_approval(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     found: &CounterBooking,
     request: &ExchangeRequest,
 ) -> Result<Option<Uuid>, Problem> {
@@ -112,22 +112,22 @@ async fn require_approval(
 
 async fn commit(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     order: &ExchangeOrder<'_>,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.clock.now();
-    let ExchangeOrder { given, show, held, told_minor, reason, manager } = *order;
+    let ExchangeOrder { given, show, held, quoted_minor, reason, manager } = *order;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
     let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
-    let sale = CounterSale { show, held, buyer: ("", ""), means: Means::Cash, told_minor, reason };
+    let sale = CounterSale { show, held, buyer: ("", ""), means: Means::Cash, quoted_minor, reason };
     let exchanged = match bookings::exchange(&mut tx, given, &sale, manager.is_some(), now).await {
         Ok(exchanged) => exchanged,
-        Err(Unsold::Refused(problem)) => return Err(problem),
-        Err(Unsold::Lost(lost)) => {
+        Err(CounterSaleError::Refused(problem)) => return Err(problem),
+        Err(CounterSaleError::Lost(lost)) => {
             tx.rollback().await?;
             return Err(lost.correct_map(state, show).await);
         }
@@ -149,7 +149,7 @@ async fn commit(
 /// needs that much cash in the till.
 async fn record_difference(
     tx: &mut PgConnection,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     till: Option<&sql::TillRecord>,
     exchanged: &Exchanged,
     reason: &str,
@@ -166,7 +166,7 @@ async fn record_difference(
     }
     let line = NewLine {
         till: till.id,
-        entry: Entry::Exchange,
+        entry: TillEntryKind::Exchange,
         means,
         amount_minor: difference.minor,
         booking: Some(exchanged.sold.booking),
@@ -179,7 +179,7 @@ async fn record_difference(
 
 async fn record_exchange(
     tx: &mut PgConnection,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     exchanged: &Exchanged,
     order: &ExchangeOrder<'_>,
     now: Timestamp,
@@ -190,7 +190,7 @@ async fn record_exchange(
         None => String::new(),
     };
     let words = format!("For {}, difference {difference}{by}: {}", sold.reference, order.reason);
-    let act = Act::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
     audit::record(tx, &act, now).await?;
     Ok(())
 }

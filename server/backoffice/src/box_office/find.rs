@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use domain::api::box_office::{CounterBooking, FoundBooking, MAX_FOUND};
+use domain::api::box_office::{BookingMatch, CounterBooking, MAX_MATCHES};
 use domain::api::systems::one_line;
 use domain::booking::BookingState;
 use domain::till::undo_until;
@@ -11,13 +11,13 @@ use domain::time::MINUTE_MS;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Counter, sql};
+use super::{CounterStaff, sql};
 use crate::BackofficeState;
 use catalogue::{Show, containing};
 use http::{Code, Problem};
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, to_utc};
-use selling::bookings::{self, CounterFound};
+use selling::bookings::{self, CounterLookup};
 
 /// Minimum and maximum length of a searched name or address, characters.
 pub const ASKED_CHARS: (usize, usize) = (2, 100);
@@ -38,7 +38,7 @@ fn booking_not_found() -> Problem {
 /// 404 when no show of this theatre has such a booking.
 pub async fn by_reference(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     reference: &str,
 ) -> Result<CounterBooking, Problem> {
     let found = bookings::find_by_reference(&mut *state.pg.acquire().await?, reference).await?;
@@ -49,7 +49,11 @@ pub async fn by_reference(
 ///
 /// # Errors
 /// 404 when no show of this theatre has such a booking.
-pub async fn by_id(state: &BackofficeState, counter: Counter<'_>, booking: Uuid) -> Result<CounterBooking, Problem> {
+pub async fn by_id(
+    state: &BackofficeState,
+    counter: CounterStaff<'_>,
+    booking: Uuid,
+) -> Result<CounterBooking, Problem> {
     let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?;
     view(state, counter, found).await
 }
@@ -61,9 +65,9 @@ pub async fn by_id(state: &BackofficeState, counter: Counter<'_>, booking: Uuid)
 /// 400 for a search text that is too short or too long, 503 on a timeout.
 pub async fn by_person(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     term: &str,
-) -> Result<Vec<FoundBooking>, Problem> {
+) -> Result<Vec<BookingMatch>, Problem> {
     let now = state.clock.now();
     let (least, most) = ASKED_CHARS;
     let term = one_line(term, most).filter(|term| term.chars().count() >= least);
@@ -72,16 +76,16 @@ pub async fn by_person(
     })?;
     let mut tx = state.pg.begin_with(BEGIN).await?;
     let shows = shows_since(&mut tx, counter.theatre, to_utc(now.plus_ms(-MAX_SHOW_AGE_MS))).await?;
-    let found = bookings::of_person(&mut tx, &shows, &containing(term), MAX_FOUND as i64).await?;
+    let found = bookings::find_by_person(&mut tx, &shows, &containing(term), MAX_MATCHES as i64).await?;
     let shown: Vec<&str> = found.iter().map(|one| one.reference.as_str()).collect();
     let words = if shown.is_empty() { "None found".to_owned() } else { shown.join(", ") };
     let subject = format!("theatre {}", counter.theatre);
-    let act = Act::by(counter.account(), "bookings_looked_for", subject, &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "bookings_looked_for", subject, &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     tx.commit().await?;
     let ids: Vec<Uuid> = found.iter().map(|one| one.id).collect();
     let summaries = bookings::summaries(state, &ids).await?;
-    let views = found.into_iter().zip(summaries).map(|(one, booking)| FoundBooking {
+    let views = found.into_iter().zip(summaries).map(|(one, booking)| BookingMatch {
         booking,
         holder: Some(one.holder).filter(|holder| !holder.is_empty() && *holder != one.name),
         name: one.name,
@@ -105,8 +109,8 @@ async fn shows_since(tx: &mut PgConnection, theatre: &str, since: DateTime<Utc>)
 
 async fn view(
     state: &BackofficeState,
-    counter: Counter<'_>,
-    found: Option<CounterFound>,
+    counter: CounterStaff<'_>,
+    found: Option<CounterLookup>,
 ) -> Result<CounterBooking, Problem> {
     let found = found.ok_or_else(booking_not_found)?;
     let show = show_here(state, counter, found.show).await.map_err(|problem| match problem.code() {
@@ -132,7 +136,7 @@ async fn view(
 /// 404 when the theatre has no such booking.
 pub(super) async fn show_of(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
 ) -> Result<Arc<Show>, Problem> {
     let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?.ok_or_else(booking_not_found)?;
@@ -143,7 +147,11 @@ pub(super) async fn show_of(
 ///
 /// # Errors
 /// 404 when it is not.
-pub(super) async fn show_here(state: &BackofficeState, counter: Counter<'_>, show: Uuid) -> Result<Arc<Show>, Problem> {
-    let show = state.catalogue.known_show(show).await?;
+pub(super) async fn show_here(
+    state: &BackofficeState,
+    counter: CounterStaff<'_>,
+    show: Uuid,
+) -> Result<Arc<Show>, Problem> {
+    let show = state.catalogue.find_show(show).await?;
     if show.theatre_id == counter.theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }

@@ -1,7 +1,7 @@
 //! House seats given to a guest: a seller holds them without their ever being on sale.
 //!
 //! Two steps. First Postgres stops keeping the seats for the house; the map still shows them as kept, so no other
-//! request can take them. Then one call to the lock store turns them into the seller's hold (`Attempt::takes_kept`), a
+//! request can take them. Then one call to the lock store turns them into the seller's hold (`LockAttempt::takes_kept`), a
 //! hold like any other. If that call is refused or fails, the map is rebuilt from Postgres: the seats are on sale, and
 //! the seller gets an error that says so.
 //!
@@ -16,15 +16,15 @@ use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use uuid::Uuid;
 
 use super::house_seats::{follow, kept_among, known_seats, write};
-use super::{Counter, find};
+use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::ids;
-use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, with_map};
+use seats::seat_locks::{LockAttempt, Refusal, RequestIdentity, Selection, StoredHold, with_map};
 use selling::holds;
 
 /// Holds house seats for the seller; all or none.
@@ -34,7 +34,7 @@ use selling::holds;
 /// holds other seats of the show, or when sales are closed. After the first step also every refusal of the lock store.
 pub(super) async fn take(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &GuestSeats,
     intent: &Intent,
@@ -45,11 +45,11 @@ pub(super) async fn take(
     let reason = reason_of(&request.reason)?;
     let owner = counter.staff.session.owner.clone();
     let id = ids::derived_id(&["guest", &owner, &show.id.to_string(), intent.key()]);
-    let asked = Asked { id, digest: intent.digest() };
-    let attempt = Attempt { asked, owner, lot: Lot::of_seats(seats), takes_kept: true };
+    let asked = RequestIdentity { id, digest: intent.digest() };
+    let attempt = LockAttempt { asked, owner, selection: Selection::of_seats(seats), takes_kept: true };
     if !was_released {
         check_hold(state, &show, &attempt).await?;
-        release_from_house(state, counter, &show, (&attempt.lot.seats, reason), intent).await?;
+        release_from_house(state, counter, &show, (&attempt.selection.seats, reason), intent).await?;
     }
     match hold(state, &show, &attempt).await {
         Ok(held) => {
@@ -58,19 +58,19 @@ pub(super) async fn take(
             }
             Answer::json(StatusCode::CREATED, &holds::view(&show, &held, None))
         }
-        Err(refused) => Err(explain_failed_hold(state, &show, &attempt.lot.seats, refused).await),
+        Err(refused) => Err(explain_failed_hold(state, &show, &attempt.selection.seats, refused).await),
     }
 }
 
 /// Checks the conditions of the hold before the seats are released from the house.
-async fn check_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> Result<(), Problem> {
+async fn check_hold(state: &BackofficeState, show: &Show, attempt: &LockAttempt) -> Result<(), Problem> {
     catalogue::on_sale(show, state.clock.now())?;
-    if attempt.lot.seats.len() > show.per_person {
-        return Err(holds::refused(show, &Refusal::Limit(show.per_person as u32)));
+    if attempt.selection.seats.len() > show.per_person {
+        return Err(holds::refusal_problem(show, &Refusal::Limit(show.per_person as u32)));
     }
-    let own = with_map(state, show, || state.locks.mine(show.id, &attempt.owner)).await?;
+    let own = with_map(state, show, || state.locks.hold_of(show.id, &attempt.owner)).await?;
     match own.filter(|held| held.hold != attempt.asked.id) {
-        Some(other) => Err(holds::refused(show, &Refusal::OtherHold(other.hold))),
+        Some(other) => Err(holds::refusal_problem(show, &Refusal::OtherHold(other.hold))),
         None => Ok(()),
     }
 }
@@ -79,7 +79,7 @@ async fn check_hold(state: &BackofficeState, show: &Show, attempt: &Attempt) -> 
 /// can take them yet.
 async fn release_from_house(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: &Show,
     (seats, reason): (&[SeatIndex], &str),
     intent: &Intent,
@@ -96,7 +96,8 @@ async fn release_from_house(
     }
     write(&mut tx, show.id, seats, false, (reason, counter.account()), now).await?;
     let words = format!("{}: {reason}", labels(show, seats));
-    let act = Act::by(counter.account(), "house_seats_taken", format!("show {}", show.id), &words).at(counter.theatre);
+    let act =
+        AuditEntry::by(counter.account(), "house_seats_taken", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     intent.complete(&mut tx, &Answer::no_content(), now).await?;
     tx.commit().await?;
@@ -105,14 +106,14 @@ async fn release_from_house(
 
 /// Turns released seats into the seller's hold, unless the house keeps them again. The row lock prevents changes of
 /// house seats until the lock store has answered.
-async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &Attempt) -> Result<Held, Problem> {
+async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &LockAttempt) -> Result<StoredHold, Problem> {
     // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     // Added before the call: a hold that is granted without an answer must expire as well.
     state.watched.add(show.id);
     let mut tx = state.pg.begin().await?;
-    let (kept_again, _) = kept_among(&mut tx, show.id, &attempt.lot.seats).await?;
-    let attempt = Attempt { takes_kept: kept_again.is_empty(), ..attempt.clone() };
+    let (kept_again, _) = kept_among(&mut tx, show.id, &attempt.selection.seats).await?;
+    let attempt = LockAttempt { takes_kept: kept_again.is_empty(), ..attempt.clone() };
     let outcome = state.locks.lock(show.id, holds::terms(state, show), std::slice::from_ref(&attempt)).await;
     // The transaction wrote nothing: it only held the row lock.
     let _ends_either_way = tx.rollback().await;
@@ -122,7 +123,7 @@ async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &Attempt) -> R
             let detail = format!("{}: kept by the house again since.", labels(show, &kept_again));
             Problem::new(Code::WrongState, detail)
         }
-        other => holds::refused(show, &other),
+        other => holds::refusal_problem(show, &other),
     })
 }
 
@@ -132,12 +133,12 @@ async fn explain_failed_hold(state: &BackofficeState, show: &Show, seats: &[Seat
         let why = problem.detail();
         tracing::warn!(why, show = %show.id, "correcting the house seats of {} on the map failed", show.id);
         return refused
-            .saying("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
+            .with_sentence("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
     }
     if refused.code() == Code::WrongState {
         return refused;
     }
-    refused.saying("The house no longer keeps these seats: those that are still free are on sale.")
+    refused.with_sentence("The house no longer keeps these seats: those that are still free are on sale.")
 }
 
 fn labels(show: &Show, seats: &[SeatIndex]) -> String {

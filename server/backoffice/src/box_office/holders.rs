@@ -5,10 +5,10 @@ use domain::seats::{SeatIndex, SeatState};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Counter, caller_holds, find};
+use super::{CounterStaff, caller_holds, find};
 use crate::BackofficeState;
 use http::{Code, Problem};
-use seats::seat_locks::map_or_claims;
+use seats::seat_locks::read_map_or_claims;
 use selling::bookings::{self, Holder};
 
 /// Returns the current holder of this seat.
@@ -17,7 +17,7 @@ use selling::bookings::{self, Holder};
 /// 404 for another theatre's show, 400 for an unknown seat.
 pub(super) async fn of_seat(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     seat: SeatIndex,
 ) -> Result<SeatHolder, Problem> {
@@ -25,7 +25,7 @@ pub(super) async fn of_seat(
     if !show.has(seat) {
         return Err(Problem::new(Code::UnknownSeat, "The room has no such seat."));
     }
-    let map = map_or_claims(state, &show).await?;
+    let map = read_map_or_claims(state, &show).await?;
     let byte = map.map.get(seat as usize).copied().unwrap_or_default();
     let mut connection = state.pg.acquire().await?;
     // A claim in Postgres, of a sale or a running payment, takes precedence over the map.
@@ -49,7 +49,7 @@ pub(super) async fn of_seat(
                 (None, known) => SeatHolder::Hold { name: known.map(|holder| holder.name).unwrap_or_default() },
             })
         }
-        Some(SeatState::Available) | None => Ok(SeatHolder::Nobody),
+        Some(SeatState::Available) | None => Ok(SeatHolder::Free),
     }
 }
 

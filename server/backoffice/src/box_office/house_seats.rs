@@ -12,14 +12,14 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Counter, find};
+use super::{CounterStaff, find};
 use crate::BackofficeState;
 use crate::organiser::ScreenHouseSeat;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::to_utc;
 use seats::seat_locks::{Refusal, with_map};
 use selling::{bookings, holds};
@@ -33,7 +33,7 @@ const MAX_SEATS: usize = 200;
 /// 404 for another theatre's show. 400 for an invalid request. 409 or 423 when seats to be kept are sold or held.
 pub(super) async fn keep(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &HouseSeats,
     intent: &Intent,
@@ -63,7 +63,7 @@ pub(super) async fn keep(
     let act = if request.kept { "seats_kept" } else { "seats_put_back" };
     let words = format!("{labels}: {reason}");
     let subject = format!("show {}", show.id);
-    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let answer = Answer::no_content();
     intent.complete(&mut tx, &answer, now).await?;
     let done = commit(state, &show, &seats, request.kept, tx).await;

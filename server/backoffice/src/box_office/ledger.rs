@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use domain::api::box_office::{TillRow, TillView};
 use domain::money::{Currency, Money};
-use domain::till::{Entry, Line, Means, Sums};
+use domain::till::{LedgerLine, Means, TillEntryKind, TillSums};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ const MAX_LINES: i64 = 200;
 /// Returns these tills with their sums, in their order.
 pub(super) async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result<Vec<TillView>, Problem> {
     let ids: Vec<Uuid> = tills.iter().map(|till| till.id).collect();
-    let mut lines: HashMap<Uuid, Vec<Line>> = HashMap::new();
+    let mut lines: HashMap<Uuid, Vec<LedgerLine>> = HashMap::new();
     for row in sql::sums(tx, &ids).await? {
         lines.entry(row.till_id).or_default().push(line_of(&row)?);
     }
@@ -40,10 +40,10 @@ pub(super) async fn one(tx: &mut PgConnection, till: &TillRecord) -> Result<Till
     views.into_iter().next().ok_or_else(|| Problem::internal(&"a till without a view"))
 }
 
-fn view(till: &TillRecord, lines: Vec<Line>) -> Result<TillView, Problem> {
+fn view(till: &TillRecord, lines: Vec<LedgerLine>) -> Result<TillView, Problem> {
     let currency = Currency::parse(&till.currency).ok_or_else(|| corrupt("tills.currency", &till.currency))?;
     let too_much = || Problem::internal(&format!("the ledger of till {} does not add up", till.id));
-    let sums = Sums::of(lines).ok_or_else(too_much)?;
+    let sums = TillSums::of(lines).ok_or_else(too_much)?;
     let expected = sums.expected().ok_or_else(too_much)?;
     let money = |minor| Money::new(minor, currency);
     Ok(TillView {
@@ -64,12 +64,12 @@ fn view(till: &TillRecord, lines: Vec<Line>) -> Result<TillView, Problem> {
     })
 }
 
-fn line_of(row: &SumRow) -> Result<Line, Problem> {
+fn line_of(row: &SumRow) -> Result<LedgerLine, Problem> {
     Ok((entry_of(&row.kind)?, means_of(&row.means)?, row.amount_minor))
 }
 
-fn entry_of(text: &str) -> Result<Entry, Problem> {
-    Entry::parse(text).ok_or_else(|| corrupt("till_rows.kind", text))
+fn entry_of(text: &str) -> Result<TillEntryKind, Problem> {
+    TillEntryKind::parse(text).ok_or_else(|| corrupt("till_rows.kind", text))
 }
 
 fn means_of(text: &str) -> Result<Means, Problem> {

@@ -27,12 +27,12 @@ mod tills;
 pub use caller_holds::is_held_for_callers;
 pub use endpoints::routes;
 pub use find::{ASKED_CHARS, by_id, by_person, by_reference};
-pub use house_seats::{follow as follow_house_seats, keep_from_start, write as write_house_seats};
+pub use house_seats::{follow as correct_house_seats_on_map, keep_from_start, write as write_house_seats};
 pub use shows::today;
 pub use take_back::{pay_out, refund, undo};
 pub use tickets::print;
 pub use tills::{
-    cash_up, cash_up_for, close_day, counted_for_me, drop_cash, last_close, mine as my_till, of_the_day,
+    cash_up, cash_up_for, close_day, drop_cash, last_close, last_till_counted_by_manager, mine as my_till, of_the_day,
     open as open_till,
 };
 
@@ -44,14 +44,14 @@ use identity::accounts::Staff;
 
 /// A member of staff at the counter of a theatre.
 #[derive(Clone, Copy, Debug)]
-pub struct Counter<'a> {
+pub struct CounterStaff<'a> {
     /// The member of staff.
     pub staff: &'a Staff,
     /// The theatre; the member of staff has a role there.
     pub theatre: &'a str,
 }
 
-impl Counter<'_> {
+impl CounterStaff<'_> {
     /// The account of the member of staff.
     const fn account(&self) -> uuid::Uuid {
         self.staff.session.account

@@ -2,19 +2,19 @@
 
 use axum::http::StatusCode;
 use domain::api::box_office::SaleRequest;
-use domain::till::{Entry, Means};
+use domain::till::{Means, TillEntryKind};
 use uuid::Uuid;
 
 use super::sql::{self, NewLine};
-use super::{Counter, caller_holds, find, tills};
+use super::{CounterStaff, caller_holds, find, tills};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
-use seats::seat_locks::Held;
-use selling::bookings::{self, CounterSale, Unsold};
+use identity::audit::{self, AuditEntry};
+use seats::seat_locks::StoredHold;
+use selling::bookings::{self, CounterSale, CounterSaleError};
 use selling::outbox;
 
 /// Sells the seller's hold in a show.
@@ -24,7 +24,7 @@ use selling::outbox;
 /// hold has expired. 400 for an invalid request.
 pub(super) async fn sell(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &SaleRequest,
     intent: &Intent,
@@ -41,7 +41,7 @@ pub(super) async fn sell(
 
 async fn sell_once(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     show: Uuid,
     request: &SaleRequest,
     intent: &Intent,
@@ -60,7 +60,7 @@ async fn sell_once(
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
     let sold = commit(state, counter, (&show, &held), request, &reason, intent).await;
     if sold.is_err() {
-        bookings::open_hold_again(state, &show, owner, &held).await;
+        bookings::reopen_hold(state, &show, owner, &held).await;
     }
     sold
 }
@@ -76,8 +76,8 @@ fn why(request: &SaleRequest) -> Result<String, Problem> {
 
 async fn commit(
     state: &BackofficeState,
-    counter: Counter<'_>,
-    (show, held): (&Show, &Held),
+    counter: CounterStaff<'_>,
+    (show, held): (&Show, &StoredHold),
     request: &SaleRequest,
     reason: &str,
     intent: &Intent,
@@ -93,13 +93,13 @@ async fn commit(
         held,
         buyer: (&request.name, &request.email),
         means: request.means,
-        told_minor: request.total_minor,
+        quoted_minor: request.total_minor,
         reason,
     };
     let sold = match bookings::sell(&mut tx, &sale, now).await {
         Ok(sold) => sold,
-        Err(Unsold::Refused(problem)) => return Err(problem),
-        Err(Unsold::Lost(lost)) => {
+        Err(CounterSaleError::Refused(problem)) => return Err(problem),
+        Err(CounterSaleError::Lost(lost)) => {
             tx.rollback().await?;
             return Err(lost.correct_map(state, show).await);
         }
@@ -109,7 +109,7 @@ async fn commit(
     }
     let line = NewLine {
         till: till.id,
-        entry: Entry::Sale,
+        entry: TillEntryKind::Sale,
         means: request.means,
         amount_minor: sold.total.minor,
         booking: Some(sold.booking),
@@ -121,7 +121,7 @@ async fn commit(
     let subject = format!("booking {}", sold.reference);
     let act = if request.means == Means::Free { "given_away" } else { "sold" };
     let words = format!("{}: {reason}", sold.total);
-    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let found = bookings::find_by_id(&mut tx, sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"a sale without a booking"))?;
     let mut view = found.view(&mut tx, show).await?;

@@ -5,11 +5,11 @@ use domain::api::box_office::{CounterShow, Occupancy};
 use domain::seats::SeatState;
 use domain::time::Timestamp;
 
-use super::Counter;
+use super::CounterStaff;
 use crate::BackofficeState;
 use catalogue::{Show, today_in};
 use http::Problem;
-use seats::seat_locks::{MapSnapshot, map_or_claims};
+use seats::seat_locks::{MapSnapshot, read_map_or_claims};
 
 /// Returns the shows of a theatre on `date` (default: today), in the order of their start. The numbers are current,
 /// from the lock store. Without the lock store, held seats count as free.
@@ -18,7 +18,7 @@ use seats::seat_locks::{MapSnapshot, map_or_claims};
 /// When the database fails.
 pub async fn today(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     date: Option<NaiveDate>,
 ) -> Result<Vec<CounterShow>, Problem> {
     let now = state.clock.now();
@@ -30,8 +30,8 @@ pub async fn today(
     let ids = state.catalogue.shows_of_day(counter.theatre, date).await?;
     let mut shows = Vec::with_capacity(ids.len());
     for id in ids {
-        let show = state.catalogue.known_show(id).await?;
-        let map = map_or_claims(state, &show).await?;
+        let show = state.catalogue.find_show(id).await?;
+        let map = read_map_or_claims(state, &show).await?;
         shows.push(view(&show, &map, now));
     }
     Ok(shows)

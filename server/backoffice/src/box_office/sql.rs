@@ -1,7 +1,7 @@
 //! Queries of `tills`, `till_rows` and `day_closes`. Every writer locks the till's row first.
 
 use chrono::{DateTime, Utc};
-use domain::till::{Entry, Means};
+use domain::till::{Means, TillEntryKind};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -192,7 +192,7 @@ pub(super) async fn close_till(
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewLine<'a> {
     pub(super) till: Uuid,
-    pub(super) entry: Entry,
+    pub(super) entry: TillEntryKind,
     pub(super) means: Means,
     /// Money in; negative: money out.
     pub(super) amount_minor: i64,

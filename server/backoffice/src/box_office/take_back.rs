@@ -3,20 +3,20 @@
 
 use axum::http::StatusCode;
 use domain::api::box_office::{Reason, RefundRequest};
-use domain::till::{Entry, Means, UNDO_MS, undo_until};
+use domain::till::{Means, TillEntryKind, UNDO_MS, undo_until};
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, NewLine};
-use super::{Counter, find, ledger, tills};
+use super::{CounterStaff, find, ledger, tills};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, reason_of};
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::from_utc;
-use selling::bookings::{self, TakenBack};
+use selling::bookings::{self, CounterReturn};
 use selling::outbox;
 
 /// Refunds a booking, or some of its seats, in full. A manager of the theatre approves it with their PIN.
@@ -26,7 +26,7 @@ use selling::outbox;
 /// sold, or when the till for the money is not open or holds too little cash.
 pub async fn refund(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     request: &RefundRequest,
     intent: &Intent,
@@ -41,7 +41,7 @@ pub async fn refund(
 /// ticket was used.
 pub async fn undo(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     request: &Reason,
     intent: &Intent,
@@ -55,7 +55,7 @@ pub async fn undo(
 /// 404 for another theatre's booking. 409 when no refund waits, or when the till is not open or holds too little cash.
 pub async fn pay_out(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     request: &Reason,
     intent: &Intent,
@@ -73,7 +73,7 @@ enum ReturnKind<'a> {
 
 async fn perform(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     kind: ReturnKind<'_>,
     reason: &str,
@@ -103,7 +103,7 @@ async fn perform(
     pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
     let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     // The show was loaded before this transaction began and is cached.
-    let show = state.catalogue.known_show(found.show).await?;
+    let show = state.catalogue.find_show(found.show).await?;
     let view = found.view(&mut tx, &show).await?;
     let (act, words) = match kind {
         ReturnKind::Refund(request) => {
@@ -113,7 +113,7 @@ async fn perform(
         ReturnKind::PayOut => ("paid_out", format!("{}: {reason}", back.amount)),
     };
     let subject = format!("booking {}", view.reference);
-    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
@@ -123,12 +123,12 @@ async fn perform(
 /// Takes back the caller's own sale within the undo period.
 async fn undo_own(
     tx: &mut PgConnection,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     till: Option<&sql::TillRecord>,
     booking: Uuid,
     reason: &str,
     now: Timestamp,
-) -> Result<TakenBack, Problem> {
+) -> Result<CounterReturn, Problem> {
     let till = till.ok_or_else(tills::no_till)?;
     let own = sql::sale_of(tx, booking)
         .await?
@@ -143,7 +143,7 @@ async fn undo_own(
     let back = bookings::take_back(tx, booking, None, reason, now).await?;
     // The booking is locked only since the statement above. A used ticket keeps its seat, unless a manager approves the
     // refund.
-    if tickets::in_use(tx, booking, None).await? {
+    if tickets::has_admissions(tx, booking, None).await? {
         let detail = "Someone has already come in with these tickets. A manager can refund them.";
         return Err(Problem::new(Code::UndoTooLate, detail));
     }
@@ -153,10 +153,10 @@ async fn undo_own(
 /// Books a refund at the counter out of the till; a gateway refund concerns no till.
 async fn pay(
     tx: &mut PgConnection,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     till: Option<&sql::TillRecord>,
     booking: Uuid,
-    back: TakenBack,
+    back: CounterReturn,
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Problem> {
@@ -170,7 +170,7 @@ async fn pay(
     }
     let line = NewLine {
         till: till.id,
-        entry: Entry::Refund,
+        entry: TillEntryKind::Refund,
         means,
         amount_minor: -back.amount.minor,
         booking: Some(booking),

@@ -5,11 +5,11 @@ use axum::http::StatusCode;
 use domain::api::box_office::PrintedTicket;
 use uuid::Uuid;
 
-use super::{Counter, find};
+use super::{CounterStaff, find};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 
 /// Returns the tickets of a booking for printing.
 ///
@@ -17,7 +17,7 @@ use identity::audit::{self, Entry as Act};
 /// 404 for another theatre's booking, 409 when it has no valid tickets.
 pub async fn print(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     booking: Uuid,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -40,7 +40,7 @@ pub async fn print(
     }
     let subject = format!("booking {}", view.reference);
     let words = format!("{} tickets.", list.len());
-    let act = Act::by(counter.account(), "tickets_printed", subject, &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "tickets_printed", subject, &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::OK, &list)?;
     intent.commit(tx, answer, now).await

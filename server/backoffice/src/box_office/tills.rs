@@ -3,17 +3,17 @@
 use axum::http::StatusCode;
 use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayView, DropRequest, OpenTill, TillView};
 use domain::money::Money;
-use domain::till::{Entry, Means, can_be_counted};
+use domain::till::{Means, TillEntryKind, is_plausible_count};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, NewLine, TillRecord};
-use super::{Counter, ledger};
+use super::{CounterStaff, ledger};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, Entry as Act};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339};
 use platform::ids;
 
@@ -32,14 +32,18 @@ fn subject(till: &TillRecord) -> String {
 
 /// Validates a counted sum.
 fn check_counted(minor: i64) -> Result<i64, Problem> {
-    if can_be_counted(minor) { Ok(minor) } else { Err(Problem::new(Code::Malformed, "A till cannot hold that sum.")) }
+    if is_plausible_count(minor) {
+        Ok(minor)
+    } else {
+        Err(Problem::new(Code::Malformed, "A till cannot hold that sum."))
+    }
 }
 
 /// Returns the caller's open till with its ledger.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn mine(state: &BackofficeState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
+pub async fn mine(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     match sql::open_till(&mut connection, counter.theatre, counter.account()).await? {
         Some(till) => ledger::with_lines(&mut connection, &till).await.map(Some),
@@ -53,7 +57,7 @@ pub async fn mine(state: &BackofficeState, counter: Counter<'_>) -> Result<Optio
 /// 409 when the caller already has an open till here, 400 for an invalid sum.
 pub async fn open(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     request: OpenTill,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -71,7 +75,7 @@ pub async fn open(
     let till = lock(&mut tx, counter).await?;
     let line = NewLine {
         till: id,
-        entry: Entry::Float,
+        entry: TillEntryKind::Float,
         means: Means::Cash,
         amount_minor: float,
         booking: None,
@@ -80,14 +84,14 @@ pub async fn open(
     };
     sql::insert_line(&mut tx, &line, now).await?;
     let words = format!("Opened with {}.", Money::new(float, currency));
-    let act = Act::by(account, "till_opened", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(account, "till_opened", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &ledger::with_lines(&mut tx, &till).await?)?;
     intent.commit(tx, answer, now).await
 }
 
 /// Returns the caller's open till, locked.
-pub(super) async fn lock(tx: &mut PgConnection, counter: Counter<'_>) -> Result<TillRecord, Problem> {
+pub(super) async fn lock(tx: &mut PgConnection, counter: CounterStaff<'_>) -> Result<TillRecord, Problem> {
     sql::lock_open_till(tx, counter.theatre, counter.account()).await?.ok_or_else(no_till)
 }
 
@@ -97,7 +101,7 @@ pub(super) async fn lock(tx: &mut PgConnection, counter: Counter<'_>) -> Result<
 /// 409 when the caller has no open till, or less cash in it. 400 for an invalid sum or reason.
 pub async fn drop_cash(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     request: &DropRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -116,7 +120,7 @@ pub async fn drop_cash(
     require_cash(&before, amount)?;
     let line = NewLine {
         till: till.id,
-        entry: Entry::Drop,
+        entry: TillEntryKind::Drop,
         means: Means::Cash,
         amount_minor: -amount,
         booking: None,
@@ -125,7 +129,7 @@ pub async fn drop_cash(
     };
     sql::insert_line(&mut tx, &line, now).await?;
     let words = format!("{}: {reason}", Money::new(amount, before.expected.currency));
-    let act = Act::by(counter.account(), "till_drop", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "till_drop", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &till).await?)?;
     intent.commit(tx, answer, now).await
@@ -146,7 +150,7 @@ pub(super) fn require_cash(till: &TillView, amount: i64) -> Result<(), Problem> 
 /// 409 when no till is open. 400 for an invalid sum, or a difference without a reason.
 pub async fn cash_up(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     request: &CashUp,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -168,7 +172,7 @@ pub async fn cash_up(
         return Err(no_till());
     }
     let words = format!("Counted {}, difference {difference}: {reason}", Money::new(counted, expected.currency));
-    let act = Act::by(counter.account(), "till_cashed_up", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "till_cashed_up", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let closed = TillRecord { closed_at: Some(platform::clock::to_utc(now)), counted_minor: Some(counted), ..till };
     let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &closed).await?)?;
@@ -176,13 +180,13 @@ pub async fn cash_up(
 }
 
 /// Counts the till of a person who left without counting it, so that the day can be closed. The person sees the
-/// manager's name and reason (`counted_for_me`).
+/// manager's name and reason (`last_till_counted_by_manager`).
 ///
 /// # Errors
 /// 404 for another theatre's till. 409 when it is already counted. 400 for an invalid sum or without a reason.
 pub async fn cash_up_for(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     till: Uuid,
     request: &CashUpFor,
     intent: &Intent,
@@ -208,7 +212,7 @@ pub async fn cash_up_for(
     let difference = Money::new(counted - expected.minor, currency);
     let sum = Money::new(counted, currency);
     let words = format!("Of {}, counted {sum}, difference {difference}: {reason}", till.person);
-    let act = Act::by(counter.account(), "till_cashed_up_for", subject(&till), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "till_cashed_up_for", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let closed = sql::lock_till(&mut tx, counter.theatre, till.id).await?;
     let closed = closed.ok_or_else(|| Problem::internal(&"a till that was counted is gone"))?;
@@ -220,7 +224,10 @@ pub async fn cash_up_for(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn counted_for_me(state: &BackofficeState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
+pub async fn last_till_counted_by_manager(
+    state: &BackofficeState,
+    counter: CounterStaff<'_>,
+) -> Result<Option<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     match sql::last_till(&mut connection, counter.theatre, counter.account()).await? {
         Some(till) if till.counted_by.is_some() => ledger::one(&mut connection, &till).await.map(Some),
@@ -232,7 +239,7 @@ pub async fn counted_for_me(state: &BackofficeState, counter: Counter<'_>) -> Re
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_the_day(state: &BackofficeState, counter: Counter<'_>) -> Result<Vec<TillView>, Problem> {
+pub async fn of_the_day(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Vec<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let tills = sql::of_the_day(&mut connection, counter.theatre, MAX_TILLS).await?;
     ledger::views(&mut connection, &tills).await
@@ -244,7 +251,7 @@ pub async fn of_the_day(state: &BackofficeState, counter: Counter<'_>) -> Result
 /// 409 while a till is open, or when there is no till to close.
 pub async fn close_day(
     state: &BackofficeState,
-    counter: Counter<'_>,
+    counter: CounterStaff<'_>,
     request: &DayClose,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -267,7 +274,7 @@ pub async fn close_day(
     let number = sql::close_day(&mut tx, counter.theatre, &ids, counter.account(), reason, now).await?;
     let day = day(number, rfc3339(now), ledger::views(&mut tx, &tills).await?)?;
     let words = format!("{} tills, difference {}: {reason}", day.tills.len(), day.difference);
-    let act = Act::by(counter.account(), "day_closed", format!("day {number}"), &words).at(counter.theatre);
+    let act = AuditEntry::by(counter.account(), "day_closed", format!("day {number}"), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &day)?;
     intent.commit(tx, answer, now).await
@@ -287,7 +294,7 @@ fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, 
 ///
 /// # Errors
 /// When the database fails.
-pub async fn last_close(state: &BackofficeState, counter: Counter<'_>) -> Result<Option<DayView>, Problem> {
+pub async fn last_close(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<DayView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some((number, at)) = sql::last_close(&mut connection, counter.theatre).await? else { return Ok(None) };
     let tills = sql::of_close(&mut connection, counter.theatre, number, MAX_TILLS).await?;

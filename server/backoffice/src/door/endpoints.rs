@@ -15,7 +15,7 @@ use crate::BackofficeState;
 use crate::door::WORKERS;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 use identity::accounts::Staff;
 
@@ -30,7 +30,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(undone))
 }
 
-/// Shows of your theatre whose doors are open, with the number of admissions. For the box office.
+/// Shows of your theatre whose doors are open, with the number of admissions.
 #[utoipa::path(get, path = "/theatres/{theatre}/door/shows", tag = "door", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<DoorShow>), NotStaff, OtherTheatre))]
 async fn shows(
@@ -42,7 +42,7 @@ async fn shows(
     status::shows(&state, &theatre).await.map(Json)
 }
 
-/// The state of the door of a show: the number of admissions, and the conflicts. For the box office.
+/// The state of the door of a show: the number of admissions, and the conflicts.
 #[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}", tag = "door",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = DoorView), NotStaff,
@@ -53,10 +53,13 @@ async fn standing(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
 ) -> ApiResult<Json<DoorView>> {
     let show = show_at(&state, &staff, &theatre, show).await?;
-    status::standing(&state, &show).await.map(Json)
+    status::show_status(&state, &show).await.map(Json)
 }
 
-/// Scan a ticket and admit its holder. The key is the scan's id, a UUID that the device makes. For the box office.
+/// Scan a ticket and admit its holder. The key is the scan's id, a UUID that the device makes.
+///
+/// Scan a ticket or a party's, `{"text": …, "device": {"id": …, "name": "Left door"}}`. The key is the scan's id, a
+/// UUID.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/scans", tag = "door", request_body = ScanRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = Uuid, Header)),
     responses((status = 200, body = ScanAnswer, description = "Also without an admission: each ticket has its outcome"),
@@ -76,7 +79,9 @@ async fn look(
     scan::scan(&state, &staff, &show, &request, &intent).await
 }
 
-/// The tickets of a show for a device that may lose its network: signed digests of their codes. For the box office.
+/// The tickets of a show for a device that may lose its network: signed digests of their codes.
+///
+/// The tickets as digests, sealed, for a `?device=` that may lose its network.
 #[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}/list", tag = "door",
     params(("theatre" = String, Path), ("show" = Uuid, Path), ListQuery),
     responses((status = 200, body = DoorList), NotStaff,
@@ -95,7 +100,9 @@ async fn listed(
     list::list(&state, &show, device).await.map(Json)
 }
 
-/// Settle admissions made without a network, 32 scans at a time. For the box office.
+/// Settle admissions made without a network, 32 scans at a time.
+///
+/// Report the scans made with a list, 32 at a time.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/settlements", tag = "door",
     request_body = SettleRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -117,8 +124,9 @@ async fn settled(
     settle::settle(&state, &staff, &show, &request, &intent).await
 }
 
-/// Undo the admissions of a scan, or of one ticket of it, with a reason: the tickets are valid again. For the box
-/// office.
+/// Undo the admissions of a scan, or of one ticket of it, with a reason: the tickets are valid again.
+///
+/// `{"scan": …, "reason": …}`: undo the admissions of that scan; with `"ticket"`, a code, only that one.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/undo", tag = "door", request_body = UndoRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,

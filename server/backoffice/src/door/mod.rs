@@ -20,7 +20,7 @@ mod ticket_lookup;
 mod undo;
 
 pub use endpoints::routes;
-pub use status::{shows, standing};
+pub use status::{show_status, shows};
 
 use std::sync::Arc;
 

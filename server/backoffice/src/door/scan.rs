@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use domain::api::door::{Outcome, ScanAnswer, ScanRequest, TicketAnswer};
-use domain::door::{self, Code, LetIn};
+use domain::door::{self, Code, ScanAdmission};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::check_device_name;
 use super::sql::admissions::{self, Admission, NewAdmission};
 use super::sql::records::{self, Scanner};
-use super::ticket_lookup::{self, Finding, TicketLookup};
+use super::ticket_lookup::{self, TicketLookup, TicketValidity};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::Problem;
@@ -54,7 +54,7 @@ pub(super) async fn scan(
             theatre: &show.theatre_id,
             show: show.id,
             device,
-            let_in: LetIn { at: now, scan },
+            let_in: ScanAdmission { at: now, scan },
         };
         let answer = check_ticket(state, &mut tx, &lookup, code, show, &new_admission, now).await?;
         records::record_scan(&mut tx, scanner, &new_admission, answer.outcome, now).await?;
@@ -78,7 +78,7 @@ async fn check_ticket(
 ) -> Result<TicketAnswer, Problem> {
     let finding = lookup.finding(code, show.id);
     let seat = lookup.seat(code);
-    if finding != Finding::Good {
+    if finding != TicketValidity::Good {
         let mut answer = ticket_lookup::bare_answer(code, finding.outcome(), seat);
         ticket_lookup::explain(state, &mut answer, &finding).await?;
         return Ok(answer);

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use axum::http::StatusCode;
 use domain::api::door::{Outcome, QueuedScan, ScanAnswer, SettleRequest, Settlement, TicketAnswer};
-use domain::door::{Code, LetIn, MAX_SETTLED_SCANS, Settled, placed, settle as rule};
+use domain::door::{
+    Code, MAX_SETTLED_SCANS, ScanAdmission, SettlementOutcome, scan_time_on_server_clock, settle as rule,
+};
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -16,18 +18,18 @@ use super::scan::admit;
 use super::seal::{self, ListScope};
 use super::sql::admissions::{self, NewAdmission};
 use super::sql::records::{self, Scanner, recorded_admission};
-use super::ticket_lookup::{self, Finding, TicketLookup};
+use super::ticket_lookup::{self, TicketLookup, TicketValidity};
 use crate::{BackofficeState, door};
 use catalogue::Show;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
 use identity::accounts::Staff;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// A scanned code and the time of its scan.
 struct ScannedCode {
     code: Code,
-    let_in: LetIn,
+    let_in: ScanAdmission,
 }
 
 /// Settles scans made without a network; all or none.
@@ -69,10 +71,10 @@ fn scanned_codes(request: &SettleRequest, now: Timestamp, made_at: Timestamp) ->
         if scan.codes.is_empty() || scan.codes.len() > MAX_SEATS_PER_HOLD {
             return Err(malformed(&format!("A scan has 1 to {MAX_SEATS_PER_HOLD} codes.")));
         }
-        let at = placed(Timestamp(scan.at_ms), Timestamp(request.sent_at_ms), now, made_at);
+        let at = scan_time_on_server_clock(Timestamp(scan.at_ms), Timestamp(request.sent_at_ms), now, made_at);
         for text in &scan.codes {
             let code = Code::parse(text).ok_or_else(|| malformed("A code is 26 digits of a ticket."))?;
-            scanned_codes.push(ScannedCode { code, let_in: LetIn { at, scan: scan.scan } });
+            scanned_codes.push(ScannedCode { code, let_in: ScanAdmission { at, scan: scan.scan } });
         }
     }
     scanned_codes.sort_unstable_by(|one, other| (&one.code, one.let_in).cmp(&(&other.code, other.let_in)));
@@ -137,7 +139,7 @@ impl SettlementRun<'_> {
     ) -> Result<TicketAnswer, Problem> {
         let finding = lookup.finding(code, self.show.id);
         let seat = lookup.seat(code);
-        if finding != Finding::Good {
+        if finding != TicketValidity::Good {
             records::report(tx, new_admission, seat, finding.outcome(), self.now).await?;
             let why = format!("Let in at {}: {}.", self.when(new_admission), describe(&finding));
             self.record_conflict(tx, code, &why).await?;
@@ -149,8 +151,8 @@ impl SettlementRun<'_> {
         let Some(current) = admit(tx, new_admission, self.now).await? else { return Ok(admitted) };
         let recorded = recorded_admission(&current, new_admission);
         Ok(match rule(Some(current.let_in()), new_admission.let_in) {
-            Settled::Admission | Settled::Known => admitted,
-            Settled::Earlier { .. } => {
+            SettlementOutcome::Admission | SettlementOutcome::AlreadyRecorded => admitted,
+            SettlementOutcome::ReplacesLater { .. } => {
                 if !admissions::take_over(tx, &current, new_admission).await? {
                     // Unreachable: the row is locked, so no other transaction can have replaced it.
                     return Err(Problem::internal(&"an admission moved while it was locked"));
@@ -158,7 +160,7 @@ impl SettlementRun<'_> {
                 self.report_second(tx, code, new_admission, &recorded, seat).await?;
                 admitted
             }
-            Settled::TooMany { .. } => {
+            SettlementOutcome::Duplicate { .. } => {
                 self.report_second(tx, code, &recorded, new_admission, seat).await?;
                 TicketAnswer {
                     used_at: Some(self.show.local_iso(recorded.let_in.at)),
@@ -190,7 +192,7 @@ impl SettlementRun<'_> {
     /// Records a conflict in the audit list, which managers read.
     async fn record_conflict(&self, tx: &mut PgConnection, code: &Code, why: &str) -> Result<(), Problem> {
         let subject = format!("ticket …{} of show {}", ticket_lookup::code_suffix(code.as_str()), self.show.id);
-        let entry = Entry::by(self.staff.session.account, door::CONFLICT, subject, why).at(&self.show.theatre_id);
+        let entry = AuditEntry::by(self.staff.session.account, door::CONFLICT, subject, why).at(&self.show.theatre_id);
         audit::record(tx, &entry, self.now).await?;
         // The reason, which contains names of devices, belongs to the audit list only.
         tracing::warn!(show = %self.show.id, "settled a door scan of show {} with a conflict", self.show.id);
@@ -198,12 +200,12 @@ impl SettlementRun<'_> {
     }
 }
 
-const fn describe(finding: &Finding) -> &'static str {
+const fn describe(finding: &TicketValidity) -> &'static str {
     match finding {
-        Finding::Good => "with a good ticket",
-        Finding::OtherShow(_) => "with a ticket for another show",
-        Finding::NotValid(_) => "with a ticket that had been given back",
-        Finding::Unknown => "with a code that is no ticket of this theatre",
-        Finding::Forged => "with a code that we never signed",
+        TicketValidity::Good => "with a good ticket",
+        TicketValidity::OtherShow(_) => "with a ticket for another show",
+        TicketValidity::NotValid(_) => "with a ticket that had been given back",
+        TicketValidity::Unknown => "with a code that is no ticket of this theatre",
+        TicketValidity::Forged => "with a code that we never signed",
     }
 }

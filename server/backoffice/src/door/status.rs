@@ -18,7 +18,7 @@ pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorSho
     let now = state.clock.now();
     let (from, to) = (now.plus_ms(-CLOSES_AFTER_MS), now.plus_ms(OPENS_BEFORE_MS));
     let rows = tickets::shows(&state.pg, theatre, from, to).await?;
-    let view = |row: tickets::ShowRow| DoorShow {
+    let view = |row: tickets::DoorShowRow| DoorShow {
         id: row.id,
         film: row.film,
         screen: row.screen,
@@ -33,7 +33,7 @@ pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorSho
 ///
 /// # Errors
 /// When the database fails.
-pub async fn standing(state: &BackofficeState, show: &Show) -> Result<DoorView, Problem> {
+pub async fn show_status(state: &BackofficeState, show: &Show) -> Result<DoorView, Problem> {
     let counts = records::counts(&state.pg, show.id).await?;
     let rows = if counts.conflicts == 0 { Vec::new() } else { records::conflicts(&state.pg, show.id).await? };
     let view = |row: records::ConflictRow| {

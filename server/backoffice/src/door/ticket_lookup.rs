@@ -18,7 +18,7 @@ const SUFFIX_CHARS: usize = 4;
 
 /// The validity of a ticket, apart from earlier admissions with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(super) enum TicketValidity {
     /// Valid for this show.
     Good,
     /// Valid for this other show.
@@ -31,7 +31,7 @@ pub(super) enum Finding {
     Forged,
 }
 
-impl Finding {
+impl TicketValidity {
     /// The outcome of a scan that is not admitted.
     pub(super) const fn outcome(&self) -> Outcome {
         match self {
@@ -57,7 +57,7 @@ impl TicketLookup {
     }
 
     /// Judges a code at the door of a show.
-    pub(super) fn finding(&self, code: &Code, show: Uuid) -> Finding {
+    pub(super) fn finding(&self, code: &Code, show: Uuid) -> TicketValidity {
         judge_ticket(self.rows.get(code.as_str()), || judge(code), show)
     }
 
@@ -67,20 +67,20 @@ impl TicketLookup {
     }
 }
 
-fn judge_ticket(row: Option<&TicketRow>, signed: impl FnOnce() -> Signed, show: Uuid) -> Finding {
+fn judge_ticket(row: Option<&TicketRow>, signed: impl FnOnce() -> Signed, show: Uuid) -> TicketValidity {
     let Some(row) = row else {
         return match signed() {
-            Signed::ByUs | Signed::Never => Finding::Unknown,
-            Signed::Forged => Finding::Forged,
+            Signed::ByUs | Signed::Never => TicketValidity::Unknown,
+            Signed::Forged => TicketValidity::Forged,
         };
     };
     if !row.is_confirmed {
-        return Finding::NotValid(NotValid::Cancelled);
+        return TicketValidity::NotValid(NotValid::Cancelled);
     }
     if row.is_revoked {
-        return Finding::NotValid(if row.is_returned { NotValid::Refunded } else { NotValid::Exchanged });
+        return TicketValidity::NotValid(if row.is_returned { NotValid::Refunded } else { NotValid::Exchanged });
     }
-    if row.show_id == show { Finding::Good } else { Finding::OtherShow(row.show_id) }
+    if row.show_id == show { TicketValidity::Good } else { TicketValidity::OtherShow(row.show_id) }
 }
 
 /// Returns the last characters of a code.
@@ -106,12 +106,12 @@ pub(super) fn bare_answer(code: &Code, outcome: Outcome, seat: Option<&str>) -> 
 pub(super) async fn explain(
     state: &BackofficeState,
     answer: &mut TicketAnswer,
-    finding: &Finding,
+    finding: &TicketValidity,
 ) -> Result<(), Problem> {
     match finding {
-        Finding::NotValid(why) => answer.why = Some(*why),
-        Finding::OtherShow(show) => answer.show = state.catalogue.show(*show).await?.map(|show| other(&show)),
-        Finding::Good | Finding::Unknown | Finding::Forged => {}
+        TicketValidity::NotValid(why) => answer.why = Some(*why),
+        TicketValidity::OtherShow(show) => answer.show = state.catalogue.show(*show).await?.map(|show| other(&show)),
+        TicketValidity::Good | TicketValidity::Unknown | TicketValidity::Forged => {}
     }
     Ok(())
 }
@@ -142,20 +142,20 @@ mod tests {
         };
         let revoked = TicketRow { is_revoked: true, ..row.clone() };
         for (row, expected) in [
-            (row.clone(), Finding::Good),
-            (TicketRow { show_id: Uuid::nil(), ..row.clone() }, Finding::OtherShow(Uuid::nil())),
-            (TicketRow { is_confirmed: false, ..revoked.clone() }, Finding::NotValid(NotValid::Cancelled)),
-            (TicketRow { is_returned: true, ..revoked.clone() }, Finding::NotValid(NotValid::Refunded)),
-            (revoked, Finding::NotValid(NotValid::Exchanged)),
+            (row.clone(), TicketValidity::Good),
+            (TicketRow { show_id: Uuid::nil(), ..row.clone() }, TicketValidity::OtherShow(Uuid::nil())),
+            (TicketRow { is_confirmed: false, ..revoked.clone() }, TicketValidity::NotValid(NotValid::Cancelled)),
+            (TicketRow { is_returned: true, ..revoked.clone() }, TicketValidity::NotValid(NotValid::Refunded)),
+            (revoked, TicketValidity::NotValid(NotValid::Exchanged)),
         ] {
             // The signature does not matter for a stored ticket: its secret may have been replaced.
             for signed in [Signed::ByUs, Signed::Never, Signed::Forged] {
                 assert_eq!(judge_ticket(Some(&row), || signed, show), expected, "{row:?}");
             }
         }
-        assert_eq!(judge_ticket(None, || Signed::ByUs, show), Finding::Unknown);
-        assert_eq!(judge_ticket(None, || Signed::Never, show), Finding::Unknown);
-        assert_eq!(judge_ticket(None, || Signed::Forged, show), Finding::Forged);
+        assert_eq!(judge_ticket(None, || Signed::ByUs, show), TicketValidity::Unknown);
+        assert_eq!(judge_ticket(None, || Signed::Never, show), TicketValidity::Unknown);
+        assert_eq!(judge_ticket(None, || Signed::Forged, show), TicketValidity::Forged);
     }
 
     #[test]

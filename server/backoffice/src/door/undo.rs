@@ -10,7 +10,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// Undoes the admissions of a scan, or of one ticket of it; the tickets are valid again. An admission that another scan
 /// has since replaced is not undone.
@@ -47,7 +47,7 @@ pub(super) async fn undo(
     }
     let ends: Vec<String> = codes.iter().map(|code| format!("…{}", code_suffix(code))).collect();
     let subject = format!("tickets {} of show {}", ends.join(", "), show.id);
-    let entry = Entry::by(staff.session.account, door::UNDONE, subject, reason).at(&show.theatre_id);
+    let entry = AuditEntry::by(staff.session.account, door::UNDONE, subject, reason).at(&show.theatre_id);
     audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::no_content();
     intent.commit(tx, answer, now).await

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use domain::api::organiser::{FilmChoice, FilmRequest};
 use sha2::{Digest, Sha256};
 
-use super::{Act, MAX_TEXT_CHARS, slug_of, sql, text_of, title_of};
+use super::{MAX_TEXT_CHARS, OrganiserAction, slug_of, sql, text_of, title_of};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
@@ -28,7 +28,11 @@ pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
 ///
 /// # Errors
 /// 400 for an invalid title, text or running time.
-pub async fn add(state: &BackofficeState, act: &Act<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
+pub async fn add(
+    state: &BackofficeState,
+    action: &OrganiserAction<'_>,
+    request: &FilmRequest,
+) -> Result<Answer, Problem> {
     let title = title_of(&request.title)?;
     let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
     let (tagline, synopsis) = (text(&request.tagline, "The tagline")?, text(&request.synopsis, "The synopsis")?);
@@ -38,7 +42,7 @@ pub async fn add(state: &BackofficeState, act: &Act<'_>, request: &FilmRequest) 
         return Err(Problem::new(Code::Malformed, detail));
     }
     let choice = FilmChoice { id: slug_of(title), title: title.to_owned(), running_minutes: request.running_minutes };
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };

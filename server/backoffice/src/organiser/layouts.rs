@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::{Act, sql};
+use super::{OrganiserAction, sql};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem, describe_rejection};
@@ -49,7 +49,7 @@ pub enum File {
         /// Name of the layout, for a file without one.
         name: String,
         /// Allows the import to change printed seat labels.
-        mend: bool,
+        may_relabel: bool,
         /// The plan, JSON.
         plan: String,
     },
@@ -65,8 +65,8 @@ impl File {
             let mut hash = Sha256::new();
             match &self {
                 Self::Request(bytes) => hash.update(bytes),
-                Self::Form { name, mend, plan } => {
-                    hash.update([u8::from(*mend)]);
+                Self::Form { name, may_relabel, plan } => {
+                    hash.update([u8::from(*may_relabel)]);
                     // The length prefix separates the fields: ("ab", "c") and ("a", "bc") differ.
                     hash.update((name.len() as u64).to_le_bytes());
                     hash.update(name);
@@ -96,14 +96,14 @@ impl File {
         }
         match self {
             Self::Request(bytes) => Ok(Json::<LayoutImport>::from_bytes(&bytes)?.0),
-            Self::Form { name, mend, plan } => Ok(LayoutImport { name, mend, plan: parse_plan(&plan)? }),
+            Self::Form { name, may_relabel, plan } => Ok(LayoutImport { name, may_relabel, plan: parse_plan(&plan)? }),
         }
     }
 }
 
 /// A layout with its facts.
 #[derive(Debug)]
-pub struct Room {
+pub struct LayoutDetails {
     /// The layout.
     pub layout: Layout,
     /// Its facts.
@@ -116,21 +116,21 @@ pub struct Room {
 ///
 /// # Errors
 /// 400 with all errors of the file.
-pub async fn import(state: &BackofficeState, act: &Act<'_>, file: File) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
+pub async fn import(state: &BackofficeState, action: &OrganiserAction<'_>, file: File) -> Result<Answer, Problem> {
+    if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     let Imported { layout, remarks } = read(file).await?;
     let stored = serde_json::to_string(&layout).map_err(|cause| Problem::internal(&cause))?;
     let id = ids::new_id();
     let view = view_of(id, &layout, remarks, false);
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    let (who, now) = (act.staff.session.account, begun.now);
-    sql::layouts::delete_oldest(&mut begun.tx, act.theatre, MAX_UNPUBLISHED - 1).await?;
-    sql::layouts::insert(&mut begun.tx, act.theatre, &view, &stored, who, now).await?;
+    let (who, now) = (action.staff.session.account, begun.now);
+    sql::layouts::delete_oldest(&mut begun.tx, action.theatre, MAX_UNPUBLISHED - 1).await?;
+    sql::layouts::insert(&mut begun.tx, action.theatre, &view, &stored, who, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     begun.finish("layout_imported", format!("layout {id}"), answer).await
 }
@@ -144,9 +144,9 @@ async fn read(file: File) -> Result<Imported, Problem> {
     let reading = tokio::task::spawn_blocking(move || {
         // The permit is held until parsing ends, even if the client disconnects earlier.
         let _turn = turn;
-        let LayoutImport { name, mend, plan } = file.read()?;
+        let LayoutImport { name, may_relabel, plan } = file.read()?;
         let name = if name.trim().is_empty() { "Room".to_owned() } else { name };
-        files::import(plan, &name, mend).map_err(refused)
+        files::import(plan, &name, may_relabel).map_err(refused)
     });
     reading.await.map_err(|cause| Problem::internal(&cause))?
 }
@@ -201,7 +201,7 @@ fn view_of(id: Uuid, layout: &Layout, remarks: Vec<Finding>, published: bool) ->
 ///
 /// # Errors
 /// 404 when there is none.
-pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Room, Problem> {
+pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<LayoutDetails, Problem> {
     let found = sql::layouts::of_theatre(&mut *state.pg.acquire().await?, theatre, layout).await?;
     let found = found.ok_or_else(|| Problem::not_found("layout"))?;
     // Parsing the layout of an arena is slow: a blocking thread keeps the other requests of this thread responsive.
@@ -209,7 +209,7 @@ pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Resul
     let read = reading.await.map_err(|cause| Problem::internal(&cause))?;
     let read = read.map_err(|cause| Problem::internal(&cause))?;
     let view = view_of(layout, &read, found.remarks.0, found.published);
-    Ok(Room { layout: read, view, is_own: found.is_own })
+    Ok(LayoutDetails { layout: read, view, is_own: found.is_own })
 }
 
 /// Returns the indices of seats of a layout that are sold in future shows of this theatre. For information only: those

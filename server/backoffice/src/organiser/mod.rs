@@ -22,7 +22,7 @@ mod theatres;
 
 pub use endpoints::routes;
 pub use films::{add as add_film, list as films};
-pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room, sold_seats};
+pub use layouts::{File, LayoutDetails, MAX_FILE_BYTES, REASON as IMPORT_REASON, import, room, sold_seats};
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{
     call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week, withdraw_seats,
@@ -31,9 +31,12 @@ pub use standing::{
     ScreenHouseSeat, keep as keep_standing_seats, list as standing_seats, of_room as standing_in,
     unknown as unknown_seats,
 };
-pub use tariffs::{PriceGround, current as tariff, price_ground, set as set_tariff};
-pub use terms_poller::follow_forever;
-pub use theatres::{change as change_theatre, create as create_theatre, found as found_theatre, one as theatre};
+pub use tariffs::{PriceInput, current as tariff, load_price_input, set as set_tariff};
+pub use terms_poller::poll_changed_terms_forever;
+pub use theatres::{
+    change as change_theatre, create as create_theatre, create_from_command_line as create_theatre_from_command_line,
+    one as theatre,
+};
 
 use domain::hidden_characters::is_bidi_override;
 use domain::roles::Role;
@@ -44,7 +47,7 @@ use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::Staff;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// Roles that may use this module.
 pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
@@ -56,7 +59,7 @@ const MAX_TITLE_CHARS: usize = 200;
 const MAX_TEXT_CHARS: usize = 2_000;
 
 /// An action of an organiser.
-pub struct Act<'a> {
+pub struct OrganiserAction<'a> {
     /// The member of staff; the caller has checked the role.
     pub staff: &'a Staff,
     /// The theatre.
@@ -68,8 +71,8 @@ pub struct Act<'a> {
 }
 
 /// A running action: its transaction, with the idempotency key claimed in it.
-pub(crate) struct StartedAct<'a> {
-    act: &'a Act<'a>,
+pub(crate) struct StartedAction<'a> {
+    action: &'a OrganiserAction<'a>,
     reason: &'a str,
     /// All writes of the action use this transaction.
     tx: Transaction<'static, Postgres>,
@@ -77,9 +80,9 @@ pub(crate) struct StartedAct<'a> {
     now: Timestamp,
 }
 
-impl<'a> Act<'a> {
+impl<'a> OrganiserAction<'a> {
     /// Begins the transaction; `Err` is the stored answer of an earlier request with the same key.
-    async fn begin(&'a self, state: &BackofficeState) -> Result<Result<StartedAct<'a>, Answer>, Problem> {
+    async fn begin(&'a self, state: &BackofficeState) -> Result<Result<StartedAction<'a>, Answer>, Problem> {
         let now = state.clock.now();
         if let Some(answer) = self.intent.replay(&state.pg, now).await? {
             return Ok(Err(answer));
@@ -89,16 +92,17 @@ impl<'a> Act<'a> {
         if let Some(answer) = self.intent.begin(&mut tx, now).await? {
             return Ok(Err(answer));
         }
-        Ok(Ok(StartedAct { act: self, reason, tx, now }))
+        Ok(Ok(StartedAction { action: self, reason, tx, now }))
     }
 }
 
-impl StartedAct<'_> {
+impl StartedAction<'_> {
     /// Records the audit entry and the answer, and commits.
     async fn finish(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
-        let entry = Entry::by(self.act.staff.session.account, name, subject, self.reason).at(self.act.theatre);
+        let entry =
+            AuditEntry::by(self.action.staff.session.account, name, subject, self.reason).at(self.action.theatre);
         audit::record(&mut self.tx, &entry, self.now).await?;
-        self.act.intent.commit(self.tx, answer, self.now).await
+        self.action.intent.commit(self.tx, answer, self.now).await
     }
 }
 

@@ -9,14 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
-use domain::api::organiser::{StandingRequest, StandingSeat, StandingSeats};
+use domain::api::organiser::{ScreenHouseSeatView, ScreenHouseSeats, ScreenHouseSeatsRequest};
 use domain::layout::Layout;
 use domain::seats::SeatIndex;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::standing::{self as sql, StandingRow};
-use super::{Act, layouts, sql as queries};
+use super::{OrganiserAction, layouts, sql as queries};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
@@ -44,7 +44,7 @@ pub struct ScreenHouseSeat {
 ///
 /// # Errors
 /// 404 when the theatre has no such screen.
-pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Result<StandingSeats, Problem> {
+pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Result<ScreenHouseSeats, Problem> {
     let mut connection = state.pg.acquire().await?;
     let place = queries::shows::screen(&mut connection, theatre, screen).await?;
     let place = place.ok_or_else(|| Problem::not_found("screen"))?;
@@ -58,30 +58,30 @@ pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Resul
 /// 404 for another theatre's screen. 400 for unknown or too many seats. 409 when the screen has another layout by now.
 pub async fn keep(
     state: &BackofficeState,
-    act: &Act<'_>,
+    action: &OrganiserAction<'_>,
     screen: &str,
-    request: &StandingRequest,
+    request: &ScreenHouseSeatsRequest,
 ) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
+    if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
-    reason_of(act.reason)?;
+    reason_of(action.reason)?;
     let wanted = wanted(&request.seats)?;
     // Both take a connection, which the transaction must not wait for. A former layout of the screen may no longer
     // belong to the theatre.
-    let place = queries::shows::screen(&mut *state.pg.acquire().await?, act.theatre, screen).await?;
+    let place = queries::shows::screen(&mut *state.pg.acquire().await?, action.theatre, screen).await?;
     let place = place.ok_or_else(|| Problem::not_found("screen"))?;
     if place.layout_id != request.layout {
         return Err(layout_changed());
     }
-    let room = layouts::room(state, act.theatre, request.layout).await?.layout;
+    let room = layouts::room(state, action.theatre, request.layout).await?.layout;
     let known = numbers(room, wanted.clone()).await?;
 
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    let layout = queries::screens::lock(&mut begun.tx, act.theatre, screen).await?;
+    let layout = queries::screens::lock(&mut begun.tx, action.theatre, screen).await?;
     let layout = layout.ok_or_else(|| Problem::not_found("screen"))?;
     if layout != request.layout {
         return Err(layout_changed());
@@ -103,12 +103,12 @@ pub async fn keep(
         }
         let numbers: Vec<i32> =
             wanted.iter().filter_map(|label| known.get(label)).map(|seat| seat.cast_signed()).collect();
-        let who = act.staff.session.account;
+        let who = action.staff.session.account;
         sql::keep(&mut begun.tx, place, (&labels, &numbers), (begun.reason, who), begun.now).await?;
     } else {
         sql::put_back(&mut begun.tx, place, &labels).await?;
     }
-    let named = queries::shows::screen(&mut begun.tx, act.theatre, screen).await?;
+    let named = queries::shows::screen(&mut begun.tx, action.theatre, screen).await?;
     let named = named.ok_or_else(|| Problem::not_found("screen"))?;
     let rows = sql::of_room(&mut begun.tx, screen, layout).await?;
     let answer = Answer::json(StatusCode::OK, &view_of(screen, named.name, layout, rows))?;
@@ -207,15 +207,15 @@ pub(super) async fn numbers(room: Layout, labels: BTreeSet<String>) -> Result<BT
     looking.await.map_err(|cause| Problem::internal(&cause))
 }
 
-fn view_of(screen: &str, name: String, layout: Uuid, rows: Vec<StandingRow>) -> StandingSeats {
-    let seat = |row: StandingRow| StandingSeat {
+fn view_of(screen: &str, name: String, layout: Uuid, rows: Vec<StandingRow>) -> ScreenHouseSeats {
+    let seat = |row: StandingRow| ScreenHouseSeatView {
         label: row.label,
         seat: row.seat_no.map(i32::cast_unsigned),
         reason: row.reason,
         by: row.person,
     };
     let (seats, gone) = rows.into_iter().map(seat).partition(|seat| seat.seat.is_some());
-    StandingSeats { screen: screen.to_owned(), name, layout, seats, gone }
+    ScreenHouseSeats { screen: screen.to_owned(), name, layout, seats, gone }
 }
 
 #[cfg(test)]

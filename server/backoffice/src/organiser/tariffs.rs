@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use domain::api::organiser::{TariffRequest, TariffView};
 use domain::pricing::{MAX_AMOUNT_MINOR, MAX_PERCENT, Tariff};
 
-use super::{Act, sql};
+use super::{OrganiserAction, sql};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
@@ -25,14 +25,14 @@ pub async fn current(state: &BackofficeState, theatre: &str) -> Result<TariffVie
 
 /// The currency and categories of a theatre's prices.
 #[derive(Debug)]
-pub struct PriceGround {
+pub struct PriceInput {
     /// ISO 4217 code.
     pub currency: String,
     /// Category names, which identify prices, with their labels.
     pub categories: BTreeMap<String, String>,
 }
 
-impl PriceGround {
+impl PriceInput {
     /// Returns the label of a category that customers see; with its name if another category has the same label.
     #[must_use]
     pub fn label_of(&self, name: &str) -> String {
@@ -46,12 +46,12 @@ impl PriceGround {
 ///
 /// # Errors
 /// 404 when there is no such theatre.
-pub async fn price_ground(state: &BackofficeState, theatre: &str) -> Result<PriceGround, Problem> {
+pub async fn load_price_input(state: &BackofficeState, theatre: &str) -> Result<PriceInput, Problem> {
     let mut connection = state.pg.acquire().await?;
     let currency = sql::programme::currency(&mut connection, theatre).await?;
     let currency = currency.ok_or_else(|| Problem::not_found("theatre"))?;
     let categories = sql::programme::categories(&mut connection, theatre, MAX_CATEGORIES as i64).await?;
-    Ok(PriceGround { currency, categories: categories.into_iter().collect() })
+    Ok(PriceInput { currency, categories: categories.into_iter().collect() })
 }
 
 fn empty_tariff() -> TariffView {
@@ -80,14 +80,18 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
 ///
 /// # Errors
 /// 400 with the name of an invalid price; 409 after a concurrent change.
-pub async fn set(state: &BackofficeState, act: &Act<'_>, request: &TariffRequest) -> Result<Answer, Problem> {
+pub async fn set(
+    state: &BackofficeState,
+    action: &OrganiserAction<'_>,
+    request: &TariffRequest,
+) -> Result<Answer, Problem> {
     let tariff = checked(&request.tariff)?;
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
     let (before, now) = (request.tariff.version.cast_signed(), begun.now);
-    if !sql::programme::set_tariff(&mut begun.tx, act.theatre, &tariff, before, now).await? {
+    if !sql::programme::set_tariff(&mut begun.tx, action.theatre, &tariff, before, now).await? {
         let detail = "Someone else has changed the prices in the meantime. Look at them again, then change them.";
         return Err(Problem::new(Code::WrongState, detail));
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::sql;
 use crate::BackofficeState;
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::from_utc;
 
 /// Polling interval, and so the maximum delay of a change.
@@ -23,10 +23,10 @@ const UNSETTLED_MS: i64 = 5 * SECOND_MS;
 const MAX_CHANGES: i64 = 2_000;
 
 /// Polls until the server stops.
-pub async fn follow_forever(state: BackofficeState) {
+pub async fn poll_changed_terms_forever(state: BackofficeState) {
     let mut known = HashMap::new();
-    let mut rounds = Rounds::every(&state.stop, POLL_INTERVAL);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, POLL_INTERVAL);
+    while rounds.wait_next().await {
         if let Err(problem) = poll(&state, &mut known).await {
             tracing::warn!(?problem, "polling for changed terms of sale failed");
         }
@@ -41,7 +41,7 @@ async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result
     for (show, version, at) in changes {
         let is_new = known.get(&show) != Some(&version);
         if is_new || now.since(from_utc(at)) < UNSETTLED_MS {
-            state.catalogue.forget(show).await;
+            state.catalogue.evict(show).await;
         }
         seen.insert(show, version);
     }

@@ -8,12 +8,12 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
 use super::sql::theatres as sql;
-use super::{Act, MAX_TEXT_CHARS, name_of, slug_of, text_of};
+use super::{MAX_TEXT_CHARS, OrganiserAction, name_of, slug_of, text_of};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, Staff};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// Maximum number of theatres: the list of them is one page.
 const MAX_THEATRES: i64 = 500;
@@ -39,10 +39,10 @@ pub async fn create(
     intent: &Intent,
     request: &TheatreRequest,
 ) -> Result<Answer, Problem> {
-    accounts::manages_all(state, staff).await?;
+    accounts::require_manager_of_all(state, staff).await?;
     let new = ValidTheatre::of(request)?;
-    let act = Act { staff, theatre: &new.id, intent, reason: &request.reason };
-    let mut begun = match act.begin(state).await? {
+    let action = OrganiserAction { staff, theatre: &new.id, intent, reason: &request.reason };
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
@@ -56,13 +56,17 @@ pub async fn create(
 ///
 /// # Errors
 /// As [`create`], without the check of the role.
-pub async fn found(pg: &PgPool, request: &TheatreRequest, now: Timestamp) -> Result<ManagedTheatre, Problem> {
+pub async fn create_from_command_line(
+    pg: &PgPool,
+    request: &TheatreRequest,
+    now: Timestamp,
+) -> Result<ManagedTheatre, Problem> {
     let new = ValidTheatre::of(request)?;
     let reason = accounts::reason_of(&request.reason)?;
     let mut tx = pg.begin().await?;
     let view = new.write(&mut tx).await?;
     let subject = format!("theatre {} in {}", view.id, view.city);
-    let entry = Entry { actor: None, theatre: Some(&view.id), act: CREATED, subject, reason };
+    let entry = AuditEntry { actor: None, theatre: Some(&view.id), act: CREATED, subject, reason };
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
     Ok(view)
@@ -117,28 +121,32 @@ impl<'a> ValidTheatre<'a> {
 ///
 /// # Errors
 /// 400 for invalid details, 409 after a concurrent change, or when the currency is in use.
-pub async fn change(state: &BackofficeState, act: &Act<'_>, request: &TheatreChange) -> Result<Answer, Problem> {
+pub async fn change(
+    state: &BackofficeState,
+    action: &OrganiserAction<'_>,
+    request: &TheatreChange,
+) -> Result<Answer, Problem> {
     let name = name_of(&request.name, "the theatre's name")?;
     let address = address_of(&request.address)?;
     let currency = currency_of(&request.currency)?;
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    super::sql::screens::lock_theatre(&mut begun.tx, act.theatre).await?;
-    let before = sql::one(&mut begun.tx, act.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
-    if before.currency != currency.code() && sql::has_money(&mut begun.tx, act.theatre).await? {
+    super::sql::screens::lock_theatre(&mut begun.tx, action.theatre).await?;
+    let before = sql::one(&mut begun.tx, action.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    if before.currency != currency.code() && sql::has_money(&mut begun.tx, action.theatre).await? {
         let detail = "Prices, shows or tills of this theatre are in its currency: it cannot take another any more.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     let (version, values) = (request.version.cast_signed(), (name, address, currency.code()));
-    if !sql::change(&mut begun.tx, act.theatre, version, values).await? {
+    if !sql::change(&mut begun.tx, action.theatre, version, values).await? {
         let detail = "Someone else has changed this theatre in the meantime. Look at it again, then change it.";
         return Err(Problem::new(Code::WrongState, detail));
     }
-    let view = sql::one(&mut begun.tx, act.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let view = sql::one(&mut begun.tx, action.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let answer = Answer::json(StatusCode::OK, &view)?;
-    begun.finish("theatre_changed", format!("theatre {}, version {}", act.theatre, view.version), answer).await
+    begun.finish("theatre_changed", format!("theatre {}, version {}", action.theatre, view.version), answer).await
 }
 
 fn address_of(text: &str) -> Result<&str, Problem> {

@@ -3,14 +3,14 @@
 //! Lock order: bookings before the show, as in every writer of both. The lock of the show waits for all transactions
 //! that write a new booking of it, and blocks new ones. Therefore all bookings are read after it.
 
-use domain::booking::Event;
+use domain::booking::BookingEvent;
 use domain::relocation::answer_until;
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
 use super::lines::{self, Mover};
 use super::placement::{self, LayoutPair, MovePlacement};
-use super::sql::{self, MoveRow, MovedBooking, Outcome, ShowNow};
+use super::sql::{self, CarriedCounts, MoveRow, MovedBooking, ShowNow};
 use crate::{BackofficeState, box_office};
 use domain::time::Timestamp;
 use http::Problem;
@@ -71,7 +71,7 @@ async fn write(
     rooms: &LayoutPair,
     placement: &MovePlacement,
     now: Timestamp,
-) -> Result<Outcome, Problem> {
+) -> Result<CarriedCounts, Problem> {
     let id = row.show_id;
     let (movers, unplaced) = lines::divide(placement);
     let until = answer_until(now, from_utc(show.starts_at));
@@ -96,7 +96,8 @@ async fn write(
     sql::requeue_offers(tx, id, now).await?;
     let count = |rows: usize| i32::try_from(rows).unwrap_or(i32::MAX);
     let same = movers.iter().filter(|mover| mover.is_same).count();
-    let outcome = Outcome { same: count(same), offered: count(movers.len() - same), refunded: count(unplaced.len()) };
+    let outcome =
+        CarriedCounts { same: count(same), offered: count(movers.len() - same), refunded: count(unplaced.len()) };
     sql::carried(tx, row.id, outcome, until, now).await?;
     Ok(outcome)
 }
@@ -138,7 +139,7 @@ async fn record_moves(
         })
         .collect();
     let steps: Vec<(Uuid, i32)> = movers.iter().map(|mover| (mover.row.id, mover.row.version)).collect();
-    sql::step_all(tx, Event::Relocated.name(), &steps, &reasons, now).await?;
+    sql::step_all(tx, BookingEvent::Relocated.name(), &steps, &reasons, now).await?;
     sql::put_all(tx, row.id, &moved, until, now).await?;
     Ok(())
 }
@@ -156,7 +157,7 @@ mod tests {
         for state in ALL_STATES {
             let total = Money::new(1, Currency::parse("EUR").expect("a code"));
             let booking = Booking { state, money: MoneyState::Paid, total, expires_at: Timestamp(0) };
-            match step(booking, Event::Relocated, Timestamp(0)) {
+            match step(booking, BookingEvent::Relocated, Timestamp(0)) {
                 Ok((after, effects)) => assert_eq!((state, after, effects), (BookingState::Confirmed, booking, vec![])),
                 Err(_) => assert_ne!(state, BookingState::Confirmed),
             }

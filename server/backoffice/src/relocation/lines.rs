@@ -1,7 +1,7 @@
 //! Converts moved places to labels and rows of the new layout.
 
 use domain::layout::Layout;
-use domain::relocation::{Carried, Fate};
+use domain::relocation::{PartyOutcome, PlaceAssignment};
 use uuid::Uuid;
 
 use super::placement::MovePlacement;
@@ -12,7 +12,7 @@ pub(super) struct Mover<'a> {
     pub row: &'a SoldRow,
     /// It keeps the same places.
     pub is_same: bool,
-    pub carried: &'a Carried,
+    pub carried: &'a PlaceAssignment,
 }
 
 /// Splits the bookings into those that move and those without a place.
@@ -20,9 +20,9 @@ pub(super) fn divide(placement: &MovePlacement) -> (Vec<Mover<'_>>, Vec<&SoldRow
     let (mut movers, mut others) = (Vec::new(), Vec::new());
     for (row, fate) in placement.sold.iter().zip(&placement.fates) {
         match fate {
-            Fate::Same(carried) => movers.push(Mover { row, is_same: true, carried }),
-            Fate::Other(carried) => movers.push(Mover { row, is_same: false, carried }),
-            Fate::Nowhere => others.push(row),
+            PartyOutcome::Kept(carried) => movers.push(Mover { row, is_same: true, carried }),
+            PartyOutcome::Offered(carried) => movers.push(Mover { row, is_same: false, carried }),
+            PartyOutcome::Unplaced => others.push(row),
         }
     }
     (movers, others)

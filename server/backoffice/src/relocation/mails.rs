@@ -72,7 +72,7 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMai
     let found = bookings::find(&mut *state.pg.acquire().await?, due.booking_id).await?;
     let stands = |row: &bookings::BookingRow| row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty();
     let Some(row) = found.filter(stands) else { return Ok(None) };
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     let until = due.answer_until.map(|until| show.local_time(from_utc(until)));
     Ok(Some(NoticeMail {
         booking: row.id,

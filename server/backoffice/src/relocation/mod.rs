@@ -1,7 +1,7 @@
 //! Moves a show to another screen together with its bookings.
 //!
 //! An organiser's request marks the show, in one transaction with the row that holds the progress (`show_moves`). From
-//! then on no payment for the show begins: a trigger refuses those of replicas with stale data (`migrations/0063`).
+//! then on no payment for the show begins: a trigger refuses those of replicas with stale data (`refuse_called_off`).
 //! Holds are released, unpaid checkouts cancelled, and running payments get some time to end (`rounds`). Then one
 //! transaction renumbers every sold place for the new layout (`carry`), and the lock store rebuilds the map. After a
 //! crash the row stays open, and any replica continues (docs/decisions/0042).
@@ -34,7 +34,8 @@ use http::{Code, Problem};
 use platform::clock::from_utc;
 use platform::ids;
 
-/// Maximum number of moves per show: returned seats of earlier layouts are numbered by move (`migrations/0063`).
+/// Maximum number of moves per show: returned seats of earlier layouts are numbered by move. A check of
+/// `shows.times_moved` repeats it.
 pub const MAX_MOVES: i16 = 20;
 
 /// A requested move, validated: the screen is free, and every category has a price.

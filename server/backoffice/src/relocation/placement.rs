@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::layout::Layout;
 use domain::money::Currency;
 use domain::pricing::PriceList;
-use domain::relocation::{Fate, Floor, Party, Room, kept_by_name, relocate};
+use domain::relocation::{AreaStock, Party, PartyOutcome, PricedRoom, kept_by_name, relocate};
 use domain::seats::SeatIndex;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -35,7 +35,7 @@ pub(super) struct MovePlacement {
     /// Sold bookings in the order of their creation.
     pub sold: Vec<SoldRow>,
     /// The outcome of each of them.
-    pub fates: Vec<Fate>,
+    pub fates: Vec<PartyOutcome>,
     /// House seats of this show alone: before and after.
     pub kept: Vec<(SeatIndex, SeatIndex)>,
     /// Number of such house seats without an equivalent in the new layout.
@@ -67,7 +67,7 @@ pub(super) async fn compute_placement(
     let rooms = rooms.clone();
     // For an arena this is slow: a blocking thread keeps the other requests of this thread responsive.
     let seated = tokio::task::spawn_blocking(move || {
-        let (before, after) = (room_before(&rooms.before, &before, floors)?, Room::of(&rooms.after, &after)?);
+        let (before, after) = (room_before(&rooms.before, &before, floors)?, PricedRoom::of(&rooms.after, &after)?);
         let kept = kept_by_name(&before, &after, &blocked);
         let parties: Vec<Party> = sold.iter().map(party).collect();
         let (fates, standing) = seat(&before, &after, &kept, standing, &parties);
@@ -81,19 +81,19 @@ pub(super) async fn compute_placement(
 /// Computes the outcome of all bookings and the remaining standing seats. Buyers take precedence over the house: a seat
 /// with the same label stays the buyer's. If a booking found no places, standing seats are used as well.
 fn seat(
-    before: &Room,
-    after: &Room,
+    before: &PricedRoom,
+    after: &PricedRoom,
     kept: &[(SeatIndex, SeatIndex)],
     standing: Vec<ScreenHouseSeat>,
     parties: &[Party],
-) -> (Vec<Fate>, Vec<ScreenHouseSeat>) {
+) -> (Vec<PartyOutcome>, Vec<ScreenHouseSeat>) {
     let by_hand: BTreeSet<SeatIndex> = kept.iter().map(|(_, seat)| *seat).collect();
     let sold: Vec<SeatIndex> = parties.iter().flat_map(|party| party.seats.iter().copied()).collect();
     let same: BTreeSet<SeatIndex> = kept_by_name(before, after, &sold).into_iter().map(|(_, seat)| seat).collect();
     let wanted = standing.iter().map(|kept| kept.seat).filter(|seat| !same.contains(seat));
     let house: BTreeSet<SeatIndex> = by_hand.iter().copied().chain(wanted).collect();
     let mut fates = relocate(before, after, &house, parties);
-    if house.len() > by_hand.len() && fates.contains(&Fate::Nowhere) {
+    if house.len() > by_hand.len() && fates.contains(&PartyOutcome::Unplaced) {
         fates = relocate(before, after, &by_hand, parties);
     }
     let taken: BTreeSet<SeatIndex> = fates.iter().flat_map(seats_of).collect();
@@ -101,18 +101,18 @@ fn seat(
     (fates, standing.into_iter().filter(is_free).collect())
 }
 
-fn seats_of(fate: &Fate) -> impl Iterator<Item = SeatIndex> + '_ {
+fn seats_of(fate: &PartyOutcome) -> impl Iterator<Item = SeatIndex> + '_ {
     let carried = match fate {
-        Fate::Same(carried) | Fate::Other(carried) => carried.seats.as_slice(),
-        Fate::Nowhere => &[],
+        PartyOutcome::Kept(carried) | PartyOutcome::Offered(carried) => carried.seats.as_slice(),
+        PartyOutcome::Unplaced => &[],
     };
     carried.iter().map(|(_, seat)| *seat)
 }
 
 /// The current layout as the show sells it, with the areas opened for it.
-fn room_before(layout: &Layout, prices: &PriceList, floors: Vec<FloorRow>) -> Option<Room> {
+fn room_before(layout: &Layout, prices: &PriceList, floors: Vec<FloorRow>) -> Option<PricedRoom> {
     let floor = |row: FloorRow| {
-        Some(Floor {
+        Some(AreaStock {
             area: row.area_no.cast_unsigned(),
             price: prices.price(&row.category)?.minor,
             name: row.name,
@@ -120,7 +120,7 @@ fn room_before(layout: &Layout, prices: &PriceList, floors: Vec<FloorRow>) -> Op
         })
     };
     let areas = floors.into_iter().map(floor).collect::<Option<_>>()?;
-    Some(Room { areas, ..Room::of(layout, prices)? })
+    Some(PricedRoom { areas, ..PricedRoom::of(layout, prices)? })
 }
 
 fn party(row: &SoldRow) -> Party {

@@ -14,7 +14,7 @@ use super::carry::{MoveAttempt, carry};
 use super::sql::{self, MoveRow};
 use crate::BackofficeState;
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::from_utc;
 use seats::seat_locks::{StoreError, with_map};
 use selling::bookings::{self, Cause, undo_in_full};
@@ -33,8 +33,8 @@ const MAX_PER_BATCH: i64 = 64;
 
 /// Runs until the server stops.
 pub async fn work_forever(state: BackofficeState) {
-    let mut rounds = Rounds::every(&state.stop, ROUND_INTERVAL);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, ROUND_INTERVAL);
+    while rounds.wait_next().await {
         if let Err(problem) = round(&state).await {
             tracing::warn!(?problem, "a round of show moves failed");
         }
@@ -63,7 +63,7 @@ async fn advance_move(state: &BackofficeState, row: MoveRow) -> Result<(), Probl
             MoveAttempt::Done => outbox::wake(state),
             MoveAttempt::NotYet | MoveAttempt::Busy => return Ok(()),
             MoveAttempt::Dropped => {
-                state.catalogue.forget(row.show_id).await;
+                state.catalogue.evict(row.show_id).await;
                 return Ok(());
             }
         }
@@ -103,7 +103,7 @@ async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> 
 /// Rebuilds the map for the new layout, and resumes sales once every replica has loaded it.
 async fn rebuild_map(state: &BackofficeState, row: &MoveRow) -> Result<(), Problem> {
     let show = row.show_id;
-    state.catalogue.forget(show).await;
+    state.catalogue.evict(show).await;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     // Under the lock: a slow replica must not delete holds that were made after the restart of sales.
@@ -116,10 +116,10 @@ async fn rebuild_map(state: &BackofficeState, row: &MoveRow) -> Result<(), Probl
     }
     tx.commit().await?;
     if is_known_everywhere {
-        state.catalogue.forget(show).await;
+        state.catalogue.evict(show).await;
     }
     // Publishes the new map to all subscribers of the show.
-    let known = state.catalogue.known_show(show).await?;
+    let known = state.catalogue.find_show(show).await?;
     with_map(state, &known, || state.locks.snapshot(show)).await?;
     Ok(())
 }

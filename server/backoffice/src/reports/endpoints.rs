@@ -16,7 +16,7 @@ use super::range::Range;
 use super::tables::{self, Table};
 use crate::BackofficeState;
 use http::problem::ApiResult;
-use http::refusals::{NotStaffNorProgram, OtherTheatre};
+use http::shared_refusals::{NotStaffNorProgram, OtherTheatre};
 use http::{ApiPath, ApiQuery, Problem};
 use identity::api_keys::Caller;
 
@@ -61,7 +61,9 @@ impl FromRequestParts<BackofficeState> for ReportParams {
     }
 }
 
-/// Sales of your theatre by day, channel, category, film and show. For managers and organisers.
+/// Sales of your theatre by day, channel, category, film and show.
+///
+/// Sales by day, channel, category, film, show; `?from=&to=` days, `&screen=` for one screen.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/sales", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = SalesReport), NotStaffNorProgram, OtherTheatre,
@@ -71,7 +73,7 @@ async fn sales(State(state): State<BackofficeState>, params: ReportParams) -> Ap
     super::sales(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
-/// The funnel from the first hold to the ticket, with the losses at each step. For managers and organisers.
+/// The funnel from the first hold to the ticket, with the losses at each step.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/funnel", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = FunnelReport), NotStaffNorProgram, OtherTheatre,
@@ -81,7 +83,7 @@ async fn funnel(State(state): State<BackofficeState>, params: ReportParams) -> A
     super::funnel(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
-/// Payments and refunds of your theatre, by the day of the money's movement. For managers and organisers.
+/// Payments and refunds of your theatre, by the day of the money's movement.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/takings", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = TakingsReport), NotStaffNorProgram, OtherTheatre,
@@ -91,7 +93,9 @@ async fn takings(State(state): State<BackofficeState>, params: ReportParams) -> 
     super::takings(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
-/// Number of sales per seat of a screen. For managers and organisers.
+/// Number of sales per seat of a screen.
+///
+/// Sales count of each seat of a layout, `&screen=`.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/occupancy", tag = "reports",
     params(("theatre" = String, Path), ReportQuery),
     responses((status = 200, body = OccupancyReport), NotStaffNorProgram,
@@ -102,8 +106,7 @@ async fn occupancy(State(state): State<BackofficeState>, params: ReportParams) -
     super::occupancy(&state, &params.theatre, &params.range, params.screen.as_deref()).await.map(Json)
 }
 
-/// A report as a CSV file: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`. For
-/// managers and organisers.
+/// A report as a CSV file: `days`, `channels`, `categories`, `films`, `shows`, `funnel`, `takings` or `seats`.
 #[utoipa::path(get, path = "/theatres/{theatre}/reports/csv/{table}", tag = "reports",
     params(("theatre" = String, Path), ("table" = String, Path), ReportQuery),
     responses((status = 200, content_type = "text/csv", body = String), NotStaffNorProgram,

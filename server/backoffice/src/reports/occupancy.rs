@@ -73,7 +73,7 @@ pub async fn occupancy(
         sqlx::query_as(SOLD).bind(&counted).fetch_all(&mut *reading.tx).await.map_err(query_error)?;
     // Frees the slot before the layout is loaded, which may take long.
     drop(reading);
-    let room = state.catalogue.known_show(last).await?;
+    let room = state.catalogue.find_show(last).await?;
     report.sold = vec![0; room.seat_count as usize];
     for (seat, times) in sold {
         if let Some(count) = usize::try_from(seat).ok().and_then(|seat| report.sold.get_mut(seat)) {

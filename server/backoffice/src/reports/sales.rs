@@ -70,7 +70,7 @@ struct SalesRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct ShowRow {
+struct SalesShowRow {
     id: Uuid,
     film: String,
     screen: String,
@@ -104,12 +104,12 @@ pub async fn sales(
         return Err(Problem::new(Code::Overloaded, "There is too much to tell at once. Please ask for fewer days."));
     }
     let shows: Vec<Uuid> = groups.iter().filter_map(|group| group.show_id).collect();
-    let shows: Vec<ShowRow> =
+    let shows: Vec<SalesShowRow> =
         sqlx::query_as(SHOWS).bind(shows).fetch_all(&mut *reading.tx).await.map_err(query_error)?;
     Ok(build_report(groups, shows, range))
 }
 
-fn build_report(groups: Vec<SalesRow>, shows: Vec<ShowRow>, range: &Range) -> SalesReport {
+fn build_report(groups: Vec<SalesRow>, shows: Vec<SalesShowRow>, range: &Range) -> SalesReport {
     let mut report = SalesReport {
         days: range.view(),
         totals: Vec::new(),
@@ -119,7 +119,7 @@ fn build_report(groups: Vec<SalesRow>, shows: Vec<ShowRow>, range: &Range) -> Sa
         by_film: Vec::new(),
         by_show: Vec::new(),
     };
-    let shows: HashMap<Uuid, ShowRow> = shows.into_iter().map(|show| (show.id, show)).collect();
+    let shows: HashMap<Uuid, SalesShowRow> = shows.into_iter().map(|show| (show.id, show)).collect();
     let mut films: BTreeMap<(String, String), Sold> = BTreeMap::new();
     let mut starts: Vec<(DateTime<Utc>, SoldShow)> = Vec::new();
     for group in groups {

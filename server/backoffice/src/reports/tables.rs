@@ -80,7 +80,7 @@ pub(super) async fn file(
         Table::Seats => {
             let report = occupancy(state, theatre, range, screen).await?;
             let show = match report.show {
-                Some(show) => Some(state.catalogue.known_show(show).await?),
+                Some(show) => Some(state.catalogue.find_show(show).await?),
                 None => None,
             };
             Ok(of_seats(&report, show.as_deref()))

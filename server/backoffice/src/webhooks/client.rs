@@ -13,9 +13,9 @@ use crate::WebhookSettings;
 const CONNECT_DEADLINE: Duration = Duration::from_secs(3);
 
 /// The HTTP client for other systems.
-pub struct Client(pub(super) reqwest::Client);
+pub struct WebhookClient(pub(super) reqwest::Client);
 
-impl Client {
+impl WebhookClient {
     /// Builds the client from the settings.
     ///
     /// When TLS cannot be set up.

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::sql::{self, DeliveryLimits, DueDelivery};
 use super::{address, signature};
 use crate::BackofficeState;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::ids;
 
 /// Maximum number of concurrent deliveries of this replica.
@@ -48,7 +48,7 @@ const MAX_ERROR_CHARS: usize = 200;
 
 /// The outcome of an attempt.
 #[derive(Debug, PartialEq, Eq)]
-enum Outcome {
+enum DeliveryOutcome {
     Delivered(u16),
     /// 410: the other system asks to stop.
     Gone,
@@ -149,10 +149,10 @@ async fn deliver_one(state: BackofficeState, due: DueDelivery, _at_work: Running
     }
 }
 
-async fn send_message(state: &BackofficeState, due: &DueDelivery) -> Outcome {
+async fn send_message(state: &BackofficeState, due: &DueDelivery) -> DeliveryOutcome {
     let url = match Url::parse(&due.url) {
         Ok(url) if state.webhook_settings.webhooks_may_be_private || address::is_callable(&url) => url,
-        _ => return Outcome::Failed(None, "the address is not on the public internet".to_owned()),
+        _ => return DeliveryOutcome::Failed(None, "the address is not on the public internet".to_owned()),
     };
     let secrets: Vec<&str> = std::iter::once(due.secret.as_str()).chain(due.old_secret.as_deref()).collect();
     let signed = signature::sign(due.body.as_bytes(), state.clock.now().0.div_euclid(SECOND_MS), &secrets);
@@ -171,18 +171,18 @@ async fn send_message(state: &BackofficeState, due: &DueDelivery) -> Outcome {
     match sent {
         // The body is not read.
         Ok(answer) => outcome_of(answer.status()),
-        Err(cause) => Outcome::Failed(None, describe_error(&cause)),
+        Err(cause) => DeliveryOutcome::Failed(None, describe_error(&cause)),
     }
 }
 
-fn outcome_of(status: StatusCode) -> Outcome {
+fn outcome_of(status: StatusCode) -> DeliveryOutcome {
     match status {
-        status if status.is_success() => Outcome::Delivered(status.as_u16()),
-        StatusCode::GONE => Outcome::Gone,
+        status if status.is_success() => DeliveryOutcome::Delivered(status.as_u16()),
+        StatusCode::GONE => DeliveryOutcome::Gone,
         status if status.is_redirection() => {
-            Outcome::Failed(Some(status.as_u16()), "it redirects, and redirects are not followed".to_owned())
+            DeliveryOutcome::Failed(Some(status.as_u16()), "it redirects, and redirects are not followed".to_owned())
         }
-        status => Outcome::Failed(Some(status.as_u16()), format!("it answered {}", status.as_u16())),
+        status => DeliveryOutcome::Failed(Some(status.as_u16()), format!("it answered {}", status.as_u16())),
     }
 }
 
@@ -197,16 +197,22 @@ fn describe_error(cause: &reqwest::Error) -> String {
 }
 
 /// Records the outcome of an attempt, for the delivery and for its endpoint.
-async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &Outcome) -> Result<(), sqlx::Error> {
+async fn record_outcome(
+    state: &BackofficeState,
+    due: &DueDelivery,
+    outcome: &DeliveryOutcome,
+) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let (to, status, trouble, pause) = match outcome {
-        Outcome::Delivered(status) => (DeliveryState::Delivered, Some(*status), None, 0),
-        Outcome::Gone => (DeliveryState::Failed, Some(StatusCode::GONE.as_u16()), Some("it says that it is gone"), 0),
-        Outcome::Failed(status, why) if due.tries >= MAX_TRIES => {
+        DeliveryOutcome::Delivered(status) => (DeliveryState::Delivered, Some(*status), None, 0),
+        DeliveryOutcome::Gone => {
+            (DeliveryState::Failed, Some(StatusCode::GONE.as_u16()), Some("it says that it is gone"), 0)
+        }
+        DeliveryOutcome::Failed(status, why) if due.tries >= MAX_TRIES => {
             (DeliveryState::Failed, *status, Some(why.as_str()), 0)
         }
-        Outcome::Failed(status, why) => {
+        DeliveryOutcome::Failed(status, why) => {
             (DeliveryState::Waiting, *status, Some(why.as_str()), backoff_ms(state, due.tries))
         }
     };
@@ -220,7 +226,7 @@ async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &Ou
         sql::reset_failures(&mut tx, due.endpoint_id).await?;
     } else if let Some((theatre, row)) = sql::add_failure(&mut tx, due.endpoint_id).await? {
         let notice = match outcome {
-            Outcome::Gone => Some("It answered 410 Gone.".to_owned()),
+            DeliveryOutcome::Gone => Some("It answered 410 Gone.".to_owned()),
             _ if row.failures >= MAX_FAILURES => Some(format!(
                 "{} tries in a row failed; the last one: {}.",
                 row.failures,
@@ -232,7 +238,7 @@ async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &Ou
             && sql::put_state(&mut tx, &row, EndpointState::Failed, Some(&notice)).await?
         {
             tracing::warn!(endpoint = %row.id, %notice, "switched off webhook endpoint {} after failures", row.id);
-            let entry = Entry {
+            let entry = AuditEntry {
                 actor: None,
                 theatre: Some(&theatre),
                 act: "webhook_switched_off",
@@ -258,10 +264,10 @@ mod tests {
     #[test]
     fn only_2xx_answers_count_as_delivered() {
         let of = |status: u16| outcome_of(StatusCode::from_u16(status).expect("a status"));
-        assert_eq!(of(204), Outcome::Delivered(204));
-        assert_eq!(of(410), Outcome::Gone);
+        assert_eq!(of(204), DeliveryOutcome::Delivered(204));
+        assert_eq!(of(410), DeliveryOutcome::Gone);
         for status in [301, 302, 307, 308, 400, 401, 404, 429, 500, 503] {
-            assert!(matches!(of(status), Outcome::Failed(Some(code), _) if code == status), "{status}");
+            assert!(matches!(of(status), DeliveryOutcome::Failed(Some(code), _) if code == status), "{status}");
         }
     }
 

@@ -9,7 +9,7 @@ use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 
 /// Maximum number of listed deliveries, the newest.
 const MAX_LISTED: i64 = 100;
@@ -53,7 +53,7 @@ pub async fn replay(
     }
     let again = sql::replay(&mut tx, endpoint, delivery, now).await?.ok_or_else(|| Problem::not_found("delivery"))?;
     let subject = format!("webhook {endpoint} delivery {delivery} as {again}");
-    let entry = Entry::by(staff.session.account, "webhook_replayed", subject, reason).at(theatre);
+    let entry = AuditEntry::by(staff.session.account, "webhook_replayed", subject, reason).at(theatre);
     audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &serde_json::json!({ "delivery": again }))?;
     intent.commit(tx, answer, now).await

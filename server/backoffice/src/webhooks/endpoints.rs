@@ -13,7 +13,7 @@ use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::to_utc;
 use platform::ids;
 
@@ -192,7 +192,7 @@ async fn record_audit(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let entry = Entry::by(staff.session.account, act, format!("webhook {endpoint}"), reason).at(theatre);
+    let entry = AuditEntry::by(staff.session.account, act, format!("webhook {endpoint}"), reason).at(theatre);
     audit::record(tx, &entry, now).await
 }
 

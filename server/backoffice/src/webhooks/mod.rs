@@ -1,6 +1,6 @@
 //! Outgoing webhooks: signed notifications of other systems, delivered at least once.
 //!
-//! The database writes each message in the transaction of its event (`migrations/0057_webhooks_out.sql`): triggers on
+//! The database writes each message in the transaction of its event (`migrations/0008_backoffice.sql`): triggers on
 //! booking events, refunds and called-off shows. No code path can omit a message, and a rollback discards it. `deliver`
 //! leases due messages, signs and sends them, and retries with a back-off. `address` rejects private addresses.
 //!
@@ -19,7 +19,7 @@ mod signature;
 mod sql;
 mod theatre_booking;
 
-pub use client::Client;
+pub use client::WebhookClient;
 pub use deliver::deliver_forever;
 pub use deliveries::{list as deliveries, replay};
 pub use endpoints::{change, list as endpoints, make, rotate};

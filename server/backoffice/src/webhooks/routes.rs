@@ -15,7 +15,7 @@ use super::{deliveries, endpoints, theatre_booking};
 use crate::BackofficeState;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 use identity::api_keys::Caller;
@@ -34,7 +34,7 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(read_booking))
 }
 
-/// The webhook endpoints of your theatre. For managers.
+/// The webhook endpoints of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -46,7 +46,10 @@ async fn list(
     super::endpoints(&state, &theatre).await.map(Json)
 }
 
-/// Create an endpoint. Its secret is in this answer, and never shown again. For managers.
+/// Create an endpoint. Its secret is in this answer, and never shown again.
+///
+/// Add an endpoint, `{"url": "https://…", "events": […], "reason": …}`: only this response contains `secret`, see
+/// *Webhooks out*.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = EndpointMade), NotStaff, OtherTheatre, KeyReused,
@@ -64,7 +67,9 @@ async fn make(
     endpoints::make(&state, &staff, &theatre, &request, &intent).await
 }
 
-/// Rotate the secret of an endpoint; for a day, messages carry a signature of the old one as well. For managers.
+/// Rotate the secret of an endpoint; for a day, messages carry a signature of the old one as well.
+///
+/// Replace the secret of an endpoint, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = EndpointMade), NotStaff, KeyReused,
@@ -84,7 +89,9 @@ async fn rotate(
     endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
-/// Switch an endpoint on or off, or remove it. For managers.
+/// Switch an endpoint on or off, or remove it.
+///
+/// Set its state, `{"state": "on" | "off" | "removed", "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems", request_body = EndpointChange,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -104,7 +111,7 @@ async fn change(
     endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
-/// The latest 100 deliveries of an endpoint with their outcomes, the newest first. For managers.
+/// The latest 100 deliveries of an endpoint with their outcomes, the newest first.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
     responses((status = 200, body = Vec<DeliveryView>), NotStaff,
@@ -118,7 +125,9 @@ async fn list_deliveries(
     deliveries::list(&state, &theatre, id).await.map(Json)
 }
 
-/// Send a message again. For managers.
+/// Send a message again.
+///
+/// Deliver a message again, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", tag = "systems",
     request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
@@ -140,7 +149,7 @@ async fn replay(
     deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await
 }
 
-/// A booking of your theatre. For managers, and for programs with a key; with the buyer only if the key allows it.
+/// A booking of your theatre. A program with a key sees the buyer only if the key allows it.
 #[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
     params(("theatre" = String, Path), ("booking" = Uuid, Path)),
     responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,

@@ -81,7 +81,7 @@ pub(super) async fn read(
     .await?;
     // Released first: loading the show may take another connection.
     drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     let corrupt = |column: &str| Problem::internal(&format!("bookings({id}).{column} cannot be"));
     let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
     let booking_state = BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?;

@@ -17,7 +17,7 @@ const BELIEVED_S: f64 = 24.0 * 3_600.0;
 
 /// A wish for a purge that was taken: which, in which round, and at which try.
 #[derive(Clone, Debug, FromRow)]
-pub(super) struct Wish {
+pub(super) struct DuePurge {
     pub(super) id: i64,
     pub(super) tag: String,
     pub(super) round: i16,
@@ -25,7 +25,7 @@ pub(super) struct Wish {
 }
 
 /// The retry of a failed purge.
-pub(super) struct Later {
+pub(super) struct PostponedPurge {
     pub(super) pause_s: f64,
     /// Set when it is parked.
     pub(super) parked_why: Option<String>,
@@ -48,7 +48,7 @@ pub async fn announce(pg: &PgPool) -> Result<(), sqlx::Error> {
 
 /// Takes all wishes that are due for so many tags, the oldest first, and for so long. What another replica takes just now
 /// is passed over.
-pub(super) async fn take(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<Wish>, sqlx::Error> {
+pub(super) async fn take_due(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<DuePurge>, sqlx::Error> {
     sqlx::query_as(
         "WITH wanted AS (SELECT tag FROM cdn_purges WHERE parked_why IS NULL AND run_after <= now()
                          GROUP BY tag ORDER BY min(id) LIMIT $1),
@@ -68,8 +68,8 @@ pub(super) async fn take(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<
 
 /// Records a success: the first round is followed by the second, and the second by deletion. Rows that another replica has
 /// leased since stay.
-pub(super) async fn purged(pg: &PgPool, wishes: &[Wish], again_after: Duration) -> Result<(), sqlx::Error> {
-    let (ids, rounds, tries) = keys(wishes);
+pub(super) async fn record_purged(pg: &PgPool, purges: &[DuePurge], again_after: Duration) -> Result<(), sqlx::Error> {
+    let (ids, rounds, tries) = keys(purges);
     sqlx::query(
         "WITH purged AS (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) AS purged (id, round, tries)),
               again AS (UPDATE cdn_purges purge
@@ -90,8 +90,8 @@ pub(super) async fn purged(pg: &PgPool, wishes: &[Wish], again_after: Duration) 
 }
 
 /// The CDN has not: each is tried again after its pause, or waits for a person.
-pub(super) async fn postpone(pg: &PgPool, wishes: &[Wish], later: &[Later]) -> Result<(), sqlx::Error> {
-    let (ids, rounds, tries) = keys(wishes);
+pub(super) async fn postpone(pg: &PgPool, purges: &[DuePurge], later: &[PostponedPurge]) -> Result<(), sqlx::Error> {
+    let (ids, rounds, tries) = keys(purges);
     sqlx::query(
         "UPDATE cdn_purges purge
          SET run_after = now() + make_interval(secs => failed.pause_s), parked_why = failed.why
@@ -111,13 +111,13 @@ pub(super) async fn postpone(pg: &PgPool, wishes: &[Wish], later: &[Later]) -> R
 }
 
 /// The keys of an attempt: id, round and attempt number.
-fn keys(wishes: &[Wish]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
-    let ids = wishes.iter().map(|wish| wish.id).collect();
-    (ids, wishes.iter().map(|wish| wish.round).collect(), wishes.iter().map(|wish| wish.tries).collect())
+fn keys(purges: &[DuePurge]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
+    let ids = purges.iter().map(|purge| purge.id).collect();
+    (ids, purges.iter().map(|purge| purge.round).collect(), purges.iter().map(|purge| purge.tries).collect())
 }
 
 /// Deletes wishes of so long ago, so many at most; how many. What they were about no CDN keeps any more.
-pub(super) async fn forget(pg: &PgPool, kept: Duration, limit: i64) -> Result<u64, sqlx::Error> {
+pub(super) async fn delete_old(pg: &PgPool, kept: Duration, limit: i64) -> Result<u64, sqlx::Error> {
     let gone = sqlx::query(
         "DELETE FROM cdn_purges WHERE id IN (
              SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
@@ -132,7 +132,7 @@ pub(super) async fn forget(pg: &PgPool, kept: Duration, limit: i64) -> Result<u6
 
 /// A tag whose purge failed repeatedly and waits for an operator.
 #[derive(Clone, Debug)]
-pub struct Parked {
+pub struct ParkedPurge {
     /// The tag.
     pub tag: String,
     /// Number of attempts.
@@ -147,7 +147,7 @@ pub struct Parked {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
+pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedPurge>, sqlx::Error> {
     let rows: Vec<(String, i32, String, DateTime<Utc>)> = sqlx::query_as(
         "SELECT tag, max(tries), (array_agg(parked_why ORDER BY id DESC))[1], min(wanted_at)
          FROM cdn_purges WHERE parked_why IS NOT NULL GROUP BY tag ORDER BY min(id) LIMIT $1",
@@ -155,7 +155,7 @@ pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
     .bind(MAX_LISTED)
     .fetch_all(pg)
     .await?;
-    Ok(rows.into_iter().map(|(tag, tries, why, at)| Parked { tag, tries, why, since: from_utc(at) }).collect())
+    Ok(rows.into_iter().map(|(tag, tries, why, at)| ParkedPurge { tag, tries, why, since: from_utc(at) }).collect())
 }
 
 /// Has everything that was parked tried again, its tries forgotten; how many tags that were.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 pub(super) struct ChainFile {
     pub cities: Vec<City>,
     pub films: Vec<Film>,
-    pub theatres: Vec<Theatre>,
+    pub theatres: Vec<ChainTheatre>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -51,7 +51,7 @@ pub(super) struct Film {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Theatre {
+pub(super) struct ChainTheatre {
     pub id: String,
     pub city: String,
     pub name: String,
@@ -83,7 +83,7 @@ pub(super) enum Programme {
     /// One film after the other, every day.
     Plays(Plays),
     /// Single evenings.
-    Events(Vec<Event>),
+    Events(Vec<WeeklyEvent>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -103,7 +103,7 @@ pub(super) struct Plays {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Event {
+pub(super) struct WeeklyEvent {
     pub weekday: Weekday,
     #[serde(deserialize_with = "time_of_day")]
     pub at: NaiveTime,
@@ -124,7 +124,7 @@ fn time_of_day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NaiveTime, 
 
 /// A room that one or more screens have.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct ChainRoom {
     /// Follows from its content.
     pub id: Uuid,
     /// As stored: see [`Layout`]'s serialisation.
@@ -137,9 +137,9 @@ pub(super) struct Room {
 pub(super) struct Chain {
     pub file: ChainFile,
     /// By the path that screens name.
-    pub rooms: HashMap<String, Room>,
+    pub rooms: HashMap<String, ChainRoom>,
     /// Screen id to the room that an organiser gave it.
-    given: HashMap<String, Room>,
+    given: HashMap<String, ChainRoom>,
     /// Screen id to the indices of its house seats.
     pub house_seats: HashMap<String, Vec<SeatIndex>>,
 }
@@ -160,7 +160,7 @@ impl Chain {
             );
             for screen in &theatre.screens {
                 if !chain.rooms.contains_key(&screen.layout) {
-                    chain.rooms.insert(screen.layout.clone(), Room::read(folder, &screen.layout)?);
+                    chain.rooms.insert(screen.layout.clone(), ChainRoom::read(folder, &screen.layout)?);
                 }
                 let layout = &chain.rooms[&screen.layout].layout;
                 let find = |label: &String| {
@@ -194,18 +194,18 @@ impl Chain {
                 serde_json::from_str(&json).with_context(|| format!("room {id} of screen {}", screen.id))?;
             let house_seats = screen.house_seats.iter().filter_map(|label| layout.find(label)).collect();
             self.house_seats.insert(screen.id.clone(), house_seats);
-            self.given.insert(screen.id.clone(), Room { id, json, layout });
+            self.given.insert(screen.id.clone(), ChainRoom { id, json, layout });
         }
         Ok(())
     }
 
     /// The room that new shows on a screen are in.
-    pub fn room_of(&self, screen: &Screen) -> &Room {
+    pub fn room_of(&self, screen: &Screen) -> &ChainRoom {
         self.given.get(&screen.id).unwrap_or_else(|| &self.rooms[&screen.layout])
     }
 
     /// Categories without a price, in a room that an organiser gave this screen.
-    pub fn unpriced(&self, theatre: &Theatre, screen: &Screen) -> Vec<String> {
+    pub fn unpriced(&self, theatre: &ChainTheatre, screen: &Screen) -> Vec<String> {
         let categories = self.given.get(&screen.id).into_iter().flat_map(|room| room.layout.categories());
         let unpriced = categories.filter(|category| !theatre.tariff.base.contains_key(&category.name));
         unpriced.map(|category| category.name.clone()).collect()
@@ -217,13 +217,13 @@ impl Chain {
     }
 
     /// The zone of a theatre's city.
-    pub fn time_zone(&self, theatre: &Theatre) -> anyhow::Result<Tz> {
+    pub fn time_zone(&self, theatre: &ChainTheatre) -> anyhow::Result<Tz> {
         let city = self.file.cities.iter().find(|city| city.id == theatre.city);
         Ok(city.with_context(|| format!("there is no city {:?}", theatre.city))?.time_zone)
     }
 }
 
-impl Room {
+impl ChainRoom {
     fn read(folder: &Path, name: &str) -> anyhow::Result<Self> {
         let path = folder.join(name);
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::chain::{Chain, Room};
+use super::chain::{Chain, ChainRoom};
 use super::timetable::PlannedShow;
 use platform::clock::to_utc;
 
@@ -115,7 +115,7 @@ async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sq
 }
 
 async fn layouts(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
-    let mut rooms: Vec<&Room> = chain.rooms.values().collect();
+    let mut rooms: Vec<&ChainRoom> = chain.rooms.values().collect();
     // In one order, so that two loaders never wait for each other in a circle.
     rooms.sort_by_key(|room| room.id);
     sqlx::query(

@@ -46,6 +46,16 @@ fn the_chain_has_three_zones_five_theatres_eleven_screens_and_the_documented_roo
 }
 
 #[test]
+fn the_readme_names_every_seat_kind() {
+    let readme = include_str!("../../../../demo/README.md");
+    let (_, kinds) = readme.split_once("**Kinds**").expect("the list of kinds");
+    let kinds = kinds.split("\n\n").next().unwrap_or_default();
+    for name in SeatKind::ALL.map(SeatKind::name) {
+        assert!(kinds.contains(&format!("`{name}`")), "demo/README.md lacks {name}");
+    }
+}
+
+#[test]
 fn every_file_of_a_room_is_used_and_named_by_its_seats() {
     let chain = demo();
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../demo/layouts")).expect("a folder")

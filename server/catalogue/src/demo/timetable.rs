@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::slot::{slot_of, weekday_of};
-use super::chain::{Chain, Event, Plays, Programme, Screen, Theatre};
+use super::chain::{Chain, ChainTheatre, Plays, Programme, Screen, WeeklyEvent};
 use platform::clock;
 
 /// Between the end of a film and the next one: people leave, the room is cleaned, advertisements.
@@ -46,7 +46,7 @@ pub(super) struct PlannedShow {
 
 /// A show of the timetable, in local time.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry<'a> {
+pub(super) struct TimetableEntry<'a> {
     pub at: NaiveTime,
     pub film: &'a str,
     pub format: Format,
@@ -87,11 +87,11 @@ pub(super) fn instant(zone: Tz, date: NaiveDate, at: NaiveTime) -> Option<DateTi
 
 fn plan(
     chain: &Chain,
-    theatre: &Theatre,
+    theatre: &ChainTheatre,
     screen: &Screen,
     local_date: NaiveDate,
     starts_at: DateTime<Utc>,
-    entry: &Entry<'_>,
+    entry: &TimetableEntry<'_>,
 ) -> anyhow::Result<PlannedShow> {
     let room = chain.room_of(screen);
     let slot = slot_of(local_date.and_time(entry.at), entry.format);
@@ -120,20 +120,20 @@ fn plan(
 /// The shows of a screen on a date, in order.
 pub(super) fn entries<'a>(
     chain: &'a Chain,
-    theatre: &'a Theatre,
+    theatre: &'a ChainTheatre,
     programme: &'a Programme,
     date: NaiveDate,
-) -> anyhow::Result<Vec<Entry<'a>>> {
+) -> anyhow::Result<Vec<TimetableEntry<'a>>> {
     match programme {
         Programme::Plays(plays) => day_of_films(chain, theatre, plays, date),
         Programme::Events(events) => events
             .iter()
             .filter(|event| event.weekday == weekday_of(date))
             .map(|event| {
-                let Event { at, film, format, .. } = event;
+                let WeeklyEvent { at, film, format, .. } = event;
                 let language = &chain.film(film)?.languages;
                 let language = language.first().with_context(|| format!("{film} has no language"))?;
-                Ok(Entry { at: *at, film, format: *format, language })
+                Ok(TimetableEntry { at: *at, film, format: *format, language })
             })
             .collect(),
     }
@@ -141,10 +141,10 @@ pub(super) fn entries<'a>(
 
 fn day_of_films<'a>(
     chain: &'a Chain,
-    theatre: &'a Theatre,
+    theatre: &'a ChainTheatre,
     plays: &'a Plays,
     date: NaiveDate,
-) -> anyhow::Result<Vec<Entry<'a>>> {
+) -> anyhow::Result<Vec<TimetableEntry<'a>>> {
     ensure!(!plays.films.is_empty(), "a screen of {} plays no films", theatre.id);
     let day = date.num_days_from_ce().unsigned_abs() as usize;
     let mut shown: HashMap<&str, usize> = HashMap::new();
@@ -166,7 +166,7 @@ fn day_of_films<'a>(
         // Every pair of language and format gets its turn, from show to show and from day to day.
         let turn = (day + shown.get(film.id.as_str()).copied().unwrap_or(0)) % (languages.len() * formats.len());
         *shown.entry(&film.id).or_default() += 1;
-        entries.push(Entry {
+        entries.push(TimetableEntry {
             at: NaiveTime::from_hms_opt(minute / 60, minute % 60, 0).context("a day has 24 hours")?,
             film: &film.id,
             format: formats[turn / languages.len()],

@@ -42,7 +42,7 @@ impl ListedShow {
 
 /// The result of a search, in the order of the start.
 #[derive(Debug)]
-pub struct Found {
+pub struct ShowSearchResult {
     /// The shows.
     pub shows: Vec<ListedShow>,
     /// True if there are more than the limit.
@@ -167,7 +167,7 @@ fn listing(now: Timestamp) -> Result<QueryBuilder<Postgres>, sqlx::Error> {
 }
 
 /// Shows that start after `now` and answer the search.
-pub(crate) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<Found, sqlx::Error> {
+pub(crate) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<ShowSearchResult, sqlx::Error> {
     let mut query = listing(now)?;
     query.push("NOT s.called_off AND s.sales <> 'planned' AND s.starts_at > ").push_bind(clock::to_utc(now));
     // Only given fields become conditions, so that each query can use its index.
@@ -204,7 +204,7 @@ pub(crate) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) ->
     let limit = usize::try_from(SHOW_LIMIT).unwrap_or(usize::MAX);
     let more = rows.len() > limit;
     let shows = rows.into_iter().take(limit).map(|row| row.read(now)).collect::<Result<_, _>>()?;
-    Ok(Found { shows, more, asked })
+    Ok(ShowSearchResult { shows, more, asked })
 }
 
 /// Every show of a theatre on a day, in the order of their start.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::sql::{Identity, Replayed, Written};
+use crate::sql::{DatabaseIdentity, PrimaryPosition, StandbyPosition};
 
 /// Maximum age of data that is read from a standby.
 pub const LAG_LIMIT: Duration = Duration::from_secs(5);
@@ -27,13 +27,13 @@ pub(super) enum StandbyState {
 /// The marks of a primary, the oldest first. So many as fit into [`LAG_LIMIT`].
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    of: Option<Identity>,
+    of: Option<DatabaseIdentity>,
     set: VecDeque<(Instant, i64)>,
 }
 
 impl Marks {
     /// Sets a mark. `asked` is before the primary's answer: all data visible then is at the mark or before.
-    pub(super) fn set(&mut self, asked: Instant, written: &Written) {
+    pub(super) fn set(&mut self, asked: Instant, written: &PrimaryPosition) {
         if self.of.replace(written.identity) != Some(written.identity) {
             self.set.clear();
         }
@@ -44,7 +44,7 @@ impl Marks {
     }
 
     /// The state of a standby that has replayed so far.
-    pub(super) fn state(&self, replayed: &Replayed, now: Instant) -> StandbyState {
+    pub(super) fn state(&self, replayed: &StandbyPosition, now: Instant) -> StandbyState {
         if !replayed.follows {
             return StandbyState::NotAStandby;
         }
@@ -64,42 +64,49 @@ mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-    const OURS: Identity = Identity::of(7, 1);
+    const OURS: DatabaseIdentity = DatabaseIdentity::of(7, 1);
 
-    fn written(position: i64) -> Written {
-        Written { identity: OURS, position }
+    fn primary_position(position: i64) -> PrimaryPosition {
+        PrimaryPosition { identity: OURS, position }
     }
 
-    fn replayed(position: i64) -> Replayed {
-        Replayed { identity: OURS, follows: true, position: Some(position) }
+    fn standby_position(position: i64) -> StandbyPosition {
+        StandbyPosition { identity: OURS, follows: true, position: Some(position) }
     }
 
     #[test]
     fn the_age_is_that_of_the_last_reached_mark() {
         let start = Instant::now();
         let mut marks = Marks::default();
-        assert_eq!(marks.state(&replayed(1_000), start), StandbyState::Behind, "nothing is known of the primary");
+        assert_eq!(
+            marks.state(&standby_position(1_000), start),
+            StandbyState::Behind,
+            "nothing is known of the primary"
+        );
         for second in 0..4 {
-            marks.set(start + second * SECOND, &written(100 * i64::from(second + 1)));
+            marks.set(start + second * SECOND, &primary_position(100 * i64::from(second + 1)));
         }
         let now = start + 3 * SECOND;
-        assert_eq!(marks.state(&replayed(400), now), StandbyState::Near { until: now + LAG_LIMIT });
-        assert_eq!(marks.state(&replayed(399), now), StandbyState::Near { until: start + 2 * SECOND + LAG_LIMIT });
-        assert_eq!(marks.state(&replayed(99), now), StandbyState::Behind, "it has come to none");
-        assert_eq!(marks.state(&Replayed { position: None, ..replayed(0) }, now), StandbyState::Behind);
+        assert_eq!(marks.state(&standby_position(400), now), StandbyState::Near { until: now + LAG_LIMIT });
+        assert_eq!(
+            marks.state(&standby_position(399), now),
+            StandbyState::Near { until: start + 2 * SECOND + LAG_LIMIT }
+        );
+        assert_eq!(marks.state(&standby_position(99), now), StandbyState::Behind, "it has come to none");
+        assert_eq!(marks.state(&StandbyPosition { position: None, ..standby_position(0) }, now), StandbyState::Behind);
     }
 
     #[test]
     fn a_standby_is_too_old_when_the_limit_has_passed_since_its_mark() {
         let start = Instant::now();
         let mut marks = Marks::default();
-        marks.set(start, &written(100));
+        marks.set(start, &primary_position(100));
         let over = start + LAG_LIMIT;
         let last = over.checked_sub(Duration::from_millis(1)).expect("an instant");
-        assert_eq!(marks.state(&replayed(100), last), StandbyState::Near { until: over });
-        assert_eq!(marks.state(&replayed(100), over), StandbyState::Behind);
-        marks.set(over, &written(200));
-        assert_eq!(marks.state(&replayed(199), over), StandbyState::Behind, "others have written since");
+        assert_eq!(marks.state(&standby_position(100), last), StandbyState::Near { until: over });
+        assert_eq!(marks.state(&standby_position(100), over), StandbyState::Behind);
+        marks.set(over, &primary_position(200));
+        assert_eq!(marks.state(&standby_position(199), over), StandbyState::Behind, "others have written since");
     }
 
     #[test]
@@ -108,8 +115,8 @@ mod tests {
         let mut marks = Marks::default();
         for second in 0..600 {
             let now = start + second * SECOND;
-            marks.set(now, &written(100));
-            assert_eq!(marks.state(&replayed(100), now), StandbyState::Near { until: now + LAG_LIMIT });
+            marks.set(now, &primary_position(100));
+            assert_eq!(marks.state(&standby_position(100), now), StandbyState::Near { until: now + LAG_LIMIT });
         }
         assert!(marks.set.len() <= 6, "marks older than the limit are of no use: {}", marks.set.len());
     }
@@ -118,13 +125,16 @@ mod tests {
     fn a_server_that_follows_no_or_another_primary_is_refused() {
         let now = Instant::now();
         let mut marks = Marks::default();
-        marks.set(now, &written(100));
-        let promoted = Replayed { follows: false, ..replayed(100) };
+        marks.set(now, &primary_position(100));
+        let promoted = StandbyPosition { follows: false, ..standby_position(100) };
         assert_eq!(marks.state(&promoted, now), StandbyState::NotAStandby);
-        for other in [Identity::of(8, 1), Identity::of(7, 2)] {
-            assert_eq!(marks.state(&Replayed { identity: other, ..replayed(100) }, now), StandbyState::Another);
+        for other in [DatabaseIdentity::of(8, 1), DatabaseIdentity::of(7, 2)] {
+            assert_eq!(
+                marks.state(&StandbyPosition { identity: other, ..standby_position(100) }, now),
+                StandbyState::Another
+            );
         }
-        marks.set(now, &Written { identity: Identity::of(8, 1), position: 90 });
-        assert_eq!(marks.state(&replayed(100), now), StandbyState::Another, "we have another primary now");
+        marks.set(now, &PrimaryPosition { identity: DatabaseIdentity::of(8, 1), position: 90 });
+        assert_eq!(marks.state(&standby_position(100), now), StandbyState::Another, "we have another primary now");
     }
 }

@@ -47,7 +47,7 @@ async fn a_standby_that_times_out_opens_the_breaker() {
     for _ in 0..BREAKER.failures_to_open {
         assert_eq!(standby.read(never).await, Err(CatalogueRead::Failed));
     }
-    assert_eq!(standby.read(never).await, Err(CatalogueRead::Resting));
+    assert_eq!(standby.read(never).await, Err(CatalogueRead::CircuitOpen));
     assert_eq!(asked.load(Ordering::Relaxed), BREAKER.failures_to_open);
 }
 
@@ -63,5 +63,5 @@ async fn an_invalid_row_does_not_count_for_the_breaker_and_a_lost_connection_doe
         let cut = standby.read(|_| async { Err::<u32, _>(sqlx::Error::PoolTimedOut) }).await;
         assert_eq!(cut, Err(CatalogueRead::Failed));
     }
-    assert_eq!(answered(&standby).await, Err(CatalogueRead::Resting));
+    assert_eq!(answered(&standby).await, Err(CatalogueRead::CircuitOpen));
 }

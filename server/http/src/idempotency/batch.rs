@@ -31,20 +31,20 @@ pub async fn replay_all(
     Ok(judged.collect())
 }
 
-/// Adds the question whether all of these keys are free to a batch; see [`none_known`].
+/// Adds the question whether all of these keys are free to a batch; see [`all_keys_free`].
 ///
 /// # Errors
 /// When an argument cannot be encoded.
-pub fn add_question(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_lookup(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
     let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
-    sql::add_question(cte, &names, now)
+    sql::add_lookup(cte, &names, now)
 }
 
-/// The answer to [`add_question`]; if it is false, [`replay_all`] finds the known keys.
+/// The answer to [`add_lookup`]; if it is false, [`replay_all`] finds the known keys.
 ///
 /// # Errors
 /// When the answer cannot be decoded.
-pub fn none_known(results: &StatementResults) -> Result<bool, sqlx::Error> {
+pub fn all_keys_free(results: &StatementResults) -> Result<bool, sqlx::Error> {
     Ok(results.column::<String>("known_keys", "key")?.is_empty())
 }
 

@@ -36,32 +36,32 @@ pub(super) struct Flights(Arc<Mutex<HashMap<IntentId, Flight>>>);
 
 /// The role of a request with a key.
 #[derive(Debug)]
-pub(super) enum Joined {
+pub(super) enum FlightRole {
     /// First: does the work, and receives the result like the others.
-    First(Lead, watch::Receiver<Progress>),
+    Leader(FlightLeader, watch::Receiver<Progress>),
     /// The same is running.
-    Same(watch::Receiver<Progress>),
+    Follower(watch::Receiver<Progress>),
     /// Another request is running under this key.
-    Other,
+    KeyReused,
     /// Too many are running.
     Full,
 }
 
 impl Flights {
     /// Comes with a key and a request.
-    pub(super) fn join(&self, id: IntentId, request_hash: [u8; 32]) -> Joined {
+    pub(super) fn join(&self, id: IntentId, request_hash: [u8; 32]) -> FlightRole {
         let mut flights = self.lock();
         let is_full = flights.len() >= MAX_FLIGHTS;
         match flights.entry(id) {
             Entry::Occupied(flight) if flight.get().request_hash == request_hash => {
-                Joined::Same(flight.get().progress.clone())
+                FlightRole::Follower(flight.get().progress.clone())
             }
-            Entry::Occupied(_) => Joined::Other,
-            Entry::Vacant(_) if is_full => Joined::Full,
+            Entry::Occupied(_) => FlightRole::KeyReused,
+            Entry::Vacant(_) if is_full => FlightRole::Full,
             Entry::Vacant(place) => {
                 let (sender, progress) = watch::channel(Progress::Looking);
                 place.insert(Flight { request_hash, progress: progress.clone() });
-                Joined::First(Lead { flights: self.clone(), id, sender }, progress)
+                FlightRole::Leader(FlightLeader { flights: self.clone(), id, sender }, progress)
             }
         }
     }
@@ -79,25 +79,25 @@ impl Flights {
 
 /// Held by the leader. When it is dropped the key is free again, also after a panic.
 #[derive(Debug)]
-pub(super) struct Lead {
+pub(super) struct FlightLeader {
     flights: Flights,
     id: IntentId,
     sender: watch::Sender<Progress>,
 }
 
-impl Lead {
+impl FlightLeader {
     /// The work begins.
-    pub(super) fn working(&self) {
+    pub(super) fn begin_work(&self) {
         self.sender.send_replace(Progress::Working);
     }
 
     /// Ends the flight with this result for all followers.
-    pub(super) fn done(self, result: Result<Answer, Problem>) {
+    pub(super) fn publish(self, result: Result<Answer, Problem>) {
         self.sender.send_replace(Progress::Done(result));
     }
 }
 
-impl Drop for Lead {
+impl Drop for FlightLeader {
     fn drop(&mut self) {
         self.flights.lock().remove(&self.id);
     }
@@ -112,22 +112,22 @@ mod tests {
     #[tokio::test]
     async fn a_second_request_shares_the_result_of_the_first() {
         let flights = Flights::default();
-        let Joined::First(lead, _) = flights.join(ID, [7; 32]) else { panic!("it is the first") };
-        let Joined::Same(mut progress) = flights.join(ID, [7; 32]) else { panic!("it is running") };
-        assert!(matches!(flights.join(ID, [8; 32]), Joined::Other));
+        let FlightRole::Leader(lead, _) = flights.join(ID, [7; 32]) else { panic!("it is the first") };
+        let FlightRole::Follower(mut progress) = flights.join(ID, [7; 32]) else { panic!("it is running") };
+        assert!(matches!(flights.join(ID, [8; 32]), FlightRole::KeyReused));
         assert!(flights.contains(&ID));
-        lead.working();
-        lead.done(Ok(Answer::no_content()));
+        lead.begin_work();
+        lead.publish(Ok(Answer::no_content()));
         let seen = progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.expect("it has ended");
         assert!(matches!(&*seen, Progress::Done(Ok(answer)) if *answer == Answer::no_content()));
         assert!(!flights.contains(&ID));
-        assert!(matches!(flights.join(ID, [8; 32]), Joined::First(..)), "the key is free");
+        assert!(matches!(flights.join(ID, [8; 32]), FlightRole::Leader(..)), "the key is free");
     }
 
     #[tokio::test]
     async fn a_dropped_leader_frees_the_key_and_wakes_the_followers() {
         let flights = Flights::default();
-        let Joined::First(lead, mut progress) = flights.join(ID, [7; 32]) else { panic!("it is the first") };
+        let FlightRole::Leader(lead, mut progress) = flights.join(ID, [7; 32]) else { panic!("it is the first") };
         drop(lead);
         assert!(progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.is_err());
         assert!(!flights.contains(&ID));
@@ -141,9 +141,9 @@ mod tests {
             id[..8].copy_from_slice(&number.to_be_bytes());
             id
         };
-        let leads: Vec<Joined> = (0..MAX_FLIGHTS).map(|number| flights.join(id(number), [7; 32])).collect();
-        assert!(leads.iter().all(|joined| matches!(joined, Joined::First(..))));
-        assert!(matches!(flights.join(id(MAX_FLIGHTS), [7; 32]), Joined::Full));
-        assert!(matches!(flights.join(id(0), [7; 32]), Joined::Same(_)), "who shares costs nothing");
+        let leads: Vec<FlightRole> = (0..MAX_FLIGHTS).map(|number| flights.join(id(number), [7; 32])).collect();
+        assert!(leads.iter().all(|joined| matches!(joined, FlightRole::Leader(..))));
+        assert!(matches!(flights.join(id(MAX_FLIGHTS), [7; 32]), FlightRole::Full));
+        assert!(matches!(flights.join(id(0), [7; 32]), FlightRole::Follower(_)), "who shares costs nothing");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 
-use super::tally::{COUNTS, Tally};
+use super::counters::{COUNTS, IdempotencyCounters};
 
 /// Requests with a key: outcome.
 const IDEMPOTENCY: &str = "rowlock_idempotency_total";
@@ -27,8 +27,8 @@ pub fn replayed(took: Duration) {
 }
 
 /// Takes over the counts of this process, on a scrape.
-pub fn refresh(tally: &Tally) {
+pub fn refresh(counters: &IdempotencyCounters) {
     for count in COUNTS {
-        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(tally.of(count));
+        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(counters.of(count));
     }
 }

@@ -6,37 +6,37 @@
 //! answer. The row in Postgres (`intent`, `sql`) is the truth and the lock: a second request with the key waits for it,
 //! then replays. The first two layers store an answer only after its transaction has committed; they store no failures.
 //!
-//! `once` combines the layers. Not here: keys of holds, which are stored with the hold (docs/decisions/0004), their answers
+//! `run_once` combines the layers. Not here: keys of holds, which are stored with the hold (docs/decisions/0004), their answers
 //! being cached in the process only; and the keys sent to payment gateways (`payments`).
 
 mod answer;
 mod batch;
+mod counters;
 mod fingerprint;
 mod flights;
 mod intent;
 mod key;
 pub mod metrics;
-mod once;
 mod prefer;
 mod process;
 mod purge;
 mod reconcile;
+mod request_status;
+mod run_once;
 mod shared;
 mod sql;
-mod standing;
-mod tally;
 
 pub use answer::Answer;
-pub use batch::{add_answers, add_claims, add_question, all_answered, lost_claims, none_known, replay_all};
+pub use batch::{add_answers, add_claims, add_lookup, all_answered, all_keys_free, lost_claims, replay_all};
+pub use counters::{COUNTS, IdempotencyCount, IdempotencyCounters};
 pub use fingerprint::Fingerprint;
 pub use intent::Intent;
 pub use key::{IdempotencyKey, read_key};
-pub use once::{Given, once, once_for};
 pub use prefer::Prefer;
 pub use purge::purge_forever;
 pub use reconcile::reconcile_forever;
-pub use standing::{RequestView, Standing, running, standing};
-pub use tally::{COUNTS, Count, Tally};
+pub use request_status::{RequestStatus, RequestView, request_status, running_response};
+pub use run_once::{IdempotentResponse, run_once};
 
 use domain::time::{MINUTE_MS, Timestamp};
 
@@ -47,16 +47,16 @@ const PENDING_LIFE_MS: i64 = 5 * MINUTE_MS;
 /// Time for which an answer is stored under its key.
 const COMPLETED_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
 /// Time after its claim in which a key, pending or answered, has usually expired. An answer does not change it, so rows
-/// are found in order of time; their own expiry decides whether they are deleted (migration 90).
+/// are found in order of time; their own expiry decides whether they are deleted (decision 60).
 const KEPT_MS: i64 = PENDING_LIFE_MS + COMPLETED_LIFE_MS;
 
 /// The idempotency keys of a replica: its cache, its running work and its link to Redis.
 pub struct Idempotency {
     cache: process::ProcessCache,
     flights: flights::Flights,
-    shared: shared::Shared,
+    shared: shared::SharedKeys,
     /// Counters of outcomes.
-    pub tally: Tally,
+    pub counters: IdempotencyCounters,
 }
 
 impl Idempotency {
@@ -66,8 +66,8 @@ impl Idempotency {
         Self {
             cache: process::ProcessCache::default(),
             flights: flights::Flights::default(),
-            shared: shared::Shared::new(prefix),
-            tally: Tally::default(),
+            shared: shared::SharedKeys::new(prefix),
+            counters: IdempotencyCounters::default(),
         }
     }
 
@@ -75,7 +75,7 @@ impl Idempotency {
     #[must_use]
     pub fn replayed(&self, fingerprint: &Fingerprint, now: Timestamp) -> Option<Answer> {
         let kept = self.cache.find_by_wording(&fingerprint.digest, now)?;
-        self.tally.add(Count::ReplayCache);
+        self.counters.add(IdempotencyCount::ReplayCache);
         Some(kept.answer.clone())
     }
 
@@ -88,7 +88,7 @@ impl Idempotency {
         if kept.request_hash != intent.request_hash {
             return Err(key_reused());
         }
-        self.tally.add(Count::Process);
+        self.counters.add(IdempotencyCount::Process);
         Ok(Some(kept.answer.clone()))
     }
 

@@ -1,7 +1,8 @@
 //! The first layer: completed answers of this process, found without asking any store.
 //!
 //! It contains only answers: no running and no failed requests. Evicted answers are still in Redis or Postgres, so the oldest
-//! are evicted first: a retry comes soon after its request or not at all.
+//! are evicted first: a retry comes soon after its request or not at all. The crate `moka` finds an entry by one key only;
+//! here an answer has a key and up to four fingerprints, which leave the cache with it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -29,14 +30,14 @@ const HANDED_OVER_FOR_MS: i64 = 5 * MINUTE_MS;
 
 /// Limits of the cache.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct CacheLimits {
     answers: usize,
     bytes: usize,
 }
 
 /// An answer, and what it is the answer to.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedAnswer {
     pub(super) request_hash: [u8; 32],
     pub(super) answer: Answer,
     id: IntentId,
@@ -44,7 +45,7 @@ pub(super) struct Kept {
     until: Timestamp,
 }
 
-impl Kept {
+impl CachedAnswer {
     fn weight(&self) -> usize {
         self.answer.body.len() + OVERHEAD_BYTES
     }
@@ -53,47 +54,47 @@ impl Kept {
 /// Completed answers.
 #[derive(Debug)]
 pub(super) struct ProcessCache {
-    limits: Limits,
-    inner: RwLock<Inner>,
+    limits: CacheLimits,
+    inner: RwLock<CacheTables>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    by_id: HashMap<IntentId, Slot>,
+struct CacheTables {
+    by_id: HashMap<IntentId, CachedKey>,
     /// By fingerprint.
-    by_wording: HashMap<[u8; 32], Arc<Kept>>,
+    by_wording: HashMap<[u8; 32], Arc<CachedAnswer>>,
     /// Oldest first. Replaced entries stay in it until they reach the front.
-    line: VecDeque<Arc<Kept>>,
+    queue: VecDeque<Arc<CachedAnswer>>,
     bytes: usize,
     /// Visitors who were handed over to accounts lately, and until when that is remembered.
     handed_over: HashMap<String, Timestamp>,
 }
 
 #[derive(Debug)]
-struct Slot {
-    kept: Arc<Kept>,
+struct CachedKey {
+    kept: Arc<CachedAnswer>,
     wordings: Vec<[u8; 32]>,
 }
 
 impl Default for ProcessCache {
     fn default() -> Self {
-        Self::with_limits(Limits { answers: MAX_ANSWERS, bytes: MAX_BYTES })
+        Self::with_limits(CacheLimits { answers: MAX_ANSWERS, bytes: MAX_BYTES })
     }
 }
 
 impl ProcessCache {
-    fn with_limits(limits: Limits) -> Self {
+    fn with_limits(limits: CacheLimits) -> Self {
         Self { limits, inner: RwLock::default() }
     }
 
     /// The answer of an intent's key, also if it belongs to another request.
-    pub(super) fn find(&self, id: &IntentId, now: Timestamp) -> Option<Arc<Kept>> {
+    pub(super) fn find(&self, id: &IntentId, now: Timestamp) -> Option<Arc<CachedAnswer>> {
         let inner = self.read();
-        inner.by_id.get(id).map(|slot| &slot.kept).filter(|kept| kept.until > now).cloned()
+        inner.by_id.get(id).map(|entry| &entry.kept).filter(|kept| kept.until > now).cloned()
     }
 
     /// The answer to a request with this fingerprint.
-    pub(super) fn find_by_wording(&self, digest: &[u8; 32], now: Timestamp) -> Option<Arc<Kept>> {
+    pub(super) fn find_by_wording(&self, digest: &[u8; 32], now: Timestamp) -> Option<Arc<CachedAnswer>> {
         self.read().by_wording.get(digest).filter(|kept| kept.until > now).cloned()
     }
 
@@ -118,15 +119,15 @@ impl ProcessCache {
     /// that visitor has not been merged into an account since, as far as this process knows.
     pub(super) fn has_wording(&self, intent: &Intent) -> bool {
         let inner = self.read();
-        let slot = inner.by_id.get(&intent.id()).filter(|slot| slot.kept.request_hash == intent.request_hash);
-        slot.is_some_and(|slot| slot.wordings.iter().any(|wording| inner.by_wording.contains_key(wording)))
+        let entry = inner.by_id.get(&intent.id()).filter(|entry| entry.kept.request_hash == intent.request_hash);
+        entry.is_some_and(|entry| entry.wordings.iter().any(|wording| inner.by_wording.contains_key(wording)))
     }
 
     /// These visitors were handed over to accounts: no answer of theirs is found by the bytes of a request any more. A
     /// guest's cookie from before may have been copied.
     pub(super) fn hand_over(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
-        let Inner { by_wording, handed_over, .. } = &mut *inner;
+        let CacheTables { by_wording, handed_over, .. } = &mut *inner;
         handed_over.retain(|_, until| *until > now);
         let until = now.plus_ms(HANDED_OVER_FOR_MS);
         let new: HashSet<String> =
@@ -136,21 +137,21 @@ impl ProcessCache {
         }
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, CacheTables> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl CacheTables {
     fn put(&mut self, intent: &Intent, answer: &Answer, until: Timestamp, now: Timestamp) {
         let id = intent.id();
-        let known = self.by_id.get(&id).filter(|slot| slot.kept.until > now);
-        if known.is_none_or(|slot| slot.kept.request_hash != intent.request_hash) {
+        let known = self.by_id.get(&id).filter(|entry| entry.kept.until > now);
+        if known.is_none_or(|entry| entry.kept.request_hash != intent.request_hash) {
             let (request_hash, answer) = (intent.request_hash, answer.clone());
-            let kept = Arc::new(Kept { request_hash, answer, id, owner: intent.owner.clone(), until });
+            let kept = Arc::new(CachedAnswer { request_hash, answer, id, owner: intent.owner.clone(), until });
             self.bytes += kept.weight();
-            self.line.push_back(Arc::clone(&kept));
-            if let Some(old) = self.by_id.insert(id, Slot { kept, wordings: Vec::new() }) {
+            self.queue.push_back(Arc::clone(&kept));
+            if let Some(old) = self.by_id.insert(id, CachedKey { kept, wordings: Vec::new() }) {
                 old.wordings.iter().for_each(|wording| drop(self.by_wording.remove(wording)));
             }
         }
@@ -160,30 +161,30 @@ impl Inner {
     }
 
     fn add_wording(&mut self, id: &IntentId, request_hash: &[u8; 32], wording: [u8; 32]) {
-        let Some(slot) = self.by_id.get_mut(id) else { return };
-        if slot.kept.request_hash != *request_hash
-            || slot.wordings.len() >= MAX_WORDINGS
-            || self.handed_over.contains_key(&slot.kept.owner)
+        let Some(entry) = self.by_id.get_mut(id) else { return };
+        if entry.kept.request_hash != *request_hash
+            || entry.wordings.len() >= MAX_WORDINGS
+            || self.handed_over.contains_key(&entry.kept.owner)
         {
             return;
         }
         if let Entry::Vacant(place) = self.by_wording.entry(wording) {
-            place.insert(Arc::clone(&slot.kept));
-            slot.wordings.push(wording);
+            place.insert(Arc::clone(&entry.kept));
+            entry.wordings.push(wording);
         }
     }
 
     /// Evicts expired entries and the oldest until the limits hold.
-    fn shrink(&mut self, limits: Limits, now: Timestamp) {
-        while let Some(oldest) = self.line.front()
-            && (self.line.len() > limits.answers || self.bytes > limits.bytes || oldest.until <= now)
+    fn shrink(&mut self, limits: CacheLimits, now: Timestamp) {
+        while let Some(oldest) = self.queue.front()
+            && (self.queue.len() > limits.answers || self.bytes > limits.bytes || oldest.until <= now)
         {
-            let Some(gone) = self.line.pop_front() else { return };
+            let Some(gone) = self.queue.pop_front() else { return };
             self.bytes -= gone.weight();
-            if let Entry::Occupied(slot) = self.by_id.entry(gone.id)
-                && Arc::ptr_eq(&slot.get().kept, &gone)
+            if let Entry::Occupied(entry) = self.by_id.entry(gone.id)
+                && Arc::ptr_eq(&entry.get().kept, &gone)
             {
-                slot.remove().wordings.iter().for_each(|wording| drop(self.by_wording.remove(wording)));
+                entry.remove().wordings.iter().for_each(|wording| drop(self.by_wording.remove(wording)));
             }
         }
     }
@@ -225,7 +226,8 @@ mod tests {
 
     #[test]
     fn the_oldest_are_evicted_beyond_the_limits() {
-        for limits in [Limits { answers: 3, bytes: usize::MAX }, Limits { answers: 9, bytes: 3 * (OVERHEAD_BYTES + 3) }]
+        for limits in
+            [CacheLimits { answers: 3, bytes: usize::MAX }, CacheLimits { answers: 9, bytes: 3 * (OVERHEAD_BYTES + 3) }]
         {
             let cache = ProcessCache::with_limits(limits);
             for key in ["a", "b", "c", "d", "e"] {
@@ -233,14 +235,14 @@ mod tests {
             }
             assert_eq!(["a", "b", "c"].map(|key| body_of(&cache, key, NOW).is_some()), [false, false, true]);
             let inner = cache.read();
-            assert_eq!((inner.line.len(), inner.by_id.len()), (3, 3));
-            assert_eq!(inner.bytes, inner.line.iter().map(|kept| kept.weight()).sum::<usize>());
+            assert_eq!((inner.queue.len(), inner.by_id.len()), (3, 3));
+            assert_eq!(inner.bytes, inner.queue.iter().map(|kept| kept.weight()).sum::<usize>());
         }
     }
 
     #[test]
     fn fingerprints_of_one_answer_are_limited_and_evicted_with_it() {
-        let cache = ProcessCache::with_limits(Limits { answers: 1, bytes: usize::MAX });
+        let cache = ProcessCache::with_limits(CacheLimits { answers: 1, bytes: usize::MAX });
         let (first, other) = (intent("k", "b"), intent("k", "another body"));
         cache.keep(&first, &answer("x"), LATER, NOW);
         {

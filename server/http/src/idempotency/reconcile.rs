@@ -7,10 +7,10 @@ use std::time::Duration;
 use domain::time::{SECOND_MS, Timestamp};
 
 use super::intent::{IntentId, id_of};
-use super::shared::{BUCKETS, Claim, Entry, Said, State};
-use super::{Answer, COMPLETED_LIFE_MS, Count, KEPT_MS, sql};
+use super::shared::{BUCKETS, KeyClaim, KeyEntry, KeyReply, KeyState};
+use super::{Answer, COMPLETED_LIFE_MS, IdempotencyCount, KEPT_MS, sql};
 use crate::{HttpState, Problem};
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 
 /// Interval of the comparison.
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
@@ -42,10 +42,10 @@ struct Walk {
 
 /// Runs until the server stops.
 pub async fn reconcile_forever(state: HttpState) {
-    let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);
+    let mut rounds = PeriodicLoop::every(&state.stop, COMPARE_EVERY);
     let after = (oldest(&state), String::new(), String::new());
     let mut walk = Walk { after, unanswered: Vec::new(), logged: HashSet::new() };
-    while rounds.go_on().await {
+    while rounds.wait_next().await {
         for compared in [walk.late_answers(&state).await, walk.answers(&state).await, walk.pending(&state).await] {
             if let Err(problem) = compared {
                 // Its cause is in the log; the next round goes on from here.
@@ -79,7 +79,7 @@ impl Walk {
             } else {
                 match state.idempotency.shared.read(state, &owner, &key).await {
                     // When Redis is back it can be filled again; this round ends.
-                    Said::Away => return Ok(()),
+                    KeyReply::Unavailable => return Ok(()),
                     said => self.compare(state, (&owner, &key), row, said).await?,
                 }
             }
@@ -106,7 +106,7 @@ impl Walk {
                 Some(row) if !is_settled(&row, now) => self.unanswered.push(name),
                 Some(row) => match state.idempotency.shared.read(state, &name.0, &name.1).await {
                     // As above: the remaining keys are checked in the next round.
-                    Said::Away => {
+                    KeyReply::Unavailable => {
                         self.unanswered.push(name);
                         break;
                     }
@@ -126,7 +126,7 @@ impl Walk {
         let skips = !sql::claimed(&state.pg, &self.after, oldest, 1).await?.is_empty();
         self.after = (oldest, String::new(), String::new());
         if skips {
-            state.idempotency.tally.add(Count::Skipped);
+            state.idempotency.counters.add(IdempotencyCount::Skipped);
             tracing::debug!("more answers stored than the comparison can follow");
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Walk {
             for (owner, key) in due {
                 let said = shared.read(state, &owner, &key).await;
                 // Reading takes anything else off the list.
-                let Said::Stands(Entry { state: State::Pending(claim), .. }) = &said else { continue };
+                let KeyReply::Exists(KeyEntry { state: KeyState::Pending(claim), .. }) = &said else { continue };
                 let claim = *claim;
                 let mut connection = state.pg.acquire().await?;
                 let row = sql::find(&mut connection, &owner, &key, state.clock.now()).await?;
@@ -162,24 +162,25 @@ impl Walk {
         state: &HttpState,
         key: (&str, &str),
         row: sql::KeyRow,
-        said: Said,
+        said: KeyReply,
     ) -> Result<(), Problem> {
         let Ok(request_hash) = <[u8; 32]>::try_from(row.request_hash.as_slice()) else { return Ok(()) };
         let end = platform::clock::from_utc(row.expires_at);
         let Some(answer) = row.answer()? else { return Ok(()) };
         let is_missing = match &said {
-            Said::Nothing => true,
-            Said::Stands(entry) if entry.request_hash != request_hash => false,
-            Said::Stands(entry) => match &entry.state {
-                State::Pending(_) | State::Failed(..) => true,
-                State::Completed(theirs) if same(theirs, &answer) => return Ok(()),
-                State::Completed(_) => false,
+            KeyReply::Absent => true,
+            KeyReply::Exists(entry) if entry.request_hash != request_hash => false,
+            KeyReply::Exists(entry) => match &entry.state {
+                KeyState::Pending(_) | KeyState::Failed(..) => true,
+                KeyState::Completed(theirs) if same(theirs, &answer) => return Ok(()),
+                KeyState::Completed(_) => false,
             },
-            Said::Done | Said::Away => return Ok(()),
+            KeyReply::Done | KeyReply::Unavailable => return Ok(()),
         };
         if is_missing {
-            if matches!(state.idempotency.shared.repair(state, key, &request_hash, &answer, end).await, Said::Done) {
-                state.idempotency.tally.add(Count::Repaired);
+            if matches!(state.idempotency.shared.repair(state, key, &request_hash, &answer, end).await, KeyReply::Done)
+            {
+                state.idempotency.counters.add(IdempotencyCount::Repaired);
             }
         } else {
             self.report(state, key);
@@ -188,7 +189,7 @@ impl Walk {
     }
 
     fn report(&mut self, state: &HttpState, (owner, key): (&str, &str)) {
-        state.idempotency.tally.add(Count::Diverged);
+        state.idempotency.counters.add(IdempotencyCount::Diverged);
         let id = id_of(None, owner, key);
         if self.logged.len() < MAX_LOGGED && self.logged.insert(id) {
             tracing::error!(owner, "Redis and Postgres differ on an idempotency key of {owner}");
@@ -208,7 +209,7 @@ fn same(one: &Answer, other: &Answer) -> bool {
 }
 
 /// Frees a claim without result: its replica is dead, or it is ours and not running.
-async fn free_if_dead(state: &HttpState, key: (&str, &str), claim: Claim) {
+async fn free_if_dead(state: &HttpState, key: (&str, &str), claim: KeyClaim) {
     let (keys, id) = (&state.idempotency, id_of(None, key.0, key.1));
     let is_over = if keys.shared.is_ours(claim) {
         !keys.flights.contains(&id)
@@ -217,6 +218,6 @@ async fn free_if_dead(state: &HttpState, key: (&str, &str), claim: Claim) {
     };
     if is_over {
         keys.shared.abandon(state, key, claim, None);
-        keys.tally.add(Count::Repaired);
+        keys.counters.add(IdempotencyCount::Repaired);
     }
 }

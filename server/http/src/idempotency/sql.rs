@@ -23,7 +23,7 @@ pub(super) struct KeyRow {
 
 /// A row with its key, for callers that read many.
 #[derive(sqlx::FromRow)]
-pub(super) struct Named {
+pub(super) struct NamedKeyRow {
     pub(super) owner: String,
     pub(super) key: String,
     #[sqlx(flatten)]
@@ -32,10 +32,10 @@ pub(super) struct Named {
 
 /// The same with its place in the order of claims.
 #[derive(sqlx::FromRow)]
-pub(super) struct Claimed {
+pub(super) struct ClaimedKeyRow {
     pub(super) purge_at: DateTime<Utc>,
     #[sqlx(flatten)]
-    pub(super) named: Named,
+    pub(super) named: NamedKeyRow,
 }
 
 /// The row of a key that has not run out.
@@ -139,7 +139,7 @@ pub(super) async fn claimed(
     after: &(Timestamp, String, String),
     until: Timestamp,
     limit: i64,
-) -> Result<Vec<Claimed>, sqlx::Error> {
+) -> Result<Vec<ClaimedKeyRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT purge_at, owner, key, request_hash, status, body, expires_at FROM idempotency_keys
          WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
@@ -160,7 +160,7 @@ pub(super) async fn find_all(
     names: &[(&str, &str)],
     now: Timestamp,
 ) -> Result<HashMap<(String, String), KeyRow>, sqlx::Error> {
-    let rows: Vec<Named> = sqlx::query_as(
+    let rows: Vec<NamedKeyRow> = sqlx::query_as(
         "SELECT known.owner, known.key, known.request_hash, known.status, known.body, known.expires_at
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
          JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key
@@ -195,7 +195,7 @@ macro_rules! insert_keys {
 }
 
 /// Asks for the keys of these, by owner and key, that have not run out.
-pub(super) fn add_question(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) fn add_lookup(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> Result<(), sqlx::Error> {
     let statement = "SELECT known.key
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
          JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key

@@ -12,7 +12,7 @@ use super::links::Purpose;
 use super::person::check as check_person;
 use super::register::check_new;
 use super::{grants, sql};
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use http::Problem;
 use platform::ids;
 
@@ -50,7 +50,7 @@ pub async fn create_manager(
         if grants::give(&mut tx, account, theatre, Role::Manager, now).await? {
             let subject = format!("{} as {}", audit::account(account), Role::Manager.as_str());
             let reason = "At the server's command line.";
-            let entry = Entry { actor: None, theatre: Some(theatre), act: "role_given", subject, reason };
+            let entry = AuditEntry { actor: None, theatre: Some(theatre), act: "role_given", subject, reason };
             audit::record(&mut tx, &entry, now).await?;
         }
     }
@@ -76,7 +76,7 @@ async fn replace_unproven_password(
     sql::sessions::end_all(tx, account, None, now).await?;
     sql::mails::end_links(tx, account, Purpose::Reset, now).await?;
     let (subject, reason) = (audit::account(account), "At the server's command line.");
-    audit::record(tx, &Entry { actor: None, theatre: None, act: "password_set", subject, reason }, now).await?;
+    audit::record(tx, &AuditEntry { actor: None, theatre: None, act: "password_set", subject, reason }, now).await?;
     Ok(true)
 }
 
@@ -90,7 +90,8 @@ pub async fn close(pg: &PgPool, email: &str, reason: &str, now: Timestamp) -> Re
     let account = sql::close(&mut tx, email.trim(), now).await?.ok_or_else(|| Problem::not_found("open account"))?;
     sql::sessions::end_all(&mut tx, account, None, now).await?;
     let subject = audit::account(account);
-    audit::record(&mut tx, &Entry { actor: None, theatre: None, act: "account_closed", subject, reason }, now).await?;
+    audit::record(&mut tx, &AuditEntry { actor: None, theatre: None, act: "account_closed", subject, reason }, now)
+        .await?;
     tx.commit().await?;
     Ok(account)
 }

@@ -12,7 +12,7 @@ use super::mails::{self, MailKind};
 use super::sessions::Session;
 use super::{sql, view};
 use crate::IdentityState;
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Problem};
 
@@ -61,7 +61,8 @@ pub async fn prove(
         return Err(links::invalid());
     }
     sql::set_proven(&mut tx, session.account, now).await?;
-    let entry = Entry::by(session.account, "email_proven", audit::account(session.account), "By a link in a mail.");
+    let entry =
+        AuditEntry::by(session.account, "email_proven", audit::account(session.account), "By a link in a mail.");
     audit::record(&mut tx, &entry, now).await?;
     let account = view::of_account(&mut tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
     let answer = Answer::json(StatusCode::OK, &account)?;

@@ -12,7 +12,7 @@ use super::limits::GRANTS_MANAGER;
 use super::staff::Staff;
 use super::{person, sql};
 use crate::IdentityState;
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 
@@ -76,7 +76,7 @@ pub async fn change(
     };
     if is_change {
         let subject = format!("{} as {}", audit::account(account), request.role.as_str());
-        let entry = Entry::by(staff.session.account, act, subject, reason).at(theatre);
+        let entry = AuditEntry::by(staff.session.account, act, subject, reason).at(theatre);
         audit::record(&mut tx, &entry, now).await?;
     }
     let answer = Answer::no_content();
@@ -106,8 +106,8 @@ pub(super) async fn give(
 ///
 /// # Errors
 /// 403 when it does not.
-pub async fn manages_all(state: &IdentityState, staff: &Staff) -> Result<(), Problem> {
-    if sql::grants::manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
+pub async fn require_manager_of_all(state: &IdentityState, staff: &Staff) -> Result<(), Problem> {
+    if sql::grants::require_manager_of_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
         return Ok(());
     }
     Err(Problem::new(Code::NotAllowed, "This is for managers of all theatres."))

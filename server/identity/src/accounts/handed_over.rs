@@ -7,7 +7,7 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgPool;
 
 use crate::IdentityState;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 
 /// Polling interval.
@@ -18,9 +18,9 @@ const OVERLAP_MS: i64 = 60 * SECOND_MS;
 const MAX_VISITORS: i64 = 20_000;
 
 /// Polls until the server stops.
-pub async fn follow_handed_over_forever(state: IdentityState) {
-    let mut rounds = Rounds::every(&state.stop, READ_EVERY);
-    while rounds.go_on().await {
+pub async fn poll_handed_over_visitors(state: IdentityState) {
+    let mut rounds = PeriodicLoop::every(&state.stop, READ_EVERY);
+    while rounds.wait_next().await {
         let now = state.clock.now();
         match since(&state.pg, now.plus_ms(-OVERLAP_MS)).await {
             Ok(owners) => state.idempotency.hand_over(owners, now),

@@ -1,6 +1,6 @@
 //! Rate limits of sign-ins, registrations and mails, per person and per address.
 
-use super::person::known_as;
+use super::person::normalise_address;
 use crate::IdentityState;
 use http::{ClientAddress, Problem};
 use platform::rate_limits::Allowance;
@@ -37,7 +37,7 @@ pub(super) struct LoginLimits {
 impl LoginLimits {
     /// Returns the limits for the account of an address as typed.
     pub(super) fn of(email: &str, address: &ClientAddress) -> Self {
-        let person = known_as(email);
+        let person = normalise_address(email);
         // The typed text may contain a line feed; a network address does not, so the last one separates.
         Self { pair: format!("{person}\n{}", address.0), person }
     }

@@ -12,7 +12,7 @@ use super::limits::{self, LOGIN_ADDRESS, LoginLimits};
 use super::sessions::{self, CUSTOMER, STAFF, Session, SessionLifetime, TOKEN};
 use super::tokens::{TOKEN_LIFE_MS, TokenSubject};
 use super::{person, sql, view};
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use crate::{IdentityState, Visitor};
 use http::{ClientAddress, Code, Problem};
 use platform::ids;
@@ -145,7 +145,7 @@ async fn with_cookie(
     Ok(LoggedIn {
         view: LoginView { account: view, token: None, expires_in: None },
         cookies: sessions::cookies(&secret, life, https).into(),
-        next: Some(Visitor::unseen(https)),
+        next: Some(Visitor::new_guest(https)),
     })
 }
 
@@ -191,10 +191,10 @@ pub(super) async fn renew_session(
 }
 
 /// Headers of a response that signs a browser out.
-pub type Gone = [(HeaderName, HeaderValue); 3];
+pub type SignOutHeaders = [(HeaderName, HeaderValue); 3];
 
 /// Returns headers that remove the cookies and clear the browser's stored tickets and pages.
-fn sign_out_headers(state: &IdentityState) -> Gone {
+fn sign_out_headers(state: &IdentityState) -> SignOutHeaders {
     let [session, hint] = sessions::removed_cookies(state.site.is_https()).map(|cookie| (header::SET_COOKIE, cookie));
     [session, hint, (CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\", \"storage\""))]
 }
@@ -203,7 +203,7 @@ fn sign_out_headers(state: &IdentityState) -> Gone {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Result<Gone, Problem> {
+pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Result<SignOutHeaders, Problem> {
     if let Some(session) = session {
         let mut connection = state.pg.acquire().await?;
         sql::sessions::end(&mut connection, session.id, session.account, state.clock.now()).await?;
@@ -216,12 +216,16 @@ pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Re
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_all(state: &IdentityState, session: &Session) -> Result<Gone, Problem> {
+pub async fn end_all(state: &IdentityState, session: &Session) -> Result<SignOutHeaders, Problem> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let ended = sql::sessions::end_all(&mut tx, session.account, None, now).await?;
-    let entry =
-        Entry::by(session.account, "signed_out_everywhere", audit::account(session.account), "By the account's owner.");
+    let entry = AuditEntry::by(
+        session.account,
+        "signed_out_everywhere",
+        audit::account(session.account),
+        "By the account's owner.",
+    );
     audit::record(&mut tx, &entry, now).await?;
     tx.commit().await?;
     state.accounts.sessions.invalidate_all();

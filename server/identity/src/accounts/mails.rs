@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::limits::MAIL_PERSON;
 use super::links::{self, Purpose};
-use super::person::known_as;
+use super::person::normalise_address;
 use super::sql;
 use super::sql::mails::MailRow;
 use crate::IdentityState;
@@ -71,7 +71,7 @@ pub(super) async fn enqueue_requested(
     intent: &Intent,
     now: Timestamp,
 ) -> Result<Answer, Problem> {
-    state.rate_limits.take(&MAIL_PERSON, &known_as(email)).await?;
+    state.rate_limits.take(&MAIL_PERSON, &normalise_address(email)).await?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);

@@ -13,7 +13,7 @@ use super::register::check_new;
 use super::sessions::Session;
 use super::sql::{self, AccountRow};
 use crate::IdentityState;
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Code, Problem};
 
@@ -127,7 +127,7 @@ async fn replace(
     }
     // Links mailed before may be in the hands of the previous password's or mailbox's user: they are voided.
     sql::mails::end_links(tx, account.id, Purpose::Reset, now).await?;
-    let entry = Entry::by(account.id, act, audit::account(account.id), "By its owner.");
+    let entry = AuditEntry::by(account.id, act, audit::account(account.id), "By its owner.");
     audit::record(tx, &entry, now).await?;
     mails::enqueue(tx, MailKind::PasswordChanged, &account.email, now).await?;
     Ok(())

@@ -33,15 +33,15 @@ pub(super) fn address(text: &str) -> Option<&str> {
 
 /// Normalises an address for lookups and rate limits: trimmed, ASCII letters in lower case, as in SQL.
 #[must_use]
-pub fn known_as(email: &str) -> String {
+pub fn normalise_address(email: &str) -> String {
     email.trim().to_ascii_lowercase()
 }
 
-/// Returns the mailbox of an address for seat limits: [`known_as`], without a tag after a plus. Equals `mailbox` in SQL
-/// (`migrations/0120`).
+/// Returns the mailbox of an address for seat limits: [`normalise_address`], without a tag after a plus. Equals `mailbox` in SQL
+/// (`migrations/0004_identity.sql`).
 #[must_use]
 pub fn mailbox(email: &str) -> String {
-    let email = known_as(email);
+    let email = normalise_address(email);
     let untagged = email.rsplit_once('@').and_then(|(local, domain)| {
         let (name, _tag) = local.split_once('+')?;
         (!name.is_empty()).then(|| format!("{name}@{domain}"))
@@ -61,8 +61,12 @@ mod tests {
 
     #[test]
     fn an_address_ignores_ascii_case_only() {
-        assert_eq!(known_as(" Ann@Example.ORG "), known_as("ann@example.org"));
-        assert_ne!(known_as("\u{212A}im@example.org"), known_as("kim@example.org"), "the Kelvin sign is no k");
+        assert_eq!(normalise_address(" Ann@Example.ORG "), normalise_address("ann@example.org"));
+        assert_ne!(
+            normalise_address("\u{212A}im@example.org"),
+            normalise_address("kim@example.org"),
+            "the Kelvin sign is no k"
+        );
     }
 
     #[test]

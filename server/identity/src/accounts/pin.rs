@@ -15,7 +15,7 @@ use super::limits::{PIN, PIN_MANAGER, PIN_PAIR};
 use super::sql;
 use super::staff::Staff;
 use crate::IdentityState;
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::to_utc;
@@ -68,7 +68,7 @@ pub async fn set_pin(
         return Ok(answer);
     }
     put(&mut tx, account, &hash, now).await?;
-    let entry = Entry::by(account, "pin_set", audit::account(account), "By its owner.").at(theatre);
+    let entry = AuditEntry::by(account, "pin_set", audit::account(account), "By its owner.").at(theatre);
     audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::no_content();
     intent.commit(tx, answer, now).await

@@ -36,7 +36,7 @@ pub async fn register(
     limits::of_address(state, &REGISTER_ADDRESS, address).await?;
     // Hashed for an existing account as well, so that the timing is the same.
     let hash = state.accounts.hashing.hash(&request.password).await?;
-    let may_mail = state.rate_limits.take(&MAIL_PERSON, &person::known_as(&email)).await.is_ok();
+    let may_mail = state.rate_limits.take(&MAIL_PERSON, &person::normalise_address(&email)).await.is_ok();
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

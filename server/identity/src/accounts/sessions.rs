@@ -152,7 +152,7 @@ pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> Result<Op
 ///
 /// # Errors
 /// 401 for an invalid or expired token, 503 when the database is unavailable.
-pub async fn to_end(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+pub async fn session_to_end(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     Credential::of(state, headers)?;
     match of_request(state, headers).await {
         Err(problem) if problem.code() == Code::TokenInvalid => Ok(None),

@@ -2,7 +2,7 @@
 
 use axum::extract::{FromRef, FromRequestParts};
 use axum::http::request::Parts;
-use domain::roles::{Role, Standing, standing};
+use domain::roles::{Permission, Role, check_permission};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -56,10 +56,10 @@ impl Staff {
     /// # Errors
     /// 404 without a role in the theatre, so that nothing is revealed; 403 with another role.
     pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
-        match standing(&self.roles_at(theatre), wanted) {
-            Standing::May => Ok(()),
-            Standing::Stranger => Err(Problem::not_found("theatre")),
-            Standing::OtherRole => {
+        match check_permission(&self.roles_at(theatre), wanted) {
+            Permission::Granted => Ok(()),
+            Permission::NotStaff => Err(Problem::not_found("theatre")),
+            Permission::WrongRole => {
                 let who = wanted.iter().map(|role| words(*role)).collect::<Vec<_>>().join(" or ");
                 Err(Problem::new(Code::NotAllowed, format!("This is for {who} of the theatre.")))
             }
@@ -83,7 +83,7 @@ pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> Result<bool,
 pub async fn may_at(pg: &PgPool, account: Uuid, theatre: &str, wanted: &[Role]) -> Result<bool, sqlx::Error> {
     let grants = sql::grants::of_account(&mut *pg.acquire().await?, account).await?;
     let held: Vec<Role> = grants.into_iter().filter(|(at, _)| at == theatre).map(|(_, role)| role).collect();
-    Ok(standing(&held, wanted) == Standing::May)
+    Ok(check_permission(&held, wanted) == Permission::Granted)
 }
 
 const fn words(role: Role) -> &'static str {

@@ -28,7 +28,10 @@ pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> Result<Option<Accoun
 ///
 /// # Errors
 /// When the database fails.
-pub async fn named(state: &IdentityState, account: Option<Uuid>) -> Result<Option<(String, String)>, Problem> {
+pub async fn name_and_address(
+    state: &IdentityState,
+    account: Option<Uuid>,
+) -> Result<Option<(String, String)>, Problem> {
     let Some(id) = account else { return Ok(None) };
     let found = sql::by_id(&mut *state.pg.acquire().await?, id).await?;
     Ok(found.map(|account| (account.name, account.email)))

@@ -31,12 +31,12 @@ pub enum Caller {
     /// A signed-in account.
     Staff(Staff),
     /// A program with a valid key.
-    Program(Key),
+    Program(ApiKey),
 }
 
 /// A valid key.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct Key {
+pub struct ApiKey {
     pub(super) id: Uuid,
     pub(super) theatre_id: String,
     pub(super) reads_people: bool,

@@ -14,7 +14,7 @@ use crate::IdentityState;
 use crate::accounts::Staff;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 
 /// The routes of keys, under `/api/v1`.
@@ -22,7 +22,7 @@ pub fn routes() -> OpenApiRouter<IdentityState> {
     OpenApiRouter::new().routes(routes!(list, make)).routes(routes!(revoke))
 }
 
-/// The API keys of your theatre, revoked ones last. For managers.
+/// The API keys of your theatre, revoked ones last.
 #[utoipa::path(get, path = "/theatres/{theatre}/api-keys", tag = "systems", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ApiKeyView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -34,7 +34,9 @@ async fn list(
     keys::list(&state, &theatre).await.map(Json)
 }
 
-/// Create a key. It is in this answer, and never shown again. For managers.
+/// Create a key. It is in this answer, and never shown again.
+///
+/// Create a key, `{"name": …, "reads_people": false, "reason": …}`: only this response contains `key`.
 #[utoipa::path(post, path = "/theatres/{theatre}/api-keys", tag = "systems", request_body = ApiKeyRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ApiKeyMade), NotStaff, OtherTheatre, KeyReused,
@@ -52,7 +54,9 @@ async fn make(
     keys::make(&state, &staff, &theatre, &request, &intent).await
 }
 
-/// Revoke a key: it gives no access from now on. For managers.
+/// Revoke a key: it gives no access from now on.
+///
+/// Revoke a key, `{"reason": …}`: it gives no access from now on.
 #[utoipa::path(post, path = "/theatres/{theatre}/api-keys/{api_key}/revoke", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("api_key" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,

@@ -8,7 +8,7 @@ use super::caller::{PREFIX, hash_of};
 use super::sql::{self, KeyRow};
 use crate::IdentityState;
 use crate::accounts::{Staff, reason_of};
-use crate::audit::{self, Entry};
+use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::to_utc;
@@ -75,7 +75,8 @@ pub async fn make(
     let hash = hash_of(&secret).ok_or_else(|| Problem::internal(&"a key that was made cannot be one"))?;
     sql::insert(&mut tx, theatre, &row, &hash, staff.session.account).await?;
     let subject = format!("key {} {}", row.id, row.name);
-    audit::record(&mut tx, &Entry::by(staff.session.account, "api_key_made", subject, reason).at(theatre), now).await?;
+    audit::record(&mut tx, &AuditEntry::by(staff.session.account, "api_key_made", subject, reason).at(theatre), now)
+        .await?;
     let answer = Answer::json(StatusCode::CREATED, &row.view())?;
     let answer = intent.commit(tx, answer, now).await?;
     with_key(state, &answer)
@@ -109,7 +110,7 @@ pub async fn revoke(
     }
     let is_change = sql::revoke(&mut tx, theatre, id, now).await?.ok_or_else(|| Problem::not_found("key"))?;
     if is_change {
-        let entry = Entry::by(staff.session.account, "api_key_revoked", format!("key {id}"), reason).at(theatre);
+        let entry = AuditEntry::by(staff.session.account, "api_key_revoked", format!("key {id}"), reason).at(theatre);
         audit::record(&mut tx, &entry, now).await?;
     }
     let answer = Answer::no_content();

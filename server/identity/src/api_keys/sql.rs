@@ -6,11 +6,11 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::caller::Key;
+use super::caller::ApiKey;
 use platform::clock::{from_utc, rfc3339, to_utc};
 
 /// Returns the key of a hash, unless it is revoked.
-pub(super) async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<Key>, sqlx::Error> {
+pub(super) async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<ApiKey>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, theatre_id, reads_people, last_used_at FROM api_keys WHERE secret_hash = $1 AND revoked_at IS NULL",
     )

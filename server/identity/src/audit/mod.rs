@@ -6,7 +6,7 @@
 
 mod names;
 
-use domain::api::accounts::{AuditView, THEATRE_ACTS};
+use domain::api::accounts::{AuditView, THEATRE_ACTIONS};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -18,12 +18,12 @@ pub const PER_PAGE: i64 = 100;
 
 /// An audit entry.
 #[derive(Clone, Debug)]
-pub struct Entry<'a> {
+pub struct AuditEntry<'a> {
     /// The acting account; `None` for the server's command line.
     pub actor: Option<Uuid>,
     /// The theatre, for actions in a theatre.
     pub theatre: Option<&'a str>,
-    /// The action, a stable name; in a theatre one of [`THEATRE_ACTS`].
+    /// The action, a stable name; in a theatre one of [`THEATRE_ACTIONS`].
     pub act: &'static str,
     /// The subject: a kind and an id.
     pub subject: String,
@@ -31,7 +31,7 @@ pub struct Entry<'a> {
     pub reason: &'a str,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> AuditEntry<'a> {
     /// Creates the entry of an account's action, without a theatre.
     #[must_use]
     pub const fn by(actor: Uuid, act: &'static str, subject: String, reason: &'a str) -> Self {
@@ -56,9 +56,9 @@ pub fn account(id: Uuid) -> String {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn record(tx: &mut PgConnection, entry: &Entry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
+pub async fn record(tx: &mut PgConnection, entry: &AuditEntry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
     // Pages need a translation of each action in a theatre.
-    debug_assert!(entry.theatre.is_none() || THEATRE_ACTS.contains(&entry.act), "{} has no words", entry.act);
+    debug_assert!(entry.theatre.is_none() || THEATRE_ACTIONS.contains(&entry.act), "{} has no words", entry.act);
     sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(to_utc(now))
         .bind(entry.actor)

@@ -7,9 +7,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 
-use super::house::{API_KEY, House, SECRET, port, unnoted};
+use super::setup::{API_KEY, ContractSetup, SECRET, ids_without_gateway_ref, port};
 use crate::calls::{MAX_ANSWER_BYTES, MAX_TRIES};
-use crate::{Gateway, GatewayError, Patience};
+use crate::{CallDeadlines, Gateway, GatewayError};
 use platform::ids;
 
 /// A service that gives these answers in turn and then the last one for ever, and counts.
@@ -26,33 +26,34 @@ async fn service_that_says(answers: Vec<(StatusCode, &'static str)>) -> (String,
     (base, asked)
 }
 
-async fn charge_error(house: &House, gateway: &dyn Gateway) -> GatewayError {
-    gateway.charge(&house.charge(Some("paid"))).await.expect_err("no usable answer")
+async fn charge_error(setup: &ContractSetup, gateway: &dyn Gateway) -> GatewayError {
+    gateway.charge(&setup.charge(Some("paid"))).await.expect_err("no usable answer")
 }
 
-pub(super) async fn nobody_there_means_it_was_not_asked(house: House) {
+pub(super) async fn nobody_there_means_it_was_not_asked(setup: ContractSetup) {
     let (listener, base) = port().await;
     drop(listener);
-    let error = charge_error(&house, &*house.words.gateway_at(&base)).await;
-    assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
+    let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
+    assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
 }
 
-pub(super) async fn a_wrong_key_means_it_was_turned_away(house: House) {
-    let stranger = house.words.gateway(&house.base, "http://127.0.0.1:9", "wrong key", &[SECRET], Patience::default());
-    let error = charge_error(&house, &*stranger).await;
-    assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
+pub(super) async fn a_wrong_key_means_it_was_turned_away(setup: ContractSetup) {
+    let stranger =
+        setup.protocol.gateway(&setup.base, "http://127.0.0.1:9", "wrong key", &[SECRET], CallDeadlines::default());
+    let error = charge_error(&setup, &*stranger).await;
+    assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
 }
 
-pub(super) async fn no_answer_means_we_do_not_know(house: House) {
+pub(super) async fn no_answer_means_we_do_not_know(setup: ContractSetup) {
     // The system accepts connections; nothing reads them.
     let (_listener, base) = port().await;
-    let hasty = Patience { one_try: Duration::from_millis(100), in_all: Duration::from_secs(1) };
-    let gateway = house.words.gateway(&base, "http://127.0.0.1:9", API_KEY, &[SECRET], hasty);
-    let error = charge_error(&house, &*gateway).await;
+    let hasty = CallDeadlines { per_attempt: Duration::from_millis(100), in_total: Duration::from_secs(1) };
+    let gateway = setup.protocol.gateway(&base, "http://127.0.0.1:9", API_KEY, &[SECRET], hasty);
+    let error = charge_error(&setup, &*gateway).await;
     assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");
 }
 
-pub(super) async fn passing_failures_are_repeated_a_few_times_and_then_unknown(house: House) {
+pub(super) async fn passing_failures_are_repeated_a_few_times_and_then_unknown(setup: ContractSetup) {
     for answer in [
         (StatusCode::INTERNAL_SERVER_ERROR, "oops"),
         (StatusCode::SERVICE_UNAVAILABLE, ""),
@@ -61,30 +62,31 @@ pub(super) async fn passing_failures_are_repeated_a_few_times_and_then_unknown(h
         (StatusCode::FOUND, ""),
     ] {
         let (base, asked) = service_that_says(vec![answer]).await;
-        let error = charge_error(&house, &*house.words.gateway_at(&base)).await;
+        let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
         assert!(matches!(error, GatewayError::Unreachable(_)), "{answer:?}: {error}");
         assert_eq!(asked.load(Ordering::SeqCst), MAX_TRIES, "{answer:?}");
     }
 }
 
-pub(super) async fn a_lost_answer_followed_by_a_closed_door_is_unknown(house: House) {
+pub(super) async fn a_lost_answer_followed_by_a_closed_door_is_unknown(setup: ContractSetup) {
     let answers = vec![(StatusCode::BAD_GATEWAY, ""), (StatusCode::UNAUTHORIZED, "")];
     let (base, _) = service_that_says(answers).await;
-    let error = charge_error(&house, &*house.words.gateway_at(&base)).await;
+    let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
     assert!(matches!(error, GatewayError::Unreachable(_)), "the first try may have been heard: {error}");
 }
 
-pub(super) async fn a_definite_no_is_asked_once(house: House) {
+pub(super) async fn a_definite_no_is_asked_once(setup: ContractSetup) {
     let (base, asked) = service_that_says(vec![(StatusCode::UNPROCESSABLE_ENTITY, "go away")]).await;
-    let error = charge_error(&house, &*house.words.gateway_at(&base)).await;
+    let error = charge_error(&setup, &*setup.protocol.gateway_at(&base)).await;
     assert!(matches!(&error, GatewayError::Refused { status: 422, code, .. } if code == "unreadable"), "{error}");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
 }
 
-pub(super) async fn an_endless_answer_is_not_read_to_its_end(house: House) {
+pub(super) async fn an_endless_answer_is_not_read_to_its_end(setup: ContractSetup) {
     static LONG: [u8; MAX_ANSWER_BYTES + 1] = [b' '; MAX_ANSWER_BYTES + 1];
     let spaces = std::str::from_utf8(&LONG).expect("spaces");
     let (base, _) = service_that_says(vec![(StatusCode::OK, spaces)]).await;
-    let error = house.words.gateway_at(&base).status(&unnoted(ids::new_id())).await.expect_err("too long");
+    let error =
+        setup.protocol.gateway_at(&base).status(&ids_without_gateway_ref(ids::new_id())).await.expect_err("too long");
     assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");
 }

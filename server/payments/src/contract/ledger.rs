@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
-use super::house::{House, money};
+use super::setup::{ContractSetup, money};
 use crate::gateway::{MAX_LEDGER_ENTRIES, Window};
 use crate::{LedgerEntry, refund_key};
 use platform::clock;
@@ -20,10 +20,10 @@ fn this_hour() -> Window {
 }
 
 /// All pages of the window, each within its bound.
-async fn pages(house: &House, window: Window) -> Vec<Vec<LedgerEntry>> {
+async fn pages(setup: &ContractSetup, window: Window) -> Vec<Vec<LedgerEntry>> {
     let (mut pages, mut after) = (Vec::new(), None::<String>);
     while pages.len() < MAX_PAGES {
-        let page = house.gateway.ledger(window, after.as_deref()).await.expect("an answer");
+        let page = setup.gateway.ledger(window, after.as_deref()).await.expect("an answer");
         assert!(page.entries.len() <= MAX_LEDGER_ENTRIES, "{}", page.entries.len());
         pages.push(page.entries);
         after = page.next;
@@ -35,9 +35,9 @@ async fn pages(house: &House, window: Window) -> Vec<Vec<LedgerEntry>> {
 }
 
 /// The sums of each booking in the ledger: charged, refunded. A booking that is listed twice has the same sums.
-async fn listed(house: &House, window: Window) -> BTreeMap<Option<Uuid>, (i64, i64)> {
+async fn listed(setup: &ContractSetup, window: Window) -> BTreeMap<Option<Uuid>, (i64, i64)> {
     let mut found = BTreeMap::new();
-    for entry in pages(house, window).await.into_iter().flatten() {
+    for entry in pages(setup, window).await.into_iter().flatten() {
         let amounts = (entry.charged.minor, entry.refunded.minor);
         assert_eq!(*found.entry(entry.booking).or_insert(amounts), amounts, "{entry:?}");
         assert_eq!(entry.charged.currency.code(), "EUR");
@@ -45,43 +45,43 @@ async fn listed(house: &House, window: Window) -> BTreeMap<Option<Uuid>, (i64, i
     found
 }
 
-pub(super) async fn the_ledger_has_what_was_charged_and_what_went_back(house: House) {
-    assert!(pages(&house, this_hour()).await.concat().is_empty());
-    let (paid, less) = (house.charged(Some("paid")).await, house.charged(Some("another_amount")).await);
-    let back = house.charged(Some("paid")).await;
-    house.charged(Some("declined")).await;
-    house.charged(None).await;
-    house.gateway.refund(&back, money(1_000), &refund_key(back.booking, 1), &[]).await.expect("refunded");
-    house.gateway.refund(&back, money(500), &refund_key(back.booking, 2), &[]).await.expect("refunded");
+pub(super) async fn the_ledger_has_what_was_charged_and_what_went_back(setup: ContractSetup) {
+    assert!(pages(&setup, this_hour()).await.concat().is_empty());
+    let (paid, less) = (setup.charged(Some("paid")).await, setup.charged(Some("another_amount")).await);
+    let back = setup.charged(Some("paid")).await;
+    setup.charged(Some("declined")).await;
+    setup.charged(None).await;
+    setup.gateway.refund(&back, money(1_000), &refund_key(back.booking, 1), &[]).await.expect("refunded");
+    setup.gateway.refund(&back, money(500), &refund_key(back.booking, 2), &[]).await.expect("refunded");
     let expected = [(paid.booking, (2_500, 0)), (less.booking, (2_499, 0)), (back.booking, (2_500, 1_500))];
-    assert_eq!(listed(&house, this_hour()).await, BTreeMap::from(expected.map(|(id, amounts)| (Some(id), amounts))));
-    let entries = pages(&house, this_hour()).await.concat();
+    assert_eq!(listed(&setup, this_hour()).await, BTreeMap::from(expected.map(|(id, amounts)| (Some(id), amounts))));
+    let entries = pages(&setup, this_hour()).await.concat();
     let entry = entries.iter().find(|entry| entry.booking == Some(paid.booking)).expect("it is there");
-    let known = crate::Known { booking: paid.booking, gateway_ref: Some(entry.gateway_ref.clone()) };
-    house.gateway.status(&known).await.expect("an answer").expect("it is found by what the ledger calls it");
+    let known = crate::PaymentIds { booking: paid.booking, gateway_ref: Some(entry.gateway_ref.clone()) };
+    setup.gateway.status(&known).await.expect("an answer").expect("it is found by what the ledger calls it");
 }
 
-pub(super) async fn a_ledger_is_read_page_by_page(house: House) {
+pub(super) async fn a_ledger_is_read_page_by_page(setup: ContractSetup) {
     let mut bookings = BTreeSet::new();
     for _ in 0..=MAX_LEDGER_ENTRIES {
-        bookings.insert(Some(house.charged(Some("paid")).await.booking));
+        bookings.insert(Some(setup.charged(Some("paid")).await.booking));
     }
-    let pages = pages(&house, this_hour()).await;
+    let pages = pages(&setup, this_hour()).await;
     assert!(pages.iter().filter(|page| !page.is_empty()).count() >= 2);
     let entries = pages.concat();
     assert_eq!(entries.len(), bookings.len(), "nothing is listed twice");
     assert_eq!(entries.into_iter().map(|entry| entry.booking).collect::<BTreeSet<_>>(), bookings);
 }
 
-pub(super) async fn a_window_has_what_moved_in_it(house: House) {
-    let old = house.charged(Some("paid")).await;
-    let back = house.charged(Some("paid")).await;
-    house.simulator.ledger.time_passes(60 * MINUTE_MS);
-    assert!(listed(&house, this_hour()).await.is_empty());
-    house.gateway.refund(&back, money(2_500), &refund_key(back.booking, 0), &[]).await.expect("refunded");
-    assert_eq!(listed(&house, this_hour()).await, BTreeMap::from([(Some(back.booking), (2_500, 2_500))]));
+pub(super) async fn a_window_has_what_moved_in_it(setup: ContractSetup) {
+    let old = setup.charged(Some("paid")).await;
+    let back = setup.charged(Some("paid")).await;
+    setup.simulator.ledger.age_movements(60 * MINUTE_MS);
+    assert!(listed(&setup, this_hour()).await.is_empty());
+    setup.gateway.refund(&back, money(2_500), &refund_key(back.booking, 0), &[]).await.expect("refunded");
+    assert_eq!(listed(&setup, this_hour()).await, BTreeMap::from([(Some(back.booking), (2_500, 2_500))]));
     let Window { from, until } = this_hour();
     let before = Window { from: from.plus_ms(-60 * MINUTE_MS), until: until.plus_ms(-60 * MINUTE_MS) };
     let expected = [(Some(old.booking), (2_500, 0)), (Some(back.booking), (2_500, 2_500))];
-    assert_eq!(listed(&house, before).await, BTreeMap::from(expected), "as they stand now");
+    assert_eq!(listed(&setup, before).await, BTreeMap::from(expected), "as they stand now");
 }

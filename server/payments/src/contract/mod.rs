@@ -2,45 +2,54 @@
 //! misbehave.
 
 mod failures;
-mod house;
 mod ledger;
 mod payments;
 mod refunds;
+mod setup;
 mod webhooks;
 
-use house::{House, Words};
+use setup::{ContractSetup, Protocol};
 
 /// Each of these tests, on every gateway.
 macro_rules! on_every_gateway {
     ($($room:ident: $($test:ident),+;)+) => {
         mod simulator {
             use super::*;
-            $($(#[tokio::test] async fn $test() { super::$room::$test(House::open(Words::Own).await).await; })+)+
+            $($(#[tokio::test] async fn $test() { super::$room::$test(ContractSetup::open(Protocol::Own).await).await; })+)+
         }
         mod stripe {
             use super::*;
-            $($(#[tokio::test] async fn $test() { super::$room::$test(House::open(Words::Stripes).await).await; })+)+
+            $($(#[tokio::test] async fn $test() { super::$room::$test(ContractSetup::open(Protocol::Stripe).await).await; })+)+
         }
     };
 }
 
+#[test]
+fn every_adapter_has_a_module_of_these_tests() {
+    for adapter in &crate::ADAPTERS {
+        let module = format!("        mod {} {{", adapter.name);
+        assert!(include_str!("mod.rs").contains(&module), "on_every_gateway! lacks {}", adapter.name);
+    }
+}
+
 /// Tests for Stripe only: it forgets keys, and a refund can be pending for days.
 mod stripe_alone {
-    use super::{House, Words, refunds};
+    use super::{ContractSetup, Protocol, refunds};
 
     #[tokio::test]
     async fn a_refund_is_found_again_when_its_key_is_forgotten() {
-        refunds::a_refund_is_found_again_when_its_key_is_forgotten(House::open(Words::Stripes).await).await;
+        refunds::a_refund_is_found_again_when_its_key_is_forgotten(ContractSetup::open(Protocol::Stripe).await).await;
     }
 
     #[tokio::test]
     async fn a_refund_on_its_way_is_no_refund_yet() {
-        refunds::a_refund_on_its_way_is_no_refund_yet(House::open(Words::Stripes).await).await;
+        refunds::a_refund_on_its_way_is_no_refund_yet(ContractSetup::open(Protocol::Stripe).await).await;
     }
 
     #[tokio::test]
     async fn a_refund_that_failed_is_asked_for_again_and_no_other() {
-        refunds::a_refund_that_failed_is_asked_for_again_and_no_other(House::open(Words::Stripes).await).await;
+        refunds::a_refund_that_failed_is_asked_for_again_and_no_other(ContractSetup::open(Protocol::Stripe).await)
+            .await;
     }
 }
 

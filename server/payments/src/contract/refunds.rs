@@ -2,83 +2,83 @@
 
 use ::simulator::payment::RefundStatus;
 
-use super::house::{House, money, unnoted};
-use crate::{GatewayError, Known, NewsKind, RefundAnswer, refund_key};
+use super::setup::{ContractSetup, ids_without_gateway_ref, money};
+use crate::{GatewayError, PaymentEventKind, PaymentIds, RefundAnswer, refund_key};
 use platform::ids;
 
-async fn refused(house: &House, payment: &Known, minor: i64, key: &str) {
-    let refused = house.gateway.refund(payment, money(minor), key, &[]).await.expect_err("refused");
+async fn refused(setup: &ContractSetup, payment: &PaymentIds, minor: i64, key: &str) {
+    let refused = setup.gateway.refund(payment, money(minor), key, &[]).await.expect_err("refused");
     assert!(matches!(refused, GatewayError::Refused { .. }), "{minor}: {refused}");
 }
 
-async fn refunded(house: &House, payment: &Known) -> i64 {
-    house.gateway.status(payment).await.expect("an answer").expect("a payment").refunded.minor
+async fn refunded(setup: &ContractSetup, payment: &PaymentIds) -> i64 {
+    setup.gateway.status(payment).await.expect("an answer").expect("a payment").refunded.minor
 }
 
-pub(super) async fn a_refund_repeats_harmlessly_and_never_exceeds_the_charge(house: House) {
-    let paid = house.charged(Some("paid")).await;
+pub(super) async fn a_refund_repeats_harmlessly_and_never_exceeds_the_charge(setup: ContractSetup) {
+    let paid = setup.charged(Some("paid")).await;
     let key = refund_key(paid.booking, 0);
-    refused(&house, &paid, 2_501, &refund_key(paid.booking, 1)).await;
+    refused(&setup, &paid, 2_501, &refund_key(paid.booking, 1)).await;
     for _ in 0..2 {
-        house.gateway.refund(&paid, money(2_250), &key, &[]).await.expect("refunded");
+        setup.gateway.refund(&paid, money(2_250), &key, &[]).await.expect("refunded");
     }
-    assert_eq!(refunded(&house, &paid).await, 2_250);
-    refused(&house, &paid, 1, &key).await;
-    refused(&house, &paid, 251, &refund_key(paid.booking, 2)).await;
-    assert_eq!(refunded(&house, &paid).await, 2_250);
+    assert_eq!(refunded(&setup, &paid).await, 2_250);
+    refused(&setup, &paid, 1, &key).await;
+    refused(&setup, &paid, 251, &refund_key(paid.booking, 2)).await;
+    assert_eq!(refunded(&setup, &paid).await, 2_250);
 }
 
-pub(super) async fn pieces_have_keys_of_their_own(house: House) {
-    let paid = house.charged(Some("paid")).await;
+pub(super) async fn pieces_have_keys_of_their_own(setup: ContractSetup) {
+    let paid = setup.charged(Some("paid")).await;
     for piece in 1..=2 {
         let key = refund_key(paid.booking, piece);
-        house.gateway.refund(&paid, money(1_250), &key, &[]).await.expect("refunded");
+        setup.gateway.refund(&paid, money(1_250), &key, &[]).await.expect("refunded");
     }
-    assert_eq!(refunded(&house, &paid).await, 2_500);
+    assert_eq!(refunded(&setup, &paid).await, 2_500);
 }
 
-pub(super) async fn what_was_never_charged_cannot_be_sent_back(house: House) {
-    let unknown = unnoted(ids::new_id());
-    refused(&house, &unknown, 1, &refund_key(unknown.booking, 0)).await;
-    let open = house.charged(None).await;
-    refused(&house, &open, 1, &refund_key(open.booking, 0)).await;
+pub(super) async fn what_was_never_charged_cannot_be_sent_back(setup: ContractSetup) {
+    let unknown = ids_without_gateway_ref(ids::new_id());
+    refused(&setup, &unknown, 1, &refund_key(unknown.booking, 0)).await;
+    let open = setup.charged(None).await;
+    refused(&setup, &open, 1, &refund_key(open.booking, 0)).await;
 }
 
 /// The service's refunds by status, oldest first.
-fn known(house: &House, payment: &Known) -> Vec<RefundStatus> {
+fn known(setup: &ContractSetup, payment: &PaymentIds) -> Vec<RefundStatus> {
     let id = payment.gateway_ref.as_deref().expect("it was noted");
-    house.simulator.ledger.get(id).expect("a payment").refunds.iter().map(|refund| refund.status).collect()
+    setup.simulator.ledger.get(id).expect("a payment").refunds.iter().map(|refund| refund.status).collect()
 }
 
-pub(super) async fn a_refund_is_found_again_when_its_key_is_forgotten(house: House) {
+pub(super) async fn a_refund_is_found_again_when_its_key_is_forgotten(setup: ContractSetup) {
     // A part, and all of it: what is left would not keep a second one of the first from being made.
     for minor in [1_000, 2_500] {
-        let paid = house.charged(Some("paid")).await;
+        let paid = setup.charged(Some("paid")).await;
         let key = refund_key(paid.booking, 1);
-        house.gateway.refund(&paid, money(minor), &key, &[]).await.expect("refunded");
-        house.simulator.ledger.forget_refund_keys();
-        house.gateway.refund(&paid, money(minor), &key, &[]).await.expect("it is there");
-        assert_eq!(refunded(&house, &paid).await, minor);
-        refused(&house, &paid, 1, &key).await;
-        assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
+        setup.gateway.refund(&paid, money(minor), &key, &[]).await.expect("refunded");
+        setup.simulator.ledger.forget_refund_keys();
+        setup.gateway.refund(&paid, money(minor), &key, &[]).await.expect("it is there");
+        assert_eq!(refunded(&setup, &paid).await, minor);
+        refused(&setup, &paid, 1, &key).await;
+        assert_eq!(known(&setup, &paid), [RefundStatus::Succeeded]);
     }
 }
 
-pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(house: House) {
-    let paid = house.charged(Some("paid")).await;
+pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(setup: ContractSetup) {
+    let paid = setup.charged(Some("paid")).await;
     let id = paid.gateway_ref.clone().expect("it was noted");
     let key = refund_key(paid.booking, 0);
     let mut lost = Vec::new();
-    let ask = async |lost: &[String]| house.gateway.refund(&paid, money(2_500), &key, lost).await.expect("an answer");
+    let ask = async |lost: &[String]| setup.gateway.refund(&paid, money(2_500), &key, lost).await.expect("an answer");
     for tries in 0..2 {
         assert_eq!(ask(&lost).await, RefundAnswer::Settled);
-        assert_eq!(known(&house, &paid).len(), tries + 1);
-        house.simulator.refund_becomes(&id, tries, RefundStatus::Failed).expect("it is there");
+        assert_eq!(known(&setup, &paid).len(), tries + 1);
+        setup.simulator.set_refund_status(&id, tries, RefundStatus::Failed).expect("it is there");
         // The failure is unacknowledged: each retry returns it, and no other refund is made.
         for _ in 0..2 {
             let RefundAnswer::Failed { refund, why } = ask(&lost).await else { panic!("it failed") };
             assert!(!lost.contains(&refund) && !why.is_empty(), "{refund}: {why}");
-            assert_eq!(known(&house, &paid).len(), tries + 1);
+            assert_eq!(known(&setup, &paid).len(), tries + 1);
         }
         let RefundAnswer::Failed { refund, .. } = ask(&lost).await else { panic!("it failed") };
         lost.push(refund);
@@ -86,23 +86,23 @@ pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(house: 
     for _ in 0..2 {
         assert_eq!(ask(&lost).await, RefundAnswer::Settled);
     }
-    assert_eq!(known(&house, &paid), [RefundStatus::Failed, RefundStatus::Failed, RefundStatus::Succeeded]);
-    assert_eq!(refunded(&house, &paid).await, 2_500);
+    assert_eq!(known(&setup, &paid), [RefundStatus::Failed, RefundStatus::Failed, RefundStatus::Succeeded]);
+    assert_eq!(refunded(&setup, &paid).await, 2_500);
 }
 
-pub(super) async fn a_refund_on_its_way_is_no_refund_yet(house: House) {
-    let paid = house.charged(Some("paid")).await;
+pub(super) async fn a_refund_on_its_way_is_no_refund_yet(setup: ContractSetup) {
+    let paid = setup.charged(Some("paid")).await;
     let id = paid.gateway_ref.clone().expect("it was noted");
     let key = refund_key(paid.booking, 0);
-    let ask = async || house.gateway.refund(&paid, money(2_500), &key, &[]).await.expect("an answer");
-    house.simulator.ledger.let_refunds_wait(true);
+    let ask = async || setup.gateway.refund(&paid, money(2_500), &key, &[]).await.expect("an answer");
+    setup.simulator.ledger.hold_refunds(true);
     for _ in 0..2 {
         assert_eq!(ask().await, RefundAnswer::Pending);
     }
     // To the key alone Stripe would go on saying "pending".
-    house.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("it is there");
+    setup.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("it is there");
     assert_eq!(ask().await, RefundAnswer::Settled);
-    assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
-    let settled = NewsKind::RefundSettled { number: Some(0) };
-    assert!(house.news(3).await.iter().any(|news| news.booking == paid.booking && news.kind == settled));
+    assert_eq!(known(&setup, &paid), [RefundStatus::Succeeded]);
+    let settled = PaymentEventKind::RefundSettled { number: Some(0) };
+    assert!(setup.received_events(3).await.iter().any(|news| news.booking == paid.booking && news.kind == settled));
 }

@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The behaviour of the scripted gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mood {
+enum Behaviour {
     Answers,
     Away,
     Hangs,
@@ -23,7 +23,7 @@ enum Mood {
 struct Scripted {
     name: &'static str,
     token: &'static str,
-    mood: Mutex<Mood>,
+    mood: Mutex<Behaviour>,
     /// The calls it got, in order.
     asked: Mutex<VecDeque<&'static str>>,
     hung: Notify,
@@ -31,11 +31,11 @@ struct Scripted {
 
 impl Scripted {
     fn new(name: &'static str, token: &'static str) -> Arc<Self> {
-        let (mood, asked) = (Mutex::new(Mood::Answers), Mutex::default());
+        let (mood, asked) = (Mutex::new(Behaviour::Answers), Mutex::default());
         Arc::new(Self { name, token, mood, asked, hung: Notify::new() })
     }
 
-    fn is(&self, mood: Mood) {
+    fn is(&self, mood: Behaviour) {
         *self.mood.lock().expect("not poisoned") = mood;
     }
 
@@ -47,9 +47,9 @@ impl Scripted {
         self.asked.lock().expect("not poisoned").push_back(what);
         let mood = *self.mood.lock().expect("not poisoned");
         match mood {
-            Mood::Answers => Ok(answer),
-            Mood::Away => Err(GatewayError::unreachable("away")),
-            Mood::Hangs => {
+            Behaviour::Answers => Ok(answer),
+            Behaviour::Away => Err(GatewayError::unreachable("away")),
+            Behaviour::Hangs => {
                 self.hung.notified().await;
                 Err(GatewayError::unreachable("hung"))
             }
@@ -76,15 +76,15 @@ impl Gateway for Scripted {
         self.asked("charge", ChargeAnswer { gateway_ref: "1".to_owned(), status }).await
     }
 
-    async fn status(&self, _: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
+    async fn status(&self, _: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError> {
         self.asked("status", None).await
     }
 
-    async fn void(&self, _: &Known) -> Result<VoidAnswer, GatewayError> {
+    async fn void(&self, _: &PaymentIds) -> Result<VoidAnswer, GatewayError> {
         self.asked("void", VoidAnswer::Voided).await
     }
 
-    async fn refund(&self, _: &Known, _: Money, _: &str, _: &[String]) -> Result<RefundAnswer, GatewayError> {
+    async fn refund(&self, _: &PaymentIds, _: Money, _: &str, _: &[String]) -> Result<RefundAnswer, GatewayError> {
         self.asked("refund", RefundAnswer::Settled).await
     }
 
@@ -92,7 +92,7 @@ impl Gateway for Scripted {
         self.asked("ledger", LedgerPage { entries: Vec::new(), next: None }).await
     }
 
-    fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: Timestamp) -> Result<Option<PaymentNews>, WebhookRefused> {
+    fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: Timestamp) -> Result<Option<PaymentEvent>, WebhookRefused> {
         Ok(None)
     }
 }
@@ -111,13 +111,13 @@ fn charge() -> Charge {
 }
 
 async fn exhaust(gateways: &Gateways, gateway: &Scripted) {
-    gateway.is(Mood::Away);
-    let guarded = gateways.named(gateway.name).expect("it is one of them");
+    gateway.is(Behaviour::Away);
+    let guarded = gateways.find(gateway.name).expect("it is one of them");
     for _ in 0..BREAKER.failures_to_open {
         let error = guarded.charge(&charge()).await.expect_err("away");
         assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");
     }
-    assert!(!guarded.is_open());
+    assert!(!guarded.is_available());
 }
 
 /// Both gateways, and what they are in.
@@ -133,10 +133,10 @@ async fn the_first_is_chosen_until_it_fails_too_often_and_then_the_second() {
     assert_eq!(gateways.first_choice(), "first");
     exhaust(&gateways, &first).await;
     assert_eq!(gateways.first_choice(), "second");
-    assert!(gateways.available().is_ok());
+    assert!(gateways.require_available().is_ok());
     exhaust(&gateways, &second).await;
     assert_eq!(gateways.first_choice(), "first", "there is always a first choice");
-    let refused = gateways.available().expect_err("no gateway accepts charges");
+    let refused = gateways.require_available().expect_err("no gateway accepts charges");
     assert_eq!(refused.code(), Code::GatewayUnavailable);
 }
 
@@ -145,16 +145,16 @@ async fn an_open_gateway_gets_no_charges_and_closes_after_a_free_probe() {
     let (first, _, gateways) = both();
     exhaust(&gateways, &first).await;
     let charges = first.times("charge");
-    let guarded = gateways.named("first").expect("it is one of them");
+    let guarded = gateways.find("first").expect("it is one of them");
     let error = guarded.charge(&charge()).await.expect_err("resting");
-    assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
-    first.is(Mood::Answers);
+    assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
+    first.is(Behaviour::Answers);
     let back = async {
         let mut again = tokio::time::interval(Duration::from_millis(20));
-        while !guarded.is_open() {
+        while !guarded.is_available() {
             again.tick().await;
             // Also when its rest is over, money is not what it is tried with.
-            if !guarded.is_open() {
+            if !guarded.is_available() {
                 guarded.charge(&charge()).await.expect_err("resting");
             }
             gateways.probe().await;
@@ -168,23 +168,23 @@ async fn an_open_gateway_gets_no_charges_and_closes_after_a_free_probe() {
 #[tokio::test]
 async fn a_refusal_counts_as_a_success_for_the_breaker() {
     let (_, _, gateways) = both();
-    let guarded = gateways.named("first").expect("it is one of them");
+    let guarded = gateways.find("first").expect("it is one of them");
     for _ in 0..2 * BREAKER.failures_to_open {
         let refused = async { Err::<(), _>(GatewayError::refused("no", "no")) };
         guarded.through(refused).await.expect_err("refused");
     }
-    assert!(guarded.is_open());
+    assert!(guarded.is_available());
 }
 
 #[tokio::test]
 async fn the_queue_is_bounded_and_a_call_that_timed_out_in_it_was_not_sent() {
     let (first, _, gateways) = both();
-    first.is(Mood::Hangs);
+    first.is(Behaviour::Hangs);
     let gateways = Arc::new(gateways);
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..MAX_AT_ONCE + MAX_WAITING {
         let gateways = Arc::clone(&gateways);
-        calls.spawn(async move { gateways.named("first").expect("there").charge(&charge()).await });
+        calls.spawn(async move { gateways.find("first").expect("there").charge(&charge()).await });
     }
     let full = async {
         while gateways.first_choice() == "first" {
@@ -193,13 +193,13 @@ async fn the_queue_is_bounded_and_a_call_that_timed_out_in_it_was_not_sent() {
     };
     tokio::time::timeout(DEADLINE, full).await.expect("all places are taken");
     // One more is not even let in to wait.
-    let error = gateways.named("first").expect("there").charge(&charge()).await.expect_err("busy");
-    assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
+    let error = gateways.find("first").expect("there").charge(&charge()).await.expect_err("busy");
+    assert!(matches!(error, GatewayError::NotSent(_)), "{error}");
     // Calls that timed out in the queue were not sent.
     let mut not_asked = 0;
     while not_asked < MAX_WAITING {
         let over = tokio::time::timeout(DEADLINE, calls.join_next()).await.expect("in time").expect("some are left");
-        assert!(matches!(over.expect("joined"), Err(GatewayError::NotTaken(_))));
+        assert!(matches!(over.expect("joined"), Err(GatewayError::NotSent(_))));
         not_asked += 1;
     }
     assert_eq!(first.times("charge"), MAX_AT_ONCE);
@@ -209,8 +209,8 @@ async fn the_queue_is_bounded_and_a_call_that_timed_out_in_it_was_not_sent() {
 #[test]
 fn a_booking_moves_to_an_open_gateway_it_has_not_left() {
     let (_, _, gateways) = both();
-    assert_eq!(gateways.besides(&["first".to_owned()]), Some("second"));
-    assert_eq!(gateways.besides(&["first".to_owned(), "second".to_owned()]), None);
+    assert_eq!(gateways.first_choice_except(&["first".to_owned()]), Some("second"));
+    assert_eq!(gateways.first_choice_except(&["first".to_owned(), "second".to_owned()]), None);
 }
 
 #[test]

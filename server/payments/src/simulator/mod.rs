@@ -5,9 +5,12 @@
 
 mod webhook;
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use async_trait::async_trait;
 use axum::http::HeaderMap;
+use clap::Args;
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
@@ -15,21 +18,49 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::PaymentNews;
-use super::calls::{Calls, MAX_PAGE_BYTES, Patience, Reading};
+use super::PaymentEvent;
+use super::calls::{CallDeadlines, GatewayClient, MAX_PAGE_BYTES, ParsedAnswer};
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES,
-    PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, path_of, pay_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES,
+    PaymentIds, PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
-use crate::PaymentSettings;
+use crate::Adapter;
 
 /// Its name, also in the address of its webhooks.
-pub const NAME: &str = "simulator";
+const NAME: &str = "simulator";
+
+/// Settings of the payment simulator.
+#[derive(Clone, Debug, Args)]
+pub struct SimulatorSettings {
+    /// Address of the payment simulator.
+    #[arg(long, env = "SIMULATOR_URL")]
+    simulator_url: Option<String>,
+    /// Our key there.
+    #[arg(long, env = "SIMULATOR_API_KEY", hide_env_values = true)]
+    simulator_api_key: Option<String>,
+    /// Its webhook secret; two, separated by a comma, while one is being replaced.
+    #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    simulator_webhook_secret: Vec<String>,
+}
+
+/// Its entry among the gateways.
+pub(crate) const ADAPTER: Adapter = Adapter {
+    name: NAME,
+    signature_header: webhook::HEADER,
+    address: |settings| ("SIMULATOR_URL", settings.simulator.simulator_url.as_deref()),
+    secrets: |settings| {
+        let key = settings.simulator.simulator_api_key.iter().cloned().collect();
+        let webhooks = settings.simulator.simulator_webhook_secret.clone();
+        vec![("SIMULATOR_API_KEY", key), ("SIMULATOR_WEBHOOK_SECRET", webhooks)]
+    },
+    open: |settings, public_url| Ok(Arc::new(SimulatorGateway::from_settings(&settings.simulator, public_url)?)),
+    moves_no_money: |_| Some(("PAYMENT_GATEWAYS", "names the payment simulator, where no money moves".to_owned())),
+};
 
 /// The client. One per process: it keeps connections open.
 #[derive(Clone)]
 pub struct SimulatorGateway {
-    calls: Calls,
+    calls: GatewayClient,
     base: Url,
     api_key: String,
     webhook_url: String,
@@ -56,7 +87,7 @@ struct NewRefund {
 }
 
 #[derive(Debug, Deserialize)]
-struct Payment {
+struct SimulatorPayment {
     id: String,
     reference: String,
     status: String,
@@ -70,14 +101,14 @@ struct Payment {
 
 /// The instrument behind a token.
 #[derive(Deserialize)]
-struct Token {
+struct TokenAnswer {
     fingerprint: Option<String>,
 }
 
 /// A page of its ledger.
 #[derive(Deserialize)]
-struct Listed {
-    payments: Vec<Payment>,
+struct LedgerAnswer {
+    payments: Vec<SimulatorPayment>,
     next: Option<u64>,
 }
 
@@ -97,7 +128,7 @@ impl SimulatorGateway {
     ///
     /// # Errors
     /// When one of them is missing or cannot be used.
-    pub fn from_settings(settings: &PaymentSettings, public_url: &str) -> anyhow::Result<Self> {
+    fn from_settings(settings: &SimulatorSettings, public_url: &str) -> anyhow::Result<Self> {
         anyhow::ensure!(
             settings.simulator_webhook_secret.iter().any(|secret| !secret.is_empty()),
             "SIMULATOR_WEBHOOK_SECRET is empty: no webhook could be believed"
@@ -105,7 +136,7 @@ impl SimulatorGateway {
         let base_url = settings.simulator_url.as_deref().context("SIMULATOR_URL is not set")?;
         let api_key = settings.simulator_api_key.as_deref().context("SIMULATOR_API_KEY is not set")?;
         let secrets = settings.simulator_webhook_secret.clone();
-        Self::new(base_url, api_key, public_url, secrets, Patience::default()).context("SIMULATOR_URL")
+        Self::new(base_url, api_key, public_url, secrets, CallDeadlines::default()).context("SIMULATOR_URL")
     }
 
     /// A client of the simulator at `base_url`; its webhooks come back to us under `public_url`, signed with
@@ -118,11 +149,11 @@ impl SimulatorGateway {
         api_key: &str,
         public_url: &str,
         webhook_secrets: Vec<String>,
-        patience: Patience,
+        deadlines: CallDeadlines,
     ) -> anyhow::Result<Self> {
         let base = Url::parse(&format!("{}/", base_url.trim_end_matches('/')))?;
         // It runs beside us, also where outside calls must go through a proxy.
-        let calls = Calls::new(NAME, patience, true)?;
+        let calls = GatewayClient::new(NAME, deadlines, true)?;
         let webhook_url = format!("{}/api/v1/webhooks/payments/{NAME}", public_url.trim_end_matches('/'));
         Ok(Self { calls, base, api_key: api_key.to_owned(), webhook_url, webhook_secrets })
     }
@@ -133,11 +164,11 @@ impl SimulatorGateway {
     }
 
     async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, GatewayError> {
-        self.calls.ask(request, |status, _, body| reading(status, body)).await
+        self.calls.ask(request, |status, _, body| parse_answer(status, body)).await
     }
 
     /// The payment of a booking, found by its key.
-    async fn find(&self, payment: &Known) -> Result<Option<Payment>, GatewayError> {
+    async fn find(&self, payment: &PaymentIds) -> Result<Option<SimulatorPayment>, GatewayError> {
         match self.ask(self.request(Method::GET, &format!("v1/payments?key={}", pay_key(payment.booking)))?).await {
             Ok(payment) => Ok(Some(payment)),
             Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
@@ -147,24 +178,26 @@ impl SimulatorGateway {
 }
 
 /// 4xx is a definite no; anything else that is not the expected document is no answer.
-fn reading<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Reading<T> {
+fn parse_answer<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> ParsedAnswer<T> {
     if status.is_success() {
         return match serde_json::from_slice(body) {
-            Ok(answer) => Reading::Answer(answer),
-            Err(cause) => Reading::Again(format!("{status} with an unreadable body: {cause}")),
+            Ok(answer) => ParsedAnswer::Answer(answer),
+            Err(cause) => ParsedAnswer::Retryable(format!("{status} with an unreadable body: {cause}")),
         };
     }
     let passing = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::REQUEST_TIMEOUT;
     if !status.is_client_error() || passing {
-        return Reading::Again(format!("the gateway answered {status}"));
+        return ParsedAnswer::Retryable(format!("the gateway answered {status}"));
     }
     match serde_json::from_slice::<ErrorBody>(body) {
-        Ok(body) => Reading::No { code: body.error.code, message: body.error.message },
-        Err(_) => Reading::No { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() },
+        Ok(body) => ParsedAnswer::Refused { code: body.error.code, message: body.error.message },
+        Err(_) => {
+            ParsedAnswer::Refused { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() }
+        }
     }
 }
 
-impl Payment {
+impl SimulatorPayment {
     fn status(&self) -> Result<PaymentStatus, GatewayError> {
         Ok(match self.status.as_str() {
             "requires_payer" => PaymentStatus::Pending { pay_url: Some(self.page_url.clone()) },
@@ -191,7 +224,7 @@ impl Gateway for SimulatorGateway {
 
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "tokens", token])?;
-        match self.ask::<Token>(self.calls.http().get(url).bearer_auth(&self.api_key)).await {
+        match self.ask::<TokenAnswer>(self.calls.http().get(url).bearer_auth(&self.api_key)).await {
             Ok(token) => Ok(token.fingerprint),
             Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
             Err(error) => Err(error),
@@ -211,10 +244,11 @@ impl Gateway for SimulatorGateway {
             token: charge.token.as_deref(),
         };
         let request = self.request(Method::POST, "v1/payments")?;
-        let asked = self.ask::<Payment>(request.header("idempotency-key", pay_key(charge.booking)).json(&body)).await;
+        let asked =
+            self.ask::<SimulatorPayment>(request.header("idempotency-key", pay_key(charge.booking)).json(&body)).await;
         let payment = match asked {
             Err(GatewayError::Refused { code, .. }) if code == "key_reused" => {
-                let known = Known { booking: charge.booking, gateway_ref: None };
+                let known = PaymentIds { booking: charge.booking, gateway_ref: None };
                 self.find(&known).await?.ok_or_else(|| GatewayError::unreachable("the payment of this key is gone"))?
             }
             answered => answered?,
@@ -222,7 +256,7 @@ impl Gateway for SimulatorGateway {
         Ok(ChargeAnswer { status: payment.status()?, gateway_ref: payment.id })
     }
 
-    async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
+    async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError> {
         let Some(payment) = self.find(payment).await? else { return Ok(None) };
         Ok(Some(GatewayPayment {
             status: payment.status()?,
@@ -232,14 +266,14 @@ impl Gateway for SimulatorGateway {
         }))
     }
 
-    async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
+    async fn void(&self, payment: &PaymentIds) -> Result<VoidAnswer, GatewayError> {
         let Some(payment) = self.find(payment).await? else { return Ok(VoidAnswer::Unknown) };
         let path = format!("v1/payments/{}", payment.id);
-        match self.ask::<Payment>(self.request(Method::POST, &format!("{path}/void"))?).await {
+        match self.ask::<SimulatorPayment>(self.request(Method::POST, &format!("{path}/void"))?).await {
             Ok(_) => Ok(VoidAnswer::Voided),
             Err(GatewayError::Refused { status: 409, code, .. }) if code == "already_charged" => {
                 // The charged amount, not the one requested.
-                let charged: Payment = self.ask(self.request(Method::GET, &path)?).await?;
+                let charged: SimulatorPayment = self.ask(self.request(Method::GET, &path)?).await?;
                 Ok(VoidAnswer::AlreadyCharged(Money::new(charged.amount_minor, charged.currency)))
             }
             Err(error) => Err(error),
@@ -248,7 +282,7 @@ impl Gateway for SimulatorGateway {
 
     async fn refund(
         &self,
-        payment: &Known,
+        payment: &PaymentIds,
         amount: Money,
         key: &str,
         _none_is_ever_lost: &[String],
@@ -260,7 +294,9 @@ impl Gateway for SimulatorGateway {
         }
         let request = self.request(Method::POST, &format!("v1/payments/{}/refunds", payment.id))?;
         let body = NewRefund { amount_minor: amount.minor };
-        self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_: Payment| RefundAnswer::Settled)
+        self.ask(request.header("idempotency-key", key).json(&body))
+            .await
+            .map(|_: SimulatorPayment| RefundAnswer::Settled)
     }
 
     async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
@@ -272,9 +308,9 @@ impl Gateway for SimulatorGateway {
         query.extend(after.map(|after| ("after", after.to_owned())));
         let query = serde_urlencoded::to_string(query).map_err(GatewayError::unreachable)?;
         let request = self.request(Method::GET, &format!("v1/ledger?{query}"))?;
-        let page: Listed =
-            self.calls.ask_up_to(MAX_PAGE_BYTES, request, |status, _, body| reading(status, body)).await?;
-        let entry = |payment: Payment| {
+        let page: LedgerAnswer =
+            self.calls.ask_up_to(MAX_PAGE_BYTES, request, |status, _, body| parse_answer(status, body)).await?;
+        let entry = |payment: SimulatorPayment| {
             let is_charged = payment.status == "succeeded";
             LedgerEntry {
                 booking: Uuid::parse_str(&payment.reference).ok(),
@@ -292,7 +328,7 @@ impl Gateway for SimulatorGateway {
         headers: &HeaderMap,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Option<PaymentNews>, WebhookRefused> {
+    ) -> Result<Option<PaymentEvent>, WebhookRefused> {
         webhook::read(headers, body, &self.webhook_secrets, now)
     }
 }

@@ -5,21 +5,21 @@ use reqwest::Method;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::objects::{Charged, List, RefundOf, money};
-use super::{BOOKING, StripeGateway, reading};
+use super::objects::{ListPage, ListedCharge, ListedRefund, money};
+use super::{BOOKING, StripeGateway, parse_answer};
 use crate::calls::MAX_PAGE_BYTES;
 use crate::gateway::{GatewayError, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES, Window};
 
 /// The beginning of a page, in one of the two lists. Its text is for this adapter alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum LedgerCursor {
     /// Behind this charge, or at the first.
     Charges(Option<String>),
     /// Behind this refund, or at the first.
     Refunds(Option<String>),
 }
 
-impl Place {
+impl LedgerCursor {
     fn parse(text: Option<&str>) -> Result<Self, GatewayError> {
         let Some(text) = text else { return Ok(Self::Charges(None)) };
         let last = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
@@ -42,16 +42,18 @@ impl Place {
 impl StripeGateway {
     /// A page of the ledger.
     pub(super) async fn ledger_page(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
-        match Place::parse(after)? {
-            Place::Charges(last) => {
-                let page: List<Charged> = self.list("v1/charges", window, last, None).await?;
-                let next = page.next(|charge| &charge.id).map_or(Place::Refunds(None), |id| Place::Charges(Some(id)));
+        match LedgerCursor::parse(after)? {
+            LedgerCursor::Charges(last) => {
+                let page: ListPage<ListedCharge> = self.list("v1/charges", window, last, None).await?;
+                let next = page
+                    .next(|charge| &charge.id)
+                    .map_or(LedgerCursor::Refunds(None), |id| LedgerCursor::Charges(Some(id)));
                 let entries = page.data.iter().filter_map(entry).collect::<Result<_, _>>()?;
                 Ok(LedgerPage { entries, next: Some(next.text()) })
             }
-            Place::Refunds(last) => {
-                let page: List<RefundOf> = self.list("v1/refunds", window, last, Some("data.charge")).await?;
-                let next = page.next(|refund| &refund.id).map(|id| Place::Refunds(Some(id)).text());
+            LedgerCursor::Refunds(last) => {
+                let page: ListPage<ListedRefund> = self.list("v1/refunds", window, last, Some("data.charge")).await?;
+                let next = page.next(|refund| &refund.id).map(|id| LedgerCursor::Refunds(Some(id)).text());
                 let charges = page.data.iter().filter_map(|refund| refund.charge.as_ref());
                 Ok(LedgerPage { entries: charges.filter_map(entry).collect::<Result<_, _>>()?, next })
             }
@@ -64,7 +66,7 @@ impl StripeGateway {
         window: Window,
         last: Option<String>,
         expand: Option<&str>,
-    ) -> Result<List<T>, GatewayError> {
+    ) -> Result<ListPage<T>, GatewayError> {
         let mut query = vec![
             ("created[gte]", (window.from.0 / SECOND_MS).to_string()),
             ("created[lt]", (window.until.0 / SECOND_MS).to_string()),
@@ -74,12 +76,12 @@ impl StripeGateway {
         query.extend(expand.map(|path| ("expand[]", path.to_owned())));
         let query = serde_urlencoded::to_string(query).map_err(GatewayError::unreachable)?;
         let request = self.request(Method::GET, &format!("{path}?{query}"))?;
-        self.calls.ask_up_to(MAX_PAGE_BYTES, request, reading).await
+        self.calls.ask_up_to(MAX_PAGE_BYTES, request, parse_answer).await
     }
 }
 
 /// The entry of a charge; `None` for a declined card.
-fn entry(charge: &Charged) -> Option<Result<LedgerEntry, GatewayError>> {
+fn entry(charge: &ListedCharge) -> Option<Result<LedgerEntry, GatewayError>> {
     if !charge.paid {
         return None;
     }
@@ -100,14 +102,14 @@ mod tests {
     #[test]
     fn a_page_is_found_again_by_its_text() {
         for place in [
-            Place::Charges(None),
-            Place::Charges(Some("ch_1".to_owned())),
-            Place::Refunds(None),
-            Place::Refunds(Some("re_1".to_owned())),
+            LedgerCursor::Charges(None),
+            LedgerCursor::Charges(Some("ch_1".to_owned())),
+            LedgerCursor::Refunds(None),
+            LedgerCursor::Refunds(Some("re_1".to_owned())),
         ] {
-            assert_eq!(Place::parse(Some(&place.text())).expect("a place"), place);
+            assert_eq!(LedgerCursor::parse(Some(&place.text())).expect("a place"), place);
         }
-        assert_eq!(Place::parse(None).expect("a place"), Place::Charges(None));
-        assert!(Place::parse(Some("payouts:")).is_err() && Place::parse(Some("")).is_err());
+        assert_eq!(LedgerCursor::parse(None).expect("a place"), LedgerCursor::Charges(None));
+        assert!(LedgerCursor::parse(Some("payouts:")).is_err() && LedgerCursor::parse(Some("")).is_err());
     }
 }

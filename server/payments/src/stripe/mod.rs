@@ -13,27 +13,32 @@ mod objects;
 mod refunds;
 mod webhook;
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use async_trait::async_trait;
 use axum::http::HeaderMap;
+use clap::Args;
 use domain::money::Money;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::PaymentNews;
-use super::calls::{Calls, Patience, Reading};
+use super::PaymentEvent;
+use super::calls::{CallDeadlines, GatewayClient, ParsedAnswer};
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerPage, PaymentStatus, RefundAnswer,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerPage, PaymentIds, PaymentStatus, RefundAnswer,
     VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
-use crate::PaymentSettings;
-use objects::{ErrorBody, Found, Intent, PaymentMethod, Session, minor_units};
+use crate::Adapter;
+use objects::{CheckoutSession, ErrorBody, PaymentIntent, PaymentMethod, SearchResult, minor_units};
 use platform::ids;
 
 /// Its name, also in the address of its webhooks.
-pub const NAME: &str = "stripe";
+const NAME: &str = "stripe";
+/// Stripe's own host.
+const HOST: &str = "api.stripe.com";
 /// Version of Stripe's API that we use, independent of the account's default.
 const API_VERSION: &str = "2024-06-20";
 /// A Checkout Session stays open for half an hour at least, and is closed by us when the booking's time is
@@ -53,24 +58,56 @@ const BY_TOKEN: &str = "token";
 const ON_PAGE: &str = "page";
 const BARRED: &str = "barred";
 
+/// Settings of Stripe.
+#[derive(Clone, Debug, Args)]
+pub struct StripeSettings {
+    /// Address of Stripe.
+    #[arg(long, env = "STRIPE_URL", default_value = "https://api.stripe.com")]
+    stripe_url: String,
+    /// Our secret key there, `sk_…` or `rk_…`.
+    #[arg(long, env = "STRIPE_SECRET_KEY", hide_env_values = true)]
+    stripe_secret_key: Option<String>,
+    /// The secret of our webhook endpoint there, `whsec_…`; two, separated by a comma, while one is being
+    /// replaced.
+    #[arg(long, env = "STRIPE_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    stripe_webhook_secret: Vec<String>,
+}
+
+/// Its entry among the gateways.
+pub(crate) const ADAPTER: Adapter = Adapter {
+    name: NAME,
+    signature_header: webhook::HEADER,
+    address: |settings| ("STRIPE_URL", Some(settings.stripe.stripe_url.as_str())),
+    secrets: |settings| {
+        let key = settings.stripe.stripe_secret_key.iter().cloned().collect();
+        vec![("STRIPE_SECRET_KEY", key), ("STRIPE_WEBHOOK_SECRET", settings.stripe.stripe_webhook_secret.clone())]
+    },
+    open: |settings, _| Ok(Arc::new(StripeGateway::from_settings(&settings.stripe)?)),
+    moves_no_money: |settings| {
+        let url = Url::parse(&settings.stripe.stripe_url);
+        let is_stripes = url.is_ok_and(|url| url.scheme() == "https" && url.host_str() == Some(HOST));
+        (!is_stripes).then(|| ("STRIPE_URL", format!("is not at {HOST}")))
+    },
+};
+
 /// The client. One per process: it keeps connections open.
 #[derive(Clone)]
 pub struct StripeGateway {
-    calls: Calls,
+    calls: GatewayClient,
     base: Url,
     secret_key: String,
     webhook_secrets: Vec<String>,
 }
 
 /// Form fields, names with Stripe's brackets.
-type Fields = Vec<(&'static str, String)>;
+type FormFields = Vec<(&'static str, String)>;
 
 impl StripeGateway {
     /// The client the settings ask for.
     ///
     /// # Errors
     /// When one of them is missing or cannot be used.
-    pub fn from_settings(settings: &PaymentSettings) -> anyhow::Result<Self> {
+    fn from_settings(settings: &StripeSettings) -> anyhow::Result<Self> {
         anyhow::ensure!(
             settings.stripe_webhook_secret.iter().any(|secret| !secret.is_empty()),
             "STRIPE_WEBHOOK_SECRET is empty: no webhook could be believed"
@@ -78,7 +115,7 @@ impl StripeGateway {
         let secret_key = settings.stripe_secret_key.as_deref().filter(|key| !key.is_empty());
         let secret_key = secret_key.context("STRIPE_SECRET_KEY is not set")?;
         let secrets = settings.stripe_webhook_secret.clone();
-        Self::new(&settings.stripe_url, secret_key, secrets, Patience::default()).context("STRIPE_URL")
+        Self::new(&settings.stripe_url, secret_key, secrets, CallDeadlines::default()).context("STRIPE_URL")
     }
 
     /// A client of Stripe at `base_url`, whose webhooks are signed with one of `webhook_secrets`.
@@ -89,10 +126,10 @@ impl StripeGateway {
         base_url: &str,
         secret_key: &str,
         webhook_secrets: Vec<String>,
-        patience: Patience,
+        deadlines: CallDeadlines,
     ) -> anyhow::Result<Self> {
         let base = Url::parse(&format!("{}/", base_url.trim_end_matches('/')))?;
-        let calls = Calls::new(NAME, patience, false)?;
+        let calls = GatewayClient::new(NAME, deadlines, false)?;
         Ok(Self { calls, base, secret_key: secret_key.to_owned(), webhook_secrets })
     }
 
@@ -102,14 +139,14 @@ impl StripeGateway {
         Ok(request.header("stripe-version", API_VERSION))
     }
 
-    fn post(&self, path: &str, key: &str, fields: &Fields) -> Result<RequestBuilder, GatewayError> {
+    fn post(&self, path: &str, key: &str, fields: &FormFields) -> Result<RequestBuilder, GatewayError> {
         let body = serde_urlencoded::to_string(fields).map_err(GatewayError::unreachable)?;
         let request = self.request(Method::POST, path)?.header("idempotency-key", key);
         Ok(request.header("content-type", "application/x-www-form-urlencoded").body(body))
     }
 
     async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, GatewayError> {
-        self.calls.ask(request, reading).await
+        self.calls.ask(request, parse_answer).await
     }
 
     async fn charge_method(&self, charge: &Charge, method: &str) -> Result<ChargeAnswer, GatewayError> {
@@ -127,11 +164,11 @@ impl StripeGateway {
         let read = |status: StatusCode, headers: &HeaderMap, body: &[u8]| {
             let declined = serde_json::from_slice::<ErrorBody>(body).ok().and_then(|body| body.error.payment_intent);
             match declined {
-                Some(intent) if status == StatusCode::PAYMENT_REQUIRED => Reading::Answer(*intent),
-                _ => reading(status, headers, body),
+                Some(intent) if status == StatusCode::PAYMENT_REQUIRED => ParsedAnswer::Answer(*intent),
+                _ => parse_answer(status, headers, body),
             }
         };
-        let intent: Intent = self.calls.ask(request, read).await?;
+        let intent: PaymentIntent = self.calls.ask(request, read).await?;
         Ok(ChargeAnswer { status: intent.status()?, gateway_ref: intent.id })
     }
 
@@ -154,19 +191,20 @@ impl StripeGateway {
             ("payment_intent_data[metadata][way]", ON_PAGE.to_owned()),
         ];
         fields.extend(metadata(charge.booking, ON_PAGE));
-        let session: Session = self.ask(self.post("v1/checkout/sessions", &page_key(charge.booking), &fields)?).await?;
+        let session: CheckoutSession =
+            self.ask(self.post("v1/checkout/sessions", &page_key(charge.booking), &fields)?).await?;
         Ok(ChargeAnswer { status: session.status()?, gateway_ref: session.id })
     }
 
-    async fn session(&self, id: &str) -> Result<Option<Session>, GatewayError> {
+    async fn session(&self, id: &str) -> Result<Option<CheckoutSession>, GatewayError> {
         let path = format!("v1/checkout/sessions/{id}?expand[]=payment_intent.latest_charge");
         there(self.ask(self.request(Method::GET, &path)?).await)
     }
 
     /// The intent of a payment, if Stripe has it and search finds it.
-    async fn intent(&self, payment: &Known) -> Result<Option<Intent>, GatewayError> {
+    async fn intent(&self, payment: &PaymentIds) -> Result<Option<PaymentIntent>, GatewayError> {
         match &payment.gateway_ref {
-            Some(id) if is_session(id) => Ok(self.session(id).await?.and_then(Session::into_intent)),
+            Some(id) if is_session(id) => Ok(self.session(id).await?.and_then(CheckoutSession::into_intent)),
             Some(id) => {
                 let path = format!("v1/payment_intents/{id}?expand[]=latest_charge");
                 there(self.ask(self.request(Method::GET, &path)?).await)
@@ -175,20 +213,21 @@ impl StripeGateway {
         }
     }
 
-    async fn search(&self, booking: Uuid) -> Result<Option<Intent>, GatewayError> {
+    async fn search(&self, booking: Uuid) -> Result<Option<PaymentIntent>, GatewayError> {
         let query = serde_urlencoded::to_string([
             ("query", format!("metadata['{BOOKING}']:'{booking}'")),
             ("limit", SEARCH_LIMIT.to_owned()),
             ("expand[]", "data.latest_charge".to_owned()),
         ]);
         let query = query.map_err(GatewayError::unreachable)?;
-        let found: Found = self.ask(self.request(Method::GET, &format!("v1/payment_intents/search?{query}"))?).await?;
+        let found: SearchResult =
+            self.ask(self.request(Method::GET, &format!("v1/payment_intents/search?{query}"))?).await?;
         Ok(found.data.into_iter().find(|intent| intent.way() != Some(BARRED)))
     }
 
-    async fn void_session(&self, payment: &Known, id: &str) -> Result<VoidAnswer, GatewayError> {
+    async fn void_session(&self, payment: &PaymentIds, id: &str) -> Result<VoidAnswer, GatewayError> {
         let request = self.post(&format!("v1/checkout/sessions/{id}/expire"), &void_key(payment.booking), &vec![])?;
-        match self.ask::<Session>(request).await {
+        match self.ask::<CheckoutSession>(request).await {
             Ok(_) => Ok(VoidAnswer::Voided),
             // Not open any more: what it is now decides.
             Err(GatewayError::Refused { .. }) => match self.session(id).await? {
@@ -199,9 +238,9 @@ impl StripeGateway {
         }
     }
 
-    async fn void_intent(&self, payment: &Known, id: &str) -> Result<VoidAnswer, GatewayError> {
+    async fn void_intent(&self, payment: &PaymentIds, id: &str) -> Result<VoidAnswer, GatewayError> {
         let request = self.post(&format!("v1/payment_intents/{id}/cancel"), &void_key(payment.booking), &vec![])?;
-        match self.ask::<Intent>(request).await {
+        match self.ask::<PaymentIntent>(request).await {
             Ok(_) => Ok(VoidAnswer::Voided),
             Err(GatewayError::Refused { .. }) => match self.intent(payment).await? {
                 None => Ok(VoidAnswer::Unknown),
@@ -218,9 +257,9 @@ impl StripeGateway {
     async fn bar(&self, booking: Uuid) -> Result<VoidAnswer, GatewayError> {
         let mut fields = vec![("amount", "100".to_owned()), ("currency", "eur".to_owned())];
         fields.extend(metadata(booking, BARRED));
-        match self.ask::<Intent>(self.post("v1/payment_intents", &pay_key(booking), &fields)?).await {
+        match self.ask::<PaymentIntent>(self.post("v1/payment_intents", &pay_key(booking), &fields)?).await {
             Ok(barred) => {
-                let known = Known { booking, gateway_ref: Some(barred.id.clone()) };
+                let known = PaymentIds { booking, gateway_ref: Some(barred.id.clone()) };
                 self.void_intent(&known, &barred.id).await.map(|_| VoidAnswer::Voided)
             }
             Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
@@ -242,7 +281,7 @@ fn void_key(booking: Uuid) -> String {
     format!("void:{booking}:{}", ids::new_id())
 }
 
-fn metadata(booking: Uuid, way: &str) -> Fields {
+fn metadata(booking: Uuid, way: &str) -> FormFields {
     vec![("metadata[booking]", booking.to_string()), ("metadata[way]", way.to_owned())]
 }
 
@@ -272,25 +311,27 @@ fn there<T>(answer: Result<T, GatewayError>) -> Result<Option<T>, GatewayError> 
 
 /// 4xx is a definite no, but for "busy with this key" and "too fast". Stripe's own word on retrying counts
 /// more than the status.
-fn reading<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Reading<T> {
+fn parse_answer<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ParsedAnswer<T> {
     if status.is_success() {
         return match serde_json::from_slice(body) {
-            Ok(object) => Reading::Answer(object),
-            Err(cause) => Reading::Again(format!("{status} with an unreadable body: {cause}")),
+            Ok(object) => ParsedAnswer::Answer(object),
+            Err(cause) => ParsedAnswer::Retryable(format!("{status} with an unreadable body: {cause}")),
         };
     }
     let should_retry = headers.get("stripe-should-retry").and_then(|value| value.to_str().ok());
     let passing = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS);
     let words = format!("Stripe answered {status}");
     match serde_json::from_slice::<ErrorBody>(body) {
-        _ if should_retry == Some("true") => Reading::Again(words),
-        _ if !status.is_client_error() && should_retry == Some("false") => Reading::Unclear(words),
-        _ if !status.is_client_error() || passing => Reading::Again(words),
+        _ if should_retry == Some("true") => ParsedAnswer::Retryable(words),
+        _ if !status.is_client_error() && should_retry == Some("false") => ParsedAnswer::Unknown(words),
+        _ if !status.is_client_error() || passing => ParsedAnswer::Retryable(words),
         Ok(ErrorBody { error }) => {
             let code = error.code.filter(|_| error.kind != KEY_REUSED).unwrap_or(error.kind);
-            Reading::No { code, message: error.message.unwrap_or_default() }
+            ParsedAnswer::Refused { code, message: error.message.unwrap_or_default() }
         }
-        Err(_) => Reading::No { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() },
+        Err(_) => {
+            ParsedAnswer::Refused { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() }
+        }
     }
 }
 
@@ -326,20 +367,20 @@ impl Gateway for StripeGateway {
         }
     }
 
-    async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
+    async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError> {
         if let Some(id) = payment.gateway_ref.as_deref().filter(|id| is_session(id)) {
-            return self.session(id).await?.map(Session::payment).transpose();
+            return self.session(id).await?.map(CheckoutSession::payment).transpose();
         }
-        self.intent(payment).await?.map(Intent::payment).transpose()
+        self.intent(payment).await?.map(PaymentIntent::payment).transpose()
     }
 
-    async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
+    async fn void(&self, payment: &PaymentIds) -> Result<VoidAnswer, GatewayError> {
         match payment.gateway_ref.as_deref() {
             Some(id) if is_session(id) => self.void_session(payment, id).await,
             Some(id) => self.void_intent(payment, id).await,
             None => match self.search(payment.booking).await? {
                 Some(intent) => {
-                    let known = Known { booking: payment.booking, gateway_ref: Some(intent.id.clone()) };
+                    let known = PaymentIds { booking: payment.booking, gateway_ref: Some(intent.id.clone()) };
                     self.void_intent(&known, &intent.id).await
                 }
                 None => self.bar(payment.booking).await,
@@ -349,7 +390,7 @@ impl Gateway for StripeGateway {
 
     async fn refund(
         &self,
-        payment: &Known,
+        payment: &PaymentIds,
         amount: Money,
         key: &str,
         lost: &[String],
@@ -376,7 +417,7 @@ impl Gateway for StripeGateway {
         headers: &HeaderMap,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Option<PaymentNews>, WebhookRefused> {
+    ) -> Result<Option<PaymentEvent>, WebhookRefused> {
         webhook::read(headers, body, &self.webhook_secrets, now)
     }
 }

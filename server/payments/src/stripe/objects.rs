@@ -44,7 +44,7 @@ impl PaymentMethod {
 
 /// `PaymentIntent`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Intent {
+pub(super) struct PaymentIntent {
     pub(super) id: String,
     status: String,
     #[serde(default)]
@@ -82,7 +82,7 @@ struct RedirectToUrl {
     url: Option<String>,
 }
 
-impl Intent {
+impl PaymentIntent {
     /// The booking it is for.
     pub(super) fn booking(&self) -> Option<&str> {
         self.metadata.get(BOOKING).map(String::as_str)
@@ -140,9 +140,9 @@ impl Intent {
     }
 }
 
-/// Checkout `Session`.
+/// Checkout `CheckoutSession`.
 #[derive(Debug, Deserialize)]
-pub(super) struct Session {
+pub(super) struct CheckoutSession {
     pub(super) id: String,
     status: Option<String>,
     payment_status: Option<String>,
@@ -150,11 +150,11 @@ pub(super) struct Session {
     amount_total: Option<i64>,
     currency: Option<String>,
     pub(super) client_reference_id: Option<String>,
-    payment_intent: Option<Expandable<Box<Intent>>>,
+    payment_intent: Option<Expandable<Box<PaymentIntent>>>,
 }
 
-impl Session {
-    fn full_intent(&self) -> Option<&Intent> {
+impl CheckoutSession {
+    fn full_intent(&self) -> Option<&PaymentIntent> {
         match &self.payment_intent {
             Some(Expandable::Full(intent)) => Some(&**intent),
             Some(Expandable::Id(_)) | None => None,
@@ -162,7 +162,7 @@ impl Session {
     }
 
     /// Its intent, if it was expanded.
-    pub(super) fn into_intent(self) -> Option<Intent> {
+    pub(super) fn into_intent(self) -> Option<PaymentIntent> {
         match self.payment_intent {
             Some(Expandable::Full(intent)) => Some(*intent),
             Some(Expandable::Id(_)) | None => None,
@@ -183,7 +183,7 @@ impl Session {
             }
             // The bank is processing, or has declined after the page was left.
             (Some("complete"), _) => {
-                self.full_intent().map_or(Ok(PaymentStatus::Pending { pay_url: None }), Intent::status)
+                self.full_intent().map_or(Ok(PaymentStatus::Pending { pay_url: None }), PaymentIntent::status)
             }
             other => Err(GatewayError::unreachable(format!("a session of the unknown status {other:?}"))),
         }
@@ -240,7 +240,7 @@ pub(super) struct Refunds {
 
 /// `Charge`, as a list has it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Charged {
+pub(super) struct ListedCharge {
     pub(super) id: String,
     #[serde(default)]
     pub(super) paid: bool,
@@ -257,20 +257,20 @@ pub(super) struct Charged {
 
 /// `Refund` with its charge in full.
 #[derive(Debug, Deserialize)]
-pub(super) struct RefundOf {
+pub(super) struct ListedRefund {
     pub(super) id: String,
-    pub(super) charge: Option<Charged>,
+    pub(super) charge: Option<ListedCharge>,
 }
 
 /// A page of a list, the newest first.
 #[derive(Debug, Deserialize)]
-pub(super) struct List<T> {
+pub(super) struct ListPage<T> {
     pub(super) data: Vec<T>,
     #[serde(default)]
     has_more: bool,
 }
 
-impl<T> List<T> {
+impl<T> ListPage<T> {
     /// Id of the last object of this page, after which the next page begins; `None` on the last page.
     pub(super) fn next(&self, id: impl Fn(&T) -> &String) -> Option<String> {
         self.data.last().filter(|_| self.has_more).map(|last| id(last).clone())
@@ -279,8 +279,8 @@ impl<T> List<T> {
 
 /// The answer to a search.
 #[derive(Debug, Deserialize)]
-pub(super) struct Found {
-    pub(super) data: Vec<Intent>,
+pub(super) struct SearchResult {
+    pub(super) data: Vec<PaymentIntent>,
 }
 
 /// An error's body.
@@ -296,14 +296,14 @@ pub(super) struct ErrorDetail {
     pub(super) kind: String,
     pub(super) code: Option<String>,
     pub(super) message: Option<String>,
-    pub(super) payment_intent: Option<Box<Intent>>,
+    pub(super) payment_intent: Option<Box<PaymentIntent>>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn intent(status: &str, more: &str) -> Intent {
+    fn intent(status: &str, more: &str) -> PaymentIntent {
         let text =
             format!(r#"{{"id": "pi_1", "status": "{status}", "currency": "eur", "amount_received": 1250{more}}}"#);
         serde_json::from_str(&text).expect("an intent")

@@ -6,9 +6,9 @@
 use domain::money::Money;
 use reqwest::Method;
 
-use super::objects::{Intent, Refund, Refunds, minor_units};
+use super::objects::{PaymentIntent, Refund, Refunds, minor_units};
 use super::{KEY_REUSED, REFUND, StripeGateway};
-use crate::gateway::{GatewayError, Known};
+use crate::gateway::{GatewayError, PaymentIds};
 
 /// Refunds of one payment that are searched: more than a booking has seats, and within the size limit of an answer.
 const MAX_REFUNDS: usize = 50;
@@ -20,8 +20,8 @@ impl StripeGateway {
     /// that is not acknowledged is returned.
     pub(super) async fn send_back(
         &self,
-        payment: &Known,
-        intent: &Intent,
+        payment: &PaymentIds,
+        intent: &PaymentIntent,
         amount: Money,
         (key, lost): (&str, &[String]),
     ) -> Result<Refund, GatewayError> {

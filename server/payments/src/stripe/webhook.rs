@@ -9,17 +9,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::objects::{Intent, Refund, Session};
+use super::objects::{CheckoutSession, PaymentIntent, Refund};
 use super::{BARRED, BOOKING, NAME, ON_PAGE, REFUND};
 use crate::gateway::refund_of_key;
-use crate::{GatewayError, NewsKind, PaymentNews, WebhookRefused, signature};
+use crate::{GatewayError, PaymentEvent, PaymentEventKind, WebhookRefused, signature};
 
 /// Name of the signature's header.
-const HEADER: &str = "stripe-signature";
+pub(super) const HEADER: &str = "stripe-signature";
 
-/// `Event`.
+/// `StripeEvent`.
 #[derive(Deserialize)]
-struct Event {
+struct StripeEvent {
     id: String,
     #[serde(rename = "type")]
     kind: String,
@@ -34,20 +34,20 @@ struct Data {
 }
 
 /// An event's content: the booking id as text, Stripe's id of the payment, the news.
-type Said = Option<(String, Option<String>, NewsKind)>;
+type ParsedEvent = Option<(String, Option<String>, PaymentEventKind)>;
 
 pub(super) fn read(
     headers: &HeaderMap,
     body: &[u8],
     secrets: &[String],
     now: Timestamp,
-) -> Result<Option<PaymentNews>, WebhookRefused> {
+) -> Result<Option<PaymentEvent>, WebhookRefused> {
     signature::verify_header(headers, HEADER, body, secrets, now)?;
-    let event: Event = serde_json::from_slice(body).map_err(malformed)?;
-    let Some((booking, gateway_ref, kind)) = said(&event.kind, event.data.object)? else { return Ok(None) };
+    let event: StripeEvent = serde_json::from_slice(body).map_err(malformed)?;
+    let Some((booking, gateway_ref, kind)) = parse_event(&event.kind, event.data.object)? else { return Ok(None) };
     let booking = Uuid::parse_str(&booking).map_err(|_| WebhookRefused::UnknownPayment)?;
     let occurred = Timestamp(event.created.saturating_mul(SECOND_MS));
-    Ok(Some(PaymentNews { gateway: NAME, event_id: event.id, booking, gateway_ref, kind, occurred }))
+    Ok(Some(PaymentEvent { gateway: NAME, event_id: event.id, booking, gateway_ref, kind, occurred }))
 }
 
 fn malformed(cause: impl std::fmt::Display) -> WebhookRefused {
@@ -58,14 +58,14 @@ fn object<T: DeserializeOwned>(value: Value) -> Result<T, WebhookRefused> {
     serde_json::from_value(value).map_err(malformed)
 }
 
-fn said(event: &str, value: Value) -> Result<Said, WebhookRefused> {
+fn parse_event(event: &str, value: Value) -> Result<ParsedEvent, WebhookRefused> {
     match event {
         "payment_intent.succeeded" | "payment_intent.payment_failed" | "payment_intent.canceled" => {
             of_intent(event, &object(value)?)
         }
-        "checkout.session.expired" => of_session(object(value)?, NewsKind::Voided),
+        "checkout.session.expired" => of_session(object(value)?, PaymentEventKind::Voided),
         "checkout.session.async_payment_failed" => {
-            of_session(object(value)?, NewsKind::Failed { why: Some("async_payment_failed".to_owned()) })
+            of_session(object(value)?, PaymentEventKind::Failed { why: Some("async_payment_failed".to_owned()) })
         }
         "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => {
             Ok(of_refund(object(value)?))
@@ -74,36 +74,36 @@ fn said(event: &str, value: Value) -> Result<Said, WebhookRefused> {
     }
 }
 
-fn of_intent(event: &str, intent: &Intent) -> Result<Said, WebhookRefused> {
+fn of_intent(event: &str, intent: &PaymentIntent) -> Result<ParsedEvent, WebhookRefused> {
     let Some(booking) = intent.booking() else { return Ok(None) };
     let kind = match (event, intent.way()) {
         // Our own bar against a late charge; or a card on a page where the payer may try another.
         (_, Some(BARRED)) | ("payment_intent.payment_failed", Some(ON_PAGE)) => return Ok(None),
         ("payment_intent.succeeded", _) => {
             let amount = intent.received().map_err(|cause: GatewayError| malformed(cause))?;
-            NewsKind::Succeeded { amount }
+            PaymentEventKind::Succeeded { amount }
         }
-        ("payment_intent.payment_failed", _) => NewsKind::Failed { why: intent.failure() },
-        _ => NewsKind::Voided,
+        ("payment_intent.payment_failed", _) => PaymentEventKind::Failed { why: intent.failure() },
+        _ => PaymentEventKind::Voided,
     };
     Ok(Some((booking.to_owned(), Some(intent.id.clone()), kind)))
 }
 
-fn of_session(session: Session, kind: NewsKind) -> Result<Said, WebhookRefused> {
+fn of_session(session: CheckoutSession, kind: PaymentEventKind) -> Result<ParsedEvent, WebhookRefused> {
     Ok(session.client_reference_id.map(|booking| (booking, Some(session.id), kind)))
 }
 
-fn of_refund(refund: Refund) -> Said {
+fn of_refund(refund: Refund) -> ParsedEvent {
     // The money may have been charged for another booking than it is sent back for.
     let (booking, number) = match refund.metadata.get(REFUND).and_then(|key| refund_of_key(key)) {
         Some((booking, number)) => (booking.to_string(), Some(number)),
         None => (refund.metadata.get(BOOKING)?.clone(), None),
     };
     let kind = match refund.status.as_deref() {
-        Some("succeeded") => NewsKind::RefundSettled { number },
+        Some("succeeded") => PaymentEventKind::RefundSettled { number },
         // Maybe days later, when the card is gone: the money is back with us, and a person must find its owner.
         Some("failed" | "canceled") => {
-            NewsKind::RefundFailed { why: refund.why_failed(), refund: refund.id.clone(), number }
+            PaymentEventKind::RefundFailed { why: refund.why_failed(), refund: refund.id.clone(), number }
         }
         _ => return None,
     };
@@ -124,13 +124,13 @@ mod tests {
                 "last_payment_error": { "type": "card_error", "code": "card_declined" } })
     }
 
-    fn kind(event: &str, object: Value) -> Option<NewsKind> {
-        said(event, object).expect("readable").map(|(_, _, kind)| kind)
+    fn kind(event: &str, object: Value) -> Option<PaymentEventKind> {
+        parse_event(event, object).expect("readable").map(|(_, _, kind)| kind)
     }
 
     #[test]
     fn a_failed_card_ends_a_payment_by_token_and_not_one_on_a_page() {
-        let failed = Some(NewsKind::Failed { why: Some("card_declined".to_owned()) });
+        let failed = Some(PaymentEventKind::Failed { why: Some("card_declined".to_owned()) });
         let event = "payment_intent.payment_failed";
         assert_eq!(kind(event, intent("requires_payment_method", "token")), failed);
         assert_eq!(kind(event, intent("requires_payment_method", "page")), None);
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_cancelled_intent_of_a_bar_is_ignored() {
         assert_eq!(kind("payment_intent.canceled", intent("canceled", "barred")), None);
-        assert_eq!(kind("payment_intent.canceled", intent("canceled", "token")), Some(NewsKind::Voided));
+        assert_eq!(kind("payment_intent.canceled", intent("canceled", "token")), Some(PaymentEventKind::Voided));
     }
 
     #[test]
@@ -148,9 +148,10 @@ mod tests {
         let refund = |status: &str| of(status, json!({ "booking": BOOKING_ID }));
         assert_eq!(kind("refund.created", refund("pending")), None);
         assert_eq!(kind("refund.updated", refund("requires_action")), None);
-        assert_eq!(kind("refund.updated", refund("succeeded")), Some(NewsKind::RefundSettled { number: None }));
-        let failed =
-            |number, why: &str| Some(NewsKind::RefundFailed { refund: "re_1".to_owned(), number, why: why.to_owned() });
+        assert_eq!(kind("refund.updated", refund("succeeded")), Some(PaymentEventKind::RefundSettled { number: None }));
+        let failed = |number, why: &str| {
+            Some(PaymentEventKind::RefundFailed { refund: "re_1".to_owned(), number, why: why.to_owned() })
+        };
         for event in ["refund.failed", "refund.updated", "charge.refund.updated"] {
             assert_eq!(kind(event, refund("failed")), failed(None, "failed"), "{event}");
         }
@@ -159,10 +160,10 @@ mod tests {
         let named = json!({ "booking": other, "refund": format!("refund:{BOOKING_ID}:3") });
         let mut lost = of("canceled", named.clone());
         lost["failure_reason"] = json!("lost_or_stolen_card");
-        let (booking, _, news) = said("refund.updated", lost).expect("readable").expect("of interest");
+        let (booking, _, news) = parse_event("refund.updated", lost).expect("readable").expect("of interest");
         assert_eq!((booking.as_str(), Some(news)), (BOOKING_ID, failed(Some(3), "lost_or_stolen_card")));
         let settled = kind("refund.updated", of("succeeded", named));
-        assert_eq!(settled, Some(NewsKind::RefundSettled { number: Some(3) }));
+        assert_eq!(settled, Some(PaymentEventKind::RefundSettled { number: Some(3) }));
     }
 
     #[test]
@@ -170,6 +171,6 @@ mod tests {
         let foreign = json!({ "id": "pi_1", "status": "succeeded", "currency": "eur", "metadata": {} });
         assert_eq!(kind("payment_intent.succeeded", foreign), None);
         assert_eq!(kind("invoice.paid", json!({})), None);
-        assert!(said("payment_intent.succeeded", json!("?")).is_err());
+        assert!(parse_event("payment_intent.succeeded", json!("?")).is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use domain::time::{SECOND_MS, Timestamp};
 
-use super::{Act, Allowance, Said, step};
+use super::{Allowance, BucketOperation, BucketOutcome, step};
 
 /// Buckets kept at most, and one more for each limit. Those that are full are forgotten first; when none is, all who are
 /// new share one bucket of their limit: so many who are counted at a time are a flood.
@@ -25,7 +25,13 @@ struct Table {
 }
 
 impl Buckets {
-    pub(super) fn act(&self, of: &Allowance, mut key: String, act: (Act, u32), now: Timestamp) -> Said {
+    pub(super) fn act(
+        &self,
+        of: &Allowance,
+        mut key: String,
+        act: (BucketOperation, u32),
+        now: Timestamp,
+    ) -> BucketOutcome {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !table.full_at.contains_key(&key) && !table.has_room(now) {
             // The keys of all others are longer.
@@ -61,26 +67,40 @@ mod tests {
     #[test]
     fn each_key_has_its_own_bucket_and_full_buckets_are_evicted() {
         let (buckets, now) = (Buckets::default(), Timestamp(9_000));
-        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (Act::Take, 0), now);
-        assert_eq!((take(1, now), take(1, now), take(2, now)), (Said::Granted, Said::Empty(1_000), Said::Granted));
+        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (BucketOperation::Take, 0), now);
+        assert_eq!(
+            (take(1, now), take(1, now), take(2, now)),
+            (BucketOutcome::Granted, BucketOutcome::Empty(1_000), BucketOutcome::Granted)
+        );
         for who in 3..=MAX_BUCKETS {
-            assert_eq!(take(who, now), Said::Granted);
+            assert_eq!(take(who, now), BucketOutcome::Granted);
         }
-        assert_eq!(take(MAX_BUCKETS + 1, now), Said::Granted, "all who are new share one bucket");
-        assert_eq!(take(MAX_BUCKETS + 2, now), Said::Empty(1_000));
-        assert_eq!(take(MAX_BUCKETS + 2, now.plus_ms(1_000)), Said::Granted, "the others are full again");
+        assert_eq!(take(MAX_BUCKETS + 1, now), BucketOutcome::Granted, "all who are new share one bucket");
+        assert_eq!(take(MAX_BUCKETS + 2, now), BucketOutcome::Empty(1_000));
+        assert_eq!(take(MAX_BUCKETS + 2, now.plus_ms(1_000)), BucketOutcome::Granted, "the others are full again");
     }
 
     #[test]
     fn a_full_table_is_scanned_once_a_second_whatever_the_number_of_new_keys() {
         let (buckets, now) = (Buckets::default(), Timestamp(9_000));
-        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (Act::Take, 0), now);
+        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (BucketOperation::Take, 0), now);
         for who in 0..MAX_BUCKETS {
-            assert_eq!(take(who, now), Said::Granted);
+            assert_eq!(take(who, now), BucketOutcome::Granted);
         }
-        assert_eq!(take(MAX_BUCKETS + 1, now.plus_ms(999)), Said::Granted, "looked through; all new callers share one");
-        assert_eq!(take(MAX_BUCKETS + 2, now.plus_ms(1_000)), Said::Empty(999), "not looked through again so soon");
+        assert_eq!(
+            take(MAX_BUCKETS + 1, now.plus_ms(999)),
+            BucketOutcome::Granted,
+            "looked through; all new callers share one"
+        );
+        assert_eq!(
+            take(MAX_BUCKETS + 2, now.plus_ms(1_000)),
+            BucketOutcome::Empty(999),
+            "not looked through again so soon"
+        );
         let later = now.plus_ms(1_999);
-        assert_eq!([take(MAX_BUCKETS + 3, later), take(MAX_BUCKETS + 4, later)], [Said::Granted, Said::Granted]);
+        assert_eq!(
+            [take(MAX_BUCKETS + 3, later), take(MAX_BUCKETS + 4, later)],
+            [BucketOutcome::Granted, BucketOutcome::Granted]
+        );
     }
 }

@@ -15,7 +15,7 @@ use redis::Value;
 use sha2::{Digest, Sha256};
 
 use crate::clock::StoreClock;
-use crate::redis_link::{Answer, Call, Link, LinkError, LuaScript};
+use crate::redis_link::{Link, LinkError, LuaScript, RedisReply, ScriptCall};
 
 /// Deadline of an attempt in Redis; then this replica counts by itself.
 const DEADLINE: Duration = Duration::from_millis(250);
@@ -43,7 +43,7 @@ impl Allowance {
 
 /// The limit is reached.
 #[derive(Clone, Copy, Debug)]
-pub struct TooMany {
+pub struct RateLimited {
     /// The limit.
     pub of: Allowance,
     /// Until the next attempt.
@@ -52,7 +52,7 @@ pub struct TooMany {
 
 /// The result of an operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
+enum BucketOutcome {
     Granted,
     /// Nothing in it for so long, milliseconds.
     Empty(i64),
@@ -62,7 +62,7 @@ enum Said {
 
 /// The outcome of a take that leaves reserved ones in the bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum TakeOutcome {
     /// One was taken.
     Granted,
     /// Only reserved ones are left; nothing was taken.
@@ -73,13 +73,13 @@ pub enum Taken {
 
 /// An operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
+enum BucketOperation {
     Take,
     Give,
     Clear,
 }
 
-impl Act {
+impl BucketOperation {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Take => "take",
@@ -110,39 +110,39 @@ impl RateLimits {
     ///
     /// # Errors
     /// When the bucket is empty.
-    pub async fn take(&self, of: &Allowance, whose: &str) -> Result<(), TooMany> {
-        match self.act(of, whose, Act::Take).await {
-            Said::Granted | Said::Reserved => Ok(()),
-            Said::Empty(ms) => {
+    pub async fn take(&self, of: &Allowance, whose: &str) -> Result<(), RateLimited> {
+        match self.act(of, whose, BucketOperation::Take).await {
+            BucketOutcome::Granted | BucketOutcome::Reserved => Ok(()),
+            BucketOutcome::Empty(ms) => {
                 tracing::info!(limit = of.name, wait_ms = ms, "rate limit reached");
-                Err(TooMany { of: *of, retry_after: Duration::from_millis(ms.unsigned_abs()) })
+                Err(RateLimited { of: *of, retry_after: Duration::from_millis(ms.unsigned_abs()) })
             }
         }
     }
 
     /// Takes one if at least `reserved` are left after it, for an act that needs Redis anyhow: this replica counts nothing
     /// by itself. `None` when Redis does not answer in time.
-    pub async fn take_shared(&self, of: &Allowance, whose: &str, reserved: u32) -> Option<Taken> {
+    pub async fn take_shared(&self, of: &Allowance, whose: &str, reserved: u32) -> Option<TakeOutcome> {
         let key = self.key(of, whose);
-        let said = self.ask_shared((of, key.as_str()), (Act::Take, reserved), SHARED_DEADLINE).await?;
+        let said = self.ask_shared((of, key.as_str()), (BucketOperation::Take, reserved), SHARED_DEADLINE).await?;
         Some(match said {
-            Said::Granted => Taken::Granted,
-            Said::Reserved => Taken::Reserved,
-            Said::Empty(ms) => Taken::Empty(Duration::from_millis(ms.unsigned_abs())),
+            BucketOutcome::Granted => TakeOutcome::Granted,
+            BucketOutcome::Reserved => TakeOutcome::Reserved,
+            BucketOutcome::Empty(ms) => TakeOutcome::Empty(Duration::from_millis(ms.unsigned_abs())),
         })
     }
 
     /// The try that was counted went well: it does not count.
     pub async fn give_back(&self, of: &Allowance, whose: &str) {
-        self.act(of, whose, Act::Give).await;
+        self.act(of, whose, BucketOperation::Give).await;
     }
 
     /// Forgets all tries.
     pub async fn clear(&self, of: &Allowance, whose: &str) {
-        self.act(of, whose, Act::Clear).await;
+        self.act(of, whose, BucketOperation::Clear).await;
     }
 
-    async fn act(&self, of: &Allowance, whose: &str, act: Act) -> Said {
+    async fn act(&self, of: &Allowance, whose: &str, act: BucketOperation) -> BucketOutcome {
         let key = self.key(of, whose);
         match self.ask_shared((of, key.as_str()), (act, 0), DEADLINE).await {
             Some(said) => said,
@@ -159,9 +159,9 @@ impl RateLimits {
     async fn ask_shared(
         &self,
         (of, key): (&Allowance, &str),
-        (act, reserved): (Act, u32),
+        (act, reserved): (BucketOperation, u32),
         deadline: Duration,
-    ) -> Option<Said> {
+    ) -> Option<BucketOutcome> {
         let mut call = self.script.call(&[key]);
         call.arg(of.burst).arg(of.each_ms).arg(act.as_str()).arg(reserved);
         match tokio::time::timeout(deadline, self.ask(act, &call)).await {
@@ -176,20 +176,20 @@ impl RateLimits {
     }
 
     /// An attempt whose answer is lost may have been counted, so it is not repeated.
-    async fn ask(&self, act: Act, call: &Call<'_>) -> Result<Answer, LinkError> {
+    async fn ask(&self, act: BucketOperation, call: &ScriptCall<'_>) -> Result<RedisReply, LinkError> {
         match act {
-            Act::Take | Act::Give => self.link.eval_once(call).await,
-            Act::Clear => self.link.eval(call).await,
+            BucketOperation::Take | BucketOperation::Give => self.link.eval_once(call).await,
+            BucketOperation::Clear => self.link.eval(call).await,
         }
     }
 }
 
-fn read(answer: &Value) -> Option<Said> {
+fn read(answer: &Value) -> Option<BucketOutcome> {
     let Value::Array(parts) = answer else { return None };
     match parts.as_slice() {
-        [Value::Int(1), Value::Int(_), Value::Int(_)] => Some(Said::Granted),
-        [Value::Int(0), Value::Int(_), Value::Int(wait)] => Some(Said::Empty(*wait)),
-        [Value::Int(2), Value::Int(_), Value::Int(_)] => Some(Said::Reserved),
+        [Value::Int(1), Value::Int(_), Value::Int(_)] => Some(BucketOutcome::Granted),
+        [Value::Int(0), Value::Int(_), Value::Int(wait)] => Some(BucketOutcome::Empty(*wait)),
+        [Value::Int(2), Value::Int(_), Value::Int(_)] => Some(BucketOutcome::Reserved),
         _ => None,
     }
 }
@@ -206,23 +206,23 @@ fn hashed(whose: &str) -> String {
 fn step(
     of: &Allowance,
     full_at: Option<Timestamp>,
-    (act, reserved): (Act, u32),
+    (act, reserved): (BucketOperation, u32),
     now: Timestamp,
-) -> (Option<Timestamp>, Said) {
+) -> (Option<Timestamp>, BucketOutcome) {
     let full_at = full_at.map_or(now.0, |at| at.0.max(now.0));
     let whole = i64::from(of.burst) * of.each_ms;
     let full_at = match act {
-        Act::Clear => now.0,
-        Act::Give => full_at - of.each_ms,
-        Act::Take if full_at + of.each_ms - now.0 > whole => {
-            return (Some(Timestamp(full_at)), Said::Empty(full_at + of.each_ms - now.0 - whole));
+        BucketOperation::Clear => now.0,
+        BucketOperation::Give => full_at - of.each_ms,
+        BucketOperation::Take if full_at + of.each_ms - now.0 > whole => {
+            return (Some(Timestamp(full_at)), BucketOutcome::Empty(full_at + of.each_ms - now.0 - whole));
         }
-        Act::Take if full_at + of.each_ms - now.0 > whole - i64::from(reserved) * of.each_ms => {
-            return (Some(Timestamp(full_at)).filter(|at| at.0 > now.0), Said::Reserved);
+        BucketOperation::Take if full_at + of.each_ms - now.0 > whole - i64::from(reserved) * of.each_ms => {
+            return (Some(Timestamp(full_at)).filter(|at| at.0 > now.0), BucketOutcome::Reserved);
         }
-        Act::Take => full_at + of.each_ms,
+        BucketOperation::Take => full_at + of.each_ms,
     };
-    (Some(Timestamp(full_at)).filter(|at| at.0 > now.0), Said::Granted)
+    (Some(Timestamp(full_at)).filter(|at| at.0 > now.0), BucketOutcome::Granted)
 }
 
 #[cfg(test)]
@@ -236,34 +236,41 @@ mod tests {
         let now = Timestamp(5_000);
         let mut bucket = None;
         for _ in 0..3 {
-            let (after, said) = step(&OF, bucket, (Act::Take, 0), now);
-            assert_eq!(said, Said::Granted);
+            let (after, said) = step(&OF, bucket, (BucketOperation::Take, 0), now);
+            assert_eq!(said, BucketOutcome::Granted);
             bucket = after;
         }
-        assert_eq!(step(&OF, bucket, (Act::Take, 0), now), (bucket, Said::Empty(1_000)));
-        assert_eq!(step(&OF, bucket, (Act::Take, 0), now.plus_ms(400)).1, Said::Empty(600));
-        let (after, said) = step(&OF, bucket, (Act::Take, 0), now.plus_ms(1_000));
-        assert_eq!((after, said), (Some(now.plus_ms(4_000)), Said::Granted));
-        assert_eq!(step(&OF, bucket, (Act::Take, 0), now.plus_ms(60_000)).0, Some(now.plus_ms(61_000)), "never fuller");
+        assert_eq!(step(&OF, bucket, (BucketOperation::Take, 0), now), (bucket, BucketOutcome::Empty(1_000)));
+        assert_eq!(step(&OF, bucket, (BucketOperation::Take, 0), now.plus_ms(400)).1, BucketOutcome::Empty(600));
+        let (after, said) = step(&OF, bucket, (BucketOperation::Take, 0), now.plus_ms(1_000));
+        assert_eq!((after, said), (Some(now.plus_ms(4_000)), BucketOutcome::Granted));
+        assert_eq!(
+            step(&OF, bucket, (BucketOperation::Take, 0), now.plus_ms(60_000)).0,
+            Some(now.plus_ms(61_000)),
+            "never fuller"
+        );
     }
 
     #[test]
     fn returned_tokens_can_be_taken_again_and_never_exceed_the_burst() {
         let now = Timestamp(5_000);
         let full = Some(now.plus_ms(3_000));
-        let (given, _) = step(&OF, full, (Act::Give, 0), now);
-        assert_eq!(step(&OF, given, (Act::Take, 0), now), (full, Said::Granted));
-        assert_eq!(step(&OF, None, (Act::Give, 0), now), (None, Said::Granted));
-        assert_eq!(step(&OF, full, (Act::Clear, 0), now), (None, Said::Granted));
+        let (given, _) = step(&OF, full, (BucketOperation::Give, 0), now);
+        assert_eq!(step(&OF, given, (BucketOperation::Take, 0), now), (full, BucketOutcome::Granted));
+        assert_eq!(step(&OF, None, (BucketOperation::Give, 0), now), (None, BucketOutcome::Granted));
+        assert_eq!(step(&OF, full, (BucketOperation::Clear, 0), now), (None, BucketOutcome::Granted));
     }
 
     #[test]
     fn a_take_leaves_reserved_tokens_that_a_take_without_reserve_gets() {
         let now = Timestamp(5_000);
-        let (after, said) = step(&OF, None, (Act::Take, 2), now);
-        assert_eq!((after, said), (Some(now.plus_ms(1_000)), Said::Granted), "two of three are left");
-        assert_eq!(step(&OF, after, (Act::Take, 2), now), (after, Said::Reserved));
-        assert_eq!(step(&OF, after, (Act::Take, 0), now), (Some(now.plus_ms(2_000)), Said::Granted));
+        let (after, said) = step(&OF, None, (BucketOperation::Take, 2), now);
+        assert_eq!((after, said), (Some(now.plus_ms(1_000)), BucketOutcome::Granted), "two of three are left");
+        assert_eq!(step(&OF, after, (BucketOperation::Take, 2), now), (after, BucketOutcome::Reserved));
+        assert_eq!(
+            step(&OF, after, (BucketOperation::Take, 0), now),
+            (Some(now.plus_ms(2_000)), BucketOutcome::Granted)
+        );
     }
 
     #[test]

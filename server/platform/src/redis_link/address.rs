@@ -70,10 +70,10 @@ pub enum AddressError {
 pub(super) fn parse(url: &str) -> Result<Address, AddressError> {
     let (scheme, rest) = url.split_once("://").ok_or(AddressError::Scheme)?;
     match scheme {
-        "redis+sentinel" => sentinel(&Parts::read("redis", rest)?),
-        "rediss+sentinel" => sentinel(&Parts::read("rediss", rest)?),
-        "redis+cluster" => cluster(&Parts::read("redis", rest)?),
-        "rediss+cluster" => cluster(&Parts::read("rediss", rest)?),
+        "redis+sentinel" => sentinel(&UrlParts::read("redis", rest)?),
+        "rediss+sentinel" => sentinel(&UrlParts::read("rediss", rest)?),
+        "redis+cluster" => cluster(&UrlParts::read("redis", rest)?),
+        "rediss+cluster" => cluster(&UrlParts::read("rediss", rest)?),
         "redis" | "rediss" | "valkey" | "valkeys" | "redis+unix" | "valkey+unix" | "unix" => {
             url.into_connection_info().map(Address::Single).map_err(|error| other(&error))
         }
@@ -86,19 +86,19 @@ fn other(error: &redis::RedisError) -> AddressError {
 }
 
 /// A URL of several servers, taken apart but not yet understood.
-struct Parts<'a> {
+struct UrlParts<'a> {
     scheme: &'static str,
     /// `user:password`, still percent-encoded.
     user: Option<&'a str>,
     servers: Vec<(String, Option<u16>)>,
     path: &'a str,
-    options: Options,
+    options: UrlOptions,
     /// `#insecure`, passed on as it is.
     fragment: &'a str,
 }
 
 #[derive(Default)]
-struct Options {
+struct UrlOptions {
     db: Option<i64>,
     username: Option<String>,
     password: Option<String>,
@@ -106,7 +106,7 @@ struct Options {
     sentinel_password: Option<String>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UrlParts<'a> {
     fn read(scheme: &'static str, rest: &'a str) -> Result<Self, AddressError> {
         let (rest, fragment) = rest.find('#').map_or((rest, ""), |at| rest.split_at(at));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -119,7 +119,7 @@ impl<'a> Parts<'a> {
             return Err(AddressError::NoServer);
         }
         let servers = servers.split(',').map(server).collect::<Result<_, _>>()?;
-        let options = Options::read(query)?;
+        let options = UrlOptions::read(query)?;
         if user.is_some() && (options.username.is_some() || options.password.is_some()) {
             return Err(AddressError::Twice("password"));
         }
@@ -161,7 +161,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl Options {
+impl UrlOptions {
     fn read(query: &str) -> Result<Self, AddressError> {
         let mut options = Self::default();
         // The redis crate decodes the percent signs.
@@ -206,7 +206,7 @@ fn server(text: &str) -> Result<(String, Option<u16>), AddressError> {
     Ok((host.to_owned(), port))
 }
 
-fn sentinel(parts: &Parts<'_>) -> Result<Address, AddressError> {
+fn sentinel(parts: &UrlParts<'_>) -> Result<Address, AddressError> {
     if parts.path.is_empty() {
         return Err(AddressError::NoService);
     }
@@ -220,7 +220,7 @@ fn sentinel(parts: &Parts<'_>) -> Result<Address, AddressError> {
     })
 }
 
-fn cluster(parts: &Parts<'_>) -> Result<Address, AddressError> {
+fn cluster(parts: &UrlParts<'_>) -> Result<Address, AddressError> {
     if !parts.path.is_empty() || parts.options.db.is_some() {
         return Err(AddressError::ClusterPath);
     }

@@ -14,9 +14,9 @@ use futures::future::select_ok;
 use redis::{ConnectionInfo, RedisError};
 use tokio::sync::Notify;
 
-use super::node::Node;
-use super::retry::{Fault, TRY_DEADLINE};
-use super::slots::{self, Run, SLOTS};
+use super::node::RedisNode;
+use super::retry::{AttemptError, TRY_DEADLINE};
+use super::slots::{self, SLOTS, SlotRange};
 use crate::ids;
 
 /// While a process does not answer, the others are asked for its replacement at this interval.
@@ -28,51 +28,51 @@ const ASK_AGAIN_MS: u64 = 200;
 #[derive(Debug)]
 pub(super) struct Cluster {
     /// Asked for the map when none of the known answers.
-    seeds: Vec<Arc<Node>>,
+    seeds: Vec<Arc<RedisNode>>,
     /// Connection settings of all processes, without an address.
     template: ConnectionInfo,
-    map: RwLock<Map>,
+    map: RwLock<SlotMap>,
     wake: Notify,
 }
 
 #[derive(Debug)]
-struct Map {
-    by_name: HashMap<String, Arc<Node>>,
-    by_slot: Vec<Option<Arc<Node>>>,
+struct SlotMap {
+    by_name: HashMap<String, Arc<RedisNode>>,
+    by_slot: Vec<Option<Arc<RedisNode>>>,
 }
 
 impl Cluster {
     /// Keeps a map from now on; it is empty until [`Cluster::learn`] or the first call that finds it so.
-    pub(super) fn open(seeds: &[ConnectionInfo]) -> Result<Arc<Self>, Fault> {
-        let template = seeds.first().ok_or(Fault::NoServer("no server is named"))?.clone();
-        let seeds = seeds.iter().map(|seed| Node::new(seed).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
-        let map = RwLock::new(Map { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
+    pub(super) fn open(seeds: &[ConnectionInfo]) -> Result<Arc<Self>, AttemptError> {
+        let template = seeds.first().ok_or(AttemptError::NoServer("no server is named"))?.clone();
+        let seeds = seeds.iter().map(|seed| RedisNode::new(seed).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let map = RwLock::new(SlotMap { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
         let this = Arc::new(Self { seeds, template, map, wake: Notify::new() });
         tokio::spawn(keep_fresh(Arc::downgrade(&this)));
         Ok(this)
     }
 
     /// The process that has a slot, as far as we know; any other will say who does.
-    pub(super) fn node_of(&self, slot: u16) -> Option<Arc<Node>> {
+    pub(super) fn node_of(&self, slot: u16) -> Option<Arc<RedisNode>> {
         let map = self.read();
         map.by_slot.get(usize::from(slot)).cloned().flatten().or_else(|| map.any(None))
     }
 
     /// Any process that answers lately, rather not `but`.
-    pub(super) fn any(&self, but: Option<&Arc<Node>>) -> Option<Arc<Node>> {
+    pub(super) fn any(&self, but: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
         self.read().any(but)
     }
 
     /// The process at an address that `asked` returned.
-    pub(super) fn node_at(&self, address: &str, asked: &Node) -> Result<Arc<Node>, Fault> {
-        let (host, port) = slots::read_address(address).ok_or(Fault::NoServer("redirected to nowhere"))?;
+    pub(super) fn node_at(&self, address: &str, asked: &RedisNode) -> Result<Arc<RedisNode>, AttemptError> {
+        let (host, port) = slots::read_address(address).ok_or(AttemptError::NoServer("redirected to nowhere"))?;
         let host = host.unwrap_or_else(|| host_of(&asked.name));
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
         Ok(map.node(&self.template, host, port)?)
     }
 
     /// A slot has a new home; others may have moved with it.
-    pub(super) fn moved(&self, slot: u16, to: &Arc<Node>) {
+    pub(super) fn moved(&self, slot: u16, to: &Arc<RedisNode>) {
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = map.by_slot.get_mut(usize::from(slot)) {
             *home = Some(Arc::clone(to));
@@ -88,9 +88,9 @@ impl Cluster {
 
     /// Asks all healthy servers at once and takes the first answer: one that hangs delays nothing.
     /// The seeds are asked when no other server is left.
-    pub(super) async fn load_map(&self) -> Result<(), Fault> {
-        let mut known: Vec<Arc<Node>> = self.read().by_name.values().cloned().collect();
-        known.retain(|node| !node.is_resting());
+    pub(super) async fn load_map(&self) -> Result<(), AttemptError> {
+        let mut known: Vec<Arc<RedisNode>> = self.read().by_name.values().cloned().collect();
+        known.retain(|node| !node.has_open_breaker());
         let (asked, runs) = match first_answer(&known).await {
             Ok(answer) => answer,
             Err(_) => first_answer(&self.seeds).await?,
@@ -99,7 +99,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn take(&self, asked: &str, runs: Vec<Run>) -> Result<(), RedisError> {
+    fn take(&self, asked: &str, runs: Vec<SlotRange>) -> Result<(), RedisError> {
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
         let mut by_slot = vec![None; SLOTS];
         for run in runs {
@@ -112,25 +112,26 @@ impl Cluster {
         Ok(())
     }
 
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, Map> {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, SlotMap> {
         self.map.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Map {
-    fn node(&mut self, template: &ConnectionInfo, host: String, port: u16) -> Result<Arc<Node>, RedisError> {
+impl SlotMap {
+    fn node(&mut self, template: &ConnectionInfo, host: String, port: u16) -> Result<Arc<RedisNode>, RedisError> {
         let address = super::at(template.addr(), host, port);
         let name = address.to_string();
         if let Some(node) = self.by_name.get(&name) {
             return Ok(Arc::clone(node));
         }
-        let node = Arc::new(Node::new(&template.clone().set_addr(address))?);
+        let node = Arc::new(RedisNode::new(&template.clone().set_addr(address))?);
         self.by_name.insert(name, Arc::clone(&node));
         Ok(node)
     }
 
-    fn any(&self, but: Option<&Arc<Node>>) -> Option<Arc<Node>> {
-        let is_well = |node: &&Arc<Node>| !node.is_resting() && but.is_none_or(|but| !Arc::ptr_eq(but, node));
+    fn any(&self, but: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
+        let is_well =
+            |node: &&Arc<RedisNode>| !node.has_open_breaker() && but.is_none_or(|but| !Arc::ptr_eq(but, node));
         self.by_name.values().find(is_well).or_else(|| self.by_name.values().next()).cloned()
     }
 
@@ -150,20 +151,20 @@ impl Map {
 }
 
 /// The slot map of the first server that answers, and that server's host.
-async fn first_answer(nodes: &[Arc<Node>]) -> Result<(String, Vec<Run>), Fault> {
+async fn first_answer(nodes: &[Arc<RedisNode>]) -> Result<(String, Vec<SlotRange>), AttemptError> {
     if nodes.is_empty() {
-        return Err(Fault::NoServer("no server of the Cluster is known"));
+        return Err(AttemptError::NoServer("no server of the Cluster is known"));
     }
     let mut question = redis::cmd("CLUSTER");
     question.arg("SLOTS");
     let until = Instant::now() + TRY_DEADLINE;
     let question = &question;
-    let ask = |node: &Arc<Node>| {
+    let ask = |node: &Arc<RedisNode>| {
         let node = Arc::clone(node);
         async move {
             let answer = node.ask(question, until).await?;
             let runs = slots::read(&answer).filter(|runs| !runs.is_empty());
-            runs.map(|runs| (host_of(&node.name), runs)).ok_or(Fault::NoServer("the Cluster has no slots"))
+            runs.map(|runs| (host_of(&node.name), runs)).ok_or(AttemptError::NoServer("the Cluster has no slots"))
         }
         .boxed()
     };
@@ -175,7 +176,7 @@ async fn keep_fresh(cluster: Weak<Cluster>) {
     loop {
         let Some(this) = cluster.upgrade() else { return };
         let woken = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await.is_ok();
-        if (woken || this.read().by_name.values().any(|node| node.is_resting()))
+        if (woken || this.read().by_name.values().any(|node| node.has_open_breaker()))
             && let Err(cause) = this.load_map().await
         {
             tracing::debug!(%cause, "read the slot map of the Redis Cluster failed");
@@ -196,12 +197,12 @@ mod tests {
 
     fn empty() -> Cluster {
         let template = "redis://:pw@seed:1".parse::<ConnectionInfo>().expect("an address");
-        let map = RwLock::new(Map { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
+        let map = RwLock::new(SlotMap { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
         Cluster { seeds: vec![], template, map, wake: Notify::new() }
     }
 
-    fn run(first: u16, last: u16, host: Option<&str>) -> Run {
-        Run { first, last, host: host.map(str::to_owned), port: 7_000 }
+    fn run(first: u16, last: u16, host: Option<&str>) -> SlotRange {
+        SlotRange { first, last, host: host.map(str::to_owned), port: 7_000 }
     }
 
     fn name_of(cluster: &Cluster, slot: u16) -> String {

@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, ConnectionAddr, Pipeline, Value};
 
 pub use address::AddressError;
-pub use retry::Fault;
-pub use script::{Call, LuaScript};
-pub use subscribe::{Heard, Subscriber};
+pub use retry::AttemptError;
+pub use script::{LuaScript, ScriptCall};
+pub use subscribe::{Subscriber, SubscriptionEvent};
 
 use address::Address;
 use cluster::Cluster;
-use node::Node;
-use retry::{CALL_DEADLINE, HOPS, SHORTEST_TRY, TRIES, Verdict, pause, verdict};
+use node::RedisNode;
+use retry::{CALL_DEADLINE, HOPS, RetryDecision, SHORTEST_TRY, TRIES, decide_retry, pause};
 use sentinel::Sentinel;
 
 use crate::telemetry;
@@ -34,19 +34,19 @@ use crate::telemetry;
 /// The connection(s) to Redis; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Link {
-    shape: Shape,
+    shape: Topology,
 }
 
 #[derive(Clone, Debug)]
-enum Shape {
-    Single(Arc<Node>),
+enum Topology {
+    Single(Arc<RedisNode>),
     Sentinel(Arc<Sentinel>),
     Cluster(Arc<Cluster>),
 }
 
 /// An answer of Redis.
 #[derive(Debug)]
-pub struct Answer {
+pub struct RedisReply {
     /// The answer.
     pub value: Value,
     /// Attempts that may have taken effect, this one included. Above 1 the answer may be that of a repeated call: an earlier
@@ -66,11 +66,11 @@ pub enum LinkError {
         /// Number of attempts.
         tries: u32,
         /// Failure of the last attempt.
-        cause: Fault,
+        cause: AttemptError,
     },
     /// Not called: the breaker is open.
     #[error("Redis did not answer lately; it is not asked again for {} ms", retry_after.as_millis())]
-    Resting {
+    CircuitOpen {
         /// When it is worth asking again.
         retry_after: Duration,
     },
@@ -84,7 +84,7 @@ impl LinkError {
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Resting { retry_after } => Some(*retry_after),
+            Self::CircuitOpen { retry_after } => Some(*retry_after),
             Self::Address(_) | Self::Unavailable { .. } | Self::Refused(_) => None,
         }
     }
@@ -92,7 +92,7 @@ impl LinkError {
 
 /// Which process is meant.
 #[derive(Clone, Copy, Debug)]
-enum Whom {
+enum CallTarget {
     /// The server that has this slot, where there are slots.
     Slot(u16),
     /// Any.
@@ -101,16 +101,16 @@ enum Whom {
 
 /// Decides the retry of a call that may have taken effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Repeat {
+enum RetryRule {
     /// Repeated: the call is idempotent, or its answer shows the repetition.
     Always,
     /// Not repeated: each execution counts.
-    UnlessDone,
+    UnlessMaybeDone,
 }
 
 /// The form in which a call is sent.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wording {
+struct SendForm {
     /// The script in full, not its hash.
     in_full: bool,
     /// `ASKING` precedes it.
@@ -134,11 +134,13 @@ impl Link {
     /// When the address is unusable.
     pub fn open(url: &str) -> Result<Self, LinkError> {
         let shape = match address::parse(url)? {
-            Address::Single(info) => Node::new(&info).map(|node| Shape::Single(Arc::new(node))).map_err(Fault::from),
-            Address::Sentinel { sentinels, service, master } => {
-                Sentinel::open(&sentinels, service, master).map(Shape::Sentinel)
+            Address::Single(info) => {
+                RedisNode::new(&info).map(|node| Topology::Single(Arc::new(node))).map_err(AttemptError::from)
             }
-            Address::Cluster(seeds) => Cluster::open(&seeds).map(Shape::Cluster),
+            Address::Sentinel { sentinels, service, master } => {
+                Sentinel::open(&sentinels, service, master).map(Topology::Sentinel)
+            }
+            Address::Cluster(seeds) => Cluster::open(&seeds).map(Topology::Cluster),
         };
         shape.map(|shape| Self { shape }).map_err(|cause| LinkError::Unavailable { tries: 1, cause })
     }
@@ -149,9 +151,9 @@ impl Link {
     /// When no server answers.
     pub async fn reach(&self) -> Result<(), LinkError> {
         let found = match &self.shape {
-            Shape::Single(_) => Ok(()),
-            Shape::Sentinel(sentinel) => sentinel.look().await,
-            Shape::Cluster(cluster) => cluster.load_map().await,
+            Topology::Single(_) => Ok(()),
+            Topology::Sentinel(sentinel) => sentinel.look().await,
+            Topology::Cluster(cluster) => cluster.load_map().await,
         };
         found.map_err(|cause| LinkError::Unavailable { tries: 1, cause })?;
         self.ping().await
@@ -170,34 +172,34 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn ask_any(&self, cmd: &Cmd) -> Result<Value, LinkError> {
-        self.plain(cmd).await
+        self.send_to_any(cmd).await
     }
 
     /// Runs a script, by its hash if Redis knows it.
     ///
     /// # Errors
     /// See [`LinkError`].
-    pub async fn eval(&self, call: &Call<'_>) -> Result<Answer, LinkError> {
-        self.eval_as(call, Repeat::Always).await
+    pub async fn eval(&self, call: &ScriptCall<'_>) -> Result<RedisReply, LinkError> {
+        self.eval_as(call, RetryRule::Always).await
     }
 
     /// Runs a script that is not idempotent: if its answer is lost it is not run again, because it may have taken effect.
     ///
     /// # Errors
     /// See [`LinkError`].
-    pub async fn eval_once(&self, call: &Call<'_>) -> Result<Answer, LinkError> {
-        self.eval_as(call, Repeat::UnlessDone).await
+    pub async fn eval_once(&self, call: &ScriptCall<'_>) -> Result<RedisReply, LinkError> {
+        self.eval_as(call, RetryRule::UnlessMaybeDone).await
     }
 
-    async fn eval_as(&self, call: &Call<'_>, repeat: Repeat) -> Result<Answer, LinkError> {
-        let whom = call.first_key().map_or(Whom::Any, |key| self.slot(key));
-        let ask = |node: Arc<Node>, wording: Wording, until| async move {
-            let in_full = wording.in_full.then(|| call.in_full());
+    async fn eval_as(&self, call: &ScriptCall<'_>, rule: RetryRule) -> Result<RedisReply, LinkError> {
+        let target = call.first_key().map_or(CallTarget::Any, |key| self.slot(key));
+        let ask = |node: Arc<RedisNode>, form: SendForm, until| async move {
+            let in_full = form.in_full.then(|| call.in_full());
             let cmd = in_full.as_ref().unwrap_or(call.by_hash());
-            if wording.asking { node.ask_importing(cmd, until).await } else { node.ask(cmd, until).await }
+            if form.asking { node.ask_importing(cmd, until).await } else { node.ask(cmd, until).await }
         };
-        let (value, tries) = self.persist(whom, repeat, ask).await?;
-        Ok(Answer { value, tries })
+        let (value, tries) = self.call_with_retries(target, rule, ask).await?;
+        Ok(RedisReply { value, tries })
     }
 
     /// Runs the commands of a transaction, all on keys of `key`'s slot; their answers in order. It does not
@@ -206,8 +208,8 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn read_together(&self, key: &str, reads: &Pipeline) -> Result<Vec<Value>, LinkError> {
-        let ask = |node: Arc<Node>, _, until| async move { node.ask_together(reads, until).await };
-        self.persist(self.slot(key.as_bytes()), Repeat::Always, ask).await.map(|(values, _)| values)
+        let ask = |node: Arc<RedisNode>, _, until| async move { node.ask_together(reads, until).await };
+        self.call_with_retries(self.slot(key.as_bytes()), RetryRule::Always, ask).await.map(|(values, _)| values)
     }
 
     /// Sends a ping. On a Cluster any process may answer: the loss of one shard affects its own shows, not the whole server.
@@ -215,7 +217,7 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn ping(&self) -> Result<(), LinkError> {
-        self.plain(&redis::cmd("PING")).await.map(|_| ())
+        self.send_to_any(&redis::cmd("PING")).await.map(|_| ())
     }
 
     /// The clock of Redis, milliseconds since 1970. A Cluster has as many as processes; this is one.
@@ -223,7 +225,7 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn time_ms(&self) -> Result<i64, LinkError> {
-        let value = self.plain(&redis::cmd("TIME")).await?;
+        let value = self.send_to_any(&redis::cmd("TIME")).await?;
         let (seconds, micros): (i64, i64) =
             redis::from_redis_value(value).map_err(|error| LinkError::Refused(error.into()))?;
         Ok(seconds * 1_000 + micros / 1_000)
@@ -239,59 +241,61 @@ impl Link {
     #[must_use]
     pub const fn publish_command(&self) -> &'static str {
         match self.shape {
-            Shape::Cluster(_) => "SPUBLISH",
-            Shape::Single(_) | Shape::Sentinel(_) => "PUBLISH",
+            Topology::Cluster(_) => "SPUBLISH",
+            Topology::Single(_) | Topology::Sentinel(_) => "PUBLISH",
         }
     }
 
     /// True if all keys of a call must share a slot.
     #[must_use]
     pub const fn has_slots(&self) -> bool {
-        matches!(self.shape, Shape::Cluster(_))
+        matches!(self.shape, Topology::Cluster(_))
     }
 
-    async fn plain(&self, cmd: &Cmd) -> Result<Value, LinkError> {
-        let ask = |node: Arc<Node>, _, until| async move { node.ask(cmd, until).await };
-        self.persist(Whom::Any, Repeat::Always, ask).await.map(|(value, _)| value)
+    async fn send_to_any(&self, cmd: &Cmd) -> Result<Value, LinkError> {
+        let ask = |node: Arc<RedisNode>, _, until| async move { node.ask(cmd, until).await };
+        self.call_with_retries(CallTarget::Any, RetryRule::Always, ask).await.map(|(value, _)| value)
     }
 
     /// Asks until there is an answer, an end to patience or a reason not to.
-    async fn persist<T, F>(
+    async fn call_with_retries<T, F>(
         &self,
-        whom: Whom,
-        repeat: Repeat,
-        ask: impl Fn(Arc<Node>, Wording, Instant) -> F,
+        target: CallTarget,
+        rule: RetryRule,
+        ask: impl Fn(Arc<RedisNode>, SendForm, Instant) -> F,
     ) -> Result<(T, u32), LinkError>
     where
-        F: Future<Output = Result<T, Fault>>,
+        F: Future<Output = Result<T, AttemptError>>,
     {
         let until = Instant::now() + CALL_DEADLINE;
         let (mut tries, mut effective, mut hops) = (1, 1, 0);
-        let mut wording = Wording::default();
+        let mut form = SendForm::default();
         let (mut redirected, mut failed) = (None, None);
         loop {
-            let node = redirected.take().or_else(|| self.node(whom, failed.as_ref()));
+            let node = redirected.take().or_else(|| self.node(target, failed.as_ref()));
             let fault = match &node {
-                Some(node) => match ask(Arc::clone(node), wording, until).await {
+                Some(node) => match ask(Arc::clone(node), form, until).await {
                     Ok(answer) => {
                         telemetry::redis_answered();
                         return Ok((answer, effective));
                     }
                     Err(fault) => fault,
                 },
-                None => Fault::NoServer("none is known yet"),
+                None => AttemptError::NoServer("none is known yet"),
             };
-            match verdict(&fault) {
-                Verdict::InFull if !wording.in_full => {
-                    wording.in_full = true;
+            match decide_retry(&fault) {
+                RetryDecision::UnknownScript if !form.in_full => {
+                    form.in_full = true;
                     redirected = node;
                 }
-                Verdict::Elsewhere { slot, address, is_permanent } if hops < HOPS => {
+                RetryDecision::Redirected { slot, address, is_permanent } if hops < HOPS => {
                     hops += 1;
                     redirected = self.follow(node.as_deref(), slot, &address, is_permanent);
-                    wording.asking = !is_permanent;
+                    form.asking = !is_permanent;
                 }
-                Verdict::Again { maybe_done } if tries < TRIES && !(maybe_done && repeat == Repeat::UnlessDone) => {
+                RetryDecision::Retryable { maybe_done }
+                    if tries < TRIES && !(maybe_done && rule == RetryRule::UnlessMaybeDone) =>
+                {
                     self.look_again();
                     let pause = pause(tries);
                     if Instant::now() + pause + SHORTEST_TRY > until {
@@ -300,7 +304,7 @@ impl Link {
                     tokio::time::sleep(pause).await;
                     tries += 1;
                     effective += u32::from(maybe_done);
-                    wording.asking = false;
+                    form.asking = false;
                     failed = node;
                 }
                 _ => return Err(self.give_up(tries, fault)),
@@ -308,10 +312,14 @@ impl Link {
         }
     }
 
-    fn give_up(&self, tries: u32, fault: Fault) -> LinkError {
+    fn give_up(&self, tries: u32, fault: AttemptError) -> LinkError {
         let error = match fault {
-            Fault::Resting(retry_after) => LinkError::Resting { retry_after },
-            Fault::Redis(error) if verdict(&Fault::Redis(error.clone())) == Verdict::Never => LinkError::Refused(error),
+            AttemptError::CircuitOpen(retry_after) => LinkError::CircuitOpen { retry_after },
+            AttemptError::Redis(error)
+                if decide_retry(&AttemptError::Redis(error.clone())) == RetryDecision::Refused =>
+            {
+                LinkError::Refused(error)
+            }
             cause => {
                 self.look_again();
                 LinkError::Unavailable { tries, cause }
@@ -319,9 +327,9 @@ impl Link {
         };
         telemetry::redis_failed(match &error {
             // A call that was tried before the breaker opened got no answer: that counts as unavailable.
-            LinkError::Resting { .. } if tries == 1 => telemetry::RedisError::Resting,
+            LinkError::CircuitOpen { .. } if tries == 1 => telemetry::RedisError::CircuitOpen,
             LinkError::Refused(_) => telemetry::RedisError::Refused,
-            LinkError::Resting { .. } | LinkError::Unavailable { .. } | LinkError::Address(_) => {
+            LinkError::CircuitOpen { .. } | LinkError::Unavailable { .. } | LinkError::Address(_) => {
                 telemetry::RedisError::Unavailable
             }
         });
@@ -329,26 +337,32 @@ impl Link {
     }
 
     /// The slot of a key or channel, where that matters.
-    fn slot(&self, key: &[u8]) -> Whom {
+    fn slot(&self, key: &[u8]) -> CallTarget {
         match self.shape {
-            Shape::Cluster(_) => Whom::Slot(slots::slot_of(key)),
-            Shape::Single(_) | Shape::Sentinel(_) => Whom::Any,
+            Topology::Cluster(_) => CallTarget::Slot(slots::slot_of(key)),
+            Topology::Single(_) | Topology::Sentinel(_) => CallTarget::Any,
         }
     }
 
     /// The process to call; without a slot, preferably not the one that `failed` just now.
-    fn node(&self, whom: Whom, failed: Option<&Arc<Node>>) -> Option<Arc<Node>> {
-        match (&self.shape, whom) {
-            (Shape::Single(node), _) => Some(Arc::clone(node)),
-            (Shape::Sentinel(sentinel), _) => sentinel.master(),
-            (Shape::Cluster(cluster), Whom::Slot(slot)) => cluster.node_of(slot),
-            (Shape::Cluster(cluster), Whom::Any) => cluster.any(failed),
+    fn node(&self, target: CallTarget, failed: Option<&Arc<RedisNode>>) -> Option<Arc<RedisNode>> {
+        match (&self.shape, target) {
+            (Topology::Single(node), _) => Some(Arc::clone(node)),
+            (Topology::Sentinel(sentinel), _) => sentinel.master(),
+            (Topology::Cluster(cluster), CallTarget::Slot(slot)) => cluster.node_of(slot),
+            (Topology::Cluster(cluster), CallTarget::Any) => cluster.any(failed),
         }
     }
 
     /// The process that a redirection names.
-    fn follow(&self, asked: Option<&Node>, slot: u16, address: &str, is_permanent: bool) -> Option<Arc<Node>> {
-        let Shape::Cluster(cluster) = &self.shape else { return None };
+    fn follow(
+        &self,
+        asked: Option<&RedisNode>,
+        slot: u16,
+        address: &str,
+        is_permanent: bool,
+    ) -> Option<Arc<RedisNode>> {
+        let Topology::Cluster(cluster) = &self.shape else { return None };
         let to = cluster.node_at(address, asked?).ok()?;
         if is_permanent {
             cluster.moved(slot, &to);
@@ -359,9 +373,9 @@ impl Link {
     /// Something is wrong: perhaps another has its place by now.
     fn look_again(&self) {
         match &self.shape {
-            Shape::Single(_) => {}
-            Shape::Sentinel(sentinel) => sentinel.look_again(),
-            Shape::Cluster(cluster) => cluster.look_again(),
+            Topology::Single(_) => {}
+            Topology::Sentinel(sentinel) => sentinel.look_again(),
+            Topology::Cluster(cluster) => cluster.look_again(),
         }
     }
 }

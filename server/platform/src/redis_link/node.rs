@@ -11,31 +11,31 @@ use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Pipeline, RedisE
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
-use super::retry::{Fault, TRY_DEADLINE, is_lost, is_unwell};
-use crate::breaker::{Breaker, Limits, Pass};
+use super::retry::{AttemptError, TRY_DEADLINE, is_lost, is_unwell};
+use crate::breaker::{Breaker, BreakerLimits, Pass};
 use crate::ids;
 
 /// When a Redis that does not answer is left in peace: after two calls with all their tries.
-static BREAKER: Limits = Limits {
+static BREAKER: BreakerLimits = BreakerLimits {
     failures_to_open: 5,
     window: Duration::from_secs(10),
-    first_rest_ms: 1_000,
-    longest_rest_ms: 10_000,
-    probe_patience: Duration::from_secs(5),
+    first_open_ms: 1_000,
+    max_open_ms: 10_000,
+    probe_timeout: Duration::from_secs(5),
 };
 /// Calls that may queue for the socket before callers wait; a burst of a busy server.
 const WAITING_CALLS: usize = 512;
 
 /// One Redis process.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct RedisNode {
     /// `host:port`, for the log and to know it again.
     pub(super) name: String,
     /// Cancelled when this process is no longer used: another is master, or it left the Cluster.
     pub(super) retired: CancellationToken,
     client: Client,
     breaker: Mutex<Breaker>,
-    open: RwLock<Option<Open>>,
+    open: RwLock<Option<NodeConnection>>,
     /// Connections made so far: numbers them.
     made: AtomicU64,
     /// Connecting is done once for all who wait.
@@ -44,12 +44,12 @@ pub(super) struct Node {
 
 /// A connection and its number: a caller that finds it broken must not close the one that replaced it.
 #[derive(Clone, Debug)]
-struct Open {
+struct NodeConnection {
     number: u64,
     connection: MultiplexedConnection,
 }
 
-impl Node {
+impl RedisNode {
     /// Connects at the first call.
     pub(super) fn new(info: &ConnectionInfo) -> Result<Self, RedisError> {
         let settings = TcpSettings::default().set_nodelay(true);
@@ -66,7 +66,7 @@ impl Node {
     }
 
     /// Sends a command; the answer, or what it came to by `until`.
-    pub(super) async fn ask(&self, cmd: &Cmd, until: Instant) -> Result<Value, Fault> {
+    pub(super) async fn ask(&self, cmd: &Cmd, until: Instant) -> Result<Value, AttemptError> {
         self.watched(until, async {
             let mut open = self.connection().await?;
             let answer = open.connection.send_packed_command(cmd).await.and_then(Value::extract_error);
@@ -76,7 +76,7 @@ impl Node {
     }
 
     /// Sends a transaction; the answers of its commands, or what it came to by `until`.
-    pub(super) async fn ask_together(&self, commands: &Pipeline, until: Instant) -> Result<Vec<Value>, Fault> {
+    pub(super) async fn ask_together(&self, commands: &Pipeline, until: Instant) -> Result<Vec<Value>, AttemptError> {
         self.watched(until, async {
             let mut open = self.connection().await?;
             let answers = commands.query_async::<Vec<Value>>(&mut open.connection).await;
@@ -87,7 +87,7 @@ impl Node {
 
     /// The same to a node that is just getting the slot. `ASKING` counts for the very next command of a
     /// connection that others use as well: both go in one write.
-    pub(super) async fn ask_importing(&self, cmd: &Cmd, until: Instant) -> Result<Value, Fault> {
+    pub(super) async fn ask_importing(&self, cmd: &Cmd, until: Instant) -> Result<Value, AttemptError> {
         let mut both = redis::pipe();
         both.cmd("ASKING").add_command(cmd.clone());
         self.watched(until, async {
@@ -104,7 +104,7 @@ impl Node {
         &self,
         until: Instant,
         heard: impl redis::aio::AsyncPushSender,
-    ) -> Result<MultiplexedConnection, Fault> {
+    ) -> Result<MultiplexedConnection, AttemptError> {
         let info = self.client.get_connection_info().clone();
         let settings = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
         let client = Client::open(info.set_redis_settings(settings))?;
@@ -113,15 +113,19 @@ impl Node {
     }
 
     /// True while the breaker rejects calls.
-    pub(super) fn is_resting(&self) -> bool {
-        self.breaker().is_resting()
+    pub(super) fn has_open_breaker(&self) -> bool {
+        self.breaker().is_open()
     }
 
     /// Runs `work` if the breaker admits it, within the deadline, and reports the result to the breaker.
-    async fn watched<T>(&self, until: Instant, work: impl Future<Output = Result<T, RedisError>>) -> Result<T, Fault> {
+    async fn watched<T>(
+        &self,
+        until: Instant,
+        work: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, AttemptError> {
         let now = Instant::now();
-        let pass = self.breaker().admit(now).map_err(Fault::Resting)?;
-        let waiting = Waiting { node: self, pass: Some(pass) };
+        let pass = self.breaker().admit(now).map_err(AttemptError::CircuitOpen)?;
+        let waiting = RunningCall { node: self, pass: Some(pass) };
         let used = self.slot().as_ref().map(|open| open.number);
         let outcome = timeout_at(until.min(now + TRY_DEADLINE).into(), work).await;
         waiting.over();
@@ -136,15 +140,15 @@ impl Node {
                 } else {
                     self.breaker().succeeded();
                 }
-                Err(Fault::Redis(error))
+                Err(AttemptError::Redis(error))
             }
             Err(_) => {
                 // A connection whose peer vanished without closing it would hang for ever.
                 if let Some(number) = used {
                     self.forget(number);
                 }
-                self.failed(pass, &Fault::Late);
-                Err(Fault::Late)
+                self.failed(pass, &AttemptError::TimedOut);
+                Err(AttemptError::TimedOut)
             }
         }
     }
@@ -155,7 +159,7 @@ impl Node {
         }
     }
 
-    async fn connection(&self) -> Result<Open, RedisError> {
+    async fn connection(&self) -> Result<NodeConnection, RedisError> {
         match self.opened() {
             Some(open) => Ok(open),
             // Boxed: it is done once, and every call would carry the room for it along.
@@ -163,7 +167,7 @@ impl Node {
         }
     }
 
-    async fn connect(&self) -> Result<Open, RedisError> {
+    async fn connect(&self) -> Result<NodeConnection, RedisError> {
         let _one_at_a_time = self.connecting.lock().await;
         if let Some(open) = self.opened() {
             return Ok(open);
@@ -171,19 +175,19 @@ impl Node {
         let connection = self.client.get_multiplexed_async_connection_with_config(&without_deadlines()).await?;
         let mut slot = self.open.write().unwrap_or_else(PoisonError::into_inner);
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        Ok(slot.insert(Open { number, connection }).clone())
+        Ok(slot.insert(NodeConnection { number, connection }).clone())
     }
 
-    fn opened(&self) -> Option<Open> {
+    fn opened(&self) -> Option<NodeConnection> {
         self.slot().clone()
     }
 
     // Held for a look only, never across an await.
-    fn slot(&self) -> RwLockReadGuard<'_, Option<Open>> {
+    fn slot(&self) -> RwLockReadGuard<'_, Option<NodeConnection>> {
         self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn drop_if_lost<T>(&self, open: &Open, answer: Result<T, RedisError>) -> Result<T, RedisError> {
+    fn drop_if_lost<T>(&self, open: &NodeConnection, answer: Result<T, RedisError>) -> Result<T, RedisError> {
         if answer.as_ref().is_err_and(is_lost) {
             self.forget(open.number);
         }
@@ -213,18 +217,18 @@ fn without_deadlines() -> AsyncConnectionConfig {
 }
 
 /// A running call. If its caller drops it, a probe ends without a result.
-struct Waiting<'a> {
-    node: &'a Node,
+struct RunningCall<'a> {
+    node: &'a RedisNode,
     pass: Option<Pass>,
 }
 
-impl Waiting<'_> {
+impl RunningCall<'_> {
     fn over(mut self) {
         self.pass = None;
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for RunningCall<'_> {
     fn drop(&mut self) {
         if let Some(pass) = self.pass {
             self.node.breaker().abandoned(Instant::now(), pass);

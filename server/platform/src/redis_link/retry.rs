@@ -31,13 +31,13 @@ pub(super) fn pause(tries: u32) -> Duration {
 
 /// Why a try failed.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum Fault {
+pub enum AttemptError {
     /// The breaker is open; come back after this.
     #[error("not asked: it did not answer lately")]
-    Resting(Duration),
+    CircuitOpen(Duration),
     /// No answer in time.
     #[error("no answer in time")]
-    Late,
+    TimedOut,
     /// No process is known that has this slot, or is the master.
     #[error("no server to ask: {0}")]
     NoServer(&'static str),
@@ -48,52 +48,52 @@ pub enum Fault {
 
 /// The reaction to a failure.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RetryDecision {
     /// The script is unknown there: send it in full.
-    InFull,
+    UnknownScript,
     /// The slot is at this address: permanently (`MOVED`) or for this call (`ASK`).
-    Elsewhere { slot: u16, address: String, is_permanent: bool },
+    Redirected { slot: u16, address: String, is_permanent: bool },
     /// Ask again after a pause. `maybe_done`: the try may have taken effect nevertheless.
-    Again { maybe_done: bool },
+    Retryable { maybe_done: bool },
     /// Asking again does not help now; later it may.
-    Later,
+    NotRetryable,
     /// Ours to mend: a script or a setting is wrong.
-    Never,
+    Refused,
 }
 
 /// Judges a fault.
-pub(super) fn verdict(fault: &Fault) -> Verdict {
+pub(super) fn decide_retry(fault: &AttemptError) -> RetryDecision {
     let error = match fault {
-        Fault::Resting(_) => return Verdict::Later,
-        Fault::Late => return Verdict::Again { maybe_done: true },
-        Fault::NoServer(_) => return Verdict::Again { maybe_done: false },
-        Fault::Redis(error) => error,
+        AttemptError::CircuitOpen(_) => return RetryDecision::NotRetryable,
+        AttemptError::TimedOut => return RetryDecision::Retryable { maybe_done: true },
+        AttemptError::NoServer(_) => return RetryDecision::Retryable { maybe_done: false },
+        AttemptError::Redis(error) => error,
     };
     match error.kind() {
-        ErrorKind::Io | ErrorKind::Parse => Verdict::Again { maybe_done: true },
+        ErrorKind::Io | ErrorKind::Parse => RetryDecision::Retryable { maybe_done: true },
         ErrorKind::Server(kind) => of_server(kind, error),
         // In the order of Redis' own list: a script hogs it, the disk is full, a replica is missing.
-        ErrorKind::Extension if error.code() == Some("BUSY") => Verdict::Again { maybe_done: false },
-        _ => Verdict::Later,
+        ErrorKind::Extension if error.code() == Some("BUSY") => RetryDecision::Retryable { maybe_done: false },
+        _ => RetryDecision::NotRetryable,
     }
 }
 
-fn of_server(kind: ServerErrorKind, error: &RedisError) -> Verdict {
+fn of_server(kind: ServerErrorKind, error: &RedisError) -> RetryDecision {
     use ServerErrorKind as Kind;
     match kind {
-        Kind::NoScript => Verdict::InFull,
+        Kind::NoScript => RetryDecision::UnknownScript,
         Kind::Moved | Kind::Ask => match error.redirect_node() {
             Some((address, slot)) => {
-                Verdict::Elsewhere { slot, address: address.to_owned(), is_permanent: kind == Kind::Moved }
+                RetryDecision::Redirected { slot, address: address.to_owned(), is_permanent: kind == Kind::Moved }
             }
-            None => Verdict::Again { maybe_done: false },
+            None => RetryDecision::Retryable { maybe_done: false },
         },
         Kind::BusyLoading | Kind::TryAgain | Kind::ClusterDown | Kind::MasterDown | Kind::ReadOnly => {
-            Verdict::Again { maybe_done: false }
+            RetryDecision::Retryable { maybe_done: false }
         }
         // A rejected transaction: the crate does not return which of its commands was rejected, nor why.
-        Kind::ResponseError | Kind::CrossSlot | Kind::ExecAbort => Verdict::Never,
-        _ => Verdict::Later,
+        Kind::ResponseError | Kind::CrossSlot | Kind::ExecAbort => RetryDecision::Refused,
+        _ => RetryDecision::NotRetryable,
     }
 }
 
@@ -119,9 +119,9 @@ mod tests {
     use super::*;
 
     /// The error a line of Redis becomes.
-    fn said(line: &str) -> Fault {
+    fn said(line: &str) -> AttemptError {
         let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("a reply");
-        Fault::Redis(value.extract_error().expect_err("an error"))
+        AttemptError::Redis(value.extract_error().expect_err("an error"))
     }
 
     #[test]
@@ -134,23 +134,23 @@ mod tests {
             "READONLY You can't write against a read only replica. script: 3a1, on @user_script:1.",
             "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
         ] {
-            assert_eq!(verdict(&said(line)), Verdict::Again { maybe_done: false }, "{line}");
+            assert_eq!(decide_retry(&said(line)), RetryDecision::Retryable { maybe_done: false }, "{line}");
         }
     }
 
     #[test]
     fn a_timeout_or_lost_connection_is_retried_as_maybe_done() {
         let cut = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
-        assert_eq!(verdict(&Fault::Redis(cut)), Verdict::Again { maybe_done: true });
-        assert_eq!(verdict(&Fault::Late), Verdict::Again { maybe_done: true });
+        assert_eq!(decide_retry(&AttemptError::Redis(cut)), RetryDecision::Retryable { maybe_done: true });
+        assert_eq!(decide_retry(&AttemptError::TimedOut), RetryDecision::Retryable { maybe_done: true });
     }
 
     #[test]
     fn redirections_are_followed() {
         let elsewhere =
-            |is_permanent| Verdict::Elsewhere { slot: 3_999, address: "10.0.0.2:6381".into(), is_permanent };
-        assert_eq!(verdict(&said("MOVED 3999 10.0.0.2:6381")), elsewhere(true));
-        assert_eq!(verdict(&said("ASK 3999 10.0.0.2:6381")), elsewhere(false));
+            |is_permanent| RetryDecision::Redirected { slot: 3_999, address: "10.0.0.2:6381".into(), is_permanent };
+        assert_eq!(decide_retry(&said("MOVED 3999 10.0.0.2:6381")), elsewhere(true));
+        assert_eq!(decide_retry(&said("ASK 3999 10.0.0.2:6381")), elsewhere(false));
     }
 
     #[test]
@@ -162,16 +162,16 @@ mod tests {
             "NOAUTH Authentication required.",
             "NOPERM this user has no permissions to run the 'evalsha' command",
         ] {
-            assert_eq!(verdict(&said(line)), Verdict::Later, "{line}");
+            assert_eq!(decide_retry(&said(line)), RetryDecision::NotRetryable, "{line}");
         }
     }
 
     #[test]
     fn a_script_error_is_never_retried() {
         for line in ["ERR user_script:1: Script attempted to access a non local key", "CROSSSLOT Keys in request"] {
-            assert_eq!(verdict(&said(line)), Verdict::Never, "{line}");
+            assert_eq!(decide_retry(&said(line)), RetryDecision::Refused, "{line}");
         }
-        assert_eq!(verdict(&said("NOSCRIPT No matching script.")), Verdict::InFull);
+        assert_eq!(decide_retry(&said("NOSCRIPT No matching script.")), RetryDecision::UnknownScript);
     }
 
     #[test]

@@ -23,26 +23,26 @@ impl LuaScript {
         Self { code, hash: redis::Script::new(code).get_hash().to_owned() }
     }
 
-    /// A call with these keys, all of one Cluster slot; arguments follow by [`Call::arg`].
+    /// A call with these keys, all of one Cluster slot; arguments follow by [`ScriptCall::arg`].
     #[must_use]
-    pub fn call(&self, keys: &[impl AsRef<str>]) -> Call<'_> {
+    pub fn call(&self, keys: &[impl AsRef<str>]) -> ScriptCall<'_> {
         let mut cmd = Cmd::with_capacity(USUAL_ARGS, USUAL_BYTES);
         cmd.arg("EVALSHA").arg(&self.hash).arg(keys.len());
         for key in keys {
             cmd.arg(key.as_ref());
         }
-        Call { script: self, by_hash: cmd }
+        ScriptCall { script: self, by_hash: cmd }
     }
 }
 
 /// A script with its keys and arguments. All live in one buffer: an argument costs no allocation.
 #[derive(Clone, Debug)]
-pub struct Call<'s> {
+pub struct ScriptCall<'s> {
     script: &'s LuaScript,
     by_hash: Cmd,
 }
 
-impl Call<'_> {
+impl ScriptCall<'_> {
     /// Adds an argument: numbers as decimal text, strings and bytes as they are.
     pub fn arg(&mut self, value: impl ToRedisArgs) -> &mut Self {
         self.by_hash.arg(value);

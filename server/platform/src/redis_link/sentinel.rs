@@ -11,8 +11,8 @@ use futures::stream::FuturesUnordered;
 use redis::{ConnectionAddr, ConnectionInfo, Value};
 use tokio::sync::Notify;
 
-use super::node::Node;
-use super::retry::{Fault, TRY_DEADLINE};
+use super::node::RedisNode;
+use super::retry::{AttemptError, TRY_DEADLINE};
 use crate::ids;
 
 /// Interval of the regular questions to the Sentinels.
@@ -23,24 +23,24 @@ const ASK_AGAIN_MS: u64 = 200;
 /// The master of a service.
 #[derive(Debug)]
 pub(super) struct Sentinel {
-    sentinels: Vec<Node>,
+    sentinels: Vec<RedisNode>,
     service: String,
     /// Connection settings of a master, without its address.
     template: ConnectionInfo,
-    followed: RwLock<Followed>,
+    followed: RwLock<FollowedMaster>,
     wake: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Followed {
+struct FollowedMaster {
     epoch: u64,
     /// None before the sentinels have answered for the first time.
-    master: Option<Arc<Node>>,
+    master: Option<Arc<RedisNode>>,
 }
 
 /// A Sentinel's answer about the master.
 #[derive(Debug, PartialEq, Eq)]
-struct Said {
+struct MasterReport {
     epoch: u64,
     host: String,
     port: u16,
@@ -52,15 +52,15 @@ impl Sentinel {
         sentinels: &[ConnectionInfo],
         service: String,
         template: ConnectionInfo,
-    ) -> Result<Arc<Self>, Fault> {
-        let sentinels = sentinels.iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
+    ) -> Result<Arc<Self>, AttemptError> {
+        let sentinels = sentinels.iter().map(RedisNode::new).collect::<Result<Vec<_>, _>>()?;
         let this = Arc::new(Self { sentinels, service, template, followed: RwLock::default(), wake: Notify::new() });
         tokio::spawn(follow(Arc::downgrade(&this)));
         Ok(this)
     }
 
     /// The master as far as we know.
-    pub(super) fn master(&self) -> Option<Arc<Node>> {
+    pub(super) fn master(&self) -> Option<Arc<RedisNode>> {
         self.followed.read().unwrap_or_else(PoisonError::into_inner).master.clone()
     }
 
@@ -70,8 +70,9 @@ impl Sentinel {
     }
 
     /// Asks the sentinels, and follows the master they name.
-    pub(super) async fn look(&self) -> Result<(), Fault> {
-        let said = newest(&self.sentinels, &self.service).await.ok_or(Fault::NoServer("no sentinel names a master"))?;
+    pub(super) async fn look(&self) -> Result<(), AttemptError> {
+        let said =
+            newest(&self.sentinels, &self.service).await.ok_or(AttemptError::NoServer("no sentinel names a master"))?;
         let mut followed = self.followed.write().unwrap_or_else(PoisonError::into_inner);
         let name = address(&self.template, &said).to_string();
         let is_known = followed.master.as_ref().is_some_and(|master| master.name == name);
@@ -104,7 +105,7 @@ async fn follow(sentinel: Weak<Sentinel>) {
 
 /// Asks all Sentinels at once and takes the newest answer of a majority: one that was suspended may be stale. Fewer answers
 /// count when no more arrive.
-async fn newest(sentinels: &[Node], service: &str) -> Option<Said> {
+async fn newest(sentinels: &[RedisNode], service: &str) -> Option<MasterReport> {
     let mut question = redis::cmd("SENTINEL");
     question.arg("MASTER").arg(service);
     let until = Instant::now() + TRY_DEADLINE;
@@ -121,22 +122,22 @@ async fn newest(sentinels: &[Node], service: &str) -> Option<Said> {
 }
 
 /// Reads the names and values `SENTINEL MASTER` lists in turn.
-fn read(answer: &Value) -> Option<Said> {
+fn read(answer: &Value) -> Option<MasterReport> {
     let words: Vec<String> = redis::from_redis_value_ref(answer).ok()?;
     let value = |name: &str| words.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1].as_str());
-    Some(Said {
+    Some(MasterReport {
         epoch: value("config-epoch")?.parse().ok()?,
         host: value("ip")?.to_owned(),
         port: value("port")?.parse().ok()?,
     })
 }
 
-fn address(template: &ConnectionInfo, said: &Said) -> ConnectionAddr {
+fn address(template: &ConnectionInfo, said: &MasterReport) -> ConnectionAddr {
     super::at(template.addr(), said.host.clone(), said.port)
 }
 
-fn node(template: &ConnectionInfo, said: &Said) -> Result<Node, redis::RedisError> {
-    Node::new(&template.clone().set_addr(address(template, said)))
+fn node(template: &ConnectionInfo, said: &MasterReport) -> Result<RedisNode, redis::RedisError> {
+    RedisNode::new(&template.clone().set_addr(address(template, said)))
 }
 
 #[cfg(test)]
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn a_sentinels_answer_yields_address_and_epoch() {
         let words = ["name", "box", "ip", "10.0.0.7", "port", "6380", "flags", "master", "config-epoch", "3"];
-        let said = Said { epoch: 3, host: "10.0.0.7".into(), port: 6_380 };
+        let said = MasterReport { epoch: 3, host: "10.0.0.7".into(), port: 6_380 };
         assert_eq!(read(&answer(&words)), Some(said));
     }
 

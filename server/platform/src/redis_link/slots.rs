@@ -7,7 +7,7 @@ pub(super) const SLOTS: usize = 16_384;
 
 /// A run of slots and its master.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct SlotRange {
     pub(super) first: u16,
     pub(super) last: u16,
     /// `None`: the host of the server that answered.
@@ -50,17 +50,17 @@ const fn table() -> [u16; 256] {
 }
 
 /// Reads an answer to `CLUSTER SLOTS`; `None` if it is none.
-pub(super) fn read(answer: &Value) -> Option<Vec<Run>> {
+pub(super) fn read(answer: &Value) -> Option<Vec<SlotRange>> {
     let Value::Array(runs) = answer else { return None };
     runs.iter().map(run).collect()
 }
 
-fn run(entry: &Value) -> Option<Run> {
+fn run(entry: &Value) -> Option<SlotRange> {
     let Value::Array(parts) = entry else { return None };
     let [first, last, Value::Array(master), ..] = parts.as_slice() else { return None };
     let [host, port, ..] = master.as_slice() else { return None };
     let host: Option<String> = redis::from_redis_value_ref(host).ok()?;
-    let run = Run {
+    let run = SlotRange {
         first: redis::from_redis_value_ref(first).ok()?,
         last: redis::from_redis_value_ref(last).ok()?,
         host: host.filter(|host| !host.is_empty() && host != "?"),
@@ -102,7 +102,7 @@ mod tests {
         let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
         let master = |host: Value| Value::Array(vec![host, Value::Int(7_000), text("id"), Value::Array(vec![])]);
         let entry = |host| Value::Array(vec![Value::Int(0), Value::Int(5_460), master(host), master(text("replica"))]);
-        let run = |host: Option<&str>| Run { first: 0, last: 5_460, host: host.map(str::to_owned), port: 7_000 };
+        let run = |host: Option<&str>| SlotRange { first: 0, last: 5_460, host: host.map(str::to_owned), port: 7_000 };
         let answer = Value::Array(vec![entry(text("10.0.0.1")), entry(Value::Nil), entry(text(""))]);
         assert_eq!(read(&answer), Some(vec![run(Some("10.0.0.1")), run(None), run(None)]));
     }

@@ -12,9 +12,9 @@ use redis::{Cmd, Msg, PushInfo, PushKind, Value};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::node::Node;
-use super::retry::{CALL_DEADLINE, Fault, TRY_DEADLINE};
-use super::{Link, Repeat, Shape};
+use super::node::RedisNode;
+use super::retry::{AttemptError, CALL_DEADLINE, TRY_DEADLINE};
+use super::{Link, RetryRule, Topology};
 use crate::ids;
 
 /// Announcements waiting to be taken; more, and everything is read again instead.
@@ -28,7 +28,7 @@ const PING_EVERY: Duration = Duration::from_secs(2);
 
 /// An event of a [`Subscriber`].
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum SubscriptionEvent {
     /// An announcement.
     Message {
         /// On which channel.
@@ -46,18 +46,18 @@ pub enum Heard {
 /// A listener. Everything it listens to ends with it.
 #[derive(Debug)]
 pub struct Subscriber {
-    lines: Arc<Lines>,
-    heard: mpsc::Receiver<Heard>,
+    lines: Arc<SubscriptionState>,
+    heard: mpsc::Receiver<SubscriptionEvent>,
     followed: HashMap<String, CancellationToken>,
 }
 
 /// State shared by the tasks of the channels.
 #[derive(Debug)]
-struct Lines {
+struct SubscriptionState {
     link: Link,
-    events: mpsc::Sender<Heard>,
+    events: mpsc::Sender<SubscriptionEvent>,
     /// By the process' name; a place is locked while its connection is made.
-    open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Line>>>>>,
+    open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<SubscriptionConnection>>>>>,
     /// Wakes the task of a channel that Redis stopped announcing: its slot moved.
     moved: Arc<Mutex<HashMap<String, Arc<Notify>>>>,
     /// Set when the listener is gone.
@@ -66,7 +66,7 @@ struct Lines {
 
 /// A connection for subscriptions.
 #[derive(Clone, Debug)]
-struct Line {
+struct SubscriptionConnection {
     connection: MultiplexedConnection,
     /// Cancelled when nothing more will arrive on the connection.
     gone: CancellationToken,
@@ -76,7 +76,7 @@ impl Subscriber {
     pub(super) fn new(link: Link) -> Self {
         let (events, heard) = mpsc::channel(WAITING_ANNOUNCEMENTS);
         let end = CancellationToken::new();
-        let lines = Lines { link, events, open: Mutex::default(), moved: Arc::default(), end };
+        let lines = SubscriptionState { link, events, open: Mutex::default(), moved: Arc::default(), end };
         Self { lines: Arc::new(lines), heard, followed: HashMap::new() }
     }
 
@@ -99,7 +99,7 @@ impl Subscriber {
     }
 
     /// The next event. Cancel-safe: a dropped call misses nothing.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next_event(&mut self) -> SubscriptionEvent {
         match self.heard.recv().await {
             Some(heard) => heard,
             // Not while `lines` holds the other end.
@@ -115,7 +115,7 @@ impl Drop for Subscriber {
 }
 
 /// Keeps a channel subscribed until `stop`.
-async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, stop: CancellationToken) {
+async fn keep(lines: Arc<SubscriptionState>, channel: String, done: oneshot::Sender<()>, stop: CancellationToken) {
     let mut first = Some(done);
     let moved = Arc::new(Notify::new());
     lines.moved().insert(channel.clone(), Arc::clone(&moved));
@@ -130,7 +130,7 @@ async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, sto
                 match waiting {
                     // A caller that stopped waiting is fine: the next reader subscribes again.
                     Some(done) => _ = done.send(()),
-                    None => _ = lines.events.send(Heard::Missed { channel: channel.clone() }).await,
+                    None => _ = lines.events.send(SubscriptionEvent::Missed { channel: channel.clone() }).await,
                 }
                 tokio::select! {
                     () = stop.cancelled() => {
@@ -161,45 +161,51 @@ async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, sto
     }
 }
 
-impl Lines {
+impl SubscriptionState {
     /// Subscribes once, at the process of the channel's slot; returns the connection that receives the messages.
-    async fn subscribe(&self, channel: &str) -> Result<Line, super::LinkError> {
-        let whom = self.link.slot(channel.as_bytes());
-        let ask = |node: Arc<Node>, _, until| async move { self.subscribe_at(&node, channel, until).await };
-        self.link.persist(whom, Repeat::Always, ask).await.map(|(line, _)| line)
+    async fn subscribe(&self, channel: &str) -> Result<SubscriptionConnection, super::LinkError> {
+        let target = self.link.slot(channel.as_bytes());
+        let ask = |node: Arc<RedisNode>, _, until| async move { self.subscribe_at(&node, channel, until).await };
+        self.link.call_with_retries(target, RetryRule::Always, ask).await.map(|(line, _)| line)
     }
 
-    async fn subscribe_at(&self, node: &Arc<Node>, channel: &str, until: Instant) -> Result<Line, Fault> {
+    async fn subscribe_at(
+        &self,
+        node: &Arc<RedisNode>,
+        channel: &str,
+        until: Instant,
+    ) -> Result<SubscriptionConnection, AttemptError> {
         let mut line = self.line(node, until).await?;
         let (cmd, kind) = match self.link.shape {
-            Shape::Cluster(_) => (redis::cmd("SSUBSCRIBE"), PushKind::SSubscribe),
-            Shape::Single(_) | Shape::Sentinel(_) => (redis::cmd("SUBSCRIBE"), PushKind::Subscribe),
+            Topology::Cluster(_) => (redis::cmd("SSUBSCRIBE"), PushKind::SSubscribe),
+            Topology::Single(_) | Topology::Sentinel(_) => (redis::cmd("SUBSCRIBE"), PushKind::Subscribe),
         };
         let answer = line.ask(cmd.clone().arg(channel), until).await?;
         // The push of a subscription that Redis ends itself looks like an answer and shifts the answers after it: only an
         // answer that names this channel counts.
-        if is_about(&answer, &kind, channel) { Ok(line) } else { Err(Fault::Late) }
+        if is_about(&answer, &kind, channel) { Ok(line) } else { Err(AttemptError::TimedOut) }
     }
 
-    async fn unsubscribe(&self, mut line: Line, channel: &str) {
+    async fn unsubscribe(&self, mut line: SubscriptionConnection, channel: &str) {
         let cmd = match self.link.shape {
-            Shape::Cluster(_) => redis::cmd("SUNSUBSCRIBE"),
-            Shape::Single(_) | Shape::Sentinel(_) => redis::cmd("UNSUBSCRIBE"),
+            Topology::Cluster(_) => redis::cmd("SUNSUBSCRIBE"),
+            Topology::Single(_) | Topology::Sentinel(_) => redis::cmd("UNSUBSCRIBE"),
         };
         // If it fails, the line is gone, and the subscription with it.
         let _ = line.ask(cmd.clone().arg(channel), Instant::now() + TRY_DEADLINE).await;
     }
 
     /// The connection to a process, made if there is none.
-    async fn line(&self, node: &Arc<Node>, until: Instant) -> Result<Line, Fault> {
+    async fn line(&self, node: &Arc<RedisNode>, until: Instant) -> Result<SubscriptionConnection, AttemptError> {
         let place = Arc::clone(self.places().entry(node.name.clone()).or_default());
-        let mut place = tokio::time::timeout_at(until.into(), place.lock()).await.map_err(|_| Fault::Late)?;
+        let mut place =
+            tokio::time::timeout_at(until.into(), place.lock()).await.map_err(|_| AttemptError::TimedOut)?;
         if let Some(line) = place.as_ref().filter(|line| !line.gone.is_cancelled()) {
             return Ok(line.clone());
         }
         let gone = node.retired.child_token();
         let connection = node.listen(until, self.listener(gone.clone())).await?;
-        let line = Line { connection, gone };
+        let line = SubscriptionConnection { connection, gone };
         tokio::spawn(ask_for_life(line.clone(), node.name.clone(), self.end.clone()));
         Ok(place.insert(line).clone())
     }
@@ -210,7 +216,7 @@ impl Lines {
         move |push| {
             match push.kind {
                 PushKind::Message | PushKind::SMessage => {
-                    let heard = Msg::from_push_info(push).map(|message| Heard::Message {
+                    let heard = Msg::from_push_info(push).map(|message| SubscriptionEvent::Message {
                         channel: message.get_channel_name().to_owned(),
                         payload: message.get_payload_bytes().to_vec(),
                     });
@@ -236,7 +242,7 @@ impl Lines {
     }
 
     // Both are held for a map operation only, never across an await.
-    fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<tokio::sync::Mutex<Option<Line>>>>> {
+    fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<tokio::sync::Mutex<Option<SubscriptionConnection>>>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -245,12 +251,15 @@ impl Lines {
     }
 }
 
-impl Line {
-    async fn ask(&mut self, cmd: &Cmd, until: Instant) -> Result<Value, Fault> {
+impl SubscriptionConnection {
+    async fn ask(&mut self, cmd: &Cmd, until: Instant) -> Result<Value, AttemptError> {
         let until = until.min(Instant::now() + TRY_DEADLINE);
         let answer = tokio::time::timeout_at(until.into(), self.connection.send_packed_command(cmd)).await;
-        let answer = answer.map_err(|_| Fault::Late).and_then(|answer| Ok(answer.and_then(Value::extract_error)?));
-        if matches!(&answer, Err(Fault::Late)) || matches!(&answer, Err(Fault::Redis(error)) if error.is_io_error()) {
+        let answer =
+            answer.map_err(|_| AttemptError::TimedOut).and_then(|answer| Ok(answer.and_then(Value::extract_error)?));
+        if matches!(&answer, Err(AttemptError::TimedOut))
+            || matches!(&answer, Err(AttemptError::Redis(error)) if error.is_io_error())
+        {
             self.gone.cancel();
         }
         answer
@@ -258,7 +267,7 @@ impl Line {
 }
 
 /// Pings a connection, to detect a peer that vanished without closing it.
-async fn ask_for_life(mut line: Line, node: String, end: CancellationToken) {
+async fn ask_for_life(mut line: SubscriptionConnection, node: String, end: CancellationToken) {
     let gone = line.gone.clone();
     let ask = async {
         let mut every = tokio::time::interval(PING_EVERY);

@@ -17,7 +17,7 @@ pub enum CatalogueRead {
     /// The primary: the configured standby is not one of it.
     Unfit,
     /// The primary: the standby did not answer lately.
-    Resting,
+    CircuitOpen,
     /// The primary, after the standby gave no usable answer.
     Failed,
     /// The primary, after the standby knew of no such thing.
@@ -26,7 +26,7 @@ pub enum CatalogueRead {
 
 impl CatalogueRead {
     const ALL: [Self; 7] =
-        [Self::Standby, Self::Primary, Self::Behind, Self::Unfit, Self::Resting, Self::Failed, Self::NotThere];
+        [Self::Standby, Self::Primary, Self::Behind, Self::Unfit, Self::CircuitOpen, Self::Failed, Self::NotThere];
 
     const fn label(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl CatalogueRead {
             Self::Primary => "primary",
             Self::Behind => "behind",
             Self::Unfit => "unfit",
-            Self::Resting => "resting",
+            Self::CircuitOpen => "resting",
             Self::Failed => "failed",
             Self::NotThere => "not_there",
         }

@@ -1,6 +1,6 @@
 //! Refusals of tries for seats, changes of holds and checkouts that came too often, and unusual behaviour.
 
-use domain::fairness::Kind;
+use domain::fairness::UnusualKind;
 use metrics::{Unit, counter, describe_counter};
 
 /// Requests about seats that came too soon: limit.
@@ -62,7 +62,7 @@ pub(super) fn begin_at_zero() {
     for limit in HoldLimit::ALL {
         counter!(LIMITED, "limit" => limit.name()).increment(0);
     }
-    for kind in Kind::ALL {
+    for kind in UnusualKind::ALL {
         counter!(UNUSUAL, "kind" => kind.as_str()).increment(0);
     }
 }
@@ -73,6 +73,6 @@ pub fn hold_limited(limit: HoldLimit) {
 }
 
 /// Counts something unusual that was written down.
-pub fn unusual(kind: Kind) {
+pub fn unusual(kind: UnusualKind) {
     counter!(UNUSUAL, "kind" => kind.as_str()).increment(1);
 }

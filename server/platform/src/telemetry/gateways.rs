@@ -11,7 +11,7 @@ const DURATION: &str = "rowlock_gateway_call_duration_seconds";
 
 /// A kind of call to a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum GatewayOperation {
     /// Whose instrument a token is.
     Instrument,
     /// For the money of a booking.
@@ -26,7 +26,7 @@ pub enum Question {
     Ledger,
 }
 
-impl Question {
+impl GatewayOperation {
     const ALL: [Self; 6] = [Self::Instrument, Self::Charge, Self::Status, Self::Void, Self::Refund, Self::Ledger];
 
     const fn label(self) -> &'static str {
@@ -49,19 +49,19 @@ pub enum GatewayOutcome {
     /// A definite no.
     Refused,
     /// Not called, or the connection was refused: breaker open, no listener, all connections busy.
-    NotTaken,
+    NotSent,
     /// No usable answer.
     Unreachable,
 }
 
 impl GatewayOutcome {
-    const ALL: [Self; 4] = [Self::Answered, Self::Refused, Self::NotTaken, Self::Unreachable];
+    const ALL: [Self; 4] = [Self::Answered, Self::Refused, Self::NotSent, Self::Unreachable];
 
     const fn label(self) -> &'static str {
         match self {
             Self::Answered => "answered",
             Self::Refused => "refused",
-            Self::NotTaken => "not_taken",
+            Self::NotSent => "not_taken",
             Self::Unreachable => "unreachable",
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn describe() {
 
 /// Registers the series of a gateway as zero before its first call.
 pub fn expect_gateway(gateway: &'static str) {
-    for question in Question::ALL {
+    for question in GatewayOperation::ALL {
         for outcome in GatewayOutcome::ALL {
             counter!(CALLS, "gateway" => gateway, "question" => question.label(), "outcome" => outcome.label())
                 .increment(0);
@@ -88,7 +88,7 @@ pub fn expect_gateway(gateway: &'static str) {
 }
 
 /// Counts a question to a gateway.
-pub fn gateway_asked(gateway: &'static str, question: Question, outcome: GatewayOutcome, took: Duration) {
+pub fn gateway_call(gateway: &'static str, question: GatewayOperation, outcome: GatewayOutcome, took: Duration) {
     counter!(CALLS, "gateway" => gateway, "question" => question.label(), "outcome" => outcome.label()).increment(1);
     histogram!(DURATION, "gateway" => gateway, "question" => question.label()).record(took);
 }

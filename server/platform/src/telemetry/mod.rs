@@ -30,7 +30,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::cdn::{CdnPurge, cdn_purged};
 pub use self::fairness::{HoldLimit, hold_limited, unusual};
-pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
+pub use self::gateways::{GatewayOperation, GatewayOutcome, expect_gateway, gateway_call};
 pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::requests::count_request;
 pub use self::routes::{RouteName, Routes};
@@ -206,7 +206,7 @@ pub fn rescued() {
 }
 
 /// Counts a transaction that is done again.
-pub fn gave_way() {
+pub fn serialization_retry() {
     counter!(SERIALIZATION_RETRIES).increment(1);
 }
 
@@ -214,7 +214,7 @@ pub fn gave_way() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedisError {
     /// Not called: the breaker is open.
-    Resting,
+    CircuitOpen,
     /// No answer, after every try.
     Unavailable,
     /// It understood and would not.
@@ -222,11 +222,11 @@ pub enum RedisError {
 }
 
 impl RedisError {
-    const ALL: [Self; 3] = [Self::Resting, Self::Unavailable, Self::Refused];
+    const ALL: [Self; 3] = [Self::CircuitOpen, Self::Unavailable, Self::Refused];
 
     const fn label(self) -> &'static str {
         match self {
-            Self::Resting => "resting",
+            Self::CircuitOpen => "resting",
             Self::Unavailable => "unavailable",
             Self::Refused => "refused",
         }
@@ -240,7 +240,7 @@ pub fn redis_answered() {
 
 /// Counts a call to Redis that failed.
 pub fn redis_failed(error: RedisError) {
-    if error != RedisError::Resting {
+    if error != RedisError::CircuitOpen {
         counter!(REDIS_CALLS).increment(1);
     }
     counter!(REDIS_ERRORS, "kind" => error.label()).increment(1);

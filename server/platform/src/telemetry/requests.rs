@@ -18,7 +18,7 @@ pub async fn count_request(State(routes): State<&'static Routes>, mut request: R
     request.extensions_mut().insert(RouteName(route));
     let method = name_of(request.method());
     let response = next.run(request).await;
-    traces::describe(method, route, response.status().as_u16());
+    traces::record_response(method, route, response.status().as_u16());
     counter!(HTTP_REQUESTS, "method" => method, "route" => route, "status" => status_text(response.status()))
         .increment(1);
     histogram!(HTTP_DURATION, "method" => method, "route" => route).record(began.elapsed());

@@ -10,13 +10,13 @@ pub const OTHER: &str = "other";
 pub struct RouteName(pub &'static str);
 
 /// Known routes, each as its template: `/api/v1/shows/{id}`.
-pub struct Routes(Node);
+pub struct Routes(RouteNode);
 
 #[derive(Default)]
-struct Node {
-    fixed: HashMap<String, Node>,
+struct RouteNode {
+    fixed: HashMap<String, RouteNode>,
     /// Any one segment.
-    any: Option<Box<Node>>,
+    any: Option<Box<RouteNode>>,
     /// All the rest.
     rest: Option<&'static str>,
     ends: Option<&'static str>,
@@ -25,7 +25,7 @@ struct Node {
 impl Routes {
     /// Builds the table of these templates: `{name}` matches one segment, `{*rest}` all that follow.
     pub fn new<'a>(templates: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut root = Node::default();
+        let mut root = RouteNode::default();
         for template in templates {
             // As many as there are routes, once a process.
             let name: &'static str = template.to_owned().leak();
@@ -58,7 +58,7 @@ fn segments(path: &str) -> impl Iterator<Item = &str> + Clone {
     path.split('/').filter(|segment| !segment.is_empty())
 }
 
-fn find<'a>(node: &Node, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -> Option<&'static str> {
+fn find<'a>(node: &RouteNode, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -> Option<&'static str> {
     let Some(segment) = rest.next() else { return node.ends };
     let fixed = node.fixed.get(segment).and_then(|node| find(node, &mut rest.clone()));
     fixed.or_else(|| node.any.as_deref().and_then(|node| find(node, &mut rest.clone()))).or(node.rest)

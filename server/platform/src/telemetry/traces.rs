@@ -133,7 +133,7 @@ fn provider() -> anyhow::Result<Option<SdkTracerProvider>> {
     let exporter = SpanExporter::builder()
         .with_http()
         .with_protocol(Protocol::HttpBinary)
-        .with_http_client(ToCollector { client, runtime: Handle::current() })
+        .with_http_client(CollectorClient { client, runtime: Handle::current() })
         .build()
         .context("OTEL_EXPORTER_OTLP_ENDPOINT")?;
     let resource = Resource::builder();
@@ -144,13 +144,13 @@ fn provider() -> anyhow::Result<Option<SdkTracerProvider>> {
 
 /// The HTTP client of the exporter. The batch exporter has its own thread, and connections live in our runtime.
 #[derive(Debug)]
-struct ToCollector {
+struct CollectorClient {
     client: reqwest::Client,
     runtime: Handle,
 }
 
 #[async_trait]
-impl HttpClient for ToCollector {
+impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let request = reqwest::Request::try_from(request)?;
         let client = self.client.clone();
@@ -165,7 +165,7 @@ impl HttpClient for ToCollector {
 }
 
 /// Continues the sender's trace in the span of a request.
-pub fn take_over(span: &Span, headers: &HeaderMap) {
+pub fn continue_trace(span: &Span, headers: &HeaderMap) {
     if ON.get().is_some() && headers.contains_key(TRACEPARENT) {
         // Fails for a disabled span; then there is no trace to continue.
         let _ = span.set_parent(TraceContextPropagator::new().extract(&HeaderExtractor(headers)));
@@ -173,7 +173,7 @@ pub fn take_over(span: &Span, headers: &HeaderMap) {
 }
 
 /// Says of the request under way where it went and how it ended.
-pub fn describe(method: &'static str, route: &'static str, status: u16) {
+pub fn record_response(method: &'static str, route: &'static str, status: u16) {
     if ON.get().is_some() {
         let span = Span::current();
         span.set_attribute("http.request.method", method);
@@ -184,7 +184,7 @@ pub fn describe(method: &'static str, route: &'static str, status: u16) {
 
 /// The header with which another system continues the current trace.
 #[must_use]
-pub fn pass_on() -> Option<(HeaderName, HeaderValue)> {
+pub fn trace_parent_header() -> Option<(HeaderName, HeaderValue)> {
     ON.get()?;
     let context = Span::current().context();
     let span = context.span();

@@ -6,21 +6,21 @@ use std::time::Instant;
 
 use sqlx::PgPool;
 
-use super::{Finding, Report, within};
+use super::{CheckFinding, Report, within};
 use crate::config::Config;
 use catalogue::cdn::{Cdn, parked};
 
 /// A tag that no page has: purging it has no effect.
 const UNUSED_TAG: &str = "rowlock-check";
 
-pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
+pub(super) async fn check(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
     if config.catalogue.cdn_purge_url.is_none() {
         return;
     }
     let began = Instant::now();
     let mut found = match Cdn::from_settings(&config.catalogue) {
         Ok(cdn) if cdn.is_configured() => vec![within(takes(&cdn)).await.unwrap_or_else(|late| late)],
-        _ => vec![Finding::skipped("its settings cannot be used")],
+        _ => vec![CheckFinding::skipped("its settings cannot be used")],
     };
     let left = match pg {
         Some(pg) => parked(pg).await.unwrap_or_default(),
@@ -28,16 +28,16 @@ pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Repo
     };
     if let Some(last) = left.last() {
         let (tags, why) = (left.len(), &last.why);
-        found.push(Finding::warning(format!(
+        found.push(CheckFinding::warning(format!(
             "did not take {tags} tags in any try ({why}): rowlock parked retry-purges"
         )));
     }
     report.add("cdn purge", began.elapsed(), found);
 }
 
-async fn takes(cdn: &Cdn) -> Finding {
+async fn takes(cdn: &Cdn) -> CheckFinding {
     match cdn.purge(&[UNUSED_TAG]).await {
-        Ok(()) => Finding::good("takes purges, and believes our token"),
-        Err(cause) => Finding::warning(format!("CDN_PURGE_URL takes no purge: {cause}")),
+        Ok(()) => CheckFinding::good("takes purges, and believes our token"),
+        Err(cause) => CheckFinding::warning(format!("CDN_PURGE_URL takes no purge: {cause}")),
     }
 }

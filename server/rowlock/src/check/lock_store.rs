@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use super::{Finding, Report, now_ms, redis, scratch, within};
+use super::{CheckFinding, Report, now_ms, redis, scratch, within};
 use crate::config::Config;
 use crate::start;
 
-pub(super) async fn look(config: &Config, report: &mut Report) {
+pub(super) async fn check(config: &Config, report: &mut Report) {
     one("redis", &config.redis_url, &config.redis_prefix, report).await;
     if let Some(shadow) = &config.shadow_redis_url {
         one("redis shadow", shadow, &config.redis_prefix, report).await;
@@ -18,13 +18,13 @@ async fn one(about: &str, url: &str, prefix: &str, report: &mut Report) {
     let connected = within(start::lock_store(url, prefix)).await;
     let (link, locks) = match connected {
         Ok(Ok(connected)) => connected,
-        Ok(Err(cause)) => return report.add(about, began.elapsed(), [Finding::bad(format!("{cause:#}"))]),
+        Ok(Err(cause)) => return report.add(about, began.elapsed(), [CheckFinding::bad(format!("{cause:#}"))]),
         Err(late) => return report.add(about, began.elapsed(), [late]),
     };
     let before = now_ms();
     let time = within(link.time_ms()).await;
     let after = now_ms();
-    let mut found = within(redis::look(&link)).await.unwrap_or_else(|late| vec![late]);
+    let mut found = within(redis::check(&link)).await.unwrap_or_else(|late| vec![late]);
     if let Ok(Ok(theirs)) = time {
         found.push(super::clock_of("its", theirs, before, after));
     }

@@ -18,7 +18,7 @@ use crate::config::Config;
 use platform::clock;
 use platform::tls;
 
-pub use report::{Finding, Report, State};
+pub use report::{CheckFinding, Report, Severity};
 
 /// Deadline of one check.
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -33,31 +33,31 @@ pub async fn check(config: &Config) -> Report {
     let mut report = Report::default();
     let wrong = config.validate();
     if wrong.is_empty() {
-        report.add("settings", Duration::ZERO, [Finding::good("can be used")]);
+        report.add("settings", Duration::ZERO, [CheckFinding::good("can be used")]);
     } else {
-        report.add("settings", Duration::ZERO, wrong.iter().map(|wrong| Finding::bad(wrong.to_string())));
+        report.add("settings", Duration::ZERO, wrong.iter().map(|wrong| CheckFinding::bad(wrong.to_string())));
     }
     let began = Instant::now();
-    let (pg, found) = within(postgres::look(config)).await.unwrap_or_else(|late| (None, vec![late]));
+    let (pg, found) = within(postgres::check(config)).await.unwrap_or_else(|late| (None, vec![late]));
     report.add("postgres", began.elapsed(), found);
-    standby::look(config, pg.as_ref(), &mut report).await;
-    lock_store::look(config, &mut report).await;
+    standby::check(config, pg.as_ref(), &mut report).await;
+    lock_store::check(config, &mut report).await;
     outside::gateways(config, &mut report).await;
     outside::mail(config, &mut report).await;
-    cdn::look(config, pg.as_ref(), &mut report).await;
+    cdn::check(config, pg.as_ref(), &mut report).await;
     outside::site(config, &mut report);
     outside::visit(config, pg.as_ref(), &mut report).await;
     report
 }
 
 /// The result, or a finding that the deadline has passed.
-async fn within<T>(looked: impl Future<Output = T>) -> Result<T, Finding> {
-    let late = |_| Finding::bad(format!("no answer within {} s", DEADLINE.as_secs()));
+async fn within<T>(looked: impl Future<Output = T>) -> Result<T, CheckFinding> {
+    let late = |_| CheckFinding::bad(format!("no answer within {} s", DEADLINE.as_secs()));
     tokio::time::timeout(DEADLINE, looked).await.map_err(late)
 }
 
 /// The skew of a clock against this machine's, which was read before and after.
-fn clock_of(whose: &str, theirs_ms: i64, before_ms: i64, after_ms: i64) -> Finding {
+fn clock_of(whose: &str, theirs_ms: i64, before_ms: i64, after_ms: i64) -> CheckFinding {
     // The clock was read at an unknown moment in between.
     let ahead = theirs_ms - theirs_ms.clamp(before_ms, after_ms);
     let words = format!(
@@ -66,11 +66,11 @@ fn clock_of(whose: &str, theirs_ms: i64, before_ms: i64, after_ms: i64) -> Findi
         if ahead < 0 { "behind" } else { "ahead of" }
     );
     if ahead.abs() <= SKEW_WARNING_MS {
-        Finding::good(format!("{whose} clock is ours, within {} ms", after_ms - before_ms + ahead.abs()))
+        CheckFinding::good(format!("{whose} clock is ours, within {} ms", after_ms - before_ms + ahead.abs()))
     } else if ahead.abs() <= SKEW_BAD_MS {
-        Finding::warning(format!("{words}: have both follow NTP"))
+        CheckFinding::warning(format!("{words}: have both follow NTP"))
     } else {
-        Finding::bad(format!("{words}: webhooks will be refused as too old"))
+        CheckFinding::bad(format!("{words}: webhooks will be refused as too old"))
     }
 }
 
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn a_clock_is_judged_by_its_certain_skew() {
-        assert_eq!(clock_of("its", 1_000, 900, 1_100).state, State::Good);
-        assert_eq!(clock_of("its", 3_000, 900, 2_100).state, State::Good, "900 ms ahead at least");
-        assert_eq!(clock_of("its", 3_101, 900, 2_100).state, State::Warning);
-        assert_eq!(clock_of("its", -59_000, 900, 2_100).state, State::Warning);
-        assert_eq!(clock_of("its", -60_101, 900, 2_100).state, State::Bad);
+        assert_eq!(clock_of("its", 1_000, 900, 1_100).state, Severity::Good);
+        assert_eq!(clock_of("its", 3_000, 900, 2_100).state, Severity::Good, "900 ms ahead at least");
+        assert_eq!(clock_of("its", 3_101, 900, 2_100).state, Severity::Warning);
+        assert_eq!(clock_of("its", -59_000, 900, 2_100).state, Severity::Warning);
+        assert_eq!(clock_of("its", -60_101, 900, 2_100).state, Severity::Bad);
     }
 }

@@ -8,10 +8,10 @@ use serde_json::Value;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Finding, Report, within};
+use super::{CheckFinding, Report, within};
 use crate::config::Config;
 use crate::web::files;
-use payments::{Gateways, Known};
+use payments::{Gateways, PaymentIds};
 use tickets::Mailer;
 
 /// Deadline of connecting.
@@ -24,20 +24,20 @@ const WEBSOCKET_KEY: &str = "cm93bG9jay1jaGVjay0tLQ==";
 /// Asks each gateway for the status of a payment that does not exist.
 pub(super) async fn gateways(config: &Config, report: &mut Report) {
     let Ok(gateways) = Gateways::from_settings(&config.payments, &config.site.public_url) else {
-        return report.add("gateway", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
+        return report.add("gateway", Duration::ZERO, [CheckFinding::skipped("its settings cannot be used")]);
     };
     for name in &config.payments.payment_gateways {
-        let Some(door) = gateways.named(name) else { continue };
+        let Some(door) = gateways.find(name) else { continue };
         let began = Instant::now();
-        let asked = within(door.status(&Known { booking: Uuid::nil(), gateway_ref: None })).await;
+        let asked = within(door.status(&PaymentIds { booking: Uuid::nil(), gateway_ref: None })).await;
         let found = match asked {
-            Ok(Ok(_)) if config.site.is_https() && config.payments.allow_simulator => Finding::warning(
+            Ok(Ok(_)) if config.site.is_https() && config.payments.allow_simulator => CheckFinding::warning(
                 "answers, and may be the simulator behind https (ALLOW_SIMULATOR): no money moves there",
             ),
-            Ok(Ok(_)) => Finding::good("answers, and believes our key"),
+            Ok(Ok(_)) => CheckFinding::good("answers, and believes our key"),
             Ok(Err(cause)) => {
                 let why = std::error::Error::source(&cause).map(|why| format!(": {why}")).unwrap_or_default();
-                Finding::bad(format!("{cause}{why}"))
+                CheckFinding::bad(format!("{cause}{why}"))
             }
             Err(late) => late,
         };
@@ -48,30 +48,32 @@ pub(super) async fn gateways(config: &Config, report: &mut Report) {
 pub(super) async fn mail(config: &Config, report: &mut Report) {
     let began = Instant::now();
     let Ok(mailer) = Mailer::from_settings(&config.mail) else {
-        return report.add("mail", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
+        return report.add("mail", Duration::ZERO, [CheckFinding::skipped("its settings cannot be used")]);
     };
     let found = match (within(mailer.check()).await, &config.mail.smtp_url) {
-        (Ok(Ok(())), Some(_)) => Finding::good("the mail server lets us in"),
-        (Ok(Ok(())), None) => Finding::warning("mails are written into a folder (MAILBOX_DIR): they are not sent"),
-        (Ok(Err(cause)), _) => Finding::bad(format!("{:#}", anyhow::Error::from(cause))),
+        (Ok(Ok(())), Some(_)) => CheckFinding::good("the mail server lets us in"),
+        (Ok(Ok(())), None) => CheckFinding::warning("mails are written into a folder (MAILBOX_DIR): they are not sent"),
+        (Ok(Err(cause)), _) => CheckFinding::bad(format!("{:#}", anyhow::Error::from(cause))),
         (Err(late), _) => late,
     };
     report.add("mail", began.elapsed(), [found]);
 }
 
-/// The browser half, as far as it is on this machine.
+/// The client, as far as it is on this machine.
 pub(super) fn site(config: &Config, report: &mut Report) {
     let root = &config.site_root;
     let missing: Vec<&str> = ["pkg", "style", "fonts"].into_iter().filter(|part| !root.join(part).is_dir()).collect();
     let found = match (missing.is_empty(), files::version(root)) {
-        (true, Some(version)) => Finding::good(format!("{} is there, version {version}", root.display())),
-        (true, None) => Finding::warning(format!(
+        (true, Some(version)) => CheckFinding::good(format!("{} is there, version {version}", root.display())),
+        (true, None) => CheckFinding::warning(format!(
             "{} has no version, so browsers ask about each file before each use: `cargo xtask site` builds one",
             root.display()
         )),
-        (false, _) => {
-            Finding::warning(format!("{} lacks {} on this machine (SITE_ROOT)", root.display(), missing.join(", ")))
-        }
+        (false, _) => CheckFinding::warning(format!(
+            "{} lacks {} on this machine (SITE_ROOT)",
+            root.display(),
+            missing.join(", ")
+        )),
     };
     report.add("site", Duration::ZERO, [found]);
 }
@@ -79,16 +81,16 @@ pub(super) fn site(config: &Config, report: &mut Report) {
 /// Visits as people do.
 pub(super) async fn visit(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
     let Ok(base) = Url::parse(&config.site.public_url) else {
-        return report.add("public address", Duration::ZERO, [Finding::skipped("PUBLIC_URL is no address")]);
+        return report.add("public address", Duration::ZERO, [CheckFinding::skipped("PUBLIC_URL is no address")]);
     };
     let client = Client::builder().connect_timeout(CONNECT_DEADLINE).timeout(ANSWER_DEADLINE).build();
     let client = match client {
         Ok(client) => client,
-        Err(cause) => return report.add("public address", Duration::ZERO, [Finding::bad(cause.to_string())]),
+        Err(cause) => return report.add("public address", Duration::ZERO, [CheckFinding::bad(cause.to_string())]),
     };
     let began = Instant::now();
     let found = within(readiness(&client, &base)).await.unwrap_or_else(|late| vec![late]);
-    let is_there = found.iter().all(|finding| finding.state != super::State::Bad);
+    let is_there = found.iter().all(|finding| finding.state != super::Severity::Bad);
     report.add("public address", began.elapsed(), found);
     if !is_there {
         return;
@@ -96,25 +98,25 @@ pub(super) async fn visit(config: &Config, pg: Option<&PgPool>, report: &mut Rep
     let began = Instant::now();
     let found = match pg {
         Some(pg) => within(socket(&client, &base, pg)).await.unwrap_or_else(|late| late),
-        None => Finding::skipped("without Postgres no show is known"),
+        None => CheckFinding::skipped("without Postgres no show is known"),
     };
     report.add("live map", began.elapsed(), [found]);
 }
 
-async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
+async fn readiness(client: &Client, base: &Url) -> Vec<CheckFinding> {
     let mut found = Vec::new();
     let is_here = base.host_str().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
     if base.scheme() == "http" && !is_here {
-        found.push(Finding::warning("is http: cookies and tickets can be read in transit"));
+        found.push(CheckFinding::warning("is http: cookies and tickets can be read in transit"));
     }
     let asked = match base.join("/readyz") {
         Ok(url) => client.get(url).send().await,
-        Err(cause) => return vec![Finding::bad(cause.to_string())],
+        Err(cause) => return vec![CheckFinding::bad(cause.to_string())],
     };
     let answer = match asked {
         Ok(answer) => answer,
         Err(cause) => {
-            found.push(Finding::bad(format!("no answer from {base}: {:#}", anyhow::Error::from(cause))));
+            found.push(CheckFinding::bad(format!("no answer from {base}: {:#}", anyhow::Error::from(cause))));
             return found;
         }
     };
@@ -122,26 +124,26 @@ async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
     let body: Value = answer.json().await.unwrap_or_default();
     found.push(match (status, body.get("lock_store")) {
         (StatusCode::OK, Some(Value::Bool(false))) => {
-            Finding::warning(format!("a server answers at {base}, and cannot reach Redis: no seat can be held"))
+            CheckFinding::warning(format!("a server answers at {base}, and cannot reach Redis: no seat can be held"))
         }
-        (StatusCode::OK, Some(_)) => Finding::good(format!("a server answers at {base} and is ready")),
-        (_, Some(_)) => Finding::bad(format!("a server answers and is not ready: {body}")),
-        _ => Finding::bad(format!("another server answers at {base}, with {status}")),
+        (StatusCode::OK, Some(_)) => CheckFinding::good(format!("a server answers at {base} and is ready")),
+        (_, Some(_)) => CheckFinding::bad(format!("a server answers and is not ready: {body}")),
+        _ => CheckFinding::bad(format!("another server answers at {base}, with {status}")),
     });
     found
 }
 
 /// Checks that proxies pass a WebSocket through.
-async fn socket(client: &Client, base: &Url, pg: &PgPool) -> Finding {
+async fn socket(client: &Client, base: &Url, pg: &PgPool) -> CheckFinding {
     let next = "SELECT id FROM shows WHERE starts_at > now() ORDER BY starts_at LIMIT 1";
     let show = match sqlx::query_scalar::<_, Uuid>(next).fetch_optional(pg).await {
         Ok(Some(show)) => show,
-        Ok(None) => return Finding::skipped("there is no show to watch"),
-        Err(cause) => return Finding::skipped(format!("no show is known: {cause}")),
+        Ok(None) => return CheckFinding::skipped("there is no show to watch"),
+        Err(cause) => return CheckFinding::skipped(format!("no show is known: {cause}")),
     };
     let url = match base.join(&format!("/api/v1/shows/{show}/live")) {
         Ok(url) => url,
-        Err(cause) => return Finding::bad(cause.to_string()),
+        Err(cause) => return CheckFinding::bad(cause.to_string()),
     };
     let asked = client
         .get(url)
@@ -150,11 +152,13 @@ async fn socket(client: &Client, base: &Url, pg: &PgPool) -> Finding {
         .header(SEC_WEBSOCKET_VERSION, "13")
         .header(SEC_WEBSOCKET_KEY, WEBSOCKET_KEY);
     match asked.send().await {
-        Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => Finding::good("opens through all proxies"),
-        Ok(answer) => Finding::bad(format!(
+        Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
+            CheckFinding::good("opens through all proxies")
+        }
+        Ok(answer) => CheckFinding::bad(format!(
             "is answered {} in place of 101: does a proxy on the way know WebSockets?",
             answer.status()
         )),
-        Err(cause) => Finding::bad(format!("does not open: {:#}", anyhow::Error::from(cause))),
+        Err(cause) => CheckFinding::bad(format!("does not open: {:#}", anyhow::Error::from(cause))),
     }
 }

@@ -3,7 +3,7 @@
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 
-use super::{Finding, clock_of, now_ms};
+use super::{CheckFinding, clock_of, now_ms};
 use crate::config::Config;
 use crate::start::MIGRATOR;
 use platform::database;
@@ -40,21 +40,21 @@ const OUTBOX: &str = "
     FROM outbox";
 
 /// The way there, if there is one, and what was found.
-pub(super) async fn look(config: &Config) -> (Option<PgPool>, Vec<Finding>) {
+pub(super) async fn check(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>) {
     let pg = match database::connect(&config.database_url, 2).await {
         Ok(pg) => pg,
-        Err(cause) => return (None, vec![Finding::bad(format!("{cause:#}"))]),
+        Err(cause) => return (None, vec![CheckFinding::bad(format!("{cause:#}"))]),
     };
     let before = now_ms();
     let itself = sqlx::query_as::<_, Itself>(ITSELF).fetch_one(&pg).await;
     let after = now_ms();
     let mut found = match itself {
         Ok(itself) => about(&itself, config, before, after),
-        Err(cause) => return (None, vec![Finding::bad(format!("answers nothing useful: {cause}"))]),
+        Err(cause) => return (None, vec![CheckFinding::bad(format!("answers nothing useful: {cause}"))]),
     };
     found.extend(prepared(&pg).await);
     let schema = schema(&pg, &MIGRATOR).await;
-    let is_there = schema.state != super::State::Bad;
+    let is_there = schema.state != super::Severity::Bad;
     found.push(schema);
     if is_there {
         found.extend(outbox(&pg).await);
@@ -62,24 +62,24 @@ pub(super) async fn look(config: &Config) -> (Option<PgPool>, Vec<Finding>) {
     (Some(pg), found)
 }
 
-fn about(itself: &Itself, config: &Config, before: i64, after: i64) -> Vec<Finding> {
+fn about(itself: &Itself, config: &Config, before: i64, after: i64) -> Vec<CheckFinding> {
     let mut found = vec![if itself.number < OLDEST {
-        Finding::bad(format!("PostgreSQL {} is too old: 14 or newer", itself.name))
+        CheckFinding::bad(format!("PostgreSQL {} is too old: 14 or newer", itself.name))
     } else {
-        Finding::good(format!("PostgreSQL {} answers", itself.name))
+        CheckFinding::good(format!("PostgreSQL {} answers", itself.name))
     }];
     if itself.read_only {
-        found.push(Finding::bad("is a replica that takes no writes: DATABASE_URL must lead to the primary"));
+        found.push(CheckFinding::bad("is a replica that takes no writes: DATABASE_URL must lead to the primary"));
     }
     if itself.synchronous_commit == "off" {
-        found.push(Finding::bad("synchronous_commit is off: a sale that was answered can be lost"));
+        found.push(CheckFinding::bad("synchronous_commit is off: a sale that was answered can be lost"));
     }
     if itself.fsync == "off" {
-        found.push(Finding::warning("fsync is off: a power cut can take sales with it; for tests only"));
+        found.push(CheckFinding::warning("fsync is off: a power cut can take sales with it; for tests only"));
     }
     // Of several replicas each wants as many.
     if i64::from(config.database_connections) * 2 > i64::from(itself.max_connections) {
-        found.push(Finding::warning(format!(
+        found.push(CheckFinding::warning(format!(
             "max_connections is {}, and each replica wants {} (DATABASE_CONNECTIONS): two do not fit without PgBouncer",
             itself.max_connections, config.database_connections
         )));
@@ -89,7 +89,7 @@ fn about(itself: &Itself, config: &Config, before: i64, after: i64) -> Vec<Findi
 }
 
 /// Checks that a pooler separates prepared statements: two of our connections use the same names.
-async fn prepared(pg: &PgPool) -> Option<Finding> {
+async fn prepared(pg: &PgPool) -> Option<CheckFinding> {
     let asked = async {
         let (mut one, mut two) = (pg.acquire().await?, pg.acquire().await?);
         for connection in [&mut *one, &mut *two] {
@@ -100,25 +100,25 @@ async fn prepared(pg: &PgPool) -> Option<Finding> {
     match asked.await {
         Ok(()) => None,
         Err(sqlx::Error::Database(cause)) if cause.code().is_some_and(|code| OTHERS_STATEMENTS.contains(&&*code)) => {
-            Some(Finding::bad(
+            Some(CheckFinding::bad(
                 "mixes prepared statements up: PgBouncer in transaction mode must be 1.21 or newer, with \
                  max_prepared_statements",
             ))
         }
-        Err(cause) => Some(Finding::bad(format!("does not give two connections at once: {cause}"))),
+        Err(cause) => Some(CheckFinding::bad(format!("does not give two connections at once: {cause}"))),
     }
 }
 
 /// Checks that exactly the migrations of this program are applied.
-pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
+pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> CheckFinding {
     let applied: Result<Vec<(i64, Vec<u8>, bool)>, _> =
         sqlx::query_as("SELECT version, checksum, success FROM _sqlx_migrations").fetch_all(pg).await;
     let applied = match applied {
         Ok(applied) => applied,
         Err(sqlx::Error::Database(cause)) if cause.code().as_deref() == Some(UNDEFINED_TABLE) => {
-            return Finding::bad("has no schema of ours: rowlock migrate");
+            return CheckFinding::bad("has no schema of ours: rowlock migrate");
         }
-        Err(cause) => return Finding::bad(format!("its schema cannot be read: {cause}")),
+        Err(cause) => return CheckFinding::bad(format!("its schema cannot be read: {cause}")),
     };
     let (mut missing, mut changed) = (Vec::new(), Vec::new());
     for migration in known.iter() {
@@ -130,30 +130,35 @@ pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
     }
     let newer = applied.iter().filter(|(version, ..)| !known.iter().any(|known| known.version == *version)).count();
     if !changed.is_empty() {
-        return Finding::bad(format!("migrations {} are not those of this program, or failed", changed.join(", ")));
+        return CheckFinding::bad(format!(
+            "migrations {} are not those of this program, or failed",
+            changed.join(", ")
+        ));
     }
     if !missing.is_empty() {
-        return Finding::bad(format!("migrations {} are missing: rowlock migrate", missing.join(", ")));
+        return CheckFinding::bad(format!("migrations {} are missing: rowlock migrate", missing.join(", ")));
     }
     if newer > 0 {
-        return Finding::warning(format!(
+        return CheckFinding::warning(format!(
             "has {newer} migrations this program does not know: is an upgrade under way?"
         ));
     }
-    Finding::good(format!("the schema is up to date: {} migrations", applied.len()))
+    CheckFinding::good(format!("the schema is up to date: {} migrations", applied.len()))
 }
 
-async fn outbox(pg: &PgPool) -> Vec<Finding> {
+async fn outbox(pg: &PgPool) -> Vec<CheckFinding> {
     let (parked, oldest_s): (i64, f64) = match sqlx::query_as(OUTBOX).fetch_one(pg).await {
         Ok(stand) => stand,
-        Err(cause) => return vec![Finding::bad(format!("its queues cannot be read: {cause}"))],
+        Err(cause) => return vec![CheckFinding::bad(format!("its queues cannot be read: {cause}"))],
     };
     let mut found = Vec::new();
     if parked > 0 {
-        found.push(Finding::warning(format!("{parked} effects wait for a person: rowlock parked")));
+        found.push(CheckFinding::warning(format!("{parked} effects wait for a person: rowlock parked")));
     }
     if oldest_s > LATE_S {
-        found.push(Finding::warning(format!("an effect of a booking is {oldest_s:.0} s late: does any server run?")));
+        found.push(CheckFinding::warning(format!(
+            "an effect of a booking is {oldest_s:.0} s late: does any server run?"
+        )));
     }
     found
 }

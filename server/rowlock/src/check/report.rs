@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum Severity {
     /// As it should be.
     Good,
     /// Not checked: a prerequisite is missing.
@@ -18,7 +18,7 @@ pub enum State {
     Bad,
 }
 
-impl State {
+impl Severity {
     /// Its word in the table and in JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -33,44 +33,44 @@ impl State {
 
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckFinding {
     /// Its severity.
-    pub state: State,
+    pub state: Severity,
     /// The finding, one line.
     pub words: String,
 }
 
-impl Finding {
+impl CheckFinding {
     pub(super) fn good(words: impl Into<String>) -> Self {
-        Self { state: State::Good, words: words.into() }
+        Self { state: Severity::Good, words: words.into() }
     }
 
     pub(super) fn skipped(words: impl Into<String>) -> Self {
-        Self { state: State::Skipped, words: words.into() }
+        Self { state: Severity::Skipped, words: words.into() }
     }
 
     pub(super) fn warning(words: impl Into<String>) -> Self {
-        Self { state: State::Warning, words: words.into() }
+        Self { state: Severity::Warning, words: words.into() }
     }
 
     pub(super) fn bad(words: impl Into<String>) -> Self {
-        Self { state: State::Bad, words: words.into() }
+        Self { state: Severity::Bad, words: words.into() }
     }
 }
 
 /// Everything that was found.
 #[derive(Debug, Default)]
-pub struct Report(Vec<(String, Duration, Finding)>);
+pub struct Report(Vec<(String, Duration, CheckFinding)>);
 
 impl Report {
-    pub(super) fn add(&mut self, about: &str, took: Duration, findings: impl IntoIterator<Item = Finding>) {
+    pub(super) fn add(&mut self, about: &str, took: Duration, findings: impl IntoIterator<Item = CheckFinding>) {
         self.0.extend(findings.into_iter().map(|finding| (about.to_owned(), took, finding)));
     }
 
     /// True if seats can be sold; warnings do not matter.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.0.iter().all(|(_, _, finding)| finding.state != State::Bad)
+        self.0.iter().all(|(_, _, finding)| finding.state != Severity::Bad)
     }
 
     /// A line each.
@@ -113,9 +113,9 @@ mod tests {
     #[test]
     fn a_report_with_warnings_is_good_and_with_a_failure_is_not() {
         let mut report = Report::default();
-        report.add("mail", Duration::from_millis(7), [Finding::good("a"), Finding::warning("b")]);
+        report.add("mail", Duration::from_millis(7), [CheckFinding::good("a"), CheckFinding::warning("b")]);
         assert!(report.is_good());
-        report.add("postgres", Duration::ZERO, [Finding::bad("c")]);
+        report.add("postgres", Duration::ZERO, [CheckFinding::bad("c")]);
         assert!(!report.is_good());
         assert_eq!(
             report.table(),

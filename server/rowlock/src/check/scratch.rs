@@ -3,30 +3,33 @@
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
-use super::Finding;
+use super::CheckFinding;
 use platform::ids;
-use seats::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refusal, SeatLocks, StoreError, Terms};
+use seats::seat_locks::{
+    HoldLimits, LockAttempt, RebuildInput, RedisLocks, Refusal, RequestIdentity, SeatLocks, Selection, StoreError,
+    StoredHold,
+};
 
 /// Seats of its room.
 const SEATS: usize = 2;
-const TERMS: Terms = Terms { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
+const TERMS: HoldLimits = HoldLimits { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
 
 /// Checks that a seat is granted once, refused to a second visitor, and granted again after its release.
-pub(super) async fn try_seats(locks: &RedisLocks) -> Finding {
+pub(super) async fn try_seats(locks: &RedisLocks) -> CheckFinding {
     let show = ids::new_id();
     let tried = try_in(locks, show).await;
     // Whatever happened: nothing is left of it.
     let forgotten = locks.forget(show).await;
     match (tried, forgotten) {
-        (Ok(None), Ok(())) => Finding::good("a seat was granted, refused to a second, let go and granted again"),
-        (Ok(Some(wrong)), _) => Finding::bad(wrong),
-        (Err(cause), _) | (Ok(None), Err(cause)) => Finding::bad(format!("the scripts do not run: {cause:?}")),
+        (Ok(None), Ok(())) => CheckFinding::good("a seat was granted, refused to a second, let go and granted again"),
+        (Ok(Some(wrong)), _) => CheckFinding::bad(wrong),
+        (Err(cause), _) | (Ok(None), Err(cause)) => CheckFinding::bad(format!("the scripts do not run: {cause:?}")),
     }
 }
 
 /// The failure, if there is one.
 async fn try_in(locks: &RedisLocks, show: Uuid) -> Result<Option<String>, StoreError> {
-    locks.load(show, &KnownSeats { map: vec![0; SEATS], ..KnownSeats::default() }).await?;
+    locks.load(show, &RebuildInput { map: vec![0; SEATS], ..RebuildInput::default() }).await?;
     let ann = match wants(locks, show, "check-one", vec![0, 1]).await? {
         Some(Ok(held)) => held,
         other => return Ok(Some(format!("free seats were not granted: {other:?}"))),
@@ -49,8 +52,9 @@ async fn wants(
     show: Uuid,
     owner: &str,
     seats: Vec<u32>,
-) -> Result<Option<Result<Held, Refusal>>, StoreError> {
-    let asked = Asked { id: ids::new_id(), digest: 1 };
-    let attempt = Attempt { asked, owner: owner.to_owned(), lot: Lot::of_seats(seats), takes_kept: false };
+) -> Result<Option<Result<StoredHold, Refusal>>, StoreError> {
+    let asked = RequestIdentity { id: ids::new_id(), digest: 1 };
+    let attempt =
+        LockAttempt { asked, owner: owner.to_owned(), selection: Selection::of_seats(seats), takes_kept: false };
     Ok(locks.lock(show, TERMS, &[attempt]).await?.pop())
 }

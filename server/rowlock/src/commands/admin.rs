@@ -9,7 +9,7 @@ use super::password::password;
 use super::{Database, in_words};
 
 #[derive(Subcommand)]
-pub enum Admin {
+pub enum AdminCommand {
     /// Make an account a manager: of every theatre, or of those named. A new account's password is read from
     /// ROWLOCK_PASSWORD, or prompted for; an existing account keeps its password.
     Create {
@@ -34,10 +34,10 @@ pub enum Admin {
     },
 }
 
-pub async fn run(what: Admin, database: &Database) -> anyhow::Result<()> {
+pub async fn run(what: AdminCommand, database: &Database) -> anyhow::Result<()> {
     let pg = database::connect(&database.database_url, 2).await?;
     match what {
-        Admin::Create { email, name, theatres } => {
+        AdminCommand::Create { email, name, theatres } => {
             let known = catalogue::Catalogue::new(pg.clone()).listings().theatres(None).await?;
             let theatres = if theatres.is_empty() { known.iter().map(|at| at.id.clone()).collect() } else { theatres };
             anyhow::ensure!(
@@ -62,7 +62,7 @@ pub async fn run(what: Admin, database: &Database) -> anyhow::Result<()> {
             println!("account {} is a manager of {}", made.account, theatres.join(", "));
             Ok(())
         }
-        Admin::Close { email, reason } => {
+        AdminCommand::Close { email, reason } => {
             let account = accounts::close(&pg, &email, &reason, clock::now()).await.map_err(in_words)?;
             println!("account {account} is closed; servers know within seconds");
             Ok(())

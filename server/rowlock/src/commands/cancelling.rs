@@ -29,15 +29,15 @@ pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Resu
     let (mut undone, mut busy) = (0, 0);
     while busy < MAX_BUSY_LOOKS {
         match bookings::undo_batch(&pg, show, clock::now()).await.map_err(in_words)? {
-            bookings::Batch::Undone(count) => {
+            bookings::CallOffProgress::Cancelled(count) => {
                 (undone, busy) = (undone + count, 0);
                 eprintln!("{undone} bookings undone");
             }
-            bookings::Batch::Busy => {
+            bookings::CallOffProgress::Busy => {
                 busy += 1;
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
-            bookings::Batch::NoneLeft => break,
+            bookings::CallOffProgress::NoneLeft => break,
         }
     }
     if busy == MAX_BUSY_LOOKS {

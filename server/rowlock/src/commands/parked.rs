@@ -9,7 +9,7 @@ use selling::{bookings, outbox};
 use super::{Database, in_words};
 
 #[derive(Subcommand)]
-pub enum Parked {
+pub enum ParkedCommand {
     /// Name them.
     List,
     /// Have one tried again.
@@ -32,10 +32,10 @@ pub enum Parked {
     RetryPurges,
 }
 
-pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
+pub async fn run(what: ParkedCommand, database: &Database) -> anyhow::Result<()> {
     let pg = database::connect(&database.database_url, 1).await?;
     match what {
-        Parked::List => {
+        ParkedCommand::List => {
             let list = outbox::parked(&pg).await?;
             for job in &list {
                 let amount = job.amount.map(|amount| format!(" {amount}")).unwrap_or_default();
@@ -45,7 +45,7 @@ pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
                     job.id, job.reference, job.effect, job.attempts, job.why
                 );
             }
-            let differences = bookings::ledger_differences(&pg).await?;
+            let differences = bookings::list_open_differences(&pg).await?;
             for found in &differences {
                 let (since, booking) = (clock::rfc3339(found.since), found.booking.to_string());
                 let reference = found.reference.as_deref().unwrap_or(&booking);
@@ -59,17 +59,17 @@ pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
             eprintln!("{} wait for a person", list.len() + differences.len() + purges.len());
             Ok(())
         }
-        Parked::Retry { id, reason } => {
+        ParkedCommand::Retry { id, reason } => {
             bookings::retry_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
             println!("{id} will be tried again");
             Ok(())
         }
-        Parked::Settle { id, reason } => {
+        ParkedCommand::Settle { id, reason } => {
             bookings::settle_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
             println!("{id} is settled");
             Ok(())
         }
-        Parked::RetryPurges => {
+        ParkedCommand::RetryPurges => {
             println!("{} purges will be retried", cdn::retry_parked(&pg).await?);
             Ok(())
         }

@@ -9,7 +9,7 @@ use platform::database;
 use super::{Database, in_words};
 
 #[derive(Subcommand)]
-pub enum Theatre {
+pub enum TheatreCommand {
     /// Write one down, in a city that has one (`--city`) or in a new one (`--new-city`, `--country`, `--time-zone`).
     /// `rowlock admin create` makes a manager of it.
     Create {
@@ -40,13 +40,13 @@ pub enum Theatre {
     },
 }
 
-pub async fn run(what: Theatre, database: &Database) -> anyhow::Result<()> {
-    let Theatre::Create { name, address, currency, city, new_city, country, time_zone, reason } = what;
+pub async fn run(what: TheatreCommand, database: &Database) -> anyhow::Result<()> {
+    let TheatreCommand::Create { name, address, currency, city, new_city, country, time_zone, reason } = what;
     let new_city = new_city.zip(country).zip(time_zone);
     let new_city = new_city.map(|((name, country), time_zone)| NewCity { name, country, time_zone });
     let request = TheatreRequest { name, address, city, new_city, currency, reason };
     let pg = database::connect(&database.database_url, 1).await?;
-    let made = organiser::found_theatre(&pg, &request, clock::now()).await.map_err(in_words)?;
+    let made = organiser::create_theatre_from_command_line(&pg, &request, clock::now()).await.map_err(in_words)?;
     println!("theatre {} is in {} ({})", made.id, made.city_name, made.city);
     Ok(())
 }

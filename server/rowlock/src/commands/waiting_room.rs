@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Database, in_words};
 
 #[derive(Subcommand)]
-pub enum WaitingRoom {
+pub enum WaitingRoomCommand {
     /// Give the show a waiting room, or change the one it has.
     On {
         /// The show.
@@ -34,20 +34,20 @@ pub enum WaitingRoom {
     },
 }
 
-pub async fn run(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
+pub async fn run(what: WaitingRoomCommand, database: &Database) -> anyhow::Result<()> {
     let pg = database::connect(&database.database_url, 1).await?;
     let (show, request) = match what {
-        WaitingRoom::On { show, opens_at, per_second, reason } => {
+        WaitingRoomCommand::On { show, opens_at, per_second, reason } => {
             let (opens_at, per_second) = (Some(opens_at), Some(per_second));
             (show, WaitingRoomRequest { on: true, opens_at, per_second, reason })
         }
-        WaitingRoom::Off { show, reason } => {
+        WaitingRoomCommand::Off { show, reason } => {
             (show, WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason })
         }
     };
-    let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
+    let show = catalogue::Catalogue::new(pg.clone()).find_show(show).await.map_err(in_words)?;
     let mut tx = pg.begin().await?;
-    admission::waiting_room::set_up(&mut tx, &show, None, &request, None, clock::now())
+    admission::waiting_room::apply_request(&mut tx, &show, None, &request, None, clock::now())
         .await
         .map_err(|refused| in_words(refused.problem()))?;
     tx.commit().await?;

@@ -12,29 +12,14 @@ const EXAMPLE_PASSWORDS: [&str; 2] = ["password", EXAMPLE];
 /// Checks all secrets. Returns each setting at fault with the reason, to be read after its name; no value is in it.
 pub(super) fn check_secrets(config: &Config) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
-    let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
-    for (setting, values) in [
-        ("TOKEN_SECRET", config.token_secret.clone()),
-        ("METRICS_TOKEN", one(&config.metrics_token)),
-        ("CDN_PURGE_TOKEN", one(&config.catalogue.cdn_purge_token)),
-        ("SIMULATOR_API_KEY", one(&config.payments.simulator_api_key)),
-        ("SIMULATOR_WEBHOOK_SECRET", config.payments.simulator_webhook_secret.clone()),
-        ("STRIPE_SECRET_KEY", one(&config.payments.stripe_secret_key)),
-        ("STRIPE_WEBHOOK_SECRET", config.payments.stripe_webhook_secret.clone()),
-    ] {
+    for (setting, values) in secrets(config) {
         // A secret that is missing where it is needed is reported elsewhere.
         let is_set = setting == "TOKEN_SECRET" || values.iter().any(|value| !value.is_empty());
         if is_set && let Err(why) = check(&values) {
             wrong.push((setting, why));
         }
     }
-    for (setting, address) in [
-        ("DATABASE_URL", Some(&config.database_url)),
-        ("CATALOGUE_DATABASE_URL", config.catalogue_database_url.as_ref()),
-        ("REDIS_URL", Some(&config.redis_url)),
-        ("SHADOW_REDIS_URL", config.shadow_redis_url.as_ref()),
-        ("SMTP_URL", config.mail.smtp_url.as_ref()),
-    ] {
+    for (setting, address) in addresses(config) {
         // The other system decides how long it has to be.
         if address.and_then(|address| password_of(address)).is_some_and(is_example_password) {
             wrong.push((
@@ -44,6 +29,30 @@ pub(super) fn check_secrets(config: &Config) -> Vec<(&'static str, String)> {
         }
     }
     wrong
+}
+
+/// The settings that are secrets.
+fn secrets(config: &Config) -> Vec<(&'static str, Vec<String>)> {
+    let one = |value: &Option<String>| value.iter().cloned().collect();
+    let mut all = vec![
+        ("TOKEN_SECRET", config.token_secret.clone()),
+        ("METRICS_TOKEN", one(&config.metrics_token)),
+        ("CDN_PURGE_TOKEN", one(&config.catalogue.cdn_purge_token)),
+    ];
+    all.extend(payments::secrets(&config.payments));
+    all
+}
+
+/// The settings with an address that may contain a password.
+fn addresses(config: &Config) -> [(&'static str, Option<&String>); 6] {
+    [
+        ("DATABASE_URL", Some(&config.database_url)),
+        ("CATALOGUE_DATABASE_URL", config.catalogue_database_url.as_ref()),
+        ("REDIS_URL", Some(&config.redis_url)),
+        ("SHADOW_REDIS_URL", config.shadow_redis_url.as_ref()),
+        ("CDN_PURGE_URL", config.catalogue.cdn_purge_url.as_ref()),
+        ("SMTP_URL", config.mail.smtp_url.as_ref()),
+    ]
 }
 
 fn check(values: &[String]) -> Result<(), String> {
@@ -74,12 +83,30 @@ fn password_of(address: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::FromArgMatches as _;
+
     use super::*;
+    use crate::config::settings;
 
     const GOOD: &str = "0123456789abcdef0123456789abcdef";
 
     fn of(values: &[&str]) -> Result<(), String> {
         check(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn every_setting_with_a_hidden_value_is_checked() {
+        let required = ["--database-url", "postgres:///", "--redis-url", "redis://127.0.0.1/", "--token-secret", GOOD];
+        let matches = settings().try_get_matches_from(required).expect("these are required");
+        let config = Config::from_arg_matches(&matches).expect("settings");
+        let secrets = secrets(&config).into_iter().map(|(setting, _)| setting);
+        let checked: BTreeSet<_> = secrets.chain(addresses(&config).map(|(setting, _)| setting)).collect();
+        for argument in settings().get_arguments().filter(|argument| argument.is_hide_env_values_set()) {
+            let setting = argument.get_env().and_then(|name| name.to_str()).expect("a variable");
+            assert!(checked.contains(setting), "{setting} is neither among the secrets nor among the addresses");
+        }
     }
 
     #[test]

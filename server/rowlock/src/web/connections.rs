@@ -1,6 +1,6 @@
 //! Connections of visitors: accepted, served until they end, and closed gracefully when the server stops.
 //!
-//! Not axum's, for one reason: answers to requests that arrived together are written together ([`Gathered`]). A client that
+//! Not axum's, for one reason: answers to requests that arrived together are written together ([`CoalescedWrites`]). A client that
 //! reconnects sends several at once, and a system call for each answer would cost more than all other work of a retry.
 
 use std::convert::Infallible;
@@ -25,8 +25,8 @@ use tower::{Service, ServiceExt};
 
 use crate::config::Config;
 use http::client_address::{ClientAddress, Peer};
-use http::concurrency::{Concurrency, Slot};
-use http::gathered::Gathered;
+use http::concurrency::{Concurrency, ConcurrencySlot};
+use http::write_coalescing::CoalescedWrites;
 
 /// Deadline for the headers of each request; then its connection is closed. So is one that is idle for so long: a client
 /// opens another for its next request.
@@ -41,7 +41,7 @@ const ADDRESSES_PER_NETWORK: usize = 4;
 
 /// Limits on connections.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Deadline for the headers of a request.
     headers_within: Duration,
     /// Connections at one time.
@@ -50,7 +50,7 @@ pub struct Limits {
     per_address: Option<usize>,
 }
 
-impl Limits {
+impl ConnectionLimits {
     /// The limits of these settings.
     #[must_use]
     pub fn of(config: &Config) -> Self {
@@ -63,7 +63,7 @@ impl Limits {
 /// Pause after a failure to accept for lack of resources.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 /// Serves `service` until `stop`; then ends when every connection has.
-pub async fn serve<S>(listener: TcpListener, service: S, limits: Limits, stop: CancellationToken)
+pub async fn serve<S>(listener: TcpListener, service: S, limits: ConnectionLimits, stop: CancellationToken)
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
@@ -111,8 +111,8 @@ fn slots_of(
     of_addresses: &Concurrency,
     of_networks: &Concurrency,
     peer: SocketAddr,
-    limits: Limits,
-) -> Result<Option<[Slot; 2]>, TooMany> {
+    limits: ConnectionLimits,
+) -> Result<Option<[ConcurrencySlot; 2]>, TooMany> {
     let Some(most) = limits.per_address else { return Ok(None) };
     let address = ClientAddress::counted(peer.ip());
     // Other networks keep half of all connections, unless the operator allows one address more.
@@ -145,7 +145,7 @@ where
     // HTTP/1.1 alone: a server that offers HTTP/2 as well waits for its preface without a deadline.
     let mut builder = Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(headers_within);
-    let connection = builder.serve_connection(Gathered::new(TokioIo::new(stream)), service);
+    let connection = builder.serve_connection(CoalescedWrites::new(TokioIo::new(stream)), service);
     let mut connection = pin!(connection.with_upgrades());
     let served = tokio::select! {
         biased;
@@ -166,7 +166,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     /// A server with these limits, which answers everything with nothing.
-    async fn served(limits: Limits) -> (SocketAddr, CancellationToken) {
+    async fn served(limits: ConnectionLimits) -> (SocketAddr, CancellationToken) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let (address, stop) = (listener.local_addr().expect("an address"), CancellationToken::new());
         let service = tower::service_fn(|_: Request| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
@@ -174,7 +174,8 @@ mod tests {
         (address, stop)
     }
 
-    const GENEROUS: Limits = Limits { headers_within: Duration::from_secs(60), all: 100, per_address: None };
+    const GENEROUS: ConnectionLimits =
+        ConnectionLimits { headers_within: Duration::from_secs(60), all: 100, per_address: None };
 
     async fn connect(address: SocketAddr) -> TcpStream {
         TcpStream::connect(address).await.expect("the system accepts it")
@@ -192,7 +193,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_without_headers_or_requests_is_closed() {
-        let (address, stop) = served(Limits { headers_within: Duration::from_millis(50), ..GENEROUS }).await;
+        let (address, stop) = served(ConnectionLimits { headers_within: Duration::from_millis(50), ..GENEROUS }).await;
         for slow in [&b""[..], b"G", b"PRI * HTTP/2.0", b"GET / HTTP/1.1\r\nhost: he"] {
             let answer = answer_to(&mut connect(address).await, slow).await;
             assert!(!answer.contains("200"), "{answer}");
@@ -205,7 +206,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_has_a_maximum_of_connections() {
-        let (address, stop) = served(Limits { per_address: Some(2), ..GENEROUS }).await;
+        let (address, stop) = served(ConnectionLimits { per_address: Some(2), ..GENEROUS }).await;
         let (mut one, mut two) = (connect(address).await, connect(address).await);
         assert!(answer_to(&mut one, REQUEST).await.starts_with("HTTP/1.1 200"));
         assert!(answer_to(&mut two, REQUEST).await.starts_with("HTTP/1.1 200"));
@@ -223,7 +224,7 @@ mod tests {
 
     #[tokio::test]
     async fn at_the_maximum_the_next_connection_waits_until_one_ends() {
-        let (address, stop) = served(Limits { all: 1, ..GENEROUS }).await;
+        let (address, stop) = served(ConnectionLimits { all: 1, ..GENEROUS }).await;
         let mut first = connect(address).await;
         assert!(answer_to(&mut first, REQUEST).await.starts_with("HTTP/1.1 200"));
         let mut second = connect(address).await;

@@ -7,7 +7,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::authorisation::{Access, FOR_KEYS, TABLE};
+use super::authorisation::{Access, TABLE};
 use http::visitor;
 use identity::accounts;
 
@@ -147,7 +147,12 @@ pub(super) fn complete(mut document: Value, public_url: &str, is_https: bool) ->
 fn complete_operation(method: &str, path: &str, operation: &mut Map<String, Value>) {
     operation.insert("operationId".to_owned(), operation_id(method, path).into());
     let access = access(method, path);
-    operation.insert("security".to_owned(), security(access, path));
+    operation.insert("security".to_owned(), security(access));
+    if let Some(audience) = access.audience() {
+        let says = operation.get("description").and_then(Value::as_str).unwrap_or_default();
+        let says = format!("{says}\n\nFor: {audience}.");
+        operation.insert("description".to_owned(), says.trim_start().into());
+    }
     let mut parameters = operation.remove("parameters").and_then(|parameters| match parameters {
         Value::Array(parameters) => Some(parameters),
         _ => None,
@@ -185,19 +190,17 @@ fn operation_id(method: &str, path: &str) -> String {
 }
 
 fn access(method: &str, path: &str) -> Access {
-    let row = TABLE.iter().find(|(of, at, _)| of.eq_ignore_ascii_case(method) && *at == path);
+    let row = TABLE.iter().find(|(of, at, ..)| of.eq_ignore_ascii_case(method) && *at == path);
     // A test of the table finds an operation without a row; until then none is promised to need credentials.
-    row.map_or(Access::Public, |(_, _, access)| *access)
+    row.map_or(Access::Public, |(_, _, access, _)| *access)
 }
 
 /// The credentials an operation takes; each object is one alternative, the empty one is none at all.
-fn security(access: Access, path: &str) -> Value {
+fn security(access: Access) -> Value {
     match access {
         Access::Public | Access::Signed => json!([]),
         Access::Visitor | Access::Owner => json!([{}, { "visitor": [] }, { "session": [] }, { "token": [] }]),
-        Access::Account | Access::Chain | Access::Staff(_) if FOR_KEYS.contains(&path) => {
-            json!([{ "session": [] }, { "token": [] }, { "theatre_key": [] }])
-        }
+        Access::StaffOrKey(_) => json!([{ "session": [] }, { "token": [] }, { "theatre_key": [] }]),
         Access::Account | Access::Chain | Access::Staff(_) => json!([{ "session": [] }, { "token": [] }]),
     }
 }
@@ -403,6 +406,26 @@ mod tests {
                 assert!(!parameter["schema"].to_string().contains("\"null\""), "{name}: {parameter}");
                 assert!(parameter["description"].is_string(), "{name}: {parameter}");
             }
+        }
+    }
+
+    #[test]
+    fn every_gateway_is_documented_with_its_signature_header() {
+        let document = document();
+        let operation = &document["paths"]["/api/v1/webhooks/payments/{gateway}"]["post"];
+        let parameters = operation["parameters"].as_array().expect("parameters");
+        let (api, operating) = (include_str!("../../../../docs/api.md"), include_str!("../../../../docs/operating.md"));
+        for payments::Adapter { name, signature_header, .. } in &payments::ADAPTERS {
+            let name = format!("`{name}`");
+            let says = |parameter: &&Value| {
+                parameter["name"] == "gateway" && parameter["description"].to_string().contains(&name)
+            };
+            assert!(parameters.iter().any(|parameter| says(&parameter)), "the path parameter does not say {name}");
+            let is_header = |text: &str| text.eq_ignore_ascii_case(signature_header);
+            let names = parameters.iter().filter_map(|parameter| parameter["name"].as_str());
+            assert!(names.into_iter().any(is_header), "{signature_header} is no parameter");
+            assert!(api.contains(&name) && api.split('`').any(is_header), "docs/api.md lacks {name} or its header");
+            assert!(operating.contains(&name), "docs/operating.md lacks {name}");
         }
     }
 }

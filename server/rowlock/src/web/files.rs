@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use app::Half;
+use app::WasmModule;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, RANGE, VARY};
@@ -148,7 +148,7 @@ fn is_file(path: &str) -> bool {
 fn belongs_to_a_module(file: &str) -> bool {
     let Some(file) = file.strip_prefix("pkg/") else { return false };
     let script = file.strip_suffix(".js").filter(|script| !script.contains('/'));
-    script.is_none_or(|script| script == PAINTER || Half::ALL.iter().any(|half| half.name() == script))
+    script.is_none_or(|script| script == PAINTER || WasmModule::ALL.iter().any(|half| half.name() == script))
 }
 
 #[cfg(test)]

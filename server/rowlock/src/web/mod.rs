@@ -6,6 +6,8 @@ pub mod authorisation;
 pub mod budget;
 pub mod connections;
 mod description;
+#[cfg(test)]
+mod endpoint_table;
 pub mod files;
 pub mod pages;
 mod requests;

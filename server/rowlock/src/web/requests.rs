@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::api::ProblemView;
-use http::idempotency::{Standing, running, standing};
+use http::idempotency::{RequestStatus, request_status, running_response};
 use http::problem::ApiResult;
 use http::{ApiPath, Problem};
 use identity::{Visitor, accounts};
@@ -18,6 +18,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// The state of your request: 202 while it is running, then its own answer.
+///
+/// The state of your request with that key (check out, pay; percent-encoded): 202 with `Retry-After` while it runs,
+/// then its response with its status. A failure is kept for five minutes. 404: unknown; send the request again with
+/// the same key.
 #[utoipa::path(get, path = "/requests/{key}", tag = "requests",
     params(("key" = String, Path, description = "The Idempotency-Key it was sent with, percent-encoded")),
     responses((status = 200, description = "Its answer"), (status = 201, description = "Its answer"),
@@ -30,13 +34,13 @@ async fn request(
     visitor: Visitor,
     ApiPath(key): ApiPath<String>,
 ) -> ApiResult<Response> {
-    match standing(&state, &visitor.owner, &key).await? {
-        Standing::Running => Ok(running(&key)),
-        Standing::Answered(answer) => {
+    match request_status(&state, &visitor.owner, &key).await? {
+        RequestStatus::Running => Ok(running_response(&key)),
+        RequestStatus::Answered(answer) => {
             // An answer to an account is returned to its sessions.
             let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
             if is_theirs { Ok(answer) } else { Err(Problem::not_found("request")) }
         }
-        Standing::Unknown => Err(Problem::not_found("request")),
+        RequestStatus::Unknown => Err(Problem::not_found("request")),
     }
 }

@@ -3,7 +3,9 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, text, wait_until};
+use crate::world::{
+    CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until,
+};
 
 /// A world whose show has a standing area with `capacity` places.
 async fn world_with_area(servers: usize, capacity: i32) -> World {
@@ -13,10 +15,8 @@ async fn world_with_area(servers: usize, capacity: i32) -> World {
 }
 
 async fn check_out(visitor: &Visitor, quantity: u32) -> (Value, Value) {
-    let (status, hold) = visitor.hold_places(quantity).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let hold = expect_answer(visitor.hold_places(quantity).await, StatusCode::CREATED);
+    let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
     (hold, booking)
 }
 
@@ -58,7 +58,7 @@ async fn each_place_becomes_a_ticket_beside_seats() {
     assert_eq!(stock(&world).await, (0, 3));
     assert_eq!(world.count("SELECT count(*) FROM place_tickets").await, 3);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!((ann.places_left().await, &ann.seat_states().await[7..8]), (json!(2), "2"));
     let (_, page) = ann.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await;
     assert_eq!(page.matches("data-testid=\"ticket\"").count(), 4, "one ticket a seat or place");
@@ -108,8 +108,7 @@ async fn holds_of_places_are_validated_like_holds_of_seats() {
     let twice = json!({ "add_places": [{ "area": 0, "quantity": 1 }, { "area": 0, "quantity": 1 }] });
     assert_eq!(ann.call(Method::PATCH, &own, twice).await.1["code"], "seat_twice");
     let more = json!({ "add_places": [{ "area": 0, "quantity": 5 }] });
-    let (status, problem) = ann.call(Method::PATCH, &own, more).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"));
+    expect_problem(ann.call(Method::PATCH, &own, more).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     let swap = json!({ "add": [4], "remove_places": [{ "area": 0, "quantity": 4 }] });
     let (status, changed) = ann.call(Method::PATCH, &own, swap).await;
     assert_eq!((status, &changed["places"][0]["quantity"]), (StatusCode::OK, &json!(2)));
@@ -125,7 +124,7 @@ async fn bought_places_count_towards_the_person_limit() {
     let ann = world.visitor();
     let (_, booking) = check_out(&ann, 8).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(ann.hold_places(3).await.0, StatusCode::TOO_MANY_REQUESTS);
     world.delete_redis_keys().await;
     assert_eq!(ann.hold_places(3).await.0, StatusCode::TOO_MANY_REQUESTS, "Postgres counts them too");
@@ -193,8 +192,7 @@ async fn places_granted_twice_after_a_loss_are_charged_once_and_the_map_is_repai
     assert_eq!(ann.pay(&pending, None).await.1["state"], "PAYMENT_PENDING");
     world.delete_holds(5).await;
     let (hold, booking) = check_out(&bob, 4).await;
-    let (status, refusal) = bob.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "seats_taken"), "{refusal}");
+    let refusal = expect_problem(bob.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "seats_taken");
     assert_eq!(refusal["areas"], json!([{ "area": 0, "label": "Floor", "left": 1 }]));
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "the refused payment is not charged");
     // The map is correct again, and one of the four places is still free for him.
@@ -216,7 +214,7 @@ async fn expired_claim_is_taken_over_and_its_late_payment_is_refunded() {
     let (_, booking) = check_out(&ann, 4).await;
     let (_, pending) = ann.pay(&booking, None).await;
     let long_ago = "UPDATE area_claims SET expires_at = now() - interval '2 minutes'";
-    sqlx::query(long_ago).execute(&world.pg).await.expect("the claim has expired");
+    world.execute(long_ago).await;
     world.delete_holds(5).await;
     let (_, taken) = check_out(&bob, 5).await;
     assert_eq!(bob.pay(&taken, Some("tok_paid")).await.1["state"], "CONFIRMED");

@@ -146,8 +146,7 @@ async fn hostile_names_are_stored_verbatim_or_refused_and_reused_keys_conflict()
 async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     let event = |reference: &Value| {
         json!({ "id": "evt_1", "type": "payment.succeeded", "created_ms": 0,

@@ -13,12 +13,6 @@ const PREVIOUS_SECRET: &str = "the secret before that one; 32 bytes or more";
 /// The books' finding about a payment that only the test's webhook reports: its gateway has charged nothing.
 const WEBHOOK_ONLY: &str = "CONFIRMED; 0 were taken and 0 given back";
 
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    visitor.book(&hold).await.1
-}
-
 fn success(id: &str, booking: &Value, minor: i64) -> String {
     json!({
         "id": id, "type": "payment.succeeded", "created_ms": 0,
@@ -53,7 +47,7 @@ async fn webhooks_without_a_valid_current_signature_are_refused_and_not_stored()
     let both = format!("{SECRET},{PREVIOUS_SECRET}");
     let world = World::start(1, &[("SIMULATOR_WEBHOOK_SECRET", both.as_str())]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     ann.pay(&booking, None).await;
     let body = success("evt_1", &booking, PRICE);
     let good = World::sign(&body, now_s());
@@ -85,7 +79,7 @@ async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
     let ann = world.visitor();
     let unknown = json!({ "id": platform::ids::new_id() });
     // A booking without a payment is treated as unknown.
-    let unpaid = check_out(&ann, &[1]).await;
+    let unpaid = ann.check_out(&[1]).await.1;
     for (id, booking) in [("evt_unknown", &unknown), ("evt_unpaid", &unpaid)] {
         for _ in 0..2 {
             let (status, problem) = deliver_signed(&ann, &success(id, booking, PRICE)).await;
@@ -102,7 +96,7 @@ async fn event_delivered_a_hundred_times_concurrently_is_applied_once() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     ann.pay(&booking, None).await;
     let body = success("evt_100", &booking, PRICE);
     let all = (0..100).map(|number| deliver_signed(if number % 2 == 0 { &ann } else { &at_other }, &body));
@@ -122,7 +116,7 @@ async fn payment_of_another_amount_is_refunded_and_the_event_names_both_sums() {
     let world = World::start(1, &[]).await;
     for (token, seat) in [(Some("tok_another_amount"), 1), (None, 2)] {
         let ann = world.visitor();
-        let booking = check_out(&ann, &[seat]).await;
+        let booking = ann.check_out(&[seat]).await.1;
         let (_, answer) = ann.pay(&booking, token).await;
         if token.is_none() {
             let page = ann.client.post(text(&answer["pay_url"])).body("card=another_amount&action=pay");
@@ -152,11 +146,10 @@ async fn payment_of_another_amount_is_refunded_and_the_event_names_both_sums() {
 async fn reordered_events_undo_nothing() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     let (_, paid) = ann.pay(&booking, Some("tok_reordered_webhooks")).await;
     assert_eq!(paid["state"], "CONFIRMED");
-    wait_until("both events are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 2 })
-        .await;
+    world.wait_for_count("both events are noted", "SELECT count(*) FROM webhook_events", 2).await;
     // The success may arrive before the charge's answer. A failure after it is ignored either way.
     assert!(world.count("SELECT count(*) FROM webhook_events WHERE outcome = 'ignored'").await >= 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_failed'").await, 0);
@@ -170,7 +163,7 @@ async fn reordered_events_undo_nothing() {
     // The other order: failed, then paid. That booking stays cancelled. Its seat is still free, so the money pays for a
     // new booking.
     let bob = world.visitor();
-    let booking = check_out(&bob, &[2]).await;
+    let booking = bob.check_out(&[2]).await.1;
     bob.pay(&booking, None).await;
     let failed = json!({ "id": "evt_failed", "type": "payment.failed", "created_ms": 0,
         "payment": { "id": "p", "reference": booking["id"], "amount_minor": PRICE, "currency": "EUR" } });
@@ -189,17 +182,15 @@ async fn reordered_events_undo_nothing() {
 async fn refund_above_the_charge_is_refused_and_parked() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
                  VALUES ($1::uuid, 'refund', $2, now(), now())";
     let inserted = sqlx::query(wrong).bind(text(&booking["id"])).bind(PRICE + 1).execute(&world.pg).await;
     inserted.expect("an invalid refund");
-    wait_until("the refund is parked at the first refusal", || async {
-        world.count("SELECT count(*) FROM outbox WHERE attempts = 1 AND parked_why LIKE '%above_charge%'").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM outbox WHERE attempts = 1 AND parked_why LIKE '%above_charge%'";
+    world.wait_for_count("the refund is parked at the first refusal", query, 1).await;
     assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID");
     world.end().await;
 }

@@ -7,7 +7,9 @@ use sqlx::postgres::PgQueryResult;
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::world::{Answer, CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, text, wait_until};
+use crate::world::{
+    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, text, wait_until,
+};
 
 /// Statements of this world that wait for a lock.
 pub const WAITING: &str =
@@ -24,12 +26,11 @@ const REFUSAL: &str = "booking_total_is_of_lines";
 async fn change_places(visitor: &Visitor, hold: &Value, verb: &str) {
     let own = format!("/api/v1/shows/{}/holds/{}", visitor.show, text(&hold["id"]));
     let request_body = json!({ verb: [{ "area": 0, "quantity": 5 }] });
-    let (status, changed) = visitor.call(Method::PATCH, &own, request_body).await;
-    assert_eq!(status, StatusCode::OK, "{changed}");
+    expect_answer(visitor.call(Method::PATCH, &own, request_body).await, StatusCode::OK);
 }
 
 /// Checks out a hold in the background.
-fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<Answer> {
+fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<JsonAnswer> {
     let (visitor, hold) = (visitor.clone(), hold.clone());
     tokio::spawn(async move { visitor.book(&hold).await })
 }
@@ -60,8 +61,7 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
     world.open_floor(20).await;
     let here = world.visitor();
     let there = at_server(&here, &world, 1);
-    let (_, hold) = here.hold(&[1]).await;
-    let (_, booking) = here.book(&hold).await;
+    let (hold, booking) = here.check_out(&[1]).await;
     change_places(&here, &hold, "add_places").await;
     // Both wait for the row lock, and have read the lines before the other wrote them.
     let keeper = keep_locked(&world, &booking).await;
@@ -91,8 +91,7 @@ async fn booking_revised_after_its_check_is_not_charged() {
     let world = World::start(2, &[]).await;
     let here = world.visitor();
     let there = at_server(&here, &world, 1);
-    let (_, hold) = here.hold(&[1]).await;
-    let (_, booking) = here.book(&hold).await;
+    let (hold, booking) = here.check_out(&[1]).await;
     // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.
     let mut other = keep_locked(&world, &booking).await;
     for statement in [

@@ -73,13 +73,13 @@ impl Findings {
     }
 
     /// Adds a finding about a booking.
-    fn of(&mut self, booking: &Booking, what: String) {
+    fn of(&mut self, booking: &BookingRow, what: String) {
         if booking.is_pending { self.pending.push(what) } else { self.wrong.push(what) }
     }
 }
 
 #[derive(sqlx::FromRow)]
-struct Booking {
+struct BookingRow {
     id: Uuid,
     show_id: Uuid,
     fence: i64,
@@ -140,7 +140,7 @@ const BOOKINGS: &str = "
            (SELECT coalesce(sum(greatest(-amount_minor, 0)), 0)::bigint FROM till_rows WHERE booking_id = id) AS till_out
     FROM bookings";
 
-impl Booking {
+impl BookingRow {
     fn is_confirmed(&self) -> bool {
         self.state == "CONFIRMED"
     }
@@ -156,7 +156,7 @@ impl Booking {
 }
 
 #[derive(sqlx::FromRow)]
-struct Claim {
+struct ClaimRow {
     show_id: Uuid,
     seat_no: i32,
     booking_id: Uuid,
@@ -220,10 +220,11 @@ impl Books<'_> {
         let payments: Vec<Payment> = self.gateways.iter().flat_map(|gateway| gateway.ledger.all()).collect();
         let mut tx = self.pg.begin().await?;
         sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").execute(&mut *tx).await?;
-        let bookings: Vec<Booking> = sqlx::query_as(BOOKINGS).fetch_all(&mut *tx).await?;
-        let claims: Vec<Claim> = sqlx::query_as("SELECT show_id, seat_no, booking_id, fence, state FROM seat_claims")
-            .fetch_all(&mut *tx)
-            .await?;
+        let bookings: Vec<BookingRow> = sqlx::query_as(BOOKINGS).fetch_all(&mut *tx).await?;
+        let claims: Vec<ClaimRow> =
+            sqlx::query_as("SELECT show_id, seat_no, booking_id, fence, state FROM seat_claims")
+                .fetch_all(&mut *tx)
+                .await?;
         let leftovers: Vec<Leftover> =
             sqlx::query_as("SELECT booking_id, effect, attempts, parked_why FROM outbox ORDER BY id")
                 .fetch_all(&mut *tx)
@@ -233,7 +234,7 @@ impl Books<'_> {
 
         let mut findings =
             Findings { pending: leftovers.iter().map(describe_leftover).collect(), ..Findings::default() };
-        let bookings: BTreeMap<Uuid, Booking> = bookings.into_iter().map(|booking| (booking.id, booking)).collect();
+        let bookings: BTreeMap<Uuid, BookingRow> = bookings.into_iter().map(|booking| (booking.id, booking)).collect();
         let totals = check_money(&bookings, &payments, &mut findings);
         check_lines(&bookings, &mut findings);
         check_seats(&bookings, &claims, &mut findings);
@@ -297,7 +298,7 @@ impl Books<'_> {
     }
 
     /// Checks that the map shows exactly the sold claims as sold, and no held seat without a hold.
-    async fn check_map(&self, claims: &[Claim], findings: &mut Vec<String>) -> anyhow::Result<()> {
+    async fn check_map(&self, claims: &[ClaimRow], findings: &mut Vec<String>) -> anyhow::Result<()> {
         let mut redis = redis::Client::open(self.redis_url)?.get_multiplexed_async_connection().await?;
         let mut sold: BTreeMap<Uuid, BTreeSet<usize>> = BTreeMap::new();
         for claim in claims {
@@ -353,7 +354,7 @@ fn describe_leftover(leftover: &Leftover) -> String {
 }
 
 /// Returns the booking that has this booking's money now. Money may move several times.
-fn booking_with_money(bookings: &BTreeMap<Uuid, Booking>, booking: &Booking) -> Uuid {
+fn booking_with_money(bookings: &BTreeMap<Uuid, BookingRow>, booking: &BookingRow) -> Uuid {
     let mut at = booking;
     // Bounded, in case the moves form a cycle.
     for _ in 0..bookings.len() {
@@ -364,10 +365,10 @@ fn booking_with_money(bookings: &BTreeMap<Uuid, Booking>, booking: &Booking) -> 
 }
 
 /// Compares the money of every gateway and till with every booking.
-fn check_money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mut Findings) -> Totals {
+fn check_money(bookings: &BTreeMap<Uuid, BookingRow>, payments: &[Payment], findings: &mut Findings) -> Totals {
     let mut taken: HashMap<Uuid, Taken> = HashMap::new();
     for payment in payments {
-        let reference = &payment.asked.reference;
+        let reference = &payment.request.reference;
         let Some(booking) = Uuid::parse_str(reference).ok().and_then(|id| bookings.get(&id)) else {
             findings
                 .wrong
@@ -421,8 +422,8 @@ fn check_money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], finding
 }
 
 /// Returns the differences in the money of one booking.
-fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
-    let Booking { state, money, total_minor, .. } = booking;
+fn money_of(booking: &BookingRow, taken: &Taken) -> impl Iterator<Item = String> {
+    let BookingRow { state, money, total_minor, .. } = booking;
     let Taken { charged, refunded, kept_by, undecided } = taken;
     let kept = charged - refunded;
     let mut wrong = Vec::new();
@@ -470,8 +471,8 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
 }
 
 /// Checks that every booking's total is the sum of its lines.
-fn check_lines(bookings: &BTreeMap<Uuid, Booking>, findings: &mut Findings) {
-    for Booking { id, state, total_minor, lines_minor, .. } in bookings.values() {
+fn check_lines(bookings: &BTreeMap<Uuid, BookingRow>, findings: &mut Findings) {
+    for BookingRow { id, state, total_minor, lines_minor, .. } in bookings.values() {
         if total_minor != lines_minor {
             findings.broken.push(format!("booking {id}: {state}, costs {total_minor}, and its lines {lines_minor}"));
         }
@@ -479,9 +480,9 @@ fn check_lines(bookings: &BTreeMap<Uuid, Booking>, findings: &mut Findings) {
 }
 
 /// Checks places sold = claims sold = tickets, and the stock of every area = the sum of its claims.
-fn check_places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut Findings) {
+fn check_places(bookings: &BTreeMap<Uuid, BookingRow>, stocks: &[Stock], findings: &mut Findings) {
     for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_events) {
-        let Booking { id, places, places_sold, place_tickets, .. } = booking;
+        let BookingRow { id, places, places_sold, place_tickets, .. } = booking;
         if places != places_sold || places != place_tickets {
             findings.broken.push(format!(
                 "booking {id}: CONFIRMED with places {places:?}, claims {places_sold:?}, and tickets {place_tickets:?}"
@@ -507,12 +508,12 @@ fn check_places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: 
 }
 
 /// Checks seats sold = claims sold = tickets, and no seat twice.
-fn check_seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Findings) {
-    let claims: HashMap<(Uuid, i32), &Claim> =
+fn check_seats(bookings: &BTreeMap<Uuid, BookingRow>, claims: &[ClaimRow], findings: &mut Findings) {
+    let claims: HashMap<(Uuid, i32), &ClaimRow> =
         claims.iter().map(|claim| ((claim.show_id, claim.seat_no), claim)).collect();
     let mut sold: HashMap<(Uuid, i32), Uuid> = HashMap::new();
     for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_events) {
-        let Booking { id, show_id, seats, tickets, .. } = booking;
+        let BookingRow { id, show_id, seats, tickets, .. } = booking;
         if seats != tickets {
             findings.broken.push(format!("booking {id}: CONFIRMED with seats {seats:?} and tickets for {tickets:?}"));
         }
@@ -522,7 +523,7 @@ fn check_seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &
             }
             match claims.get(&(*show_id, *seat)) {
                 Some(claim) if claim.state == "sold" && claim.booking_id == *id && claim.fence == booking.fence => {}
-                Some(Claim { state, booking_id, fence, .. }) => findings.broken.push(format!(
+                Some(ClaimRow { state, booking_id, fence, .. }) => findings.broken.push(format!(
                     "booking {id}: has a ticket for seat {seat}, whose claim is {state} by {booking_id} with fence {fence}"
                 )),
                 None => findings.broken.push(format!("booking {id}: has a ticket for seat {seat}, which has no claim")),
@@ -530,7 +531,7 @@ fn check_seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &
         }
     }
     for claim in claims.values() {
-        let Claim { show_id, seat_no, booking_id, state, .. } = claim;
+        let ClaimRow { show_id, seat_no, booking_id, state, .. } = claim;
         let Some(booking) = bookings.get(booking_id).filter(|booking| booking.has_events) else { continue };
         let wrong = match state.as_str() {
             "sold" => sold.get(&(*show_id, *seat_no)) != Some(booking_id),

@@ -3,16 +3,13 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, text};
+use crate::world::{Visitor, World, expect_answer, expect_problem, text};
 
 /// A visitor with a booking of seat 1, created at the first replica, and the same visitor at the second.
 async fn check_out(world: &World) -> (Visitor, Visitor, Value, Value) {
     let here = world.visitor_at(0);
     let there = Visitor { base: world.visitor_at(1).base, ..here.clone() };
-    let (status, hold) = here.hold(&[1]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = here.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let (hold, booking) = here.check_out(&[1]).await;
     (here, there, hold, booking)
 }
 
@@ -20,8 +17,7 @@ async fn check_out(world: &World) -> (Visitor, Visitor, Value, Value) {
 async fn payment_uses_the_latest_checkout_of_another_replica() {
     let world = World::start(2, &[]).await;
     let (here, there, hold, booking) = check_out(&world).await;
-    let (status, changed) = there.change(&hold, &[2], &[]).await;
-    assert_eq!(status, StatusCode::OK, "{changed}");
+    expect_answer(there.change(&hold, &[2], &[]).await, StatusCode::OK);
     let (status, agreed) = there.book(&hold).await;
     assert_eq!((status, &agreed["id"]), (StatusCode::CREATED, &booking["id"]), "{agreed}");
     assert_ne!(agreed["total"], booking["total"]);
@@ -68,11 +64,10 @@ async fn extension_is_replayed_at_another_replica_even_after_the_booking_ended()
 async fn second_checkout_does_not_shorten_a_booking_extended_meanwhile() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[1]).await;
     // As if the hold had been extended just after the second checkout read its expiry.
     let longer = "UPDATE bookings SET expires_at = expires_at + interval '1 minute', version = version + 1";
-    sqlx::query(longer).execute(&world.pg).await.expect("the booking is extended");
+    world.execute(longer).await;
     let (status, again) = ann.book(&hold).await;
     assert_eq!((status, &again["id"]), (StatusCode::CREATED, &booking["id"]), "{again}");
     let ends = |booking: &Value| booking["expires_at_ms"].as_i64().expect("milliseconds");
@@ -90,13 +85,11 @@ async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
     assert_eq!((status, &again["state"], &again["id"]), (StatusCode::OK, &paid["state"], &paid["id"]), "{again}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
 
-    let (status, hold) = here.hold(&[7]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(here.hold(&[7]).await, StatusCode::CREATED);
     let (_, booking) = here.book(&hold).await;
     let (_, declined) = there.pay(&booking, Some("tok_declined")).await;
     assert_eq!(declined["state"], "CANCELLED", "{declined}");
-    let (status, refused) = here.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    expect_problem(here.pay(&booking, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
     world.end().await;
 }
@@ -105,15 +98,13 @@ async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
 async fn guest_cookie_cannot_pay_once_an_account_owns_the_visitor() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[1]).await;
     let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                        VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
                        INSERT INTO account_visitors (owner, account_id, joined_at)
                        SELECT bookings.owner, accounts.id, now() FROM bookings, accounts";
     sqlx::raw_sql(handed_over).execute(&world.pg).await.expect("the visitor belongs to an account");
-    let (status, refused) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::NOT_FOUND, "not_found"), "{refused}");
+    expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::NOT_FOUND, "not_found");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'SEATS_LOCKED'").await, 1);
     world.end().await;

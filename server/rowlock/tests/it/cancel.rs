@@ -3,26 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{PRICE, Visitor, World, insert_show, text, wait_until};
-
-/// Waits until money in = tickets + refunds + fees + pending, and sold seats = claims.
-pub async fn wait_until_books_balance(world: &World) {
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    let charged = world
-        .count("SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments WHERE state = 'succeeded' AND moved_to IS NULL")
-        .await;
-    let sold =
-        world.count("SELECT coalesce(sum(total_minor), 0)::bigint FROM bookings WHERE state = 'CONFIRMED'").await;
-    let back = world
-        .count("SELECT coalesce(sum(amount_minor + fee_minor), 0)::bigint FROM refunds WHERE state = 'settled'")
-        .await;
-    assert_eq!(charged, sold + back, "the money balances");
-    let seats = "SELECT count(*) FROM booking_seats JOIN bookings ON id = booking_id WHERE state = 'CONFIRMED'";
-    let tickets = "SELECT count(*) FROM tickets WHERE revoked_at IS NULL";
-    let claims = "SELECT count(*) FROM seat_claims WHERE state <> 'released'";
-    let (seats, tickets, claims) = (world.count(seats).await, world.count(tickets).await, world.count(claims).await);
-    assert_eq!((tickets, claims), (seats, seats), "tickets and claims of the seats that are sold");
-}
+use crate::world::{PRICE, Visitor, World, expect_problem, insert_show, text, wait_until};
 
 async fn booking_events(visitor: &Visitor, booking: &Value) -> Vec<String> {
     let (_, events) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
@@ -45,8 +26,7 @@ async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_fre
     let first = ann.raw(Method::POST, &path, Value::Null, "one").await;
     assert_eq!(first.0, StatusCode::OK, "{}", first.1);
     assert_eq!(ann.raw(Method::POST, &path, Value::Null, "one").await, first, "the same key gets the same answer");
-    let (status, refusal) = ann.cancel(&booking, None).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(ann.cancel(&booking, None).await, StatusCode::CONFLICT, "wrong_state");
 
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
@@ -60,15 +40,14 @@ async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_fre
     assert!(page.contains("€22.50 refunded, €2.50 kept as a fee.") && page.contains("€22.50 paid back"), "{page}");
     assert!(!page.contains("cancel-open"), "nothing is left to cancel");
     ann.wait_for_seat(46, '0').await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     wait_until("both mails are sent", || async { world.mails().len() == 2 }).await;
     let notice = world.mails().into_iter().find(|mail| mail.contains("Subject: You cancelled")).expect("a notice");
     assert!(notice.contains("ann@example.org"), "{notice}");
     // The seat can be bought by another visitor.
     let bob = world.visitor();
     assert_eq!(bob.buy_seats(&[46], "tok_paid").await["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,7 +55,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     let (whole, parted) = (ann.buy_seats(&[46, 47], "tok_paid").await, bob.buy_seats(&[10, 11], "tok_paid").await);
-    wait_until("the map shows both seats", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     // As while Redis is down: effects for the seat map are postponed.
     for statement in [
         "CREATE FUNCTION put_off() RETURNS trigger LANGUAGE plpgsql AS
@@ -84,15 +63,12 @@ async fn refund_does_not_wait_for_the_seat_map() {
         "CREATE TRIGGER put_off BEFORE INSERT ON outbox FOR EACH ROW
          WHEN (NEW.effect IN ('release_seats', 'release_part')) EXECUTE FUNCTION put_off()",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect("a trigger");
+        world.execute(statement).await;
     }
     assert_eq!(ann.cancel(&whole, None).await.0, StatusCode::OK);
     assert_eq!(bob.cancel(&parted, Some(&[11])).await.0, StatusCode::OK);
     ann.wait_for_money(&whole, "REFUNDED").await;
-    wait_until("the part is paid back", || async {
-        world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 2
-    })
-    .await;
+    world.wait_for_count("the part is paid back", "SELECT count(*) FROM refunds WHERE state = 'settled'", 2).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect LIKE 'release%'").await, 2, "the map waits");
     assert_eq!(
         (&ann.seat_states().await[46..48], &ann.seat_states().await[10..12]),
@@ -102,12 +78,11 @@ async fn refund_does_not_wait_for_the_seat_map() {
     for statement in
         ["DROP TRIGGER put_off ON outbox", "UPDATE outbox SET run_after = now() WHERE effect LIKE 'release%'"]
     {
-        sqlx::query(statement).execute(&world.pg).await.expect("the effects are due");
+        world.execute(statement).await;
     }
     ann.wait_for_seat(46, '0').await;
     ann.wait_for_seat(11, '0').await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +96,7 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     assert_eq!(smaller["seats"].as_array().expect("seats").len(), 2);
     ann.wait_for_seat(11, '0').await;
     assert_eq!(&ann.seat_states().await[10..12], "20", "the neighbouring seat stays sold");
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     assert_eq!(bob.buy_seats(&[11], "tok_paid").await["state"], "CONFIRMED");
 
     let (status, refusal) = ann.cancel(&booking, Some(&[11])).await;
@@ -135,10 +110,7 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     let (_, over) = ann.cancel(&booking, Some(&[30])).await;
     assert_eq!(over["state"], "CANCELLED");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
-    wait_until("every part is settled", || async {
-        world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 3
-    })
-    .await;
+    world.wait_for_count("every part is settled", "SELECT count(*) FROM refunds WHERE state = 'settled'", 3).await;
     let numbers: Vec<_> = seen["refunds"].as_array().expect("refunds").iter().map(|refund| &refund["number"]).collect();
     assert_eq!(numbers, [&json!(1), &json!(2), &json!(0)]);
     assert_eq!(seen["refunds"][0]["seats"], json!(["A12"]));
@@ -146,15 +118,15 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     assert_eq!(names.iter().filter(|name| *name == "part_cancelled_by_buyer").count(), 2);
     assert_eq!(names.iter().filter(|name| *name == "part_refund_settled").count(), 2);
     ann.wait_for_seat(30, '0').await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     // Every effect runs again, as after a crash before it was marked done.
     let mails = world.mails().len();
     let again = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
                  SELECT booking_id, effect, amount_minor, number, now(), now() FROM refunds,
                         unnest(CASE number WHEN 0 THEN ARRAY['release_seats', 'refund', 'send_notice']
                                ELSE ARRAY['release_part', 'refund_part', 'send_notice'] END) AS effect";
-    sqlx::query(again).execute(&world.pg).await.expect("the effects are in the outbox again");
-    wait_until_books_balance(&world).await;
+    world.execute(again).await;
+    world.wait_until_books_balance().await;
     assert_eq!(&ann.seat_states().await[10..12], "02", "Bob keeps his seat");
     assert_eq!(world.mails().len(), mails, "a repeated notice is sent once");
     let names = booking_events(&ann, &booking).await;
@@ -170,8 +142,7 @@ async fn within_two_hours_of_the_start_only_staff_cancel() {
     let booking = ann.buy_seats(&[1, 2], "tok_paid").await;
     assert_eq!(ann.booking(&booking).await["cancel_until_ms"], Value::Null, "the page offers no cancellation");
     for seats in [None, Some(&[1][..])] {
-        let (status, refusal) = ann.cancel(&booking, seats).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "too_late_to_cancel"));
+        expect_problem(ann.cancel(&booking, seats).await, StatusCode::CONFLICT, "too_late_to_cancel");
     }
     assert_eq!(ann.booking(&booking).await["state"], "CONFIRMED");
     let reference = text(&booking["reference"]).to_lowercase();
@@ -185,7 +156,7 @@ async fn within_two_hours_of_the_start_only_staff_cancel() {
     let sum: i64 =
         seen["refunds"].as_array().expect("refunds").iter().filter_map(|r| r["amount"]["minor"].as_i64()).sum();
     assert_eq!(sum, 2 * PRICE, "in full: {seen}");
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     wait_until("the reason is mailed", || async {
         world.mails().iter().any(|mail| mail.contains("The projector is broken."))
     })
@@ -248,7 +219,7 @@ async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
         assert!([StatusCode::OK, StatusCode::CONFLICT, StatusCode::BAD_REQUEST].contains(status), "{status} {answer}");
     }
     ann.wait_for_money(&booking, "REFUNDED").await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 3 * PRICE);
     world.end().await;
 }
@@ -257,12 +228,10 @@ async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
 async fn unpaid_booking_is_cancelled_without_a_fee() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[70]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[70]).await;
     assert_eq!(ann.cancel(&booking, None).await.1["state"], "CANCELLED");
     ann.wait_for_seat(70, '0').await;
-    let (_, hold) = ann.hold(&[71]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[71]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
     assert_eq!(ann.cancel(&booking, Some(&[71])).await.1["state"], "CANCELLED");
@@ -274,6 +243,5 @@ async fn unpaid_booking_is_cancelled_without_a_fee() {
     let form = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
     form.send().await.expect("the gateway answers");
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 0);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }

@@ -1,16 +1,15 @@
 //! Cancelled shows.
 
 use reqwest::StatusCode;
-use selling::bookings::{Batch, call_off, call_off_in, undo_batch};
+use selling::bookings::{CallOffProgress, call_off, call_off_in, undo_batch};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
 
 use crate::booking_totals::WAITING;
-use crate::cancel::wait_until_books_balance;
 use crate::mailed_links::assert_mails_link_without_cookie;
 use crate::sql_guards::{insert_booking, insert_payment};
-use crate::world::{PRICE, TEST_TIMEOUT, World, assert_refused, text, wait_until};
+use crate::world::{PRICE, TEST_TIMEOUT, World, assert_refused, expect_problem, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
@@ -22,11 +21,9 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     let part = ben.buy_seats(&[3, 4], "tok_paid").await;
     ben.cancel(&part, Some(&[3])).await;
     // One buyer is paying, one has checked out, and one has a hold.
-    let (_, hold) = cem.hold(&[5]).await;
-    let (_, paying) = cem.book(&hold).await;
+    let (_, paying) = cem.check_out(&[5]).await;
     assert_eq!(cem.pay(&paying, None).await.1["state"], "PAYMENT_PENDING");
-    let (_, hold) = dan.hold(&[6]).await;
-    let (_, locked) = dan.book(&hold).await;
+    let (_, locked) = dan.check_out(&[6]).await;
     eva.hold(&[7]).await;
 
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "The projector is broken."]).await;
@@ -41,13 +38,11 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     for visitor in [&eva, &dan] {
         wait_until("holds are refused", || async { visitor.hold(&[8]).await.1["code"] == "sales_closed" }).await;
     }
-    wait_until("every booking is cancelled", || async {
-        world.count("SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL";
+    world.wait_for_count("every booking is cancelled", query, 1).await;
     let released = "SELECT count(*) FROM show_cancellations WHERE holds_released_at IS NOT NULL";
     assert_eq!(world.count(released).await, 1, "every hold is released in Redis");
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     wait_until("the mails are sent", || async {
         world.mails().iter().filter(|mail| mail.contains("The projector is broken.")).count() >= 3
     })
@@ -83,11 +78,9 @@ async fn cancelled_show_is_listed_nowhere() {
         .await;
         let (_, detail) = visitor.get(&address).await;
         assert_eq!((&detail["seats_left"], text(&detail["availability"])), (&json!(0), "sold_out"), "{detail}");
-        let (status, refusal) = visitor.get(&format!("{address}/best?count=2")).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
+        expect_problem(visitor.get(&format!("{address}/best?count=2")).await, StatusCode::CONFLICT, "sales_closed");
         assert_eq!(visitor.seat_states().await, "3".repeat(300), "no seat is for sale");
-        let (status, refusal) = visitor.join_waiting_list(1).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
+        expect_problem(visitor.join_waiting_list(1).await, StatusCode::CONFLICT, "sales_closed");
         let page = visitor.client.get(format!("{}/shows/{show}", visitor.base)).header("cookie", &visitor.cookie);
         let page = page.send().await.expect("a page").text().await.expect("a text");
         assert!(page.contains("This show will not take place"), "{page}");
@@ -102,8 +95,7 @@ async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation(
     let world = World::start(1, &[]).await;
     let (ann, ben) = (world.visitor(), world.visitor());
     let sold = ann.buy_seats(&[1], "tok_paid").await;
-    let (_, hold) = ben.hold(&[2]).await;
-    let (_, booking) = ben.book(&hold).await;
+    let (_, booking) = ben.check_out(&[2]).await;
     // The cancelling process died at once: the show is marked, and no booking is cancelled.
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let (status, refusal) = ben.pay(&booking, Some("tok_paid")).await;
@@ -111,8 +103,7 @@ async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation(
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "no other booking is charged");
     ann.wait_for_money(&sold, "REFUNDED").await;
     ben.wait_for_booking(&booking, "CANCELLED").await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,15 +116,15 @@ async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_cr
     let now = platform::clock::now;
     assert!(call_off(&world.pg, world.show, "Storm.", now()).await.expect("called off"));
     assert!(!call_off(&world.pg, world.show, "Storm.", now()).await.expect("still called off"));
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(64));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Cancelled(64));
     // The first worker stops here, and three others continue.
     let rest = async || {
         let mut undone = 0;
         loop {
             match undo_batch(&world.pg, world.show, now()).await.expect("a batch") {
-                Batch::Undone(count) => undone += count,
-                Batch::Busy => tokio::task::yield_now().await,
-                Batch::NoneLeft => return undone,
+                CallOffProgress::Cancelled(count) => undone += count,
+                CallOffProgress::Busy => tokio::task::yield_now().await,
+                CallOffProgress::NoneLeft => return undone,
             }
         }
     };
@@ -150,8 +141,7 @@ async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_cr
 async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     // The gateway charges and cannot be voided; its webhook is late.
     let form = |card: &str| {
@@ -162,8 +152,7 @@ async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// Inserts a booking without seats and money that starts its payment in the same transaction.
@@ -189,14 +178,14 @@ async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
     insert_pending_payment(&world, &mut buyer).await.expect("the show is not cancelled");
     let (pg, show) = (world.pg.clone(), world.show);
     let called_off = tokio::spawn(async move { call_off(&pg, show, "Storm.", now()).await });
-    wait_until("the cancellation waits for the lock", || async { world.count(WAITING).await == 1 }).await;
+    world.wait_for_count("the cancellation waits for the lock", WAITING, 1).await;
     buyer.commit().await.expect("the payment has begun");
     assert!(called_off.await.expect("the task ends").expect("called off"));
-    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::Undone(1));
-    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::NoneLeft);
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), CallOffProgress::Cancelled(1));
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), CallOffProgress::NoneLeft);
 
     // Started after: the payment waits for the cancelling transaction and is refused.
-    sqlx::query("UPDATE shows SET called_off = false").execute(&world.pg).await.expect("the show is restored");
+    world.execute("UPDATE shows SET called_off = false").await;
     let mut organiser = world.pg.begin().await.expect("a transaction");
     call_off_in(&mut organiser, show, "Storm.", now()).await.expect("called off");
     let begun = async {
@@ -204,7 +193,7 @@ async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
         insert_pending_payment(&world, &mut buyer).await
     };
     let marked = async {
-        wait_until("the payment waits for the lock", || async { world.count(WAITING).await == 1 }).await;
+        world.wait_for_count("the payment waits for the lock", WAITING, 1).await;
         organiser.commit().await.expect("the show is cancelled");
     };
     let (begun, ()) = tokio::join!(begun, marked);
@@ -227,10 +216,10 @@ async fn show_is_cancelled_during_continuous_sales_and_no_booking_escapes() {
     let begun = insert_pending_payment(&world, &mut world.pg.acquire().await.expect("a connection")).await;
     assert_refused("the show is cancelled", begun, "RL001", "was called off");
     // No batch reports that nothing is left while a booking is being written.
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Busy);
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Busy);
     buyer.commit().await.expect("the payment has begun");
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(1));
-    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::NoneLeft);
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Cancelled(1));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::NoneLeft);
     world.end().await;
 }
 
@@ -238,8 +227,7 @@ async fn show_is_cancelled_during_continuous_sales_and_no_booking_escapes() {
 async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
     let world = World::start(1, &[]).await;
     let (ann, eva) = (world.visitor(), world.visitor());
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
     // As if this booking had been missed: the show is cancelled and finished, and the booking remains.
@@ -248,7 +236,7 @@ async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
         "INSERT INTO show_cancellations (show_id, reason, requested_at, holds_released_at, finished_at)
          SELECT id, 'Storm.', now(), now(), now() FROM shows",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect("the show is cancelled");
+        world.execute(statement).await;
     }
     wait_until("the server sees the cancellation", || async { eva.hold(&[8]).await.1["code"] == "sales_closed" }).await;
     let page = ann.client.post(text(&pending["pay_url"]));

@@ -1,10 +1,9 @@
 //! Limits on the seats that one card pays for. Tokens of one card: `simulator/src/cards.rs`.
 
 use reqwest::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::cancel::wait_until_books_balance;
-use crate::world::{Visitor, World, text};
+use crate::world::{World, expect_problem, text};
 
 /// A world whose show has a limit. Set before the show is loaded.
 async fn world_with_limit(servers: usize, most: i16) -> World {
@@ -14,22 +13,13 @@ async fn world_with_limit(servers: usize, most: i16) -> World {
     world
 }
 
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> (Value, Value) {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
-    (hold, booking)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     let world = world_with_limit(1, 3).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_eq!(ann.buy_seats(&[1, 2], "tok_paid@1111.a").await["state"], "CONFIRMED");
-    let (hold, booking) = check_out(&bob, &[5, 6]).await;
-    let (status, refusal) = bob.pay(&booking, Some("tok_paid@1111.b")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "instrument_limit"), "{refusal}");
+    let (hold, booking) = bob.check_out(&[5, 6]).await;
+    expect_problem(bob.pay(&booking, Some("tok_paid@1111.b")).await, StatusCode::TOO_MANY_REQUESTS, "instrument_limit");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     // His hold is kept, to modify or to pay with another card.
     assert_eq!(bob.change(&hold, &[], &[6]).await.0, StatusCode::OK);
@@ -38,8 +28,7 @@ async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     assert_eq!(world.visitor().buy_seats(&[7, 8, 9], "tok_paid@2222").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(DISTINCT instrument) FROM payment_instruments").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 3);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,7 +39,7 @@ async fn failed_and_refunded_payments_do_not_count_towards_the_card_limit() {
     let sold = ann.buy_seats(&[3, 4], "tok_paid@1111").await;
     assert_eq!(sold["state"], "CONFIRMED");
     let bob = world.visitor();
-    let (_, booking) = check_out(&bob, &[5]).await;
+    let (_, booking) = bob.check_out(&[5]).await;
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
     assert_eq!(ann.cancel(&sold, None).await.0, StatusCode::OK);
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED", "her seats are refunded");
@@ -74,8 +63,7 @@ async fn concurrent_payments_with_one_card_do_not_exceed_its_limit() {
     let refused = answers.iter().filter(|(_, answer)| answer["code"] == "instrument_limit").count();
     assert_eq!((sold, refused), (2, 6), "{answers:?}");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 4);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +71,7 @@ async fn payment_that_times_out_on_the_cards_lock_can_be_retried() {
     let world = world_with_limit(1, 4).await;
     assert_eq!(world.visitor().buy_seats(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
     let bob = world.visitor();
-    let (_, booking) = check_out(&bob, &[5]).await;
+    let (_, booking) = bob.check_out(&[5]).await;
     // The lock of a submission: its key is the show and the stored fingerprint, seeded with "card" in ASCII.
     let mut slow = world.pg.begin().await.expect("a transaction");
     let lock =
@@ -95,8 +83,7 @@ async fn payment_that_times_out_on_the_cards_lock_can_be_retried() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     slow.rollback().await.expect("the lock is released");
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,7 +91,7 @@ async fn card_without_a_fingerprint_has_no_limit() {
     let world = world_with_limit(1, 1).await;
     assert_eq!(world.visitor().buy_seats(&[1, 2], "tok_paid@").await["state"], "CONFIRMED");
     let ann = world.visitor();
-    let (_, booking) = check_out(&ann, &[3, 4]).await;
+    let (_, booking) = ann.check_out(&[3, 4]).await;
     let (status, pending) = ann.pay(&booking, None).await;
     assert_eq!((status, &pending["state"]), (StatusCode::OK, &json!("PAYMENT_PENDING")), "{pending}");
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);

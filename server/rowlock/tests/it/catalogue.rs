@@ -73,14 +73,13 @@ async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() 
     let listed = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0].clone() };
     assert_eq!(listed().await["seats_left"], 300);
 
-    let (_, hold) = ann.hold(&[0, 1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[0, 1]).await;
     ann.pay(&booking, Some("tok_paid")).await;
     ann.wait_for_booking(&booking, "CONFIRMED").await;
     wait_until("two seats fewer are left", || async { listed().await["seats_left"] == 298 }).await;
 
     let house = "UPDATE shows SET blocked = (SELECT array_agg(seat) FROM generate_series(2, 299) AS seat)";
-    sqlx::query(house).execute(&world.pg).await.expect("the other seats are blocked");
+    world.execute(house).await;
     wait_until("the show is sold out", || async { listed().await["availability"] == "sold_out" }).await;
     world.end().await;
 }

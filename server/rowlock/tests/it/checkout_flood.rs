@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::booking_totals::WAITING;
 use crate::idempotency::{RawAnswer, post};
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 const BOOKINGS: &str = "/api/v1/bookings";
 /// Concurrent checkouts of one hold.
@@ -27,8 +27,7 @@ fn check_out(visitor: &Visitor, body: &str, key: &str) -> JoinHandle<RawAnswer> 
 
 /// Holds a seat, checks it out and pays.
 async fn complete_sale(visitor: &Visitor, seat: u32, how: &str) -> Value {
-    let (status, hold) = visitor.hold(&[seat]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
     let (status, paid) = match how {
         "in one request" => visitor.buy(&hold, Some("tok_paid")).await,
         "in two requests" => {
@@ -64,7 +63,7 @@ async fn flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_other_sales()
         .expect("the booking is locked");
     let body = ann.checkout_body(&hold).to_string();
     let shared = [check_out(&ann, &body, "shared"), check_out(&ann, &body, "shared")];
-    wait_until("the first checkout waits for the row lock", || async { world.count(WAITING).await == 1 }).await;
+    world.wait_for_count("the first checkout waits for the row lock", WAITING, 1).await;
     let flood: Vec<_> = (0..FLOOD).map(|number| check_out(&ann, &body, &number.to_string())).collect();
     let answered = || flood.iter().filter(|request| request.is_finished()).count();
     wait_until("the flood has arrived", || async { answered() >= FLOOD - QUEUE }).await;

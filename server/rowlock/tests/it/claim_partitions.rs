@@ -1,18 +1,15 @@
-//! Seat claims are partitioned by show: the migration loses nothing and changes no rule, and statements read only their
+//! Seat claims are partitioned by show: all partitions follow the rules of one table, and statements read only their
 //! show's partition.
 
 use std::path::Path;
 
-use rowlock::start::MIGRATOR;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 use uuid::Uuid;
 
+use crate::schema::BareDatabase;
 use crate::sql_guards::{assert_second_claims_are_refused, insert_booking};
 use crate::world::{CHECK_VIOLATION, NOT_NULL_VIOLATION, World, assert_refused, insert_show};
 
-/// Version of the migration that partitions them.
-const PARTITIONING: i64 = 73;
 /// Number of partitions.
 const PARTITIONS: usize = 4;
 
@@ -25,42 +22,6 @@ const CLAIM: &str = "
     SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed', expires_at = EXCLUDED.expires_at
     WHERE seat_claims.fence < EXCLUDED.fence AND seat_claims.state = 'released'
     RETURNING seat_no";
-
-/// Creates a database with the schema before the migration. Returns its pool and name.
-async fn database_before_partitioning() -> (PgPool, String) {
-    let url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
-    let name = format!("rowlock_test_{}", platform::ids::new_id().simple());
-    let mut admin = PgConnection::connect(&url).await.expect("Postgres answers");
-    sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}")))
-        .execute(&mut admin)
-        .await
-        .expect("the database is created");
-    let options: PgConnectOptions = url.parse().expect("an address");
-    let pool = PgPoolOptions::new().max_connections(4).connect_with(options.database(&name)).await;
-    let pg = pool.expect("the new database answers");
-    let last = MIGRATOR.iter().map(|step| step.version).filter(|version| *version < PARTITIONING).max();
-    assert!(migrate_to(&name, last.expect("there are earlier ones")).await, "the schema before");
-    (pg, name)
-}
-
-/// Migrates the schema to a version; returns whether it succeeded. Uses its own connection, as the command does: a
-/// failed migration keeps the migration lock until its connection closes.
-async fn migrate_to(name: &str, version: i64) -> bool {
-    let url = std::env::var("DATABASE_URL").expect("DATABASE_URL is set");
-    let options: PgConnectOptions = url.parse().expect("an address");
-    let mut connection = PgConnection::connect_with(&options.database(name)).await.expect("the database answers");
-    let done = MIGRATOR.run_to(version, &mut connection).await;
-    connection.close().await.expect("the connection is closed");
-    done.is_ok()
-}
-
-async fn drop_database(pg: PgPool, name: &str) {
-    pg.close().await;
-    let url = std::env::var("DATABASE_URL").expect("DATABASE_URL is set");
-    let mut admin = PgConnection::connect(&url).await.expect("Postgres answers");
-    let gone = format!("DROP DATABASE {name} WITH (FORCE)");
-    sqlx::query(AssertSqlSafe(gone)).execute(&mut admin).await.expect("the database is dropped");
-}
 
 /// Claims these seats for a booking with this fence. Returns the claimed seats, sorted.
 async fn claim(connection: &mut PgConnection, show: Uuid, seats: &[i32], booking: Uuid, fence: i64) -> Vec<i32> {
@@ -76,43 +37,45 @@ async fn claim(connection: &mut PgConnection, show: Uuid, seats: &[i32], booking
     got
 }
 
-/// Every claim as text, sorted.
-const ALL: &str = "SELECT claim::text FROM seat_claims claim ORDER BY show_id, seat_no";
+/// Counts the partitions that have claims.
+async fn partitions_with_claims(pg: &PgPool) -> usize {
+    let parts = "SELECT DISTINCT tableoid::regclass::text FROM seat_claims";
+    sqlx::query_scalar::<_, String>(parts).fetch_all(pg).await.expect("claims are read").len()
+}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn claims_survive_the_migration_and_keep_their_rules() {
-    let (pg, name) = database_before_partitioning().await;
-    let mut shows = Vec::new();
-    for _ in 0..12 {
-        shows.push(insert_show(&pg, 300_000, 3_600).await);
+async fn claims_of_every_partition_keep_the_rules_of_one_table() {
+    let database = BareDatabase::create().await;
+    assert!(database.migrate().await, "the schema is created");
+    let pg = &database.pg;
+    let mut connection = pg.acquire().await.expect("a connection");
+    let first = insert_show(pg, 300_000, 3_600).await;
+    let booking = insert_booking(pg, first, "CONFIRMED").await;
+    let mut shows = vec![first];
+    // Ids are random, so each show falls into any of the partitions.
+    while partitions_with_claims(pg).await < PARTITIONS {
+        let show = insert_show(pg, 300_000, 3_600).await;
+        let fence = i64::try_from(shows.len()).expect("a few shows");
+        assert_eq!(claim(&mut connection, show, &[3, 4, 5], booking, fence).await, [3, 4, 5]);
+        shows.push(show);
+        assert!(shows.len() < 200, "some partitions get no claims");
     }
-    let booking = insert_booking(&pg, shows[0], "CONFIRMED").await;
-    // A server that runs during the migration keeps its prepared statements.
-    let mut server = pg.acquire().await.expect("a connection");
-    for (show, fence) in shows.iter().zip(1..) {
-        assert_eq!(claim(&mut server, *show, &[3, 4, 5], booking, fence).await, [3, 4, 5]);
-    }
+    assert_eq!(claim(&mut connection, first, &[3, 4, 5], booking, 1).await, [3, 4, 5]);
     for statement in [
         "UPDATE seat_claims SET state = 'sold' WHERE seat_no = 3",
         "UPDATE seat_claims SET state = 'released' WHERE seat_no = 4",
     ] {
-        sqlx::query(statement).execute(&pg).await.expect("the claims are written");
+        let written = sqlx::query(statement).execute(pg).await.expect("the claims are written");
+        assert_eq!(usize::try_from(written.rows_affected()).ok(), Some(shows.len()), "{statement}");
     }
-    let expected: Vec<String> = sqlx::query_scalar(ALL).fetch_all(&pg).await.expect("claims are read");
-    assert_eq!(expected.len(), 12 * 3);
-
-    assert!(migrate_to(&name, PARTITIONING).await, "the claims are partitioned");
-
-    let found: Vec<String> = sqlx::query_scalar(ALL).fetch_all(&pg).await.expect("claims are read");
-    assert_eq!(found, expected);
-    let show = shows[0];
     // Sold, released and claimed: only the released seat can be claimed, and only with a higher fence.
-    assert_eq!(claim(&mut server, show, &[3, 4, 5], booking, 1).await, [0_i32; 0]);
-    assert_eq!(claim(&mut server, show, &[3, 4, 5, 6], booking, 2).await, [4, 6]);
-    drop(server);
-    for show in &shows {
-        assert_second_claims_are_refused(&pg, *show).await;
+    for (show, fence) in shows.iter().zip(0..) {
+        let fence = i64::max(fence, 1);
+        assert_eq!(claim(&mut connection, *show, &[3, 4, 5], booking, fence).await, [0_i32; 0]);
+        assert_eq!(claim(&mut connection, *show, &[3, 4, 5, 6], booking, fence + 1).await, [4, 6]);
+        assert_second_claims_are_refused(pg, *show).await;
     }
+    drop(connection);
     let other_room = "UPDATE shows SET layout_id =
                       (SELECT layout.id FROM layouts layout WHERE layout.id <> shows.layout_id LIMIT 1)";
     for (refused, code, why) in [
@@ -121,33 +84,28 @@ async fn claims_survive_the_migration_and_keep_their_rules() {
         // A show keeps its layout once a seat is claimed.
         (other_room, CHECK_VIOLATION, "it keeps its room"),
     ] {
-        assert_refused(refused, sqlx::query(refused).execute(&pg).await, code, why);
+        assert_refused(refused, sqlx::query(refused).execute(pg).await, code, why);
     }
-    let with_room: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid
-         WHERE inhparent = 'seat_claims'::regclass AND part.reloptions @> ARRAY['fillfactor=45']",
-    )
-    .fetch_one(&pg)
-    .await
-    .expect("it counts");
-    assert_eq!(with_room, 4, "every partition has a fill factor for the row versions of a sale");
-    drop_database(pg, &name).await;
+    database.drop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn migration_that_cannot_get_its_lock_changes_nothing() {
-    let (pg, name) = database_before_partitioning().await;
-    for in_the_way in ["SELECT count(*) FROM seat_claims", "SELECT count(*) FROM theatres"] {
-        let mut reader = pg.begin().await.expect("a transaction");
-        sqlx::query(in_the_way).execute(&mut *reader).await.expect("the transaction reads claims");
-        assert!(!migrate_to(&name, PARTITIONING).await, "the migration gives up");
-        reader.rollback().await.expect("the transaction ends");
-    }
-    let kind = "SELECT relkind::text FROM pg_class WHERE oid = 'seat_claims'::regclass";
-    assert_eq!(sqlx::query_scalar::<_, String>(kind).fetch_one(&pg).await.expect("the table exists"), "r");
-    assert!(migrate_to(&name, PARTITIONING).await, "the next attempt succeeds");
-    assert_eq!(sqlx::query_scalar::<_, String>(kind).fetch_one(&pg).await.expect("the table exists"), "p");
-    drop_database(pg, &name).await;
+async fn partitions_cover_all_shows_and_have_room_for_the_row_versions_of_a_sale() {
+    let database = BareDatabase::create().await;
+    assert!(database.migrate().await, "the schema is created");
+    let bounds: Vec<(String, bool)> = sqlx::query_as(
+        "SELECT pg_get_expr(part.relpartbound, part.oid), coalesce(part.reloptions @> ARRAY['fillfactor=45'], false)
+         FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid
+         WHERE inhparent = 'seat_claims'::regclass ORDER BY part.relname",
+    )
+    .fetch_all(&database.pg)
+    .await
+    .expect("partitions are listed");
+    let expected: Vec<(String, bool)> = (0..PARTITIONS)
+        .map(|remainder| (format!("FOR VALUES WITH (modulus {PARTITIONS}, remainder {remainder})"), true))
+        .collect();
+    assert_eq!(bounds, expected);
+    database.drop().await;
 }
 
 /// Partitions that a plan executes, of those it lists.

@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::world::{Answer, Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, text, wait_until};
 
 /// Gather time of a batch: requests sent together are committed together.
 pub const SLOW_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "300");
@@ -18,8 +18,7 @@ pub const NO_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "0");
 pub async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     join_all((0..count).map(|seat| async move {
         let visitor = world.visitor();
-        let (status, hold) = visitor.hold(&[seat]).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
         (visitor, hold)
     }))
     .await
@@ -28,20 +27,19 @@ pub async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
 /// Visitors with a booking of one seat each.
 async fn with_bookings(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     join_all(with_holds(world, count).await.into_iter().map(|(visitor, hold)| async move {
-        let (status, booking) = visitor.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
         (visitor, booking)
     }))
     .await
 }
 
 /// Pays for all bookings concurrently.
-fn pay_concurrently(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<Answer>> {
+fn pay_concurrently(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<JsonAnswer>> {
     let pay = |(visitor, booking): (Visitor, Value)| async move { visitor.pay(&booking, Some("tok_paid")).await };
     buyers.iter().cloned().map(|buyer| tokio::spawn(pay(buyer))).collect()
 }
 
-async fn assert_all_sold(payments: Vec<JoinHandle<Answer>>) {
+async fn assert_all_sold(payments: Vec<JoinHandle<JsonAnswer>>) {
     for payment in payments {
         let (status, paid) = payment.await.expect("the task ends");
         assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
@@ -103,7 +101,7 @@ async fn concurrent_payments_share_transactions_and_are_the_same_sales() {
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 12);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 12);
-    wait_until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     wait_until("each has a mail", || async { world.mails().len() == 12 }).await;
     assert!(
         world.count(TICKETS_OF_THE_RELAY).await < 12,
@@ -114,8 +112,7 @@ async fn concurrent_payments_share_transactions_and_are_the_same_sales() {
     let states = world.visitor().seat_states().await;
     assert_eq!(states.matches('2').count(), 12, "{states}");
     // The webhooks arrive too, and change nothing.
-    wait_until("every webhook is stored", || async { world.count("SELECT count(*) FROM webhook_events").await == 12 })
-        .await;
+    world.wait_for_count("every webhook is stored", "SELECT count(*) FROM webhook_events", 12).await;
     assert_eq!(world.count("SELECT count(*) FROM booking_events").await, 12 * 5);
     world.end().await;
 }
@@ -222,8 +219,7 @@ async fn duplicate_row_switches_the_batch_to_checked_inserts_and_keeps_it_togeth
 async fn lost_claim_fails_only_its_own_buyer() {
     let world = World::start(1, &[SLOW_GATHER]).await;
     let (eve, buyers) = (world.visitor(), with_bookings(&world, 6).await);
-    let (_, hold) = eve.hold(&[200]).await;
-    let (_, hers) = eve.book(&hold).await;
+    let (_, hers) = eve.check_out(&[200]).await;
     // Seat 2 is sold in Postgres, and Redis has lost it.
     sqlx::query(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
@@ -311,32 +307,45 @@ async fn full_queue_is_refused_and_the_same_key_can_be_retried() {
     assert_eq!(refused, 6);
     for (visitor, hold) in &holders {
         let body = visitor.checkout_body(hold);
-        let (status, booking) = visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "k").await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        expect_answer(visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "k").await, StatusCode::CREATED);
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 8);
     world.end().await;
 }
 
+/// Fails the first four payments that are written: two deadlocks, then two serialisation failures. No rollback resets
+/// the sequence.
+const FAIL_FOUR_PAYMENTS: &str = "
+    CREATE SEQUENCE tries;
+    CREATE FUNCTION give_way() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE try bigint := nextval('tries'); BEGIN
+        IF try <= 2 THEN RAISE EXCEPTION 'a deadlock' USING ERRCODE = '40P01'; END IF;
+        IF try <= 4 THEN RAISE EXCEPTION 'a conflict' USING ERRCODE = '40001'; END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER give_way BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION give_way()";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn deadlocks_and_serialisation_failures_are_retried() {
+async fn deadlocks_and_serialisation_failures_of_a_batch_are_retried() {
     let world = World::start(1, &[]).await;
     let buyers = with_bookings(&world, 1).await;
-    // A sequence, which no rollback resets: two deadlocks, then two serialisation failures.
-    run(
-        &world,
-        "CREATE SEQUENCE tries;
-         CREATE FUNCTION give_way() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE try bigint := nextval('tries'); BEGIN
-             IF try <= 2 THEN RAISE EXCEPTION 'a deadlock' USING ERRCODE = '40P01'; END IF;
-             IF try <= 4 THEN RAISE EXCEPTION 'a conflict' USING ERRCODE = '40001'; END IF;
-             RETURN NEW;
-         END $$;
-         CREATE TRIGGER give_way BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION give_way();",
-    )
-    .await;
+    run(&world, FAIL_FOUR_PAYMENTS).await;
     let (ann, booking) = &buyers[0];
     let (status, paid) = ann.pay(booking, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    assert_eq!(world.count("SELECT last_value FROM tries").await, 5);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deadlocks_and_serialisation_failures_outside_a_batch_are_retried() {
+    let world = World::start(1, &[]).await;
+    world.open_floor(5).await;
+    let ann = world.visitor();
+    // Places of an area need a separate transaction.
+    let (_, hold) = ann.hold_places(2).await;
+    run(&world, FAIL_FOUR_PAYMENTS).await;
+    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
+    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
     assert_eq!(world.count("SELECT last_value FROM tries").await, 5);
     world.end().await;
 }
@@ -379,7 +388,7 @@ async fn booking_changed_during_its_batch_is_replanned_with_the_batch() {
         sqlx::query(statement).bind(text(&buyers[0].1["id"])).execute(&mut *mover).await.expect("the booking changes");
     }
     let payments = pay_concurrently(&buyers);
-    wait_until("the batch waits to write", || async { world.count(WAITING).await == 1 }).await;
+    world.wait_for_count("the batch waits to write", WAITING, 1).await;
     mover.commit().await.expect("the change is committed");
     assert_all_sold(payments).await;
     assert_eq!(world.count(SUBMISSIONS).await, 2, "the other two share a transaction");
@@ -391,20 +400,18 @@ async fn batches_of_one_are_the_same_sales() {
     let world = World::start(1, &[NO_GATHER]).await;
     let mut buyers = Vec::new();
     for (visitor, hold) in with_holds(&world, 5).await {
-        let (status, booking) = visitor.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
         buyers.push((visitor, booking));
     }
     assert_eq!(world.count(TRANSACTIONS).await, 5);
     for ((visitor, booking), token) in
         buyers.iter().zip(["tok_paid", "tok_declined", "tok_pending_paid", "tok_paid", "tok_paid"])
     {
-        let (status, answer) = visitor.pay(booking, Some(token)).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        expect_answer(visitor.pay(booking, Some(token)).await, StatusCode::OK);
         let state = if token == "tok_declined" { "CANCELLED" } else { "CONFIRMED" };
         visitor.wait_for_booking(booking, state).await;
     }
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 4);
-    wait_until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     world.end().await;
 }

@@ -75,8 +75,7 @@ async fn copied_guest_cookie_gets_no_replay_of_a_payment_or_cancellation() {
     phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
     let mut copy = Browser::new(&world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
-    let (_, hold) = phone.visitor().hold(&[1, 2]).await;
-    let (_, booking) = phone.visitor().book(&hold).await;
+    let (_, booking) = phone.visitor().check_out(&[1, 2]).await;
     let of = |step: &str| format!("{BOOKINGS}/{}/{step}", text(&booking["id"]));
     let steps: [(String, Value); 2] =
         [(of("confirm"), json!({ "payment_token": "tok_paid" })), (of("cancel"), json!({ "seats": [2] }))];

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::accounts::{mails_about, register_and_log_in, register_proven};
 use crate::organiser::{API, organiser, post_ok};
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 /// Address of the buyers in these tests ([`Visitor::book`]).
 const EMAIL: &str = "ann@example.org";
@@ -13,7 +13,7 @@ const EMAIL: &str = "ann@example.org";
 /// A world whose show requires codes. Set before the show is loaded.
 async fn world_with_codes(servers: usize) -> World {
     let world = World::start(servers, &[]).await;
-    sqlx::query("UPDATE shows SET email_code = true").execute(&world.pg).await.expect("codes are required");
+    world.execute("UPDATE shows SET email_code = true").await;
     world
 }
 
@@ -52,8 +52,7 @@ fn different_code(code: &str, by: u32) -> String {
 }
 
 async fn assert_code_required(visitor: &Visitor, hold: &Value) {
-    let (status, refusal) = visitor.book(hold).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::FORBIDDEN, "email_code_wanted"), "{refusal}");
+    expect_problem(visitor.book(hold).await, StatusCode::FORBIDDEN, "email_code_wanted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,10 +82,8 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     assert_eq!(enter_code(&eve, EMAIL, &code).await.1["code"], "email_code_over");
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
     let spaced = format!(" {} {}", &code[..3], &code[3..]);
-    let (status, answer) = enter_code(&at_other, "Ann@example.org ", &spaced).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
-    let (status, booking) = ann.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    expect_answer(enter_code(&at_other, "Ann@example.org ", &spaced).await, StatusCode::OK);
+    let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     // The proof belongs to this visitor and this address.
     assert_code_required(&eve, &hers).await;
@@ -94,12 +91,15 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     let (_, more) = ann.hold(&[3]).await;
     let buyer = json!({ "name": "Ann Example", "email": "another@example.org" });
     let request_body = json!({ "show": world.show, "hold": more["id"], "buyer": buyer });
-    let (status, refusal) = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::FORBIDDEN, "email_code_wanted"));
+    expect_problem(
+        ann.call(Method::POST, "/api/v1/bookings", request_body).await,
+        StatusCode::FORBIDDEN,
+        "email_code_wanted",
+    );
     // The proof is valid for an hour.
     assert_eq!(ann.book(&more).await.0, StatusCode::CREATED);
     let later = "UPDATE email_codes SET proven_at = proven_at - interval '61 minutes'";
-    sqlx::query(later).execute(&world.pg).await.expect("the proof has expired");
+    world.execute(later).await;
     let (_, hold) = ann.change(&more, &[4], &[]).await;
     assert_code_required(&ann, &hold).await;
     world.end().await;
@@ -140,10 +140,7 @@ async fn correct_code_entered_twice_concurrently_counts_once() {
         .await
         .expect("keys cannot be written");
     let both_go_on = async {
-        wait_until("both attempts are counted", || async {
-            world.count("SELECT count(*) FROM email_codes WHERE tries = 2").await == 1
-        })
-        .await;
+        world.wait_for_count("both attempts are counted", "SELECT count(*) FROM email_codes WHERE tries = 2", 1).await;
         gate.rollback().await.expect("the lock is released");
     };
     let (one, other, ()) =
@@ -176,9 +173,8 @@ async fn code_expires_and_only_the_latest_one_is_valid() {
         (request_and_read_code(&world, &ann, EMAIL).await, request_and_read_code(&world, &ann, EMAIL).await);
     assert_eq!(enter_code(&ann, EMAIL, &first).await.1["code"], "email_code_wrong");
     let over = "UPDATE email_codes SET expires_at = now() - interval '1 second'";
-    sqlx::query(over).execute(&world.pg).await.expect("the code has expired");
-    let (status, refusal) = enter_code(&ann, EMAIL, &last).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "email_code_over"));
+    world.execute(over).await;
+    expect_problem(enter_code(&ann, EMAIL, &last).await, StatusCode::GONE, "email_code_over");
     world.end().await;
 }
 
@@ -233,8 +229,7 @@ async fn account_with_a_proven_address_needs_no_code_and_an_unproven_one_does() 
 async fn email_codes_are_off_until_an_organiser_switches_them_on() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (status, refusal) = request_code(&ann, EMAIL).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(request_code(&ann, EMAIL).await, StatusCode::CONFLICT, "wrong_state");
     let (_, hold) = ann.hold(&[1]).await;
     assert_eq!(ann.book(&hold).await.0, StatusCode::CREATED);
     let mut olga = organiser(&world).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::accounts::{Browser, form};
 use crate::box_office::{sell_seats, seller_with_open_till};
 use crate::reports::staff;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// A seat that another visitor holds, and that is tried anyway.
 const CONTESTED: u32 = 299;
@@ -22,8 +22,7 @@ const UNUSUAL: &str = "/api/v1/theatres/aurora/unusual";
 
 /// Another visitor holds the seat.
 async fn hold_contested_seat(world: &World) {
-    let (status, hold) = world.visitor().hold(&[CONTESTED]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
 
 /// Tries to hold the seat from this address behind a trusted proxy.
@@ -106,8 +105,10 @@ async fn replayed_answer_is_not_rate_limited() {
     let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/holds", world.show);
-    let (status, hold) = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(
+        ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await,
+        StatusCode::CREATED,
+    );
     for _ in 0..5 * BUCKET {
         let again = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
         assert_eq!(again, (StatusCode::CREATED, hold.clone()));
@@ -188,8 +189,7 @@ async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
 
 /// Holds a seat and extends the hold at once.
 async fn hold_and_extend(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, Value)) {
-    let (status, hold) = visitor.hold(&[seat]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
     let path = format!("/api/v1/shows/{}/holds/{}/extend", visitor.show, text(&hold["id"]));
     let longer = visitor.call(Method::POST, &path, Value::Null).await;
     (hold, longer)
@@ -226,8 +226,7 @@ async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
 
 /// Anomalies listed for managers.
 async fn anomalies(manager: &mut Browser) -> Vec<Value> {
-    let (status, list) = manager.get(UNUSUAL).await;
-    assert_eq!(status, StatusCode::OK, "{list}");
+    let list = expect_answer(manager.get(UNUSUAL).await, StatusCode::OK);
     list.as_array().expect("a list").clone()
 }
 
@@ -285,8 +284,7 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
 /// Repeatedly holds and releases a seat, at uneven intervals.
 async fn hold_without_buying(visitor: &Visitor, seat: u32, times: usize) {
     for _ in 0..times {
-        let (status, hold) = visitor.hold(&[seat]).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
         assert_eq!(visitor.release_hold(&hold).await, StatusCode::NO_CONTENT);
     }
 }

@@ -10,8 +10,7 @@ use crate::world::{World, wait_until};
 async fn sales_lost_by_redis_are_restored_by_the_next_replica() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[7, 8, 9]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[7, 8, 9]).await;
     let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!(paid["state"], "CONFIRMED", "{paid}");
     ann.wait_for_seat(7, '2').await;

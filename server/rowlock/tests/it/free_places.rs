@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::commits::NO_GATHER;
-use crate::world::{PRICE, Visitor, World, insert_show, text};
+use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
 
 /// Default number of rounds.
 const DEFAULT_ROUNDS: u32 = 24;
@@ -27,7 +27,7 @@ const MAX_DELAY_MS: u64 = 8;
 
 /// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+enum RoundOutcome {
     /// Sold, and every line is paid.
     Sold,
     /// Not sold: the seats changed after the checkout.
@@ -49,22 +49,16 @@ async fn show_with_area(world: &World) -> Uuid {
 }
 
 /// One attempt to get places for free.
-async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
+async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
     let here = Visitor { show, ..world.visitor_at(0) };
     let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
-    let (status, hold) = here.hold(&[round % ROUNDS_OF_A_SHOW]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(here.hold(&[round % ROUNDS_OF_A_SHOW]).await, StatusCode::CREATED);
     let own = format!("/api/v1/shows/{show}/holds/{}", text(&hold["id"]));
     let change = async |visitor: &Visitor, verb: &str| {
         let request_body = json!({ verb: [{ "area": 0, "quantity": PLACES }] });
-        let (status, changed) = visitor.call(Method::PATCH, &own, request_body).await;
-        assert_eq!(status, StatusCode::OK, "{changed}");
+        expect_answer(visitor.call(Method::PATCH, &own, request_body).await, StatusCode::OK);
     };
-    let book = async |visitor: &Visitor| {
-        let (status, booking) = visitor.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
-        booking
-    };
+    let book = async |visitor: &Visitor| expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
     let booking = book(&here).await;
     change(&here, "add_places").await;
     let later = Duration::from_millis(u64::from(round) % MAX_DELAY_MS);
@@ -78,11 +72,11 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
     let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
     if status == StatusCode::CONFLICT {
         assert_eq!(text(&paid["code"]), "wrong_state", "{paid}");
-        return Outcome::Refused;
+        return RoundOutcome::Refused;
     }
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
     assert_eq!(paid["total"]["minor"], sum_of_lines(&paid), "round {round}: the total is the sum of its lines: {paid}");
-    Outcome::Sold
+    RoundOutcome::Sold
 }
 
 /// Sum of a booking's lines, as its buyer sees them.
@@ -114,8 +108,8 @@ async fn run_rounds(gather: (&str, &str), rounds: u32) {
         let next = (done + CONCURRENT).min(rounds);
         for outcome in join_all((done..next).map(|round| attempt(&world, show, round))).await {
             match outcome {
-                Outcome::Sold => sold += 1,
-                Outcome::Refused => refused += 1,
+                RoundOutcome::Sold => sold += 1,
+                RoundOutcome::Refused => refused += 1,
             }
         }
         done = next;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::buyer::Buyer;
 use crate::faults::gateway_proxy::Availability;
-use crate::faults::injector::Fault;
+use crate::faults::injector::EffectFault;
 use crate::reconciler::WebhookOutage;
 use crate::world::{text, wait_until};
 
@@ -62,7 +62,7 @@ async fn gateway_outage_of_twenty_minutes_leaves_nothing_stuck() {
     let unpaid = outage.check_out_and_pay(2, None).await;
     let refund = outage.check_out_and_pay(3, None).await;
     outage.run_statement(&[refund.1], "UPDATE seat_claims SET state = 'released' WHERE booking_id = ANY($1)").await;
-    outage.injector.arm(refund.1, "refund", Fault::Refused);
+    outage.injector.arm(refund.1, "refund", EffectFault::Refused);
     outage.gateway.press_pay(refund.1);
     outage.age_payments(&[refund.1]).await;
     wait_until("the refund was attempted", || async { outage.injector.has_struck(refund.1, "refund") }).await;
@@ -91,7 +91,7 @@ async fn gateway_outage_of_twenty_minutes_leaves_nothing_stuck() {
     assert!(refused > 0, "the breaker opens after the first few");
     for _ in 0..OUTAGE_S / STEP_S {
         move_time(&outage, STEP_S).await;
-        wait_until("every due effect was attempted", || async { outage.world.count(DUE).await == 0 }).await;
+        outage.world.wait_for_count("every due effect was attempted", DUE, 0).await;
     }
     assert_eq!(
         outage.world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await,

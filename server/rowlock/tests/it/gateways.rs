@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{PRICE, Visitor, World, new_simulator, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_problem, new_simulator, text, wait_until};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
@@ -61,20 +61,12 @@ async fn world_with_first_down() -> (World, GatewayServer, GatewayServer) {
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
     let world = World::start(1, &settings).await;
-    second.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
+    second.simulator.set_stripe_endpoint(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
     (world, first, second)
 }
 
 const FIRST_KEY: &str = "a key of the first gateway; 32 bytes";
 const FIRST_SECRET: &str = "a secret of the first gateway; 32 bytes";
-
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("SEATS_LOCKED")), "{booking}");
-    booking
-}
 
 async fn press(visitor: &Visitor, page: &str, form: &'static str) {
     let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded").body(form);
@@ -95,7 +87,7 @@ async fn settled_state(world: &World) -> Option<String> {
 async fn unreachable_first_gateway_fails_over_to_the_second() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     let (status, paid) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
     assert_eq!(payment_gateways(&world).await, [("stripe".to_owned(), 1)]);
@@ -105,7 +97,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     assert!(lines.iter().any(|line| line["event"] == "gateway_changed" && line["reason"] == reason), "{events}");
     // A token of the first gateway does not work at the second, so its page takes the payment.
     let bob = world.visitor();
-    let booking = check_out(&bob, &[2]).await;
+    let booking = bob.check_out(&[2]).await.1;
     let (_, pending) = bob.pay(&booking, Some("tok_paid")).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
     let page = text(&pending["pay_url"]).to_owned();
@@ -116,15 +108,13 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     assert_eq!(world.count("SELECT count(*) FROM payment_switches WHERE settled_as IS NULL").await, 2);
     // When the first gateway is up again, its charges are voided, and new sales use it.
     first.open().await;
-    wait_until("both payments are settled", || async {
-        world.count("SELECT count(*) FROM payment_switches WHERE settled_as = 'never_asked'").await == 2
-    })
-    .await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    let query = "SELECT count(*) FROM payment_switches WHERE settled_as = 'never_asked'";
+    world.wait_for_count("both payments are settled", query, 2).await;
+    world.wait_for_empty_outbox().await;
     wait_until("sales use the first gateway again", || async {
         let eve = world.visitor();
         let taken = world.count("SELECT count(*) FROM seat_claims").await;
-        let booking = check_out(&eve, &[u32::try_from(taken).expect("few") + 10]).await;
+        let booking = eve.check_out(&[u32::try_from(taken).expect("few") + 10]).await.1;
         assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
         world.count("SELECT count(*) FROM payments WHERE gateway = 'simulator'").await > 0
     })
@@ -136,7 +126,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
 async fn late_charge_of_the_first_gateway_is_refunded_there() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1, 2]).await;
+    let booking = ann.check_out(&[1, 2]).await.1;
     let (_, paid) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!(paid["state"], "CONFIRMED", "{paid}");
     // The failed request arrives late, before the payment is voided.
@@ -152,7 +142,7 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
         webhook_url: format!("{}/api/v1/webhooks/payments/simulator", ann.base),
         expires_at_ms: i64::MAX,
         token: Some("tok_paid".into()),
-        dialect: simulator::payment::Dialect::Own,
+        protocol: simulator::payment::Protocol::Own,
     };
     let opened = first.simulator.ledger.open(&key, asked, "pay_late".into(), 0).expect("opened");
     let card = simulator::cards::by_token("tok_paid").expect("a card");
@@ -170,7 +160,7 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
             == 1
     })
     .await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(first.payment(&key).refunded_minor(), 2 * PRICE, "once");
     assert_eq!(
         text(&ann.booking(&booking).await["money"]),
@@ -205,7 +195,7 @@ async fn unknown_outcome_never_switches_the_gateway() {
     ];
     let world = World::start(1, &settings).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[1]).await;
+    let booking = ann.check_out(&[1]).await.1;
     let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
     assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)]);
@@ -216,12 +206,10 @@ async fn unknown_outcome_never_switches_the_gateway() {
         TcpStream::connect(url.trim_start_matches("http://")).await.is_err()
     })
     .await;
-    let due = sqlx::query("UPDATE outbox SET run_after = now() WHERE effect = 'charge'").execute(&world.pg).await;
-    due.expect("the effect is due");
-    wait_until("the relay's attempt has failed", || async {
-        world.count("SELECT count(*) FROM outbox WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'").await == 1
-    })
-    .await;
+    world.execute("UPDATE outbox SET run_after = now() WHERE effect = 'charge'").await;
+    let query = "SELECT count(*) FROM outbox
+                 WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'";
+    world.wait_for_count("the relay's attempt has failed", query, 1).await;
     assert_eq!(
         payment_gateways(&world).await,
         [("simulator".to_owned(), 1)],
@@ -242,8 +230,7 @@ async fn without_a_gateway_buyers_keep_their_holds_and_get_a_retry_time() {
     let mut seat = 0;
     let ann = loop {
         let visitor = world.visitor();
-        let (_, hold) = visitor.hold(&[seat]).await;
-        let (_, booking) = visitor.book(&hold).await;
+        let (hold, booking) = visitor.check_out(&[seat]).await;
         let (status, answer) = visitor.pay(&booking, Some("tok_paid")).await;
         if status == StatusCode::SERVICE_UNAVAILABLE {
             assert_eq!(answer["code"], "gateway_unavailable");
@@ -281,7 +268,7 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     let world = World::start(1, &[]).await;
     let eve = world.visitor();
     for seat in 0..5 {
-        let booking = check_out(&eve, &[seat]).await;
+        let booking = eve.check_out(&[seat]).await.1;
         let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
         assert_eq!(
             (&declined["state"], declined["kept_hold"].is_null()),
@@ -293,21 +280,19 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
         }
         eve.wait_for_seat(seat as usize, '0').await;
     }
-    let (_, hold) = eve.hold(&[7]).await;
-    let (_, booking) = eve.book(&hold).await;
-    let (status, refused) = eve.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_declines"), "{refused}");
+    let (hold, booking) = eve.check_out(&[7]).await;
+    expect_problem(eve.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "too_many_declines");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "no charge was sent");
     // The hold can be modified again, and its expiry is unchanged.
     let (status, changed) = eve.change(&hold, &[8], &[]).await;
     assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]), "{changed}");
     // Other visitors of the address may still pay, because its limit is higher.
     let ann = world.visitor();
-    let booking = check_out(&ann, &[20]).await;
+    let booking = ann.check_out(&[20]).await.1;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     // A buyer who changes the order has declined no card.
     let bob = world.visitor();
-    let booking = check_out(&bob, &[30]).await;
+    let booking = bob.check_out(&[30]).await.1;
     let (_, pending) = bob.pay(&booking, None).await;
     press(&bob, text(&pending["pay_url"]), "card=paid&action=cancel").await;
     bob.wait_for_booking(&booking, "CANCELLED").await;
@@ -319,18 +304,16 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
 async fn seat_limit_is_enforced_in_postgres() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let theirs = check_out(&bob, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    let theirs = bob.check_out(&[0, 1, 2, 3, 4, 5, 6, 7]).await.1;
     assert_eq!(bob.pay(&theirs, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the map shows the sale", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
-    let (_, hold) = ann.hold(&[10, 11, 12]).await;
-    let (_, booking) = ann.book(&hold).await;
+    world.wait_for_empty_outbox().await;
+    let (hold, booking) = ann.check_out(&[10, 11, 12]).await;
     // Only Postgres counts these eight seats for the buyer; Redis does not.
     let same = "UPDATE bookings SET version = version + 1,
                     owner = (SELECT owner FROM bookings WHERE id = $2::uuid) WHERE id = $1::uuid";
     let moved = sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"])).execute(&world.pg).await;
     moved.expect("the owner is changed");
-    let (status, refused) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"), "{refused}");
+    expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     let (status, _) = ann.change(&hold, &[], &[12]).await;
     assert_eq!(status, StatusCode::OK);
     let (_, revised) = ann.book(&hold).await;

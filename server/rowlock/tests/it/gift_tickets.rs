@@ -80,7 +80,7 @@ async fn buyer_without_a_friend_gets_one_mail() {
     let request = json!({ "show": world.show, "hold": hold["id"], "buyer": person, "holder": holder });
     let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", request).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(world.mails().len(), 1);
     world.end().await;
 }
@@ -99,10 +99,10 @@ async fn refund_goes_to_the_buyers_payment_and_the_friends_ticket_is_revoked() {
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     let code: String = sqlx::query_scalar("SELECT code FROM tickets").fetch_one(&world.pg).await.expect("a code");
     let cancel = "UPDATE bookings SET state = 'CANCELLED', money = 'REFUNDING', version = version + 1";
-    sqlx::query(cancel).execute(&world.pg).await.expect("the booking is cancelled");
+    world.execute(cancel).await;
     let refund = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
                   SELECT id, 'refund', total_minor, now(), now() FROM bookings";
-    sqlx::query(refund).execute(&world.pg).await.expect("the refund is requested");
+    world.execute(refund).await;
     wait_until("the money is refunded", || async { ann.booking(&booking).await["money"] == "REFUNDED" }).await;
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE refund_state = 'settled'").await, 1);
     let (status, _) = ann.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "page").await;

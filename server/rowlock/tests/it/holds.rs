@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{World, text, wait_until};
+use crate::world::{World, expect_problem, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_seat() {
@@ -59,7 +59,7 @@ async fn retry_at_another_server_is_replayed_after_sales_closed() {
 
     let closed = "UPDATE shows SET sales = 'paused', starts_at = now() + interval '4 minutes',
                   terms_version = terms_version + 1, terms_at = now()";
-    sqlx::query(closed).execute(&world.pg).await.expect("sales are closed");
+    world.execute(closed).await;
     wait_until("the other server sees that sales are closed", || async {
         world.visitor_at(1).hold(&[9]).await.1["code"] == "sales_closed"
     })
@@ -68,8 +68,11 @@ async fn retry_at_another_server_is_replayed_after_sales_closed() {
     assert_eq!(there.raw(Method::PATCH, &one, more, "change").await, changed);
     assert_eq!(there.raw(Method::POST, &longer, Value::Null, "extend").await, extended);
     // Another request with the key is refused, and a refused request is not replayed as granted.
-    let (status, refusal) = there.call_with_key(Method::POST, &longer, Value::Null, "change").await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
+    expect_problem(
+        there.call_with_key(Method::POST, &longer, Value::Null, "change").await,
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "key_reused",
+    );
     for (method, path, body) in [
         (Method::POST, &path, json!({ "seats": [5] })),
         (Method::PATCH, &one, json!({ "add": [5], "remove": [] })),
@@ -135,11 +138,9 @@ async fn visitor_has_at_most_one_hold_and_ten_seats() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[0, 1, 2, 3, 4, 5, 6, 7]).await;
-    let (status, refusal) = ann.hold(&[20]).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "one_hold_per_show"));
+    let refusal = expect_problem(ann.hold(&[20]).await, StatusCode::CONFLICT, "one_hold_per_show");
     assert_eq!(refusal["hold"], hold["id"]);
-    let (status, refusal) = ann.change(&hold, &[20, 21, 22], &[]).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"));
+    expect_problem(ann.change(&hold, &[20, 21, 22], &[]).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     // Bought seats count as well.
     let (_, booking) = ann.book(&hold).await;
     let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
@@ -175,12 +176,10 @@ async fn closed_tab_frees_seats_after_the_grace_period_and_a_return_keeps_the_ex
 async fn hold_expires_and_its_owner_gets_gone() {
     let world = World::start(1, &[("HOLD_MS", "1000")]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[40]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[40]).await;
     ann.wait_for_seat(40, '0').await;
     assert_eq!(ann.change(&hold, &[41], &[]).await.0, StatusCode::GONE);
-    let (status, refusal) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "hold_expired"));
+    expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     ann.wait_for_booking(&booking, "EXPIRED").await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 0, "an expired hold is not charged");
     world.end().await;
@@ -190,8 +189,7 @@ async fn hold_expires_and_its_owner_gets_gone() {
 async fn sold_seats_survive_a_loss_of_redis() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[50, 51]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[50, 51]).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(50, '2').await;
     let bob = world.visitor();
@@ -252,8 +250,11 @@ async fn replay_is_unchanged_after_the_hold_ended() {
         StatusCode::NO_CONTENT,
         "the replay takes no seat"
     );
-    let (status, refusal) = ann.call_with_key(Method::POST, &path, json!({ "seats": [20] }), "once").await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
+    expect_problem(
+        ann.call_with_key(Method::POST, &path, json!({ "seats": [20] }), "once").await,
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "key_reused",
+    );
     world.end().await;
 }
 
@@ -269,8 +270,7 @@ async fn hold_is_extended_up_to_its_longest_life_and_a_retry_adds_nothing() {
     assert_eq!(ms(&longer, "expires_at_ms") - ms(&hold, "expires_at_ms"), 180_000);
     assert_eq!(longer["expires_at_ms"], hold["latest_ms"]);
     assert_eq!(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await, (StatusCode::OK, longer.clone()));
-    let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_capped"));
+    expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::CONFLICT, "hold_capped");
     assert_eq!(bob.call(Method::POST, &path, Value::Null).await.0, StatusCode::GONE, "another's");
     let (_, changed) = ann.change(&hold, &[31], &[]).await;
     assert_eq!(changed["expires_at_ms"], longer["expires_at_ms"], "adding a seat adds no time");
@@ -280,14 +280,13 @@ async fn hold_is_extended_up_to_its_longest_life_and_a_retry_adds_nothing() {
 #[tokio::test]
 async fn flash_sale_holds_expire_after_ninety_seconds() {
     let world = World::start(1, &[]).await;
-    sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("the show is changed");
+    world.execute("UPDATE shows SET flash_sale = true").await;
     let ann = world.visitor();
     let before = platform::clock::now().0;
     let (_, hold) = ann.hold(&[40]).await;
     let lasts = hold["expires_at_ms"].as_i64().expect("an instant") - before;
     assert!((85_000..=95_000).contains(&lasts), "{lasts} ms");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
-    let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_capped"));
+    expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::CONFLICT, "hold_capped");
     world.end().await;
 }

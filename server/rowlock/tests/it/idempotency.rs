@@ -260,7 +260,7 @@ async fn refusal_is_not_stored_and_the_key_can_be_retried() {
         "ALTER TABLE bookings ADD CONSTRAINT none CHECK (false) NOT VALID",
         "ALTER TABLE bookings DROP CONSTRAINT none",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect("the table is changed");
+        world.execute(statement).await;
         let answer = post(&ann, "/api/v1/bookings", "book", &body, &[]).await;
         let expected = if statement.contains("ADD") { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::CREATED };
         assert_eq!(answer.status, expected, "{answer:?}");
@@ -366,7 +366,7 @@ async fn work_continues_after_its_caller_disconnects() {
         .json(&serde_json::from_str::<Value>(token).expect("JSON"))
         .timeout(Duration::from_millis(100));
     assert!(hasty.send().await.is_err_and(|error| error.is_timeout()), "the client disconnects");
-    wait_until("the request is running", || async { world.count("SELECT count(*) FROM payments").await == 1 }).await;
+    world.wait_for_count("the request is running", "SELECT count(*) FROM payments", 1).await;
     let asked = poll_until_done(&ann, "/api/v1/requests/pay").await;
     assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
     assert_eq!(post(&ann, &path, "pay", token, &[]).await.status_and_body(), asked.status_and_body());

@@ -5,7 +5,7 @@ use platform::cte_batch::CteBatch;
 use reqwest::StatusCode;
 use serde_json::json;
 
-use crate::world::{World, wait_until};
+use crate::world::World;
 
 /// Rows of keys updated by this transaction, and how many of the updates were heap-only (no index entry).
 async fn update_counts(tx: &mut sqlx::PgConnection) -> (i64, i64) {
@@ -61,7 +61,7 @@ async fn expired_key_is_deleted_after_its_purge_time() {
     sqlx::raw_sql(KEYS_OF_THREE_TIMES).execute(&world.pg).await.expect("the keys are written");
     world.add_server(&[]).await;
     let over = "SELECT count(*) FROM idempotency_keys WHERE key = 'over'";
-    wait_until("expired keys are deleted", || async { world.count(over).await == 0 }).await;
+    world.wait_for_count("expired keys are deleted", over, 0).await;
     assert_eq!(world.count("SELECT count(*) FROM idempotency_keys").await, 2, "what is of use, and what may wait");
     world.end().await;
 }

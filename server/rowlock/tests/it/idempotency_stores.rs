@@ -147,7 +147,7 @@ async fn another_replica_replays_the_answer_from_redis() {
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let name = entry(&world, &ann, "book");
     wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
-    sqlx::query("DELETE FROM idempotency_keys").execute(&world.pg).await.expect("Postgres forgets");
+    world.execute("DELETE FROM idempotency_keys").await;
     let there = at(&world, 1, &ann);
     assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(), booking.status_and_body());
     world.end().await;
@@ -165,7 +165,7 @@ async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() 
     let request = request.header("idempotency-key", "pay").header("content-type", "application/json").body(token);
     let lost = tokio::spawn(request.send());
     let pending = "SELECT count(*) FROM idempotency_keys WHERE key = 'pay' AND state = 'pending'";
-    wait_until("the request is running", || async { world.count(pending).await == 1 }).await;
+    world.wait_for_count("the request is running", pending, 1).await;
 
     let put_off = post(&there, &pay, "pay", token, &[]).await;
     assert_eq!((put_off.status, text(&put_off.json()["code"])), (StatusCode::CONFLICT, "still_running"));

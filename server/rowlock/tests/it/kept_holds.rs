@@ -4,14 +4,12 @@ use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cancel::wait_until_books_balance;
 use crate::sale::deliver;
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, text};
 
 /// Seats of a visitor whose first card was declined. Returns the ended booking.
 async fn decline_first_card(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let (_, over) = visitor.buy(&hold, Some("tok_declined")).await;
     assert_eq!((&over["state"], &over["money"]), (&json!("CANCELLED"), &json!("FAILED")), "{over}");
     over
@@ -53,7 +51,7 @@ async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
     let (_, last) = ann.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await;
     assert_eq!(last["state"], "CANCELLED");
     ann.wait_for_seat(46, '2').await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     for (query, count) in [
         ("SELECT count(*) FROM tickets", 2),
         ("SELECT count(*) FROM payments WHERE state = 'succeeded'", 1),
@@ -64,8 +62,8 @@ async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
     // The first booking's release runs again, as after a crash, and frees no seat of the second booking.
     let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
                  SELECT id, 'release_seats', now(), now() FROM bookings WHERE state = 'CANCELLED'";
-    sqlx::query(again).execute(&world.pg).await.expect("the effect is in the outbox again");
-    wait_until_books_balance(&world).await;
+    world.execute(again).await;
+    world.wait_until_books_balance().await;
     ann.wait_for_seat(46, '2').await;
     assert_eq!(bob.hold(&[47]).await.0, StatusCode::CONFLICT);
     world.end().await;
@@ -86,8 +84,7 @@ async fn decline_by_webhook_keeps_the_hold() {
     assert_eq!(world.visitor().hold(&[5]).await.0, StatusCode::LOCKED);
     let (_, sold) = ann.buy(&next, Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,8 +102,7 @@ async fn fifth_declined_card_ends_the_hold() {
     assert_eq!(world.visitor().hold(&[8, 9]).await.0, StatusCode::CREATED);
     assert!(!ann.has_hold().await);
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,11 +116,10 @@ async fn two_tabs_with_the_second_card_are_one_sale() {
     for (status, answer) in &answers {
         assert!(status.is_success() || *status == StatusCode::CONFLICT, "{status} {answer}");
     }
-    wait_until("the booking is confirmed", || async { world.count("SELECT count(*) FROM tickets").await == 1 }).await;
+    world.wait_for_count("the booking is confirmed", "SELECT count(*) FROM tickets", 1).await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 1);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,8 +127,7 @@ async fn kept_hold_is_refused_to_other_visitors() {
     let world = World::start(1, &[]).await;
     let (ann, eve) = (world.visitor(), world.visitor());
     let over = decline_first_card(&ann, &[20]).await;
-    let (status, refused) = eve.buy(&kept_hold(&over), Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    expect_problem(eve.buy(&kept_hold(&over), Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     assert_eq!(eve.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await.0, StatusCode::NOT_FOUND);
     let (_, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
@@ -170,8 +164,7 @@ async fn late_payment_of_a_declined_booking_takes_the_kept_hold() {
     let seen = ann.wait_for_money(&over, "MOVED").await;
     let fresh = ann.booking(&json!({ "id": seen["moved_to"] })).await;
     assert_eq!((&fresh["state"], &fresh["seats"]), (&json!("CONFIRMED"), &over["seats"]), "{fresh}");
-    let (status, refused) = ann.buy(&next, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    expect_problem(ann.buy(&next, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     ann.wait_for_seat(40, '2').await;
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
     // The gateway's ledger has the payment as declined.
@@ -183,15 +176,12 @@ async fn seats_of_a_kept_hold_are_free_after_the_map_was_lost() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let next = kept_hold(&decline_first_card(&ann, &[50]).await);
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     world.delete_redis_keys().await;
-    let (status, refused) = ann.buy(&next, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    expect_problem(ann.buy(&next, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let bob = world.visitor();
-    let (status, hold) = bob.call(Method::POST, &path, json!({ "seats": [50] })).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(bob.call(Method::POST, &path, json!({ "seats": [50] })).await, StatusCode::CREATED);
     assert_eq!(bob.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }

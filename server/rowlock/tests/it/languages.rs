@@ -1,5 +1,6 @@
 //! Page languages: selection, cookie, and cache headers.
 
+use app::language::Language;
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, SET_COOKIE, VARY};
 
@@ -71,7 +72,7 @@ async fn cached_pages_vary_by_language_and_only_uncached_answers_set_the_cookie(
 async fn page_links_to_itself_in_each_language() {
     let world = World::start(1, &[]).await;
     let page = read(&world, "/search?q=tide&lang=de&city=lisbon", "", "").await;
-    for tag in ["en", "de", "es", "hi", "ar"] {
+    for tag in Language::ALL.map(Language::tag) {
         assert!(
             page.html.contains(&format!("href=\"/search?q=tide&amp;city=lisbon&amp;lang={tag}\"")),
             "{tag}: {}",

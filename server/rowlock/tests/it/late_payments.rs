@@ -3,21 +3,19 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cancel::wait_until_books_balance;
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
 
 /// A booking whose payment page is open, checked out with this choice for late payments.
 async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let mut request_body = json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer });
     if let Some(if_late) = if_late {
         request_body["if_late"] = if_late.into();
     }
-    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking =
+        expect_answer(visitor.call(Method::POST, "/api/v1/bookings", request_body).await, StatusCode::CREATED);
     let (_, pending) = visitor.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
     pending
@@ -43,7 +41,7 @@ pub async fn expire_without_gateway(world: &World, booking: &Value) {
 /// Expires a booking and waits until its seats are free.
 async fn expire(world: &World, booking: &Value) {
     expire_without_gateway(world, booking).await;
-    wait_until("its seats are free", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
 }
 
 /// Pays on the gateway's page.
@@ -81,7 +79,7 @@ async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
     assert_ne!(fresh["reference"], booking["reference"]);
     assert_eq!((seats(&fresh), &fresh["buyer"]), (vec![90, 91], &booking["buyer"]));
     ann.wait_for_seat(90, '2').await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2, "one new booking for all webhooks");
     wait_until("the tickets and a notice are sent", || async { world.mails().len() == 2 }).await;
     assert!(world.mails().iter().any(|mail| mail.contains("Subject: Your payment came late")));
@@ -93,15 +91,15 @@ async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
     // The effect runs again, as after a crash before it was marked done.
     let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
                  SELECT id, 'place_late', now(), now() FROM bookings";
-    sqlx::query(again).execute(&world.pg).await.expect("the effect is in the outbox again");
-    wait_until_books_balance(&world).await;
+    world.execute(again).await;
+    world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
 
     // The gateway has the money under the first booking; the refund works all the same.
     assert_eq!(ann.cancel(&fresh, Some(&[91])).await.0, StatusCode::OK);
     assert_eq!(ann.cancel(&fresh, None).await.0, StatusCode::OK);
     ann.wait_for_money(&fresh, "REFUNDED").await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 2 * PRICE);
     world.end().await;
 }
@@ -124,7 +122,7 @@ async fn late_payment_takes_no_held_or_sold_seat() {
         assert_eq!(seen["refunds"][0]["amount"]["minor"], 2 * PRICE, "a full refund: {seen}");
         ann.wait_for_seat(seat as usize, '0').await;
     }
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     wait_until("the mails are sent", || async {
         world.mails().iter().filter(|mail| mail.contains("Subject: Your payment came too late")).count() == 2
     })
@@ -143,8 +141,7 @@ async fn late_payment_takes_adjacent_seats_at_the_same_price_if_chosen() {
     let fresh = booking_paid_by_late_money(&ann, &booking).await;
     assert_eq!(seats(&fresh), [127, 128], "adjacent and nearest");
     ann.wait_for_seat(127, '2').await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,7 +170,7 @@ async fn late_payment_is_refunded_if_the_seats_are_not_wanted() {
     let unknown = json!({ "show": world.show, "hold": platform::ids::new_id(), "buyer": { "name": "A", "email": "a@b.org" },
                           "if_late": "whatever" });
     assert_eq!(cem.call(Method::POST, "/api/v1/bookings", unknown).await.0, StatusCode::BAD_REQUEST);
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1, "Ben's other booking");
     world.end().await;
 }
@@ -186,8 +183,7 @@ async fn last_choice_for_late_payments_applies() {
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     for if_late in ["refund", "same_seats"] {
         let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer, "if_late": if_late });
-        let (status, booking) = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        expect_answer(ann.call(Method::POST, "/api/v1/bookings", request_body).await, StatusCode::CREATED);
     }
     let choices = "SELECT count(*) FROM late_wishes WHERE if_late = 'same_seats'";
     assert_eq!(world.count(choices).await, 1);
@@ -207,13 +203,12 @@ async fn payment_is_refunded_if_the_show_started_meanwhile() {
     ];
     pay_on_page(&ann, &booking, "paid").await;
     for statement in statements {
-        sqlx::query(statement).execute(&world.pg).await.expect("the show has started");
+        world.execute(statement).await;
     }
     let other = world.add_server(&[]).await;
     let ann = Visitor { base: world.servers[other].url.clone(), ..ann };
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }

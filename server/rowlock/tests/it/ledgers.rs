@@ -7,7 +7,6 @@ use reqwest::StatusCode;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::box_office::pages::page;
 use crate::box_office::{acts, hired};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::sql_guards::insert_payment;
@@ -36,11 +35,9 @@ async fn compare_days(world: &World) {
     let days = "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until)
                 SELECT 'simulator', (now() AT TIME ZONE 'UTC')::date - ago, now(), now() FROM generate_series(0, 1) AS ago
                 ON CONFLICT (gateway, day) DO UPDATE SET finished_at = NULL, payments = NULL, leased_until = now()";
-    sqlx::query(days).execute(&world.pg).await.expect("days are planned");
-    wait_until("both days are compared", || async {
-        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NULL").await == 0
-    })
-    .await;
+    world.execute(days).await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NULL";
+    world.wait_for_count("both days are compared", query, 0).await;
 }
 
 async fn differences(world: &World) -> BTreeMap<String, (Uuid, i64, i64)> {
@@ -137,9 +134,9 @@ async fn each_ledger_difference_is_parked_once() {
         let one = listed.iter().find(|one| one["booking"] == booking.to_string()).expect("the difference is listed");
         one["id"].as_i64().expect("a number")
     };
-    let (_, html) = page(&max, "/staff/aurora/parked").await;
+    let (_, html) = max.page("/staff/aurora/parked").await;
     assert!(html.contains("data-effect=\"compare_ledger\"") && html.contains("sent €5.00 back"), "{html}");
-    assert!(page(&max, "/staff").await.1.contains("data-parked=\"5\""), "the staff page counts them");
+    assert!(max.page("/staff").await.1.contains("data-parked=\"5\""), "the staff page counts them");
     let (well, said) = world.command(&["parked"]).await;
     assert!(well && said.contains(&stranger.to_string()) && said.contains("6 wait for a person"), "{said}");
 
@@ -150,13 +147,11 @@ async fn each_ledger_difference_is_parked_once() {
     wait_until("the money is refunded", || async { payment(unrecorded).refunded_minor() == PRICE }).await;
     wait_until("both sides agree", || async { !differences(&world).await.contains_key("charged_unpaid") }).await;
     let back = "SELECT count(*) FROM bookings WHERE money = 'REFUNDED' AND state = 'EXPIRED'";
-    wait_until("the refund is recorded", || async { world.count(back).await == 1 }).await;
+    world.wait_for_count("the refund is recorded", back, 1).await;
     // A retry that still differs is parked again.
     assert_eq!(max.post(&format!("{api}/{}/retry", number(by_hand)), why.clone()).await.0, StatusCode::NO_CONTENT);
-    wait_until("the difference is parked again", || async {
-        world.count("SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL AND check_at IS NULL").await == 5
-    })
-    .await;
+    let query = "SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL AND check_at IS NULL";
+    world.wait_for_count("the difference is parked again", query, 5).await;
     for booking in [by_hand, more, missing, sent] {
         let settle = format!("{api}/{}/settle", number(booking));
         assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NO_CONTENT, "{booking}");
@@ -184,16 +179,12 @@ async fn each_ledger_difference_is_parked_once() {
 async fn day_is_compared_by_one_replica_and_taken_over_if_it_dies() {
     let gateway = GatewayProxy::open(Arc::default()).await;
     let world = World::start(2, &[("SIMULATOR_URL", gateway.url.as_str())]).await;
-    wait_until("yesterday is compared", || async {
-        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 1").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 1";
+    world.wait_for_count("yesterday is compared", query, 1).await;
     assert_eq!(world.count("SELECT count(*) FROM ledger_comparisons").await, 1, "and no other day");
     let gone = "UPDATE ledger_comparisons SET finished_at = NULL, payments = NULL, leased_until = now() + interval '3 seconds'";
-    sqlx::query(gone).execute(&world.pg).await.expect("a dead replica has the lease");
-    wait_until("another replica takes over", || async {
-        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2").await == 1
-    })
-    .await;
+    world.execute(gone).await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2";
+    world.wait_for_count("another replica takes over", query, 1).await;
     world.end().await;
 }

@@ -1,32 +1,19 @@
 //! The live map over a real WebSocket.
 
 use domain::seats::SeatState;
-use domain::wire::{Ask, Change, Frame};
+use domain::wire::{ClientMessage, Frame, SeatChange};
 use futures::{SinkExt, StreamExt};
 use reqwest::StatusCode;
 use serde_json::json;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::redis_process::Redis;
-use crate::world::{TEST_TIMEOUT, Visitor, World, text};
+use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, World, text};
 
-type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
 const SEATS: u32 = 300;
 
-async fn connect(visitor: &Visitor, query: &str, origin: Option<&str>) -> Result<Socket, tungstenite::Error> {
-    let url = format!("{}/api/v1/shows/{}/live{query}", visitor.base.replace("http://", "ws://"), visitor.show);
-    let mut request = url.into_client_request()?;
-    request.headers_mut().insert("cookie", visitor.cookie.parse().expect("a header"));
-    if let Some(origin) = origin {
-        request.headers_mut().insert("origin", origin.parse().expect("a header"));
-    }
-    tokio_tungstenite::connect_async(request).await.map(|(socket, _)| socket)
-}
-
 /// Returns the next message that is not a ping.
-async fn next(socket: &mut Socket) -> Message {
+async fn next(socket: &mut LiveSocket) -> Message {
     loop {
         let message = tokio::time::timeout(TEST_TIMEOUT, socket.next()).await.expect("a message in time");
         match message.expect("the connection is open").expect("a good message") {
@@ -37,7 +24,7 @@ async fn next(socket: &mut Socket) -> Message {
 }
 
 /// Returns the next frame with content. Frames that accompany a ping have none.
-async fn frame(socket: &mut Socket) -> Frame {
+async fn frame(socket: &mut LiveSocket) -> Frame {
     loop {
         match next(socket).await {
             Message::Binary(bytes) => match Frame::decode(&bytes, SEATS).expect("a frame") {
@@ -53,9 +40,9 @@ async fn frame(socket: &mut Socket) -> Frame {
 async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_watched() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let mut socket = connect(&bob, "", None).await.expect("the live map opens");
+    let mut socket = bob.open_own_live_map("", None).await.expect("the live map opens");
     assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
-    assert!(matches!(frame(&mut socket).await, Frame::Mine { .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::OwnHold { .. }));
     ann.hold(&[46]).await;
     assert!(matches!(frame(&mut socket).await, Frame::Delta { .. }));
     let (status, refusal) = bob.hold(&[46, 47]).await;
@@ -74,12 +61,12 @@ async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_wat
 async fn reader_at_another_server_sees_a_seat_change() {
     let world = World::start(2, &[]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
-    let mut socket = connect(&bob, "", None).await.expect("the live map opens");
+    let mut socket = bob.open_own_live_map("", None).await.expect("the live map opens");
     let Frame::Snapshot { epoch, version, map, .. } = frame(&mut socket).await else {
         panic!("the first frame is a snapshot")
     };
     assert!(map.iter().all(|state| *state == SeatState::Available));
-    assert!(matches!(frame(&mut socket).await, Frame::Mine { mine: None, .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::OwnHold { mine: None, .. }));
 
     let (_, hold) = ann.hold(&[46]).await;
     let Frame::Delta { from, to, changes } = frame(&mut socket).await else { panic!("a delta follows") };
@@ -89,18 +76,19 @@ async fn reader_at_another_server_sees_a_seat_change() {
     // A reader that resumes with its version gets only the later changes.
     drop(socket);
     ann.change(&hold, &[47], &[46]).await;
-    let mut socket = connect(&bob, &format!("?epoch={epoch}&version={to}"), None).await.expect("it opens again");
+    let mut socket =
+        bob.open_own_live_map(&format!("?epoch={epoch}&version={to}"), None).await.expect("it opens again");
     let mut resumed = frame(&mut socket).await;
-    if matches!(resumed, Frame::Mine { .. }) {
+    if matches!(resumed, Frame::OwnHold { .. }) {
         // Ann's hold was announced only after Bob had resumed.
         resumed = frame(&mut socket).await;
     }
     let Frame::Delta { from, changes, .. } = resumed else { panic!("{resumed:?} is no delta") };
     assert_eq!((from, changes.len()), (to, 2));
     // Ann's reader also gets her own hold.
-    let mut own = connect(&ann, "", None).await.expect("it opens for Ann");
+    let mut own = ann.open_own_live_map("", None).await.expect("it opens for Ann");
     frame(&mut own).await;
-    let Frame::Mine { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
+    let Frame::OwnHold { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
     assert_eq!((mine.hold.to_string().as_str(), mine.seats.as_slice()), (text(&hold["id"]), &[47][..]));
     world.end().await;
 }
@@ -109,7 +97,7 @@ async fn reader_at_another_server_sees_a_seat_change() {
 async fn unknown_version_or_epoch_gets_the_snapshot() {
     let world = World::start(1, &[]).await;
     for query in ["?epoch=1&version=1", "?epoch=99999999999999999&version=99999999999", "?version=3"] {
-        let mut socket = connect(&world.visitor(), query, None).await.expect("it opens");
+        let mut socket = world.visitor().open_own_live_map(query, None).await.expect("it opens");
         assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }), "{query}");
     }
     world.end().await;
@@ -119,12 +107,12 @@ async fn unknown_version_or_epoch_gets_the_snapshot() {
 async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let mut quiet = connect(&ann, "", None).await.expect("it opens");
+    let mut quiet = ann.open_own_live_map("", None).await.expect("it opens");
     frame(&mut quiet).await;
     frame(&mut quiet).await;
     let garbage = [Message::binary(vec![0xff; 16]), Message::text("{}"), Message::binary(vec![7; 100_000])];
     for message in garbage {
-        let mut socket = connect(&ann, "", None).await.expect("it opens");
+        let mut socket = ann.open_own_live_map("", None).await.expect("it opens");
         frame(&mut socket).await;
         frame(&mut socket).await;
         socket.send(message).await.expect("it can be sent");
@@ -142,14 +130,14 @@ async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
 async fn cross_site_page_and_unknown_show_are_refused() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let refused = connect(&ann, "", Some("https://evil.example")).await.expect_err("another site");
+    let refused = ann.open_own_live_map("", Some(("origin", "https://evil.example"))).await.expect_err("another site");
     assert!(
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::FORBIDDEN.as_u16()),
         "{refused}"
     );
-    assert!(connect(&ann, "", Some(&ann.base)).await.is_ok(), "our own page");
+    assert!(ann.open_own_live_map("", Some(("origin", &ann.base))).await.is_ok(), "our own page");
     let nowhere = Visitor { show: platform::ids::derived_id(&["no show"]), ..ann };
-    let refused = connect(&nowhere, "", None).await.expect_err("no such show");
+    let refused = nowhere.open_own_live_map("", None).await.expect_err("no such show");
     assert!(
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::NOT_FOUND.as_u16()),
         "{refused}"
@@ -160,7 +148,7 @@ async fn cross_site_page_and_unknown_show_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn stopping_server_sends_its_readers_a_retry_time() {
     let world = World::start(1, &[]).await;
-    let mut socket = connect(&world.visitor(), "", None).await.expect("it opens");
+    let mut socket = world.visitor().open_own_live_map("", None).await.expect("it opens");
     frame(&mut socket).await;
     frame(&mut socket).await;
     let (drained, ()) = tokio::join!(async { (frame(&mut socket).await, next(&mut socket).await) }, world.end());
@@ -169,7 +157,7 @@ async fn stopping_server_sends_its_readers_a_retry_time() {
 }
 
 /// Applies frames to the map until this seat has this state. Returns the frames.
-async fn follow_until(socket: &mut Socket, map: &mut Vec<SeatState>, seat: usize, state: SeatState) -> Vec<Frame> {
+async fn follow_until(socket: &mut LiveSocket, map: &mut Vec<SeatState>, seat: usize, state: SeatState) -> Vec<Frame> {
     let mut heard = vec![];
     while map[seat] != state {
         let frame = frame(socket).await;
@@ -189,7 +177,7 @@ async fn reader_converges_after_lost_announcements_and_after_a_lost_map() {
     let redis = Redis::start(&[]).await;
     let world = World::start(2, &[("REDIS_URL", &redis.url())]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
-    let mut socket = connect(&bob, "", None).await.expect("it opens");
+    let mut socket = bob.open_own_live_map("", None).await.expect("it opens");
     let mut map = vec![SeatState::Available; SEATS as usize];
     ann.hold(&[1]).await;
     follow_until(&mut socket, &mut map, 1, SeatState::Locked).await;
@@ -213,15 +201,15 @@ async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
     world.divide_room().await;
     let (ann, bob) = (world.visitor(), world.visitor());
     for query in ["?sections=3", "?sections=x", "?sections=0,1,"] {
-        let refused = connect(&bob, query, None).await.expect_err("the room has no such section");
+        let refused = bob.open_own_live_map(query, None).await.expect_err("the room has no such section");
         assert!(
             matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::BAD_REQUEST.as_u16()),
             "{refused}"
         );
     }
-    let mut socket = connect(&bob, "?sections=1", None).await.expect("it opens");
+    let mut socket = bob.open_own_live_map("?sections=1", None).await.expect("it opens");
     assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
-    assert!(matches!(frame(&mut socket).await, Frame::Mine { .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::OwnHold { .. }));
     assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![100, 100, 100] });
 
     let (_, hold) = ann.hold(&[5, 250]).await;
@@ -230,20 +218,26 @@ async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
     assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![99, 100, 99] });
     ann.change(&hold, &[150], &[5]).await;
     let Frame::Delta { changes, .. } = frame(&mut socket).await else { panic!("a delta of the section") };
-    assert_eq!(changes, [Change { seat: 150, state: SeatState::Locked }]);
+    assert_eq!(changes, [SeatChange { seat: 150, state: SeatState::Locked }]);
 
-    socket.send(Message::binary(Ask::Subscribe { sections: vec![2] }.encode())).await.expect("it can be sent");
+    socket
+        .send(Message::binary(ClientMessage::Subscribe { sections: vec![2] }.encode()))
+        .await
+        .expect("it can be sent");
     loop {
         // An overview may have been sent before.
         if let Frame::Delta { changes, .. } = frame(&mut socket).await
             && !changes.is_empty()
         {
             assert_eq!(changes.iter().map(|change| change.seat).collect::<Vec<_>>(), (200..300).collect::<Vec<_>>());
-            assert!(changes.contains(&Change { seat: 250, state: SeatState::Locked }));
+            assert!(changes.contains(&SeatChange { seat: 250, state: SeatState::Locked }));
             break;
         }
     }
-    socket.send(Message::binary(Ask::Subscribe { sections: vec![7] }.encode())).await.expect("it can be sent");
+    socket
+        .send(Message::binary(ClientMessage::Subscribe { sections: vec![7] }.encode()))
+        .await
+        .expect("it can be sent");
     loop {
         if let Message::Close(Some(close)) = next(&mut socket).await {
             assert_eq!(u16::from(close.code), 1008);

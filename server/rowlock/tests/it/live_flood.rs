@@ -4,16 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use domain::wire::{Ask, Frame};
+use domain::wire::{ClientMessage, Frame};
 use futures::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-use crate::world::{Visitor, World, wait_until};
-
-type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
+use crate::world::{LiveSocket, Visitor, World, wait_until};
 
 /// Sections of the large layout, and seats of each.
 const SECTIONS: u16 = 24;
@@ -31,12 +27,8 @@ const CHANGES: u32 = 20;
 const CHANGE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Opens the live map from this address behind a trusted proxy.
-async fn connect(visitor: &Visitor, from: &str) -> Result<Socket, tungstenite::Error> {
-    let url = format!("{}/api/v1/shows/{}/live", visitor.base.replace("http://", "ws://"), visitor.show);
-    let mut request = url.into_client_request()?;
-    request.headers_mut().insert("cookie", visitor.cookie.parse().expect("a header"));
-    request.headers_mut().insert("x-forwarded-for", from.parse().expect("a header"));
-    tokio_tungstenite::connect_async(request).await.map(|(socket, _)| socket)
+async fn connect(visitor: &Visitor, from: &str) -> Result<LiveSocket, tungstenite::Error> {
+    visitor.open_own_live_map("", Some(("x-forwarded-for", from))).await
 }
 
 /// Replaces the layout by one of 24 sections with 500 seats. Call it before the show is loaded.
@@ -60,7 +52,7 @@ async fn enlarge_room(world: &World) {
 }
 
 /// Waits for the frame with a change of this seat.
-async fn wait_for_change(socket: &mut Socket, seat: u32) {
+async fn wait_for_change(socket: &mut LiveSocket, seat: u32) {
     loop {
         let message = socket.next().await.expect("the connection is open").expect("a good message");
         let Message::Binary(bytes) = message else { continue };
@@ -93,7 +85,7 @@ async fn subscribe_flood_of_one_reader_delays_no_other_reader() {
         let (has_begun, is_over) = (Arc::clone(&has_begun), Arc::clone(&is_over));
         // The second of each pair has sixteen sections that the first has not.
         let asks = [vec![0], (8..SECTIONS).collect::<Vec<u16>>()]
-            .map(|sections| Message::binary(Ask::Subscribe { sections }.encode()));
+            .map(|sections| Message::binary(ClientMessage::Subscribe { sections }.encode()));
         tokio::spawn(async move {
             while !is_over.load(Ordering::Relaxed) {
                 for ask in asks.iter().cycle().take(SUBSCRIBES_PER_WRITE) {

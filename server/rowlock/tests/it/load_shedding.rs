@@ -8,7 +8,7 @@ use reqwest::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
 
-use crate::world::{Visitor, World, wait_until};
+use crate::world::{Visitor, World, expect_answer, wait_until};
 
 /// Concurrent page views; the server has connections for sixteen queries.
 const CROWD: usize = 120;
@@ -105,8 +105,7 @@ async fn page_views_are_shed_while_buyers_get_tickets() {
     wait_until("new requests are shed without waiting", || async { seen.refused_at_once.load(Relaxed) > 0 }).await;
 
     // Holds and payments succeed while the crowd continues.
-    let (status, booking) = ann.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &Value::from("CONFIRMED")), "{paid}");
     assert_eq!(bob.buy_seats(&[8], "tok_paid").await["state"], "CONFIRMED");

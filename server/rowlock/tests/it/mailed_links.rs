@@ -3,8 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::cancel::wait_until_books_balance;
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
 
 /// Decoded mails: quoted-printable as far as links need it.
 fn mails(world: &World) -> Vec<String> {
@@ -66,8 +65,7 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     let opens = wait_for_mailed_path(&world, "Cancelled: C8", "/bookings/by-mail/").await;
     // A new device, at another server.
     let phone = world.visitor_at(1);
-    let (status, shown) = page(&phone, &opens).await;
-    assert_eq!(status, StatusCode::OK, "{shown}");
+    let shown = expect_answer(page(&phone, &opens).await, StatusCode::OK);
     assert!(shown.contains(&reference) && shown.contains("C7") && shown.contains("/tickets/"), "{shown}");
     // It opens nothing else: neither the booking's own page nor its API route.
     assert_eq!(page(&phone, &path_of(&paid)).await.0, StatusCode::NOT_FOUND);
@@ -96,7 +94,7 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     ann.wait_for_money(&paid, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM refunds").await, 2);
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 2 * PRICE);
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     let (_, shown) = page(&phone, &cancels).await;
     assert!(!shown.contains("cancel-now"), "the booking is cancelled already: {shown}");
     world.end().await;

@@ -73,6 +73,7 @@ mod regions;
 mod replicas;
 mod reports;
 mod sale;
+mod schema;
 mod seat_limits;
 mod settings;
 mod shadow;

@@ -7,9 +7,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::cancel::wait_until_books_balance;
 use crate::mailed_links::wait_for_mailed_path;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 /// Requests on an offer's link before the rate limit; one more is allowed every six seconds.
 const BURST: usize = 10;
@@ -21,8 +20,7 @@ async fn world_with_offer(settings: &[(&str, &str)]) -> (World, Visitor, Value, 
     let world = World::start(2, settings).await;
     world.sell_only(&[46, 47]).await;
     let lucky = world.visitor();
-    let (status, hold) = lucky.hold(&[46, 47]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(lucky.hold(&[46, 47]).await, StatusCode::CREATED);
     let ann = world.visitor();
     assert_eq!(ann.join_waiting_list(2).await.0, StatusCode::CREATED);
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
@@ -70,20 +68,15 @@ async fn offer_opens_on_a_new_device_which_buys_it_instead_of_the_first() {
     let (status, refused) = bob.hold(&[46]).await;
     assert!(matches!(status, StatusCode::LOCKED | StatusCode::CONFLICT), "{status} {refused}");
     let old = json!({ "id": place["offer"]["hold"], "total": hold["total"] });
-    let (status, refused) = ann.buy(&old, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    expect_problem(ann.buy(&old, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     let (status, sold) = phone.buy(&hold, Some("tok_paid")).await;
     assert_eq!((status, &sold["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{sold}");
-    wait_until("the entry is fulfilled", || async {
-        world.count("SELECT count(*) FROM waiting_list WHERE state = 'taken'").await == 1
-    })
-    .await;
+    world.wait_for_count("the entry is fulfilled", "SELECT count(*) FROM waiting_list WHERE state = 'taken'", 1).await;
     let (status, _, _, page) = request(&bob, Method::GET, &path).await;
     assert_eq!((status, page.contains("take-offer-here")), (StatusCode::OK, false), "{page}");
     assert_eq!(request(&bob, Method::POST, &path).await.0, StatusCode::GONE);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,8 +99,7 @@ async fn offer_taken_concurrently_by_devices_has_one_owner() {
     assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
     assert_eq!(request(&ann, Method::GET, &path).await.0, StatusCode::SEE_OTHER, "the owner is redirected");
     assert_eq!(ann.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,12 +121,8 @@ async fn offer_being_paid_for_cannot_be_taken_until_the_card_is_declined() {
     .await;
     assert!(phone.has_hold().await && !ann.has_hold().await);
     assert_eq!(phone.buy(&phone.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until("the entry is fulfilled", || async {
-        world.count("SELECT count(*) FROM waiting_list WHERE state = 'taken'").await == 1
-    })
-    .await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.wait_for_count("the entry is fulfilled", "SELECT count(*) FROM waiting_list WHERE state = 'taken'", 1).await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,8 +170,7 @@ async fn offer_link_is_rate_limited_across_devices() {
     // Its owner can still buy it.
     let owner = last.expect("a device has the hold");
     assert_eq!(owner.buy(&owner.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use reqwest::StatusCode;
 
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_problem, wait_until};
 
 const VISITORS: usize = 10_000;
 const SEATS: u32 = 300;
@@ -75,9 +75,8 @@ async fn ten_thousand_visitors_buy_exactly_three_hundred_seats() {
         let visitor = world.visitor_at(server);
         wait_until("the map is sold out", || async { visitor.seat_states().await == sold_out }).await;
     }
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let late = world.visitor();
-    let (status, answer) = late.hold(&[7]).await;
-    assert_eq!((status, text(&answer["code"])), (StatusCode::CONFLICT, "seats_taken"));
+    expect_problem(late.hold(&[7]).await, StatusCode::CONFLICT, "seats_taken");
     Arc::into_inner(world).expect("no other task uses the world").end().await;
 }

@@ -6,10 +6,10 @@ use selling::outbox;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::box_office::pages::{page, send};
+use crate::box_office::pages::send;
 use crate::box_office::{acts, hired, two_theatres};
 use crate::sql_guards::{insert_booking, insert_payment};
-use crate::world::{World, text, wait_until};
+use crate::world::{World, text};
 
 /// The books' finding about payments that these tests insert without the gateway.
 const NOT_CHARGED: &str = "CANCELLED and 0 were taken, and its money is";
@@ -72,7 +72,7 @@ async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let booking = ann.buy_seats(&[1], "tok_paid").await;
-    wait_until("the booking is confirmed", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     // A failed refund.
     ann.cancel(&booking, None).await;
     ann.wait_for_money(&booking, "REFUNDED").await;
@@ -84,7 +84,7 @@ async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
     assert!(well && list.contains("no answer") && list.contains(&number), "{list}");
     let (well, said) = world.command(&["parked", "retry", &number, "--reason", "The gateway is back."]).await;
     assert!(well, "{said}");
-    wait_until("the effect was retried", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let seen = ann.booking(&booking).await;
     assert_eq!((&seen["money"], seen["refunds"].as_array().map(Vec::len)), (&json!("REFUNDED"), Some(1)), "{seen}");
     let (well, said) = world.command(&["parked", "settle", &number, "--reason", "Too late."]).await;
@@ -101,7 +101,7 @@ async fn effect_parked_while_it_runs_stays_parked() {
         visitor.cancel(booking, None).await;
         visitor.wait_for_money(booking, "REFUNDED").await;
     }
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let again = |booking: &serde_json::Value| {
         let insert = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
                       SELECT booking_id, 'refund', amount_minor, now(), now() FROM refunds WHERE booking_id = $1::uuid";
@@ -112,19 +112,12 @@ async fn effect_parked_while_it_runs_stays_parked() {
     let locked = sqlx::query("SELECT 1 FROM bookings WHERE id = $1::uuid FOR UPDATE").bind(text(&first["id"]));
     locked.execute(&mut *lock).await.expect("the booking is locked");
     again(&first).await.expect("the effect is in the outbox");
-    wait_until("the effect is leased", || async {
-        world.count("SELECT count(*) FROM outbox WHERE attempts = 1").await == 1
-    })
-    .await;
-    let parked = sqlx::query("UPDATE outbox SET parked_why = 'It came back.'").execute(&world.pg).await;
-    parked.expect("the effect is parked");
+    world.wait_for_count("the effect is leased", "SELECT count(*) FROM outbox WHERE attempts = 1", 1).await;
+    world.execute("UPDATE outbox SET parked_why = 'It came back.'").await;
     again(&second).await.expect("the effect is in the outbox");
     lock.commit().await.expect("the lock is released");
     // The relay takes the second one after the first.
-    wait_until("the second is done", || async {
-        world.count("SELECT count(*) FROM outbox WHERE parked_why IS NULL").await == 0
-    })
-    .await;
+    world.wait_for_count("the second is done", "SELECT count(*) FROM outbox WHERE parked_why IS NULL", 0).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why = 'It came back.'").await, 1);
     world.end().await;
 }
@@ -205,9 +198,9 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
     let mut max = hired(&world, "max@example.org", "manager").await;
     let seller = hired(&world, "ann@example.org", "box_office").await;
     let (home, api) = ("/staff/aurora/parked", "/api/v1/theatres/aurora/parked");
-    let (status, html) = page(&max, home).await;
+    let (status, html) = max.page(home).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"parked-none\""), "{html}");
-    assert!(!page(&max, "/staff").await.1.contains("data-parked"), "nothing is parked");
+    assert!(!max.page("/staff").await.1.contains("data-parked"), "nothing is parked");
 
     let (_, paid) = parked_refund(&world, "refund", 0).await;
     // The other effect has nothing left to do.
@@ -220,16 +213,16 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
     .await
     .expect("the effect is parked");
     assert!(
-        page(&max, "/staff").await.1.contains("data-parked=\"2\""),
+        max.page("/staff").await.1.contains("data-parked=\"2\""),
         "the staff page counts parked effects for managers"
     );
     for (browser, who) in [(&seller, "a seller"), (&rita, "a manager of another theatre")] {
-        assert!(!page(browser, "/staff").await.1.contains("data-parked"), "{who}");
-        assert_eq!(page(browser, home).await.0, StatusCode::NOT_FOUND, "{who}");
+        assert!(!browser.page("/staff").await.1.contains("data-parked"), "{who}");
+        assert_eq!(browser.page(home).await.0, StatusCode::NOT_FOUND, "{who}");
         let (status, _) = send(browser, &format!("{home}/{paid}/settle"), &[("reason", "Mine.")]).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{who}");
     }
-    let (_, html) = page(&max, home).await;
+    let (_, html) = max.page(home).await;
     let reference: String = sqlx::query_scalar(
         "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1",
     )
@@ -265,7 +258,7 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
     let elsewhere = retry.replace("aurora", "rialto");
     assert_eq!(rita.post(&elsewhere, why.clone()).await.0, StatusCode::NOT_FOUND, "it belongs to another theatre");
     assert_eq!(max.post(&retry, why).await.0, StatusCode::NO_CONTENT);
-    wait_until("the effect was retried", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(max.get(api).await.1, json!([]));
     assert_eq!(acts(&world).await, ["parked_settled", "parked_retried"]);
     world.end_with_known_findings(&[NOT_CHARGED]).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::puzzle::{LEAST_BITS, MOST_BITS, is_solved, solve};
+use domain::puzzle::{MAX_BITS, MIN_BITS, is_solved, solve};
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -13,7 +13,9 @@ use uuid::Uuid;
 use crate::accounts::register_and_log_in;
 use crate::box_office::hired;
 use crate::fairness::try_hold_from;
-use crate::world::{Answer, TOKEN_SECRET, Visitor, World, insert_show, text, wait_until};
+use crate::world::{
+    JsonAnswer, TOKEN_SECRET, Visitor, World, expect_answer, expect_problem, insert_show, text, wait_until,
+};
 
 /// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;
@@ -23,12 +25,12 @@ const CROWD_INTERVAL: Duration = Duration::from_millis(200);
 const LOW_LOAD_LIMIT: [(&str, &str); 2] =
     [("PUZZLE_HOLDS_PER_S", "1"), ("METRICS_TOKEN", "a token of this test; 32 bytes or more")];
 /// Enough attempts for the hardest puzzle.
-const TRIES: u64 = 64 << MOST_BITS;
+const TRIES: u64 = 64 << MAX_BITS;
 
 /// A world whose show is a flash sale.
 async fn flash_sale(servers: usize, settings: &[(&str, &str)]) -> World {
     let world = World::start(servers, settings).await;
-    sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("the show is changed");
+    world.execute("UPDATE shows SET flash_sale = true").await;
     world
 }
 
@@ -62,12 +64,11 @@ impl Drop for Crowd {
 
 /// Another visitor holds the contested seat.
 async fn hold_contested_seat(world: &World) {
-    let (status, hold) = world.visitor().hold(&[CONTESTED]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
 
 /// Tries to hold seats with this key, and with a solution if there is one.
-async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&str>) -> Answer {
+async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution: Option<&str>) -> JsonAnswer {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.request(Method::POST, path).header("cookie", &visitor.cookie);
     let request = request.header("idempotency-key", key).json(&json!({ "seats": seats }));
@@ -93,9 +94,11 @@ fn solve_refusal(refusal: &Value) -> String {
 
 /// Tries to hold seats without a solution. Returns the refusal with its puzzle.
 async fn expect_puzzle(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
-    let (status, refusal) = try_with_solution(visitor, seats, key, None).await;
-    assert_eq!((status, &refusal["code"]), (StatusCode::PRECONDITION_REQUIRED, &json!("puzzle_wanted")), "{refusal}");
-    refusal
+    expect_problem(
+        try_with_solution(visitor, seats, key, None).await,
+        StatusCode::PRECONDITION_REQUIRED,
+        "puzzle_wanted",
+    )
 }
 
 /// Puzzles with this outcome at the first server.
@@ -116,7 +119,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     let ann = world.visitor();
     let refusal = expect_puzzle(&ann, &[10, 11], "mine").await;
     let (challenge, bits) = puzzle_of(&refusal);
-    assert!((LEAST_BITS..=MOST_BITS).contains(&bits) && challenge.starts_with(&format!("{bits}-")), "{refusal}");
+    assert!((MIN_BITS..=MAX_BITS).contains(&bits) && challenge.starts_with(&format!("{bits}-")), "{refusal}");
     assert_eq!(ann.seat_states().await.matches('1').count(), 1, "no seat is held yet");
 
     // A retry, as after a lost answer, here and at another server.
@@ -132,8 +135,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     // A visitor who solved one needs no other: not for more seats, not for another hold, at no server.
     assert_eq!(ann.change(&hold, &[12], &[]).await.0, StatusCode::OK);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
-    let (status, hold) = at_other.hold(&[20]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(at_other.hold(&[20]).await, StatusCode::CREATED);
     assert_eq!(puzzle_count(&world, "solved").await, 1);
     assert!(puzzle_count(&world, "asked").await >= 2, "the crowd gets puzzles too");
     assert_eq!((puzzle_count(&world, "wrong").await, puzzle_count(&world, "replayed").await), (0, 0));
@@ -145,10 +147,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
 async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     let world = flash_sale(1, &LOW_LOAD_LIMIT).await;
     let other_show = insert_show(&world.pg, 300_000, 24 * 3600).await;
-    sqlx::query("UPDATE shows SET flash_sale = true")
-        .execute(&world.pg)
-        .await
-        .expect("the other show is under load too");
+    world.execute("UPDATE shows SET flash_sale = true").await;
     hold_contested_seat(&world).await;
     let elsewhere = Visitor { show: other_show, ..world.visitor() };
     assert_eq!(elsewhere.hold(&[CONTESTED]).await.0, StatusCode::CREATED);
@@ -160,8 +159,11 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     // Another visitor and another show get their own puzzles.
     let ann_elsewhere = Visitor { show: other_show, ..ann.clone() };
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
-        let (status, refusal) = try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
-        assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("puzzle_wrong")), "{refusal}");
+        let refusal = expect_problem(
+            try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await,
+            StatusCode::BAD_REQUEST,
+            "puzzle_wrong",
+        );
         assert!(!solution.starts_with(&puzzle_of(&refusal).0), "a new puzzle");
     }
     // The puzzle in a refusal is valid.
@@ -169,11 +171,13 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     assert_eq!(try_with_solution(&bob, &[15], "his-own", Some(&solve_refusal(&refusal))).await.0, StatusCode::CREATED);
 
     // A used solution is refused for another request, but its visitor needs none any more.
-    let (status, hold) = try_with_solution(&ann, &[10], "first", Some(&solution)).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(try_with_solution(&ann, &[10], "first", Some(&solution)).await, StatusCode::CREATED);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
-    let (status, refusal) = try_with_solution(&ann, &[11], "second", Some(&solution)).await;
-    assert_eq!((status, &refusal["code"]), (StatusCode::CONFLICT, &json!("puzzle_spent")), "{refusal}");
+    expect_problem(
+        try_with_solution(&ann, &[11], "second", Some(&solution)).await,
+        StatusCode::CONFLICT,
+        "puzzle_spent",
+    );
     // Another number for the same challenge is the same puzzle.
     let (challenge, number) = solution.rsplit_once('-').expect("a number");
     let number: u64 = number.parse().expect("a number");
@@ -233,12 +237,12 @@ fn expired_solution(visitor: &Visitor) -> String {
     let (until, salt) = (platform::clock::now().0 - 10_000, 7_u64);
     let secret = visitor.cookie.strip_prefix("rowlock_visitor=").and_then(|secret| secret.as_bytes().try_into().ok());
     signed.update(visitor.show.as_bytes());
-    signed.update(&[LEAST_BITS]);
+    signed.update(&[MIN_BITS]);
     signed.update(&until.to_be_bytes());
     signed.update(&salt.to_be_bytes());
     signed.update(http::visitor::owner_of(secret.expect("a visitor cookie")).as_bytes());
     let signature = hex::encode(&signed.finalize().into_bytes()[..16]);
-    solve(&format!("{LEAST_BITS}-{until}-{salt:016x}-{signature}"), LEAST_BITS, TRIES).expect("a solution")
+    solve(&format!("{MIN_BITS}-{until}-{salt:016x}-{signature}"), MIN_BITS, TRIES).expect("a solution")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -271,10 +275,12 @@ async fn staff_of_the_theatre_need_no_puzzle_and_other_accounts_do() {
     let mut customer = register_and_log_in(&world, "cara@example.org").await;
     let crowd = Crowd::start(world.visitor()).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
-    let (status, hold) = seller.post(&path, json!({ "seats": [10] })).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, refusal) = customer.post(&path, json!({ "seats": [11] })).await;
-    assert_eq!((status, &refusal["code"]), (StatusCode::PRECONDITION_REQUIRED, &json!("puzzle_wanted")), "{refusal}");
+    expect_answer(seller.post(&path, json!({ "seats": [10] })).await, StatusCode::CREATED);
+    expect_problem(
+        customer.post(&path, json!({ "seats": [11] })).await,
+        StatusCode::PRECONDITION_REQUIRED,
+        "puzzle_wanted",
+    );
     drop(crowd);
     world.end().await;
 }

@@ -11,7 +11,7 @@ use crate::buyer::{self, Buyer, id_of};
 use crate::faults::gateway_proxy::{Availability, GatewayProxy};
 use crate::faults::injector::FaultInjector;
 use crate::replicas::Replica;
-use crate::world::{World, wait_until};
+use crate::world::{World, expect_answer, wait_until};
 
 /// No server listens there: webhooks are lost.
 pub const NO_WEBHOOKS: (&str, &str) = ("PUBLIC_URL", "http://127.0.0.1:9");
@@ -40,18 +40,15 @@ impl WebhookOutage {
     /// A buyer with a booking of this seat.
     pub async fn check_out(&self, seat: u32) -> (Buyer, Uuid) {
         let buyer = Buyer::new(&self.client, &self.servers, self.world.show, format!("{seat}@example.org"));
-        let (status, hold) = buyer.hold(&[seat]).await.expect("an answer");
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
-        let (status, booking) = buyer.book(&hold).await.expect("an answer");
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let hold = expect_answer(buyer.hold(&[seat]).await.expect("an answer"), StatusCode::CREATED);
+        let booking = expect_answer(buyer.book(&hold).await.expect("an answer"), StatusCode::CREATED);
         (buyer, id_of(&booking))
     }
 
     /// A buyer with a booking of this seat, paid with this token.
     pub async fn check_out_and_pay(&self, seat: u32, token: Option<&str>) -> (Buyer, Uuid) {
         let (buyer, booking) = self.check_out(seat).await;
-        let (status, answer) = buyer.pay(booking, token).await.expect("an answer");
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        expect_answer(buyer.pay(booking, token).await.expect("an answer"), StatusCode::OK);
         (buyer, booking)
     }
 

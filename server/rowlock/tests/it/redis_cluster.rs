@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::idempotency::{book_seat, post};
 use crate::redis_process::{HoldAttempt, LiveMap, Redis, hold_with_retries, try_hold};
-use crate::world::{Visitor, World, insert_show, wait_until};
+use crate::world::{Visitor, World, expect_answer, insert_show, wait_until};
 
 const SHARDS: usize = 3;
 const SLOTS: [(u16, u16); SHARDS] = [(0, 5_460), (5_461, 10_922), (10_923, 16_383)];
@@ -124,8 +124,7 @@ async fn shows_of_every_shard_are_held_seen_and_released_at_two_servers() {
     for show in cluster.shows(&world).await {
         let (ann, bob) = (at_show(world.visitor_at(0), show), at_show(world.visitor_at(1), show));
         let mut watching = LiveMap::open(&bob).await;
-        let (status, hold) = ann.hold(&[5, 6]).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let hold = expect_answer(ann.hold(&[5, 6]).await, StatusCode::CREATED);
         watching.wait_for_seat(6, SeatState::Locked).await;
         assert_eq!(bob.hold(&[6]).await.0, StatusCode::LOCKED);
         let (status, _) = ann.change(&hold, &[], &[5, 6]).await;
@@ -144,7 +143,7 @@ async fn stored_answers_reach_the_other_replica_on_every_shard() {
     let people: Vec<Visitor> = (0..12).map(|_| world.visitor_at(0)).collect();
     let booked = (0_u32..).zip(&people).map(|(seat, visitor)| book_seat(visitor, seat, "book"));
     let booked = futures::future::join_all(booked).await;
-    sqlx::query("DELETE FROM idempotency_keys").execute(&world.pg).await.expect("Postgres forgets");
+    world.execute("DELETE FROM idempotency_keys").await;
     for (visitor, (body, first)) in people.iter().zip(booked) {
         let there = Visitor { base: world.servers[1].url.clone(), ..visitor.clone() };
         assert_eq!(

@@ -11,10 +11,9 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use crate::ports;
-use crate::world::{TEST_TIMEOUT, Visitor, wait_until};
+use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, wait_until};
 
 /// Deadline of a server's call to Redis.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);
@@ -203,7 +202,7 @@ pub async fn hold_with_retries(visitor: &Visitor, seats: &[u32]) -> HoldAttempt 
 }
 
 /// A client of the live map.
-pub struct LiveMap(WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>);
+pub struct LiveMap(LiveSocket);
 
 impl LiveMap {
     pub async fn open(visitor: &Visitor) -> Self {

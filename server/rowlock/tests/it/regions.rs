@@ -12,7 +12,7 @@ const REGIONS: (&str, &str) = ("REGIONS", "eu=http://eu.rowlock.example, us=http
 #[tokio::test(flavor = "multi_thread")]
 async fn show_is_sold_in_its_region_and_others_redirect_there() {
     let mut world = World::start(0, &[REGIONS]).await;
-    sqlx::query("UPDATE theatres SET region = 'us'").execute(&world.pg).await.expect("the theatre is of a region");
+    world.execute("UPDATE theatres SET region = 'us'").await;
     let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
     let us = world.add_server(&[("REGION", "us"), ("PUBLIC_URL", US)]).await;
     let (ann, show) = (world.visitor_at(eu), world.show);
@@ -77,16 +77,16 @@ async fn theatre_keeps_its_region_and_its_shows_are_recorded() {
         assert_refused(&format!("{region:?} is not a valid name"), set, CHECK_VIOLATION, "theatres_region_check");
     }
     let set = "UPDATE theatres SET region = 'eu'";
-    sqlx::query(set).execute(&world.pg).await.expect("the region is set");
+    world.execute(set).await;
     assert_eq!(world.count(noted).await, 1);
-    sqlx::query(set).execute(&world.pg).await.expect("the same region is set again");
+    world.execute(set).await;
     crate::world::insert_show(&world.pg, 300_000, 3_600).await;
     assert_eq!(world.count(noted).await, 2, "a later show is recorded too");
     for other in ["UPDATE theatres SET region = 'us'", "UPDATE theatres SET region = NULL"] {
         assert_refused(other, sqlx::query(other).execute(&world.pg).await, CHECK_VIOLATION, "the region is immutable");
     }
     // Other columns can change.
-    sqlx::query("UPDATE theatres SET name = 'Boreal'").execute(&world.pg).await.expect("the theatre is renamed");
+    world.execute("UPDATE theatres SET name = 'Boreal'").await;
     world.end().await;
 }
 

@@ -3,21 +3,13 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{PRICE, Visitor, World, text, wait_until};
-
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("SEATS_LOCKED")), "{booking}");
-    booking
-}
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[46, 47]).await;
+    let booking = ann.check_out(&[46, 47]).await.1;
     assert_eq!(booking["total"]["minor"], 2 * PRICE);
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"], &paid["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
@@ -37,7 +29,7 @@ async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
 async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[3]).await;
+    let booking = ann.check_out(&[3]).await.1;
     let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
     assert_eq!(
         (status, &declined["state"], &declined["money"]),
@@ -47,10 +39,9 @@ async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
     assert_eq!((&last["step"], &last["why"]), (&json!("failed"), &json!("declined")), "{seen}");
     assert!(seen["expires_at_theatre"].is_null(), "nothing is left to pay: {seen}");
-    wait_until("the claims are released", || async {
-        world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await == 0
-    })
-    .await;
+    world
+        .wait_for_count("the claims are released", "SELECT count(*) FROM seat_claims WHERE state <> 'released'", 0)
+        .await;
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::LOCKED);
     ann.release_kept_hold(&declined).await;
     ann.wait_for_seat(3, '0').await;
@@ -65,7 +56,7 @@ async fn pending_payments_end_by_webhook() {
         [("tok_pending_paid", "CONFIRMED", 5, '2'), ("tok_pending_failed", "CANCELLED", 6, '1')]
     {
         let visitor = world.visitor();
-        let booking = check_out(&visitor, &[seat]).await;
+        let booking = visitor.check_out(&[seat]).await.1;
         let (_, pending) = visitor.pay(&booking, Some(token)).await;
         assert_eq!(pending["state"], "PAYMENT_PENDING");
         visitor.wait_for_booking(&booking, state).await;
@@ -78,7 +69,7 @@ async fn pending_payments_end_by_webhook() {
 async fn buyer_without_a_token_pays_on_the_gateways_page() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[8]).await;
+    let booking = ann.check_out(&[8]).await.1;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
     let page = text(&pending["pay_url"]).to_owned();
@@ -103,7 +94,7 @@ async fn two_keys_and_twenty_requests_are_one_charge() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
-    let booking = check_out(&ann, &[9]).await;
+    let booking = ann.check_out(&[9]).await.1;
     let answers = futures::future::join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.pay(&booking, Some("tok_paid"))
@@ -123,11 +114,9 @@ async fn two_keys_and_twenty_requests_are_one_charge() {
 async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[70]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[70]).await;
     ann.change(&hold, &[71], &[]).await;
-    let (status, refusal) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
     // A second checkout is the same booking at the new price.
     let (_, revised) = ann.book(&hold).await;
     assert_eq!((&revised["id"], &revised["total"]["minor"]), (&booking["id"], &json!(2 * PRICE)));
@@ -139,7 +128,7 @@ async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
 async fn foreign_booking_is_not_found() {
     let world = World::start(1, &[]).await;
     let (ann, eve) = (world.visitor(), world.visitor());
-    let booking = check_out(&ann, &[80]).await;
+    let booking = ann.check_out(&[80]).await.1;
     let id = text(&booking["id"]);
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}")).await.0, StatusCode::NOT_FOUND);
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}/events")).await.0, StatusCode::NOT_FOUND);
@@ -163,7 +152,7 @@ async fn payment_after_the_deadline_is_refunded_and_reported() {
         "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1::uuid";
     sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
     let overdue = "UPDATE payments SET updated_at = now() - interval '1 hour'";
-    sqlx::query(overdue).execute(&world.pg).await.expect("the payment is overdue");
+    world.execute(overdue).await;
     ann.wait_for_booking(&booking, "EXPIRED").await;
     ann.wait_for_seat(90, '0').await;
     // A late success event with a valid signature.
@@ -184,16 +173,15 @@ async fn payment_after_the_deadline_is_refunded_and_reported() {
 async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
-    let sold = check_out(&ann, &[100]).await;
+    let sold = ann.check_out(&[100]).await.1;
     assert_eq!(ann.pay(&sold, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(100, '2').await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     world.mark_seat_free_in_redis(100).await;
     let (status, hold) = bob.hold(&[100, 101]).await;
     assert_eq!(status, StatusCode::CREATED, "Redis has lost the sale");
     let (_, booking) = bob.book(&hold).await;
-    let (status, refusal) = bob.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "seats_taken"));
+    let refusal = expect_problem(bob.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "seats_taken");
     assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
     // The map is correct again, and Bob can still buy his other seat.
     bob.wait_for_seat(100, '2').await;
@@ -221,8 +209,7 @@ async fn concurrent_checkouts_from_two_tabs_create_one_booking() {
 async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[120]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (hold, booking) = ann.check_out(&[120]).await;
     for token in ["", "a\u{0}b", &"t".repeat(256)] {
         let (status, refusal) = ann.pay(&booking, Some(token)).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{token:?}");
@@ -263,11 +250,10 @@ pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
 async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[60, 61]).await;
+    let booking = ann.check_out(&[60, 61]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
-    let (status, longer) = ann.call_with_key(Method::POST, &path, Value::Null, "longer").await;
-    assert_eq!(status, StatusCode::OK, "{longer}");
+    let longer = expect_answer(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await, StatusCode::OK);
     let kept = ann.booking(&booking).await;
     assert_eq!(kept["expires_at_ms"], longer["expires_at_ms"], "{kept}");
     assert!(kept["expires_at_ms"].as_i64() > booking["expires_at_ms"].as_i64(), "the booking is extended");
@@ -285,13 +271,12 @@ async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
 async fn hold_of_an_ended_booking_cannot_be_extended() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let booking = check_out(&ann, &[62]).await;
+    let booking = ann.check_out(&[62]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
     sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
-    let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "hold_expired"), "{refusal}");
+    expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::GONE, "hold_expired");
     world.end().await;
 }
 

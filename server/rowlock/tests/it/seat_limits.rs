@@ -6,9 +6,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::accounts::{Browser, PASSWORD, mails_about, register_and_log_in, register_proven};
-use crate::cancel::wait_until_books_balance;
 use crate::commits::{NO_GATHER, SLOW_GATHER};
-use crate::world::{Answer, Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, text, wait_until};
 
 const ANN: &str = "ann@example.org";
 
@@ -29,29 +28,27 @@ async fn world_with_limits(
 }
 
 async fn hold_seats(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    hold
+    expect_answer(visitor.hold(seats).await, StatusCode::CREATED)
 }
 
 /// Checks out and pays in one request, with this address.
-async fn buy_as(visitor: &Visitor, hold: &Value, email: &str) -> Answer {
+async fn buy_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let mut order = visitor.purchase_body(hold, Some("tok_paid"));
     order["buyer"] = json!({ "name": "Ann Example", "email": email });
     visitor.call(Method::POST, "/api/v1/bookings", order).await
 }
 
 /// Checks out with this address and pays in a second request.
-async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> Answer {
+async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let request_body =
         json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": "Ann Example", "email": email } });
-    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking =
+        expect_answer(visitor.call(Method::POST, "/api/v1/bookings", request_body).await, StatusCode::CREATED);
     visitor.pay(&booking, Some("tok_paid")).await
 }
 
 #[track_caller]
-fn assert_person_limit((status, refusal): &Answer) {
+fn assert_person_limit((status, refusal): &JsonAnswer) {
     let expected = (StatusCode::TOO_MANY_REQUESTS, &json!("person_limit"));
     assert_eq!((*status, &refusal["code"]), expected, "{refusal}");
 }
@@ -77,8 +74,7 @@ async fn guest_with_the_address_of_an_account_at_its_limit_is_refused() {
     let eve = world.visitor();
     let hold = hold_seats(&eve, &[8, 9, 10]).await;
     assert_eq!(buy_as(&eve, &hold, "ben@example.org").await.1["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,8 +102,7 @@ async fn guests_with_an_accounts_address_share_its_limit() {
     let guest = world.visitor();
     let hold = hold_seats(&guest, &[30, 31, 32]).await;
     assert_eq!(buy_as(&guest, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// Browsers of an account and guests with its address pay concurrently at two servers: two seats each, with a limit of
@@ -145,8 +140,7 @@ async fn assert_one_of_a_person_passes(gather: (&str, &str)) {
         assert_eq!((sold, refused), (1, 4), "{email}: {answers:?}");
     }
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 3, "the others were not charged");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,8 +166,7 @@ async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
     // The hold has become tickets, and a new hold does not avoid the limit.
     assert_person_limit(&other.hold(&[5]).await);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,12 +176,11 @@ async fn show_with_email_codes_counts_seats_by_address() {
     for seats in [[1, 2], [5, 6]] {
         let visitor = world.visitor();
         let hold = hold_seats(&visitor, &seats).await;
-        let (status, booking) = visitor.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
         booked.push((visitor, booking));
     }
     // As after entering the codes, which are required before a booking is created.
-    sqlx::query("UPDATE shows SET email_code = true").execute(&world.pg).await.expect("email codes are required");
+    world.execute("UPDATE shows SET email_code = true").await;
     let fresh = world.add_server(&[]).await;
     let base = world.servers[fresh].url.clone();
     let pay = async |(visitor, booking): &(Visitor, Value)| {
@@ -248,8 +240,7 @@ async fn assert_one_card_is_limited(gather: (&str, &str)) {
     let hold = hold_seats(&late, &[40]).await;
     let (_, booking) = late.book(&hold).await;
     assert_eq!(late.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,6 +265,5 @@ async fn card_without_a_fingerprint_has_no_limit_on_the_page() {
         visitor.wait_for_booking(&booking, "CONFIRMED").await;
     }
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::redis_process::Redis;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// The same visitor at another server.
 fn at_server(world: &World, server: usize, visitor: &Visitor) -> Visitor {
@@ -20,10 +20,8 @@ async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let mut world = World::start(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
     let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
     let (_, anns) = ann.hold(&[1, 2]).await;
-    let (_, bobs) = bob.hold(&[5]).await;
-    let (_, checked_out) = bob.book(&bobs).await;
-    let (_, eves) = eve.hold(&[8]).await;
-    let (_, booking) = eve.book(&eves).await;
+    let (_, checked_out) = bob.check_out(&[5]).await;
+    let (_, booking) = eve.check_out(&[8]).await;
     assert_eq!(eve.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     eve.wait_for_seat(8, '2').await;
 
@@ -43,8 +41,7 @@ async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let (status, paid) = bob.pay(&checked_out, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
     bob.wait_for_seat(5, '2').await;
-    let (status, refused) = zoe.hold(&[2, 8]).await;
-    assert_eq!(status, StatusCode::CONFLICT, "{refused}");
+    let refused = expect_answer(zoe.hold(&[2, 8]).await, StatusCode::CONFLICT);
     assert_eq!(text(&refused["code"]), "seats_taken");
     assert_eq!(zoe.hold(&[1]).await.0, StatusCode::CREATED, "Ann released it");
     world.end().await;
@@ -59,8 +56,7 @@ async fn dead_or_missing_shadow_does_not_affect_visitors() {
     let without = world.add_server(&[]).await;
     for (server, seat) in [(0, 2), (without, 3)] {
         let ann = world.visitor_at(server);
-        let (status, hold) = ann.hold(&[seat]).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let hold = expect_answer(ann.hold(&[seat]).await, StatusCode::CREATED);
         let (_, booking) = ann.book(&hold).await;
         assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
         ann.wait_for_seat(seat as usize, '2').await;

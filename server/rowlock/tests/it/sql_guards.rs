@@ -1,6 +1,13 @@
 //! Rules of the code that Postgres enforces as well.
 
+use std::collections::BTreeSet;
+
+use domain::api::door::Outcome;
 use domain::booking::{ALL_STATES, may_move};
+use domain::fairness::{UnusualKind, UnusualSubject};
+use domain::pricing::Format;
+use domain::roles::Role;
+use domain::till::{Means, TillEntryKind};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use uuid::Uuid;
@@ -28,10 +35,43 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_check_lists_exactly_the_values_of_its_enum() {
+    let world = World::start(0, &[]).await;
+    for (table, column, values) in [
+        ("bookings", "state", ALL_STATES.map(|state| state.as_str()).to_vec()),
+        ("staff_grants", "role", Role::ALL.map(Role::as_str).to_vec()),
+        ("shows", "format", Format::ALL.map(Format::as_str).to_vec()),
+        ("till_rows", "kind", TillEntryKind::ALL.map(TillEntryKind::as_str).to_vec()),
+        ("till_rows", "means", Means::ALL.map(Means::as_str).to_vec()),
+        ("door_scans", "outcome", Outcome::ALL.map(Outcome::as_str).to_vec()),
+        ("unusual_flags", "kind", UnusualKind::ALL.map(UnusualKind::as_str).to_vec()),
+        ("unusual_flags", "subject", UnusualSubject::ALL.map(UnusualSubject::as_str).to_vec()),
+    ] {
+        let checks: Vec<String> = sqlx::query_scalar(
+            "SELECT pg_get_constraintdef(listed.oid) FROM pg_constraint listed
+             JOIN pg_attribute named ON named.attrelid = listed.conrelid AND listed.conkey = ARRAY[named.attnum]
+             WHERE listed.conrelid = $1::text::regclass AND named.attname = $2 AND listed.contype = 'c'",
+        )
+        .bind(table)
+        .bind(column)
+        .fetch_all(&world.pg)
+        .await
+        .expect("constraints can be read");
+        let listed: BTreeSet<&str> = checks.iter().flat_map(|check| check.split('\'').skip(1).step_by(2)).collect();
+        assert_eq!(listed, values.into_iter().collect(), "{table}.{column}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn transitions_that_the_state_machine_refuses_are_refused_by_the_table() {
     let world = World::start(0, &[]).await;
+    let listed = "SELECT from_state, to_state FROM booking_moves";
+    let listed: Vec<(String, String)> = sqlx::query_as(listed).fetch_all(&world.pg).await.expect("moves are listed");
     for from in ALL_STATES {
         for to in ALL_STATES {
+            let is_listed = listed.iter().any(|(a, b)| (a.as_str(), b.as_str()) == (from.as_str(), to.as_str()));
+            assert_eq!(is_listed, may_move(from, to), "booking_moves: {from:?} to {to:?}");
             let id = insert_booking(&world.pg, world.show, from.as_str()).await;
             let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1")
                 .bind(id)
@@ -103,8 +143,7 @@ pub async fn assert_second_claims_are_refused(pg: &PgPool, show: Uuid) {
 async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[1]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[1]).await;
     ann.pay(&booking, Some("tok_paid")).await;
     for statement in ["UPDATE booking_events SET reason = 'another'", "DELETE FROM booking_events"] {
         let changed = sqlx::query(statement).execute(&world.pg).await;
@@ -181,7 +220,7 @@ async fn payment_of_a_cancelled_show_is_refused_by_the_table() {
         insert_booking(&world.pg, world.show, "SEATS_LOCKED").await,
         insert_booking(&world.pg, world.show, "CONFIRMED").await,
     );
-    sqlx::query("UPDATE shows SET called_off = true").execute(&world.pg).await.expect("the show is cancelled");
+    world.execute("UPDATE shows SET called_off = true").await;
     let go = "UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1";
     let paid = sqlx::query(go).bind(held).bind("PAYMENT_PENDING").execute(&world.pg).await;
     assert_refused("the show is cancelled", paid, "RL001", "was called off");

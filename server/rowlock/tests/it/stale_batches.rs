@@ -26,8 +26,7 @@ async fn sell_and_settle(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     });
     let sold = join_all(sold).await;
     let all = i64::from(count);
-    wait_until("every webhook is stored", || async { world.count("SELECT count(*) FROM webhook_events").await == all })
-        .await;
+    world.wait_for_count("every webhook is stored", "SELECT count(*) FROM webhook_events", all).await;
     sold
 }
 

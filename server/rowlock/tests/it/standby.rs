@@ -12,7 +12,7 @@ use sqlx::PgPool;
 use crate::check_command::{check, state};
 use crate::postgres_process::Postgres;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{World, insert_show, text, wait_until};
+use crate::world::{World, expect_answer, insert_show, text, wait_until};
 
 /// The finding's name in `rowlock check`.
 const ABOUT: &str = "postgres standby";
@@ -99,8 +99,7 @@ impl PrimaryWithStandby {
 }
 
 async fn city(world: &World) -> String {
-    let (status, cities) = world.visitor().get("/api/v1/cities").await;
-    assert_eq!(status, StatusCode::OK, "{cities}");
+    let cities = expect_answer(world.visitor().get("/api/v1/cities").await, StatusCode::OK);
     text(&cities[0]["name"]).to_owned()
 }
 
@@ -145,10 +144,7 @@ async fn writes_never_read_from_the_standby_and_new_rows_are_found() {
     setup.pause().await;
     let unknown_there = setup.reads("not_there").await;
     setup.world.show = insert_show(&setup.world.pg, 300_000, 24 * 3600).await;
-    sqlx::query("INSERT INTO theatres VALUES ('borealis', 'lisbon', 'Borealis', 'Rua 2', 'EUR')")
-        .execute(&setup.world.pg)
-        .await
-        .expect("a theatre opens");
+    setup.world.execute("INSERT INTO theatres VALUES ('borealis', 'lisbon', 'Borealis', 'Rua 2', 'EUR')").await;
     let shows = "SELECT count(*) FROM shows";
     let standby_pool =
         sqlx::query_scalar::<_, i64>(shows).fetch_one(&setup.standby_pool).await.expect("shows are counted");
@@ -159,8 +155,7 @@ async fn writes_never_read_from_the_standby_and_new_rows_are_found() {
         let (status, body) = ann.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {body}");
     }
-    let (status, hold) = ann.hold(&[0, 1]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(ann.hold(&[0, 1]).await, StatusCode::CREATED);
     let (_, booking) = ann.book(&hold).await;
     ann.pay(&booking, Some("tok_paid")).await;
     ann.wait_for_booking(&booking, "CONFIRMED").await;

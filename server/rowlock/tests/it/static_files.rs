@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::World;
+use crate::world::{World, expect_answer};
 
 pub const OLD: &str = "0123456789abcdef";
 pub const NEW: &str = "fedcba9876543210";
@@ -23,9 +23,9 @@ const OF_ANY_PAGE: [&str; 4] = ["pkg/boot.js", "pkg/account.js", "style/main.css
 const SECRET: &str = "never to be served";
 
 /// A site on disk, as `cargo xtask site` builds it. Deleted with the test.
-pub struct Site(PathBuf);
+pub struct SiteFolder(PathBuf);
 
-impl Site {
+impl SiteFolder {
     /// A site with these versions, whose pages use the last one. Without versions, a site for `cargo xtask dev`.
     pub fn with_versions(versions: &[&str]) -> Self {
         let site = Self(std::env::temp_dir().join(format!("rowlock-site-{}", platform::ids::new_id().simple())));
@@ -64,7 +64,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for SiteFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -114,14 +114,12 @@ async fn get_file(world: &World, server: usize, path: &str, headers: &[(&'static
 
 async fn page(world: &World, server: usize) -> String {
     let path = format!("/shows/{}", world.show);
-    let (status, html) = world.visitor_at(server).raw(Method::GET, &path, Value::Null, "a page").await;
-    assert_eq!(status, StatusCode::OK, "{html}");
-    html
+    expect_answer(world.visitor_at(server).raw(Method::GET, &path, Value::Null, "a page").await, StatusCode::OK)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versioned_files_are_immutable_in_every_encoding() {
-    let site = Site::with_versions(&[OLD, NEW]);
+    let site = SiteFolder::with_versions(&[OLD, NEW]);
     let world = World::start(1, &[("SITE_ROOT", site.path())]).await;
     let html = page(&world, 0).await;
     for file in ["pkg/boot.js", "pkg/show.js", "pkg/show_bg.wasm", "pkg/account.js", "style/map.css", "style/main.css"]
@@ -166,7 +164,7 @@ async fn versioned_files_are_immutable_in_every_encoding() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replica_of_another_version_serves_shared_files_uncached() {
-    let sites = [Site::with_versions(&[OLD]), Site::with_versions(&[NEW])];
+    let sites = [SiteFolder::with_versions(&[OLD]), SiteFolder::with_versions(&[NEW])];
     let mut world = World::start(0, &[]).await;
     for site in &sites {
         world.add_server(&[("SITE_ROOT", site.path())]).await;
@@ -201,7 +199,7 @@ async fn replica_of_another_version_serves_shared_files_uncached() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_an_unversioned_site_are_revalidated() {
-    let (never, lost) = (Site::with_versions(&[]), Site::with_versions(&[NEW]));
+    let (never, lost) = (SiteFolder::with_versions(&[]), SiteFolder::with_versions(&[NEW]));
     lost.write("versions/current", UNKNOWN);
     let mut world = World::start(0, &[]).await;
     for site in [&never, &lost] {
@@ -240,7 +238,7 @@ async fn request_verbatim(world: &World, path: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_files_of_versions_are_served() {
-    let site = Site::with_versions(&[NEW]);
+    let site = SiteFolder::with_versions(&[NEW]);
     let world = World::start(1, &[("SITE_ROOT", site.path())]).await;
     let good = request_verbatim(&world, &format!("/site/{NEW}/pkg/boot.js")).await;
     assert!(good.starts_with("HTTP/1.1 200") && good.contains(&content("pkg/boot.js", NEW)), "{good}");

@@ -1,11 +1,11 @@
 //! Tickets: the page, one QR code for the whole party, and the PDF.
 
 use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use serde_json::json;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::pdf_text::{self, PdfText};
-use crate::world::{Visitor, World, insert_show, text};
+use crate::world::{Visitor, World, expect_answer, insert_show, text};
 
 /// A folder in which the printed files are kept for inspection.
 const KEEP_TICKETS: &str = "ROWLOCK_KEEP_TICKETS";
@@ -42,41 +42,36 @@ const SAMPLES: [ScriptSample; 25] = [
     ("a lone accent", ["Zoe\u{308} n\u{303}", "E\u{301}tage", "Or", "Rene\u{301}"]),
 ];
 
-async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
-    visitor.raw(Method::GET, path, Value::Null, "page").await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn party_has_one_code_and_one_file_hidden_from_strangers() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
-    let (_, hold) = ann.hold(&[46, 47, 48]).await;
-    let (_, booking) = ann.book(&hold).await;
+    let (_, booking) = ann.check_out(&[46, 47, 48]).await;
     let file = format!("/bookings/{}/ticket.pdf", text(&booking["id"]));
-    assert_eq!(page(&ann, &file).await.0, StatusCode::NOT_FOUND, "an unpaid booking has no tickets");
+    assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND, "an unpaid booking has no tickets");
     let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
 
-    let (_, html) = page(&ann, text(&paid["ticket_url"])).await;
+    let (_, html) = ann.page(text(&paid["ticket_url"])).await;
     assert_eq!(html.matches("data-testid=\"group-qr\"").count(), 1);
     assert_eq!(html.matches("data-testid=\"qr\"").count(), 3);
     assert!(html.contains(&file) && html.contains("C7, C8 and C9"), "{html}");
-    let (status, pdf) = page(&ann, &file).await;
+    let (status, pdf) = ann.page(&file).await;
     assert_eq!(status, StatusCode::OK);
     assert!(pdf.starts_with("%PDF-"));
-    assert_eq!(page(&world.visitor(), &file).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(world.visitor().page(&file).await.0, StatusCode::NOT_FOUND);
 
     // A single ticket's code opens that ticket, as a page and as a file.
     let code: String = sqlx::query_scalar("SELECT code FROM tickets LIMIT 1").fetch_one(&world.pg).await.expect("one");
     let stranger = world.visitor();
-    let (status, html) = page(&stranger, &format!("/tickets/{code}")).await;
+    let (status, html) = stranger.page(&format!("/tickets/{code}")).await;
     assert_eq!((status, html.matches("data-testid=\"group-qr\"").count()), (StatusCode::OK, 0));
-    let (status, pdf) = page(&stranger, &format!("/tickets/{code}/ticket.pdf")).await;
+    let (status, pdf) = stranger.page(&format!("/tickets/{code}/ticket.pdf")).await;
     assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true));
 
     // A cancelled ticket has no file.
     assert_eq!(ann.cancel(&booking, None).await.0, StatusCode::OK);
-    assert_eq!(page(&ann, &file).await.0, StatusCode::NOT_FOUND);
-    assert_eq!(page(&stranger, &format!("/tickets/{code}/ticket.pdf")).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(stranger.page(&format!("/tickets/{code}/ticket.pdf")).await.0, StatusCode::NOT_FOUND);
     world.end().await;
 }
 
@@ -91,7 +86,7 @@ async fn names_in_every_script_are_printed_to_a_file() {
         let request = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
         let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", request).await;
         assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-        let (status, pdf) = page(&ann, &format!("/bookings/{}/ticket.pdf", text(&booking["id"]))).await;
+        let (status, pdf) = ann.page(&format!("/bookings/{}/ticket.pdf", text(&booking["id"]))).await;
         assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true), "{name}");
     }
     world.end().await;
@@ -125,8 +120,7 @@ async fn show_with(world: &World, (script, [title, zone, category, _]): ScriptSa
 
 /// Pays for these seats and parses the file of their tickets.
 async fn print_tickets(visitor: &Visitor, name: &str, seats: &[u32]) -> PdfText {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let request =
         json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": name, "email": "ann@example.org" } });
     let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", request).await;

@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::accounts::{Browser, PASSWORD, register_and_log_in};
-use crate::world::{Visitor, World};
+use crate::world::{Visitor, World, expect_answer};
 
 /// Settings of such a server; TLS ends at the proxy.
 const TLS: [(&str, &str); 2] = [("PUBLIC_URL", "https://seats.example"), ("ALLOW_SIMULATOR", "true")];
@@ -33,8 +33,7 @@ async fn tls_cookies_have_the_host_prefix_and_plain_names_are_ignored() {
             assert_eq!(cookie_names(&answer).is_empty(), is_ours, "{name} at {server}");
         }
         let visitor = Visitor { cookie: format!("{prefix}{}", guest.cookie), ..guest.clone() };
-        let (status, hold) = visitor.hold(&[server as u32]).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let hold = expect_answer(visitor.hold(&[server as u32]).await, StatusCode::CREATED);
         assert_eq!(visitor.current_hold().await["id"], hold["id"]);
         let mut browser = Browser::at(&world, server);
         assert_eq!(browser.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);

@@ -37,7 +37,7 @@ async fn expire_with_unknown_voids(outage: &WebhookOutage, seats: &[u32]) -> Vec
     for person in &people {
         outage.wait_for_state(person, "EXPIRED", "FAILED").await;
     }
-    wait_until("their seats are free", || async { outage.world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    outage.world.wait_for_empty_outbox().await;
     let planned = "SELECT count(*) FROM unknown_voids WHERE checks = 0 AND check_at = since + interval '1 minute'";
     assert_eq!(outage.world.count(planned).await, ids.len() as i64, "the next void is in a minute");
     people
@@ -74,8 +74,7 @@ async fn charge_after_its_void_is_a_late_payment_and_a_pending_one_is_voided() {
     make_checks_due(&outage, &[placed, returned, stopped]).await;
     outage.wait_for_state(&people[0], "EXPIRED", "MOVED").await;
     outage.wait_for_state(&people[1], "EXPIRED", "REFUNDED").await;
-    wait_until("no check is left", || async { outage.world.count("SELECT count(*) FROM unknown_voids").await == 0 })
-        .await;
+    outage.world.wait_for_count("no check is left", "SELECT count(*) FROM unknown_voids", 0).await;
     assert_eq!(payment_status(&outage, stopped), Status::Voided);
     outage.wait_for_state(&people[2], "EXPIRED", "FAILED").await;
     assert_eq!(outage.world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, 2);

@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::hanging_mail_server::HangingMailServer;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 /// A world in which only these seats are on sale, and a hold of all of them.
 async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (World, Visitor, Value) {
@@ -12,8 +12,7 @@ async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (
     world.sell_only(seats).await;
     let lucky = world.visitor();
     let wanted: Vec<u32> = seats.iter().map(|seat| seat.unsigned_abs()).collect();
-    let (status, hold) = lucky.hold(&wanted).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(lucky.hold(&wanted).await, StatusCode::CREATED);
     (world, lucky, hold)
 }
 
@@ -32,7 +31,7 @@ async fn join_in_order(world: &World, quantities: &[u32]) -> Vec<Visitor> {
 /// Inserts further entries at the end of the list, with this quantity each.
 async fn add_entries(world: &World, people: i32, quantity: i32) {
     let list = "INSERT INTO waiting_lists (show_id, looked_at) SELECT id, now() FROM shows ON CONFLICT DO NOTHING";
-    sqlx::query(list).execute(&world.pg).await.expect("a list");
+    world.execute(list).await;
     let join =
         "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
          SELECT gen_random_uuid(), show_id, 'visitor ' || n, 'a@example.org', $2::integer, now(), now(), now(), now()
@@ -45,11 +44,9 @@ fn offered_seats(place: &Value) -> Vec<u64> {
     seats.iter().filter_map(|join_in_order| join_in_order["seat"].as_u64()).collect()
 }
 
-async fn own_hold(visitor: &Visitor) -> Answer {
+async fn own_hold(visitor: &Visitor) -> JsonAnswer {
     visitor.get(&format!("/api/v1/shows/{}/hold", visitor.show)).await
 }
-
-type Answer = (StatusCode, Value);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn freed_seats_are_offered_in_list_order_and_checkout_closes_the_entry() {
@@ -112,8 +109,7 @@ async fn offers_continue_while_a_hanging_mail_server_blocks_mails() {
     let seats = [40, 41, 42, 43, 44, 45, 46, 47, 48, 49];
     let (world, lucky, hold) = sold_out(1, &seats, &[("SMTP_URL", mail_server.url.as_str())]).await;
     let people = join_in_order(&world, &[1; 10]).await;
-    let (status, hold) = lucky.change(&hold, &[], &[40, 41, 42, 43, 44, 45, 46, 47, 48]).await;
-    assert_eq!(status, StatusCode::OK, "{hold}");
+    let hold = expect_answer(lucky.change(&hold, &[], &[40, 41, 42, 43, 44, 45, 46, 47, 48]).await, StatusCode::OK);
     wait_until("eight mails hang at the same time", || async { mail_server.waiting_clients() == 8 }).await;
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE state = 'offered'").await, 9);
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
@@ -135,16 +131,13 @@ async fn only_joins_count_towards_the_address_limit() {
     let path = format!("/api/v1/shows/{}/waiting-list", world.show);
     let request_body = json!({ "quantity": 1, "email": "ann@example.org" });
     let joins = || ann.call_with_key(Method::POST, &path, request_body.clone(), "one");
-    let (status, place) = joins().await;
-    assert_eq!(status, StatusCode::CREATED, "{place}");
+    let place = expect_answer(joins().await, StatusCode::CREATED);
     assert_eq!(joins().await, (StatusCode::CREATED, place.clone()), "a repeat");
     for _ in 0..3 {
-        let (status, problem) = ann.join_waiting_list(1).await;
-        assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "already_waiting"));
+        expect_problem(ann.join_waiting_list(1).await, StatusCode::CONFLICT, "already_waiting");
     }
     assert_eq!(world.visitor().join_waiting_list(1).await.0, StatusCode::CREATED);
-    let (status, problem) = world.visitor().join_waiting_list(1).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"));
+    expect_problem(world.visitor().join_waiting_list(1).await, StatusCode::TOO_MANY_REQUESTS, "too_many_attempts");
     assert_eq!(joins().await, (StatusCode::CREATED, place), "a retry is replayed while other joins are refused");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, 2, "who is refused does not wait");
     world.end().await;
@@ -162,10 +155,9 @@ async fn two_replicas_make_no_offer_twice_and_keep_the_order() {
     seats.sort_unstable();
     assert_eq!(seats, [10, 11, 12, 13, 14, 15], "each seat is offered to one of the first six");
     // The replica that made the offers has had another round since.
-    wait_until("both had another round", || async {
-        world.count("SELECT count(*) FROM waiting_lists WHERE looked_at > (SELECT max(updated_at) + interval '1 second' FROM waiting_list)").await == 1
-    })
-    .await;
+    let query = "SELECT count(*)
+                 FROM waiting_lists WHERE looked_at > (SELECT max(updated_at) + interval '1 second' FROM waiting_list)";
+    world.wait_for_count("both had another round", query, 1).await;
     for visitor in &people[6..] {
         assert_eq!(visitor.waiting_list_entry().await.1["state"], "WAITING");
     }
@@ -183,7 +175,7 @@ async fn offer_planned_by_a_dead_server_is_held_as_planned() {
     let plan = "UPDATE waiting_list SET state = 'offering', offer_number = 1, offer_seats = '{21}',
                        offer_hold = 'c0ffee00-0000-5000-8000-000000000001'
                 WHERE place = (SELECT min(place) FROM waiting_list)";
-    sqlx::query(plan).execute(&world.pg).await.expect("the plan is written");
+    world.execute(plan).await;
     world.delete_redis_keys().await;
     let survivor = world.add_server(&[]).await;
     let [ann, bob] = [0, 1].map(|n| Visitor { base: world.servers[survivor].url.clone(), ..people[n].clone() });
@@ -201,7 +193,7 @@ async fn held_offer_that_was_not_recorded_is_repeated_unchanged() {
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let first = [people[0].wait_for_entry_state("OFFERED").await, people[1].wait_for_entry_state("OFFERED").await];
     let lose = "UPDATE waiting_list SET state = 'offering', offer_until = NULL WHERE state = 'offered'";
-    sqlx::query(lose).execute(&world.pg).await.expect("the record is deleted");
+    world.execute(lose).await;
     for (visitor, first) in people.iter().zip(&first) {
         let again = visitor.wait_for_entry_state("OFFERED").await;
         assert_eq!(again["offer"], first["offer"], "the same hold until the same instant");
@@ -296,8 +288,7 @@ async fn invalid_repeated_and_needless_joins_are_refused() {
     // While she waits for two, a single free seat is held back from others, and offered by the list at once.
     let (_, hold) = lucky.change(&hold, &[], &[51]).await;
     let bob = world.visitor();
-    let (status, problem) = bob.hold(&[51]).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "waiting_list_first"));
+    expect_problem(bob.hold(&[51]).await, StatusCode::CONFLICT, "waiting_list_first");
     let (status, _) = bob.join_waiting_list(1).await;
     assert_eq!(status, StatusCode::CREATED);
     assert_eq!(offered_seats(&bob.wait_for_entry_state("OFFERED").await), [51]);
@@ -315,7 +306,6 @@ async fn list_length_and_lists_per_visitor_are_limited() {
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_eq!(ann.join_waiting_list(1).await.0, StatusCode::CREATED);
     add_entries(&world, 999, 1).await;
-    let (status, problem) = bob.join_waiting_list(1).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "waiting_list_full"));
+    expect_problem(bob.join_waiting_list(1).await, StatusCode::TOO_MANY_REQUESTS, "waiting_list_full");
     world.end().await;
 }

@@ -7,7 +7,7 @@ use domain::seats::{AreaIndex, SeatIndex, SeatState};
 
 /// One announcement: the changes from the previous version to `version`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct MapChange {
     pub(super) epoch: u64,
     pub(super) version: u64,
     /// `None` after a rebuild of the map: readers need a snapshot.
@@ -23,7 +23,7 @@ pub(super) struct Changes {
 }
 
 /// Parses an announcement; `None` if it is malformed.
-pub(super) fn read(text: &[u8]) -> Option<Step> {
+pub(super) fn read(text: &[u8]) -> Option<MapChange> {
     let mut parts = std::str::from_utf8(text).ok()?.splitn(3, ';');
     let (epoch, version) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let changes = match parts.next()? {
@@ -34,7 +34,7 @@ pub(super) fn read(text: &[u8]) -> Option<Step> {
             Some(changes)
         }
     };
-    Some(Step { epoch, version, changes })
+    Some(MapChange { epoch, version, changes })
 }
 
 fn add(changes: &mut Changes, item: &str) -> Option<()> {
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn announcements_in_the_format_of_the_scripts_are_parsed() {
         let seats = vec![(12, SeatState::Locked), (0, SeatState::Available)];
-        let step = |changes| Some(Step { epoch: 7, version: 3, changes });
+        let step = |changes| Some(MapChange { epoch: 7, version: 3, changes });
         assert_eq!(read(b"7;3;12=1,0=0"), step(Some(Changes { seats: seats.clone(), areas: vec![] })));
         assert_eq!(read(b"7;3;12=1,a3=57,0=0,a0=0"), step(Some(Changes { seats, areas: vec![(3, 57), (0, 0)] })));
         assert_eq!(read(b"7;3;*"), step(None));

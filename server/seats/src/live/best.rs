@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::{BestView, SuggestionView};
-use domain::best_available::{MAX_SUGGESTIONS, Wish, best_available};
+use domain::best_available::{MAX_SUGGESTIONS, SeatRequest, best_available};
 use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use serde::Deserialize;
@@ -33,6 +33,8 @@ struct BestQuery {
 }
 
 /// The best seats that are free just now, together where that can be. Nothing is held by asking.
+///
+/// Best available: `?count=3&category=gold&most=3` adjacent seats, best first; holds nothing.
 #[utoipa::path(get, path = "/shows/{show}/best", tag = "live",
     params(("show" = Uuid, Path), ("count" = usize, Query, description = "How many seats, 1 to 10"),
         ("category" = Option<String>, Query, description = "Name of a category, `gold`: only its seats"),
@@ -44,7 +46,7 @@ async fn best(
     ApiPath(show): ApiPath<Uuid>,
     ApiQuery(query): ApiQuery<BestQuery>,
 ) -> ApiResult<Json<BestView>> {
-    let show = state.catalogue.public_show(show).await?;
+    let show = state.catalogue.find_public_show(show).await?;
     catalogue::refuse_called_off(&show)?;
     if !(1..=MAX_SEATS_PER_HOLD).contains(&query.count) {
         return Err(Problem::new(Code::SeatCount, format!("Ask for 1 to {MAX_SEATS_PER_HOLD} seats.")));
@@ -54,7 +56,7 @@ async fn best(
     let reader = state.hubs.open(&state, &show).await?;
     let (at, states) = reader.hub.states().ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
     let state_of = |seat: SeatIndex| states.get(seat as usize).copied().unwrap_or(SeatState::Blocked);
-    let found = best_available(&show.layout, state_of, Wish { count: query.count, category }, most);
+    let found = best_available(&show.layout, state_of, SeatRequest { count: query.count, category }, most);
     let suggestions = found.into_iter().map(|suggestion| {
         let seats: Vec<_> = suggestion.seats.iter().map(|seat| show.line(*seat)).collect();
         let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));

@@ -23,7 +23,7 @@ const MAX_CONTROL_BYTES: u64 = 125;
 
 /// An event of a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum ConnectionEvent {
     /// Everything is written.
     Written,
     /// A ping or pong was received.
@@ -34,7 +34,7 @@ pub(super) enum Event {
 
 /// The reason for the end of a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum ConnectionEnd {
     /// The connection is lost.
     Disconnected,
     /// The peer sent a close frame.
@@ -43,7 +43,7 @@ pub(super) enum Fault {
     ProtocolError(CloseCode, &'static str),
 }
 
-pub(super) struct Connection<S> {
+pub(super) struct LiveConnection<S> {
     stream: S,
     /// The unwritten rest of the current frame.
     out: Bytes,
@@ -55,7 +55,7 @@ pub(super) struct Connection<S> {
     made_progress: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> LiveConnection<S> {
     /// Wraps a stream from which `received` was read already.
     pub(super) fn new(stream: S, received: &[u8]) -> Self {
         Self { stream, out: Bytes::new(), pong: Bytes::new(), received: received.to_vec(), made_progress: false }
@@ -78,19 +78,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Waits for the next event. Safe to cancel and call again.
-    pub(super) async fn event(&mut self) -> Result<Event, Fault> {
+    pub(super) async fn event(&mut self) -> Result<ConnectionEvent, ConnectionEnd> {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }
 
     /// Waits until everything is written and reads nothing; never returns if there is nothing to write. Safe to cancel
     /// and call again.
-    pub(super) async fn written(&mut self) -> Result<Event, Fault> {
+    pub(super) async fn written(&mut self) -> Result<ConnectionEvent, ConnectionEnd> {
         std::future::poll_fn(|cx| {
             if self.out.is_empty() && self.pong.is_empty() {
                 return Poll::Pending;
             }
-            ready!(self.poll_write(cx)).map_err(|_| Fault::Disconnected)?;
-            Poll::Ready(Ok(Event::Written))
+            ready!(self.poll_write(cx)).map_err(|_| ConnectionEnd::Disconnected)?;
+            Poll::Ready(Ok(ConnectionEvent::Written))
         })
         .await
     }
@@ -112,14 +112,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Event, Fault>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<ConnectionEvent, ConnectionEnd>> {
         let had_frame = !self.out.is_empty();
         if (had_frame || !self.pong.is_empty())
             && let Poll::Ready(written) = self.poll_write(cx)
         {
-            written.map_err(|_| Fault::Disconnected)?;
+            written.map_err(|_| ConnectionEnd::Disconnected)?;
             if had_frame {
-                return Poll::Ready(Ok(Event::Written));
+                return Poll::Ready(Ok(ConnectionEvent::Written));
             }
         }
         loop {
@@ -127,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return Poll::Ready(Ok(event));
             }
             match ready!(self.poll_read(cx)) {
-                Ok(0) | Err(_) => return Poll::Ready(Err(Fault::Disconnected)),
+                Ok(0) | Err(_) => return Poll::Ready(Err(ConnectionEnd::Disconnected)),
                 Ok(_) => {}
             }
         }
@@ -162,9 +162,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Takes the first whole message from the received bytes.
-    fn message(&mut self) -> Result<Option<Event>, Fault> {
+    fn message(&mut self) -> Result<Option<ConnectionEvent>, ConnectionEnd> {
         let mut cursor = io::Cursor::new(&self.received);
-        let protocol_error = |reason| Fault::ProtocolError(CloseCode::Protocol, reason);
+        let protocol_error = |reason| ConnectionEnd::ProtocolError(CloseCode::Protocol, reason);
         let header = FrameHeader::parse(&mut cursor).map_err(|_| protocol_error("that was no WebSocket frame"))?;
         let Some((header, length)) = header else { return Ok(None) };
         let start = cursor.position() as usize;
@@ -178,18 +178,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         match header.opcode {
             OpCode::Control(Control::Ping) => {
                 self.pong = websocket_frames::pong(&payload);
-                Ok(Some(Event::PingOrPong))
+                Ok(Some(ConnectionEvent::PingOrPong))
             }
-            OpCode::Control(Control::Close) => Err(Fault::Closed),
-            OpCode::Data(_) => Ok(Some(Event::Message(payload))),
-            OpCode::Control(_) => Ok(Some(Event::PingOrPong)),
+            OpCode::Control(Control::Close) => Err(ConnectionEnd::Closed),
+            OpCode::Data(_) => Ok(Some(ConnectionEvent::Message(payload))),
+            OpCode::Control(_) => Ok(Some(ConnectionEvent::PingOrPong)),
         }
     }
 }
 
 /// Checks by its header that a frame is acceptable.
-fn check(header: &FrameHeader, length: u64) -> Result<(), Fault> {
-    let protocol_error = |code, reason| Err(Fault::ProtocolError(code, reason));
+fn check(header: &FrameHeader, length: u64) -> Result<(), ConnectionEnd> {
+    let protocol_error = |code, reason| Err(ConnectionEnd::ProtocolError(code, reason));
     if header.rsv1 || header.rsv2 || header.rsv3 {
         return protocol_error(CloseCode::Protocol, "no extension was agreed on");
     }
@@ -223,13 +223,13 @@ mod tests {
         frame
     }
 
-    fn connection() -> (Connection<DuplexStream>, DuplexStream) {
+    fn connection() -> (LiveConnection<DuplexStream>, DuplexStream) {
         let (ours, theirs) = duplex(4_096);
-        (Connection::new(ours, &[]), theirs)
+        (LiveConnection::new(ours, &[]), theirs)
     }
 
     /// The event after receiving these bytes.
-    async fn receive(bytes: &[u8]) -> Result<Event, Fault> {
+    async fn receive(bytes: &[u8]) -> Result<ConnectionEvent, ConnectionEnd> {
         let (mut connection, mut peer) = connection();
         peer.write_all(bytes).await.expect("there is room");
         connection.event().await
@@ -248,19 +248,19 @@ mod tests {
             }
         }
         peer.write_all(&bytes[bytes.len() - 1..]).await.expect("there is room");
-        assert_eq!(connection.event().await, Ok(Event::Message(b"hello".to_vec())));
+        assert_eq!(connection.event().await, Ok(ConnectionEvent::Message(b"hello".to_vec())));
         assert_eq!(connection.received.capacity(), 0, "no capacity is kept");
-        let mut early = Connection::new(duplex(16).0, &bytes);
-        assert_eq!(early.event().await, Ok(Event::Message(b"hello".to_vec())));
+        let mut early = LiveConnection::new(duplex(16).0, &bytes);
+        assert_eq!(early.event().await, Ok(ConnectionEvent::Message(b"hello".to_vec())));
     }
 
     #[tokio::test]
     async fn a_ping_is_answered_between_two_frames() {
         let (mut connection, mut peer) = connection();
         peer.write_all(&masked(0x89, b"you?")).await.expect("there is room");
-        assert_eq!(connection.event().await, Ok(Event::PingOrPong));
+        assert_eq!(connection.event().await, Ok(ConnectionEvent::PingOrPong));
         connection.put(websocket_frames::ping());
-        assert_eq!(connection.event().await, Ok(Event::Written));
+        assert_eq!(connection.event().await, Ok(ConnectionEvent::Written));
         let mut received = [0; 8];
         peer.read_exact(&mut received).await.expect("both frames");
         assert_eq!(received, [0x89, 0, 0x8a, 4, b'y', b'o', b'u', b'?']);
@@ -283,7 +283,7 @@ mod tests {
         ] {
             let received = receive(bytes).await;
             assert!(
-                matches!(&received, Err(Fault::ProtocolError(with, reason)) if *with == code && !reason.is_empty()),
+                matches!(&received, Err(ConnectionEnd::ProtocolError(with, reason)) if *with == code && !reason.is_empty()),
                 "{received:?}"
             );
         }
@@ -291,16 +291,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_close_frame_and_a_lost_connection_are_distinguished() {
-        assert_eq!(receive(&masked(0x88, &1000_u16.to_be_bytes())).await, Err(Fault::Closed));
+        assert_eq!(receive(&masked(0x88, &1000_u16.to_be_bytes())).await, Err(ConnectionEnd::Closed));
         let (mut connection, peer) = connection();
         drop(peer);
-        assert_eq!(connection.event().await, Err(Fault::Disconnected));
+        assert_eq!(connection.event().await, Err(ConnectionEnd::Disconnected));
     }
 
     proptest! {
         #[test]
         fn random_bytes_cause_no_panic_and_a_bounded_buffer(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-            let mut connection = Connection::new(tokio::io::empty(), &bytes);
+            let mut connection = LiveConnection::new(tokio::io::empty(), &bytes);
             while let Ok(Some(_)) = connection.message() {}
             prop_assert!(connection.received.len() <= bytes.len());
         }

@@ -68,6 +68,8 @@ impl SeatsView {
 }
 
 /// The states of all seats, for programs that do not want a socket. `ETag` is the version.
+///
+/// The state of every seat, a digit each, and the places left in areas. Never cached; `ETag` is the version.
 #[utoipa::path(get, path = "/shows/{show}/seats", tag = "live", params(("show" = Uuid, Path)),
     responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
 async fn seats(
@@ -75,7 +77,7 @@ async fn seats(
     ApiPath(show): ApiPath<Uuid>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.public_show(show).await?;
+    let show = state.catalogue.find_public_show(show).await?;
     let reader = state.hubs.open(&state, &show).await?;
     // A version is read from the store and serialised once, however many requests ask for it.
     let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
@@ -104,7 +106,7 @@ struct LiveQuery {
     sections: Option<String>,
 }
 
-/// Every change as it happens, as binary frames (docs/api.md). WebSocket.
+/// Every change as it happens, as binary frames over a WebSocket, see *The live map*.
 #[utoipa::path(get, path = "/shows/{show}/live", tag = "live",
     params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
         ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),
@@ -124,7 +126,7 @@ async fn live(
     }
     // Admission comes before any call of a store.
     let place = state.hubs.sockets.admit(&address, &visitor.owner)?;
-    let show = state.catalogue.public_show(show).await?;
+    let show = state.catalogue.find_public_show(show).await?;
     catalogue::refuse_called_off(&show)?;
     let mut reader = state.hubs.open(&state, &show).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {

@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use super::announcement;
 use super::hub::Hub;
-use super::hubs::Order;
+use super::hubs::HubCommand;
 use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
 use catalogue::Show;
 use http::Problem;
-use platform::redis_link::Heard;
+use platform::redis_link::SubscriptionEvent;
 
 /// Runs until the server stops. After lost announcements the hub reads a snapshot.
 pub async fn follow_changes(state: SeatsState) {
@@ -22,13 +22,13 @@ pub async fn follow_changes(state: SeatsState) {
         tokio::select! {
             () = state.stop.cancelled() => return,
             order = orders.recv() => match order {
-                Some(Order::Follow(show, done)) => subscriber.subscribe(&channel_of(prefix, show), done),
-                Some(Order::Forget(show)) => subscriber.unsubscribe(&channel_of(prefix, show)),
+                Some(HubCommand::Follow(show, done)) => subscriber.subscribe(&channel_of(prefix, show), done),
+                Some(HubCommand::Forget(show)) => subscriber.unsubscribe(&channel_of(prefix, show)),
                 None => return,
             },
-            event = subscriber.next() => match event {
-                Heard::Message { channel, payload } => take(&state, prefix, &channel, &payload),
-                Heard::Missed { channel } => missed(&state, prefix, &channel),
+            event = subscriber.next_event() => match event {
+                SubscriptionEvent::Message { channel, payload } => take(&state, prefix, &channel, &payload),
+                SubscriptionEvent::Missed { channel } => missed(&state, prefix, &channel),
             },
         }
     }
@@ -71,7 +71,7 @@ async fn resync(state: &SeatsState, hub: &Hub) {
         Ok((show, snapshot)) if hub.is_of(show.layout.sections(), snapshot.map.len()) => hub.resync(before, &snapshot),
         // The show was moved to another screen: its readers reconnect to a hub of that room.
         Ok(_) => {
-            state.catalogue.forget(hub.show).await;
+            state.catalogue.evict(hub.show).await;
             state.hubs.close(hub);
         }
         Err(problem) => {
@@ -82,7 +82,7 @@ async fn resync(state: &SeatsState, hub: &Hub) {
 }
 
 async fn snapshot(state: &SeatsState, show: Uuid) -> Result<(Arc<Show>, MapSnapshot), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     Ok((show, snapshot))
 }

@@ -10,12 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::time::Timestamp;
-use domain::waiting_room::Queue;
-use domain::wire::{Change, Frame};
+use domain::waiting_room::WaitingRoomStatus;
+use domain::wire::{Frame, SeatChange};
 use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
 
-use super::announcement::Step;
+use super::announcement::MapChange;
 use super::inbox::Inbox;
 use super::map::{LiveMap, MapVersion, Sections};
 use super::recent_locks::RecentLocks;
@@ -37,11 +37,11 @@ pub(super) struct Hub {
     sections: Sections,
     /// Set after the first snapshot; the first reader reads it for all that wait.
     pub(super) opened: OnceCell<()>,
-    inner: Mutex<Inner>,
+    inner: Mutex<HubState>,
     recent_locks: Mutex<RecentLocks>,
 }
 
-struct Inner {
+struct HubState {
     /// `None` until the first snapshot was read.
     map: Option<LiveMap>,
     inbox: Inbox,
@@ -54,7 +54,7 @@ struct Inner {
     areas_of: Vec<(AreaIndex, u32)>,
     /// The state of the waiting room, if there is one.
     queue: NumberedFrame,
-    queue_of: Queue,
+    queue_of: WaitingRoomStatus,
     /// The present as a frame, and the time in it.
     snapshot: Option<(Timestamp, Bytes)>,
     /// The present as JSON.
@@ -67,14 +67,14 @@ enum Missing {
     /// A delta that was encoded before.
     Encoded(Bytes),
     /// Changes that are not encoded yet.
-    Changes(Vec<Change>),
+    Changes(Vec<SeatChange>),
     /// The changes go back beyond the history.
     Everything,
 }
 
 impl Hub {
     pub(super) fn new(show: Uuid, sections: Sections) -> Self {
-        let inner = Inner {
+        let inner = HubState {
             map: None,
             inbox: Inbox::default(),
             views: vec![View::new(Box::default(), Vec::new())],
@@ -83,7 +83,7 @@ impl Hub {
             areas: NumberedFrame::default(),
             areas_of: Vec::new(),
             queue: NumberedFrame::default(),
-            queue_of: Queue::default(),
+            queue_of: WaitingRoomStatus::default(),
             snapshot: None,
             json: None,
             stopping: false,
@@ -138,20 +138,20 @@ impl Hub {
     }
 
     /// Takes an announcement. Readers get it at the next tick, or after a snapshot was read.
-    pub(super) fn take(&self, step: Step) {
-        let Inner { map, inbox, .. } = &mut *self.lock();
+    pub(super) fn take(&self, step: MapChange) {
+        let HubState { map, inbox, .. } = &mut *self.lock();
         inbox.take(step, |changes| map.as_ref().is_some_and(|map| map.has(changes)));
     }
 
     /// Records the seats that a step has locked.
-    pub(super) fn note_locked(&self, step: &Step, now: Timestamp) {
+    pub(super) fn note_locked(&self, step: &MapChange, now: Timestamp) {
         let Some(changes) = &step.changes else { return };
         let locked = changes.seats.iter().filter(|(_, state)| *state == SeatState::Locked);
         self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).note(locked.map(|(seat, _)| *seat), now);
     }
 
     /// The time from a seat's last lock to `now`, milliseconds; `None` if that lock is not recent.
-    pub(super) fn locked_ago(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
+    pub(super) fn time_since_lock(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
         self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).ago(seat, now)
     }
 
@@ -173,7 +173,7 @@ impl Hub {
     /// Continues from a snapshot that was requested when `before` was the last version received.
     pub(super) fn resync(&self, before: MapVersion, snapshot: &MapSnapshot) {
         let mut inner = self.lock();
-        let Inner { map, inbox, .. } = &mut *inner;
+        let HubState { map, inbox, .. } = &mut *inner;
         let fresh = LiveMap::of(snapshot, Sections::clone(&self.sections));
         let now = fresh.at();
         let fits = |map: &Option<LiveMap>, changes: &_| map.as_ref().is_some_and(|map: &LiveMap| map.has(changes));
@@ -206,7 +206,7 @@ impl Hub {
     }
 
     /// Records the state of the waiting room; a change is published at the next tick.
-    pub(super) fn note_queue(&self, queue: Queue) {
+    pub(super) fn note_queue(&self, queue: WaitingRoomStatus) {
         let mut inner = self.lock();
         if inner.queue_of != queue {
             inner.queue_of = queue;
@@ -309,7 +309,7 @@ impl Hub {
     pub(super) fn json(&self, write: impl FnOnce(&LiveMap) -> Bytes) -> Option<(MapVersion, Bytes)> {
         let mut inner = self.lock();
         inner.apply_announcements();
-        let Inner { map: Some(map), json, .. } = &mut *inner else { return None };
+        let HubState { map: Some(map), json, .. } = &mut *inner else { return None };
         Some((map.at(), json.get_or_insert_with(|| write(map)).clone()))
     }
 
@@ -321,12 +321,12 @@ impl Hub {
     }
 
     // Held for memory work only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, HubState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl HubState {
     /// Applies the received announcements to the map.
     fn apply_announcements(&mut self) {
         let Self { map: Some(map), inbox, .. } = self else { return };

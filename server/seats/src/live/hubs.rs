@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
-use domain::waiting_room::Queue;
+use domain::waiting_room::WaitingRoomStatus;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::hub::Hub;
 use super::map::Sections;
-use super::reader::Reader;
+use super::reader::MapSubscriber;
 use super::sockets::Sockets;
 use super::ticks::tick;
 use crate::SeatsState;
@@ -29,7 +29,7 @@ const OPEN_DEADLINE: Duration = Duration::from_secs(4);
 const MAX_WAITING_ORDERS: usize = 4_096;
 
 /// An order to the subscriber of changes.
-pub(super) enum Order {
+pub(super) enum HubCommand {
     /// Subscribes to a show, and confirms it.
     Follow(Uuid, oneshot::Sender<()>),
     Forget(Uuid),
@@ -39,8 +39,8 @@ pub(super) enum Order {
 pub struct Hubs {
     /// Open hubs, and hubs that are being opened: those are subscribed already.
     open: Mutex<HashMap<Uuid, Arc<Hub>>>,
-    orders: mpsc::Sender<Order>,
-    pub(super) orders_taken: AsyncMutex<Option<mpsc::Receiver<Order>>>,
+    orders: mpsc::Sender<HubCommand>,
+    pub(super) orders_taken: AsyncMutex<Option<mpsc::Receiver<HubCommand>>>,
     pub(super) sockets: Sockets,
 }
 
@@ -63,7 +63,7 @@ impl Hubs {
     }
 
     /// Adds a reader of a show, who keeps its hub open. The hub may have no map yet.
-    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> Result<Reader, Problem> {
+    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> Result<MapSubscriber, Problem> {
         let mut open = self.lock();
         if !open.contains_key(&show) && open.len() >= MAX_HUBS {
             // Hubs whose opening failed and that have no readers.
@@ -74,7 +74,7 @@ impl Hubs {
             }
         }
         let hub = open.entry(show).or_insert_with(|| Arc::new(Hub::new(show, sections())));
-        Ok(Reader::new(Arc::clone(hub)))
+        Ok(MapSubscriber::new(Arc::clone(hub)))
     }
 
     /// The number of open hubs, and of sockets.
@@ -85,19 +85,19 @@ impl Hubs {
 
     /// The time from a seat's last lock to `now`, milliseconds; `None` if that lock is not recent, or this replica
     /// has no hub of the show.
-    pub fn locked_ago(&self, show: Uuid, seat: SeatIndex, now: Timestamp) -> Option<u32> {
-        self.get(show)?.locked_ago(seat, now)
+    pub fn time_since_lock(&self, show: Uuid, seat: SeatIndex, now: Timestamp) -> Option<u32> {
+        self.get(show)?.time_since_lock(seat, now)
     }
 
     /// Publishes the state of the waiting room to readers of the show on this replica.
-    pub fn tell_queue(&self, show: Uuid, queue: Queue) {
+    pub fn publish_queue(&self, show: Uuid, queue: WaitingRoomStatus) {
         if let Some(hub) = self.get(show) {
             hub.note_queue(queue);
         }
     }
 
     /// Adds a reader of a show; opens its hub if it is the first.
-    pub(super) async fn open(&self, state: &SeatsState, show: &Show) -> Result<Reader, Problem> {
+    pub(super) async fn open(&self, state: &SeatsState, show: &Show) -> Result<MapSubscriber, Problem> {
         let sections = || show.layout.sections().collect();
         let read = || with_map(state, show, || state.locks.snapshot(show.id));
         let (reader, is_first) = self.open_with(show.id, sections, read).await?;
@@ -116,7 +116,7 @@ impl Hubs {
         show: Uuid,
         sections: impl FnOnce() -> Sections,
         read: impl FnOnce() -> F,
-    ) -> Result<(Reader, bool), Problem>
+    ) -> Result<(MapSubscriber, bool), Problem>
     where
         F: Future<Output = Result<MapSnapshot, Problem>>,
     {
@@ -140,7 +140,7 @@ impl Hubs {
 
     async fn follow(&self, show: Uuid) -> Result<(), Problem> {
         let (done, listening) = oneshot::channel();
-        self.orders.send(Order::Follow(show, done)).await.map_err(|_| temporarily_unavailable())?;
+        self.orders.send(HubCommand::Follow(show, done)).await.map_err(|_| temporarily_unavailable())?;
         listening.await.map_err(|_| temporarily_unavailable())
     }
 
@@ -157,7 +157,7 @@ impl Hubs {
         open.remove(&hub.show);
         // Sent under the lock, so that no new order to follow the show comes first. With a full queue one
         // subscription stays until the next restart, which is harmless.
-        let _ = self.orders.try_send(Order::Forget(hub.show));
+        let _ = self.orders.try_send(HubCommand::Forget(hub.show));
         true
     }
 
@@ -167,7 +167,7 @@ impl Hubs {
         if open.get(&hub.show).is_some_and(|known| std::ptr::eq(Arc::as_ptr(known), hub)) {
             open.remove(&hub.show);
             // A full queue is harmless here too.
-            let _ = self.orders.try_send(Order::Forget(hub.show));
+            let _ = self.orders.try_send(HubCommand::Forget(hub.show));
         }
         drop(open);
         hub.stop();
@@ -190,7 +190,7 @@ mod tests {
     use domain::seats::SeatState;
     use domain::wire::Frame;
 
-    use super::super::announcement::{Changes, Step};
+    use super::super::announcement::{Changes, MapChange};
     use super::super::reader::Next;
     use super::*;
 
@@ -200,7 +200,7 @@ mod tests {
         MapSnapshot { epoch: 1, version: 10, map: vec![0; ROOM as usize].into(), areas: vec![] }
     }
 
-    fn next(reader: &mut Reader) -> Frame {
+    fn next(reader: &mut MapSubscriber) -> Frame {
         match reader.next(|| Timestamp(1_000)) {
             Next::Frame(bytes) => Frame::decode(&bytes[2..], ROOM).expect("a short frame of ours"),
             other => panic!("{other:?} is no frame"),
@@ -213,7 +213,7 @@ mod tests {
         let mut orders = hubs.orders_taken.lock().await.take().expect("the receiver is there");
         tokio::spawn(async move {
             while let Some(order) = orders.recv().await {
-                if let Order::Follow(_, done) = order {
+                if let HubCommand::Follow(_, done) = order {
                     let _ = done.send(());
                 }
             }
@@ -272,7 +272,7 @@ mod tests {
             // Announced after the store was read, before its answer is here.
             let hub = hubs.get(Uuid::nil()).expect("it is subscribed already");
             let seats = vec![(3, SeatState::Locked)];
-            hub.take(Step { epoch: 1, version: 11, changes: Some(Changes { seats, areas: vec![] }) });
+            hub.take(MapChange { epoch: 1, version: 11, changes: Some(Changes { seats, areas: vec![] }) });
             Ok(snapshot())
         };
         let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");

@@ -3,7 +3,7 @@
 //! Pure. Announcements after a gap are kept until a snapshot was read, because more arrive meanwhile: a
 //! busy show that dropped them would never catch up.
 
-use super::announcement::{Changes, Step};
+use super::announcement::{Changes, MapChange};
 use super::map::MapVersion;
 
 /// Announcements kept until the next tick or snapshot. Beyond this number a snapshot replaces them.
@@ -15,7 +15,7 @@ pub(super) struct Inbox {
     next: Vec<(u64, Changes)>,
     received: MapVersion,
     /// Steps after a gap; they need a snapshot first.
-    early: Vec<Step>,
+    early: Vec<MapChange>,
     stale: bool,
 }
 
@@ -36,7 +36,7 @@ impl Inbox {
     }
 
     /// Takes one step; `fits` says if its seats exist in the room.
-    pub(super) fn take(&mut self, step: Step, fits: impl Fn(&Changes) -> bool) {
+    pub(super) fn take(&mut self, step: MapChange, fits: impl Fn(&Changes) -> bool) {
         let is_ours = step.epoch == self.received.epoch;
         if is_ours && step.version <= self.received.version {
             return;
@@ -52,7 +52,7 @@ impl Inbox {
                     // The gap stays open; the next snapshot detects it again.
                     self.early.clear();
                 }
-                self.early.push(Step { changes, ..step });
+                self.early.push(MapChange { changes, ..step });
                 self.stale = true;
             }
         }
@@ -86,8 +86,8 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn step(epoch: u64, version: u64) -> Step {
-        Step { epoch, version, changes: Some(Changes::default()) }
+    fn step(epoch: u64, version: u64) -> MapChange {
+        MapChange { epoch, version, changes: Some(Changes::default()) }
     }
 
     fn versions(inbox: &mut Inbox) -> Vec<u64> {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_rebuild_another_epoch_and_an_unknown_seat_need_a_snapshot() {
-        for odd in [Step { epoch: 2, version: 1, changes: None }, step(2, 1), step(0, 11)] {
+        for odd in [MapChange { epoch: 2, version: 1, changes: None }, step(2, 1), step(0, 11)] {
             let mut inbox = inbox();
             inbox.take(odd, |_| true);
             assert!(inbox.is_stale());

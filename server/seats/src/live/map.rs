@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
-use domain::wire::Change;
+use domain::wire::SeatChange;
 
 use super::announcement::Changes;
 use crate::seat_locks::MapSnapshot;
@@ -140,7 +140,7 @@ impl LiveMap {
     }
 
     /// The changes since version `from`, sorted by seat; in these ranges only, if given.
-    pub(super) fn changes_since(&self, from: u64, within: Option<&[Range<SeatIndex>]>) -> Vec<Change> {
+    pub(super) fn changes_since(&self, from: u64, within: Option<&[Range<SeatIndex>]>) -> Vec<SeatChange> {
         let first = self.history.partition_point(|(version, _)| *version <= from);
         let mut seats: Vec<SeatIndex> = self.history.range(first..).map(|(_, seat)| *seat).collect();
         if let Some(ranges) = within {
@@ -152,13 +152,13 @@ impl LiveMap {
     }
 
     /// The present state of every seat of these ranges, sorted by seat.
-    pub(super) fn states_of(&self, ranges: &[Range<SeatIndex>]) -> Vec<Change> {
+    pub(super) fn states_of(&self, ranges: &[Range<SeatIndex>]) -> Vec<SeatChange> {
         let all = 0..self.seats.len() as SeatIndex;
         ranges.iter().flat_map(Clone::clone).filter(|seat| all.contains(seat)).map(|seat| self.change(seat)).collect()
     }
 
-    fn change(&self, seat: SeatIndex) -> Change {
-        Change { seat, state: self.seats[seat as usize] }
+    fn change(&self, seat: SeatIndex) -> SeatChange {
+        SeatChange { seat, state: self.seats[seat as usize] }
     }
 }
 

@@ -12,7 +12,7 @@ use super::view::Tick;
 use super::websocket_frames;
 
 /// A reader of a show's map; keeps the hub alive.
-pub(super) struct Reader {
+pub(super) struct MapSubscriber {
     pub(super) hub: Arc<Hub>,
     /// Changes once a tick, if something changed in the followed sections.
     pub(super) ticks: watch::Receiver<Tick>,
@@ -40,7 +40,7 @@ pub(super) enum Next {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoSuchSection(pub(super) u16);
 
-impl Reader {
+impl MapSubscriber {
     /// Creates a reader of the whole room without a map.
     pub(super) fn new(hub: Arc<Hub>) -> Self {
         let (sections, ticks) = hub.subscribe(&[]);

@@ -6,11 +6,11 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use domain::wire::Ask;
+use domain::wire::ClientMessage;
 use tokio::time::{Sleep, sleep};
 use tungstenite::protocol::frame::coding::CloseCode;
 
-use super::reader::{NoSuchSection, Reader};
+use super::reader::{MapSubscriber, NoSuchSection};
 use super::socket::End;
 
 /// Minimum time between two changes of sections: the shortest tick.
@@ -41,8 +41,8 @@ impl ReaderInput {
     }
 
     /// Reads a message. Its sections are followed at once, or at the end of the running pause.
-    pub(super) fn take(&mut self, reader: &mut Reader, bytes: &[u8]) -> Result<(), End> {
-        let Ok(Ask::Subscribe { sections }) = Ask::decode(bytes) else {
+    pub(super) fn take(&mut self, reader: &mut MapSubscriber, bytes: &[u8]) -> Result<(), End> {
+        let Ok(ClientMessage::Subscribe { sections }) = ClientMessage::decode(bytes) else {
             return Err(End::Close(CloseCode::Unsupported, "nothing we understand; see docs/api.md"));
         };
         let is_first = self.pause.is_none();
@@ -67,7 +67,7 @@ impl ReaderInput {
     }
 
     /// Ends the pause. If sections were asked for, they are followed and start the next pause.
-    pub(super) fn end_pause(&mut self, reader: &mut Reader) -> Result<(), End> {
+    pub(super) fn end_pause(&mut self, reader: &mut MapSubscriber) -> Result<(), End> {
         let wanted = std::mem::take(self).wanted;
         let Some(sections) = wanted else { return Ok(()) };
         self.pause = Some(Box::pin(sleep(PAUSE)));
@@ -75,7 +75,7 @@ impl ReaderInput {
     }
 }
 
-fn follow(reader: &mut Reader, sections: &[u16]) -> Result<(), End> {
+fn follow(reader: &mut MapSubscriber, sections: &[u16]) -> Result<(), End> {
     let no_such_section = |NoSuchSection(_)| End::Close(CloseCode::Policy, "the room has no such section");
     reader.follow(sections).map_err(no_such_section)
 }

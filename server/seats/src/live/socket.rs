@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::time::Timestamp;
-use domain::wire::{Frame, Mine};
+use domain::wire::{Frame, OwnHold};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tungstenite::protocol::frame::coding::CloseCode;
 
-use super::connection::{Connection, Event, Fault};
-use super::reader::{Next, Reader};
+use super::connection::{ConnectionEnd, ConnectionEvent, LiveConnection};
+use super::reader::{MapSubscriber, Next};
 use super::reader_input::ReaderInput;
 use super::websocket_frames::{self, encode};
 use crate::SeatsState;
@@ -55,12 +55,12 @@ pub(super) enum End {
     Close(CloseCode, &'static str),
 }
 
-impl From<Fault> for End {
-    fn from(fault: Fault) -> Self {
+impl From<ConnectionEnd> for End {
+    fn from(fault: ConnectionEnd) -> Self {
         match fault {
-            Fault::Disconnected => Self::Disconnected,
-            Fault::Closed => Self::ClosedByPeer,
-            Fault::ProtocolError(code, reason) => Self::Close(code, reason),
+            ConnectionEnd::Disconnected => Self::Disconnected,
+            ConnectionEnd::Closed => Self::ClosedByPeer,
+            ConnectionEnd::ProtocolError(code, reason) => Self::Close(code, reason),
         }
     }
 }
@@ -69,8 +69,8 @@ impl From<Fault> for End {
 pub(super) async fn serve<S>(
     state: SeatsState,
     context: SocketContext,
-    mut connection: Connection<S>,
-    mut reader: Reader,
+    mut connection: LiveConnection<S>,
+    mut reader: MapSubscriber,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
@@ -89,8 +89,8 @@ pub(super) async fn serve<S>(
 async fn send_first_frames<S>(
     state: &SeatsState,
     context: SocketContext,
-    connection: &mut Connection<S>,
-    reader: &mut Reader,
+    connection: &mut LiveConnection<S>,
+    reader: &mut MapSubscriber,
 ) -> Result<(), End>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -99,15 +99,15 @@ where
         connection.put(frame);
     }
     let SocketContext { show, owner } = context;
-    let asked = with_map(state, &show, || state.locks.mine(show.id, &owner));
+    let asked = with_map(state, &show, || state.locks.hold_of(show.id, &owner));
     // The map is sent while the lock store is asked.
     let mut input = ReaderInput::default();
     let sent = async {
         while !connection.is_free() {
             match next_event(connection, input.is_full()).await? {
-                Event::Written => {}
-                Event::PingOrPong => input.count(),
-                Event::Message(bytes) => input.take(reader, &bytes)?,
+                ConnectionEvent::Written => {}
+                ConnectionEvent::PingOrPong => input.count(),
+                ConnectionEvent::Message(bytes) => input.take(reader, &bytes)?,
             }
         }
         input.end_pause(reader)
@@ -116,21 +116,21 @@ where
     sent.map_err(|_| End::Disconnected)??;
     // Without the store the reader still gets the known map; the page then asks for the hold over HTTP.
     if let Ok(held) = held {
-        let mine = held.map(|held| Mine {
+        let mine = held.map(|held| OwnHold {
             hold: held.hold,
             expires_at: held.expires_at,
             paying: held.paying,
-            seats: held.lot.seats,
+            seats: held.selection.seats,
         });
-        connection.put(encode(&Frame::Mine { now: state.clock.now(), mine }));
+        connection.put(encode(&Frame::OwnHold { now: state.clock.now(), mine }));
     }
     Ok(())
 }
 
 /// Sends the reader its changes, one frame at a time, as fast as it takes them.
 pub(super) async fn run<S>(
-    connection: &mut Connection<S>,
-    reader: &mut Reader,
+    connection: &mut LiveConnection<S>,
+    reader: &mut MapSubscriber,
     stop: &CancellationToken,
     now: impl Fn() -> Timestamp,
 ) -> Result<std::convert::Infallible, End>
@@ -152,12 +152,12 @@ where
         tokio::select! {
             biased;
             event = next_event(connection, is_full) => match event? {
-                Event::Written => {}
-                Event::PingOrPong => {
+                ConnectionEvent::Written => {}
+                ConnectionEvent::PingOrPong => {
                     silent = 0;
                     input.count();
                 }
-                Event::Message(bytes) => {
+                ConnectionEvent::Message(bytes) => {
                     silent = 0;
                     input.take(reader, &bytes)?;
                 }
@@ -186,14 +186,17 @@ where
 }
 
 /// The next event of a connection; only the end of a write if the reader's input is full.
-async fn next_event<S>(connection: &mut Connection<S>, is_input_full: bool) -> Result<Event, Fault>
+async fn next_event<S>(
+    connection: &mut LiveConnection<S>,
+    is_input_full: bool,
+) -> Result<ConnectionEvent, ConnectionEnd>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     if is_input_full { connection.written().await } else { connection.event().await }
 }
 
-async fn close<S>(connection: &mut Connection<S>, end: End)
+async fn close<S>(connection: &mut LiveConnection<S>, end: End)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

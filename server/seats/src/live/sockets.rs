@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use http::concurrency::{Concurrency, Slot};
+use http::concurrency::{Concurrency, ConcurrencySlot};
 use http::{ClientAddress, Code, Problem};
 
 /// Maximum of open sockets on one replica.
@@ -33,8 +33,8 @@ pub(super) struct Sockets {
 }
 
 /// The slot of one socket, released on drop.
-pub(super) struct Place {
-    _counted: Option<[Slot; 3]>,
+pub(super) struct SocketSlot {
+    _counted: Option<[ConcurrencySlot; 3]>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -58,12 +58,12 @@ impl Sockets {
     ///
     /// # Errors
     /// 429 if the network, address or visitor is at its limit, 503 if the replica is.
-    pub(super) fn admit(&self, address: &ClientAddress, visitor: &str) -> Result<Place, Problem> {
+    pub(super) fn admit(&self, address: &ClientAddress, visitor: &str) -> Result<SocketSlot, Problem> {
         let counted = if self.per_address == 0 { None } else { Some(self.count_for(address, visitor)?) };
         let full =
             |_| Problem::new(Code::Overloaded, "Too many people are watching right now. Please try again shortly.");
         let permit = Arc::clone(&self.free).try_acquire_owned().map_err(full)?;
-        Ok(Place { _counted: counted, _permit: permit })
+        Ok(SocketSlot { _counted: counted, _permit: permit })
     }
 
     /// The limit of one network, at least that of one address.
@@ -71,7 +71,7 @@ impl Sockets {
         (self.per_address * ADDRESSES_PER_NETWORK).min(MAX_PER_NETWORK).max(self.per_address)
     }
 
-    fn count_for(&self, address: &ClientAddress, visitor: &str) -> Result<[Slot; 3], Problem> {
+    fn count_for(&self, address: &ClientAddress, visitor: &str) -> Result<[ConcurrencySlot; 3], Problem> {
         let too_many = |detail| Problem::new(Code::TooManyAttempts, detail).with_retry_after(RETRY_AFTER);
         let in_network = || too_many("Very many live maps are open in your network already.");
         let of_network = self.of_networks.take(&address.network(), self.most_of_network()).ok_or_else(in_network)?;
@@ -87,7 +87,7 @@ impl Sockets {
 mod tests {
     use super::*;
 
-    fn code(place: Result<Place, Problem>) -> Option<Code> {
+    fn code(place: Result<SocketSlot, Problem>) -> Option<Code> {
         place.err().map(|problem| problem.code())
     }
 
@@ -98,14 +98,14 @@ mod tests {
     #[test]
     fn an_address_and_a_visitor_at_their_limit_are_refused_until_a_socket_closes() {
         let sockets = Sockets::new(40);
-        let mut ann: Vec<Place> =
+        let mut ann: Vec<SocketSlot> =
             (0..MAX_PER_VISITOR).map(|_| sockets.admit(&at("here"), "ann").expect("there is room")).collect();
         assert_eq!(
             code(sockets.admit(&at("elsewhere"), "ann")),
             Some(Code::TooManyAttempts),
             "the visitor has too many"
         );
-        let others: Vec<Place> =
+        let others: Vec<SocketSlot> =
             (0..10).map(|who| sockets.admit(&at("here"), &format!("{who}")).expect("there is room")).collect();
         assert_eq!(code(sockets.admit(&at("here"), "zoe")), Some(Code::TooManyAttempts), "the address has too many");
         assert_eq!(sockets.count(), MAX_PER_VISITOR + others.len());
@@ -120,7 +120,8 @@ mod tests {
         let sockets = Sockets::new(500);
         let of_household = |number: usize| at(&format!("2001:db8:1:{number:x}::/64"));
         let admit = |number: usize| sockets.admit(&of_household(number), &format!("{number}"));
-        let mut open: Vec<Place> = (0..500 * ADDRESSES_PER_NETWORK).map(|n| admit(n).expect("there is room")).collect();
+        let mut open: Vec<SocketSlot> =
+            (0..500 * ADDRESSES_PER_NETWORK).map(|n| admit(n).expect("there is room")).collect();
         assert_eq!(code(admit(9_999)), Some(Code::TooManyAttempts), "the network has too many");
         assert_eq!(code(sockets.admit(&at("2001:db8:2:0::/64"), "ann")), None, "another network");
         open.pop();
@@ -138,7 +139,8 @@ mod tests {
     #[test]
     fn without_a_limit_per_address_only_the_total_is_counted() {
         let sockets = Sockets::new(0);
-        let open: Vec<Place> = (0..100).map(|_| sockets.admit(&at("here"), "ann").expect("there is room")).collect();
+        let open: Vec<SocketSlot> =
+            (0..100).map(|_| sockets.admit(&at("here"), "ann").expect("there is room")).collect();
         assert_eq!((sockets.count(), sockets.of_visitors.callers()), (open.len(), 0));
     }
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
-use domain::wire::{Ask, Change, Frame};
+use domain::wire::{ClientMessage, Frame, SeatChange};
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::announcement::{Changes, Step};
-use super::connection::Connection;
+use super::announcement::{Changes, MapChange};
+use super::connection::LiveConnection;
 use super::hub::Hub;
 use super::map::{LiveMap, MapVersion};
-use super::reader::{Next, NoSuchSection, Reader};
+use super::reader::{MapSubscriber, Next, NoSuchSection};
 use super::socket::run;
 use crate::seat_locks::MapSnapshot;
 
@@ -37,11 +37,11 @@ fn hub() -> Arc<Hub> {
 
 fn lock(hub: &Hub, version: u64, seats: &[SeatIndex]) {
     let seats = seats.iter().map(|seat| (*seat, SeatState::Locked)).collect();
-    hub.take(Step { epoch: 1, version, changes: Some(Changes { seats, areas: vec![] }) });
+    hub.take(MapChange { epoch: 1, version, changes: Some(Changes { seats, areas: vec![] }) });
 }
 
-fn locked(seats: &[SeatIndex]) -> Vec<Change> {
-    seats.iter().map(|seat| Change { seat: *seat, state: SeatState::Locked }).collect()
+fn locked(seats: &[SeatIndex]) -> Vec<SeatChange> {
+    seats.iter().map(|seat| SeatChange { seat: *seat, state: SeatState::Locked }).collect()
 }
 
 /// Decodes the frame behind a WebSocket header of two bytes, or four.
@@ -50,24 +50,24 @@ fn unpack(bytes: &[u8]) -> Frame {
     Frame::decode(&bytes[start..], ROOM).expect("a frame of ours")
 }
 
-fn bytes(reader: &mut Reader) -> Bytes {
+fn bytes(reader: &mut MapSubscriber) -> Bytes {
     match reader.next(|| NOW) {
         Next::Frame(bytes) => bytes,
         other => panic!("{other:?} is no frame"),
     }
 }
 
-fn next(reader: &mut Reader) -> Frame {
+fn next(reader: &mut MapSubscriber) -> Frame {
     unpack(&bytes(reader))
 }
 
-fn has_everything(reader: &mut Reader) -> bool {
+fn has_everything(reader: &mut MapSubscriber) -> bool {
     reader.next(|| NOW) == Next::Nothing
 }
 
 /// A reader that has the present map.
-fn reader(hub: &Arc<Hub>) -> Reader {
-    let mut reader = Reader::new(Arc::clone(hub));
+fn reader(hub: &Arc<Hub>) -> MapSubscriber {
+    let mut reader = MapSubscriber::new(Arc::clone(hub));
     assert!(matches!(next(&mut reader), Frame::Snapshot { .. }));
     assert!(has_everything(&mut reader));
     reader
@@ -127,7 +127,7 @@ fn a_resumed_reader_gets_a_delta_and_one_with_an_unknown_version_gets_a_snapshot
     lock(&hub, 11, &[3]);
     hub.publish_tick(false);
     let resumed = |epoch, version| {
-        let mut reader = Reader::new(Arc::clone(&hub));
+        let mut reader = MapSubscriber::new(Arc::clone(&hub));
         reader.resume(MapVersion { epoch, version });
         next(&mut reader)
     };
@@ -147,7 +147,7 @@ fn a_gap_is_filled_by_a_snapshot_that_reaches_readers_as_a_delta() {
     assert!(!hub.is_stale());
     hub.publish_tick(false);
     let Frame::Delta { from: 10, to: 12, changes } = next(&mut reader) else { panic!("a delta") };
-    assert_eq!(changes, [locked(&[1])[0], Change { seat: 6, state: SeatState::Booked }]);
+    assert_eq!(changes, [locked(&[1])[0], SeatChange { seat: 6, state: SeatState::Booked }]);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn the_shorter_of_delta_and_snapshot_is_sent() {
     hub.resync(MapVersion::default(), &MapSnapshot { epoch: 1, version: 10, map, areas: vec![] });
     hub.publish_tick(true);
     let hub = Arc::new(hub);
-    let mut reader = Reader::new(Arc::clone(&hub));
+    let mut reader = MapSubscriber::new(Arc::clone(&hub));
     bytes(&mut reader);
     lock(&hub, 11, &(0..seats).collect::<Vec<_>>());
     hub.publish_tick(false);
@@ -193,7 +193,7 @@ fn the_shorter_of_delta_and_snapshot_is_sent() {
 #[test]
 fn a_reader_of_some_sections_gets_their_changes_and_an_overview_of_the_others() {
     let hub = hub();
-    let mut some = Reader::new(Arc::clone(&hub));
+    let mut some = MapSubscriber::new(Arc::clone(&hub));
     some.follow(&[1, 3]).expect("the sections are there");
     assert!(matches!(next(&mut some), Frame::Snapshot { .. }));
     assert_eq!(next(&mut some), Frame::Overview { free: vec![10, 10, 10, 10] });
@@ -217,7 +217,7 @@ fn a_reader_of_some_sections_gets_their_changes_and_an_overview_of_the_others() 
 #[test]
 fn a_change_of_sections_sends_all_seats_of_the_added_ones_without_a_snapshot() {
     let hub = hub();
-    let mut some = Reader::new(Arc::clone(&hub));
+    let mut some = MapSubscriber::new(Arc::clone(&hub));
     some.follow(&[1]).expect("the section is there");
     assert!(matches!(next(&mut some), Frame::Snapshot { .. }));
     assert!(matches!(next(&mut some), Frame::Overview { .. }));
@@ -244,12 +244,12 @@ fn readers_of_equal_sections_share_bytes_and_section_sets_beyond_the_limit_get_t
     hub.publish_tick(true);
     let hub = Arc::new(hub);
     let follow = |section: u16| {
-        let mut reader = Reader::new(Arc::clone(&hub));
+        let mut reader = MapSubscriber::new(Arc::clone(&hub));
         reader.follow(&[section]).expect("the section is there");
         while reader.next(|| NOW) != Next::Nothing {}
         reader
     };
-    let mut readers: Vec<Reader> = (0..sections as u16).map(follow).collect();
+    let mut readers: Vec<MapSubscriber> = (0..sections as u16).map(follow).collect();
     let mut again = follow(0);
     lock(&hub, 11, &(0..sections).collect::<Vec<_>>());
     hub.publish_tick(false);
@@ -268,13 +268,13 @@ fn places_left_are_sent_first_and_after_each_change() {
     let mut early = reader(&hub);
     let places = |version, left| {
         let changes = Some(Changes { seats: vec![], areas: vec![(3, left)] });
-        hub.take(Step { epoch: 1, version, changes });
+        hub.take(MapChange { epoch: 1, version, changes });
         hub.publish_tick(false);
     };
     places(11, 57);
     assert_eq!(next(&mut early), delta(10, 11, &[]));
     assert_eq!(next(&mut early), Frame::Areas { left: vec![(3, 57)] });
-    let mut late = Reader::new(Arc::clone(&hub));
+    let mut late = MapSubscriber::new(Arc::clone(&hub));
     assert!(matches!(next(&mut late), Frame::Snapshot { .. }));
     assert_eq!(next(&mut late), Frame::Areas { left: vec![(3, 57)] });
     lock(&hub, 12, &[1]);
@@ -286,7 +286,7 @@ fn places_left_are_sent_first_and_after_each_change() {
 #[test]
 fn a_heartbeat_contains_an_empty_delta_at_the_version_of_the_reader() {
     let hub = hub();
-    let without_map = Reader::new(Arc::clone(&hub));
+    let without_map = MapSubscriber::new(Arc::clone(&hub));
     assert_eq!(without_map.heartbeat()[..], [0x89, 0], "only the ping without a version");
     let reader = reader(&hub);
     lock(&hub, 11, &[3]);
@@ -312,9 +312,9 @@ async fn a_reader_that_blocks_for_a_thousand_ticks_converges_in_one_frame() {
     let hub = hub();
     // A connection whose buffer holds not even the first frame.
     let (ours, mut peer) = duplex(4);
-    let mut asleep = Reader::new(Arc::clone(&hub));
+    let mut asleep = MapSubscriber::new(Arc::clone(&hub));
     let talking = tokio::spawn(async move {
-        let mut connection = Connection::new(ours, &[]);
+        let mut connection = LiveConnection::new(ours, &[]);
         run(&mut connection, &mut asleep, &CancellationToken::new(), || NOW).await.map(|_| ())
     });
     for version in 11..1_011 {
@@ -340,11 +340,11 @@ async fn a_stopping_server_does_not_wait_for_a_blocked_reader() {
     let (ours, _peer) = duplex(4);
     let stop = CancellationToken::new();
     stop.cancel();
-    let mut stuck = Reader::new(Arc::clone(&hub));
-    let ended = run(&mut Connection::new(ours, &[]), &mut stuck, &stop, || NOW).await.map(|_| ());
+    let mut stuck = MapSubscriber::new(Arc::clone(&hub));
+    let ended = run(&mut LiveConnection::new(ours, &[]), &mut stuck, &stop, || NOW).await.map(|_| ());
     assert_eq!(ended, Err(super::socket::End::Stopping));
     hub.stop();
-    assert_eq!(Reader::new(hub).next(|| NOW), Next::Stopping);
+    assert_eq!(MapSubscriber::new(hub).next(|| NOW), Next::Stopping);
 }
 
 #[tokio::test]
@@ -352,13 +352,13 @@ async fn a_reader_changes_sections_over_the_connection() {
     use tokio::io::AsyncWriteExt;
     let hub = hub();
     let (ours, mut peer) = duplex(4_096);
-    let mut reader = Reader::new(Arc::clone(&hub));
+    let mut reader = MapSubscriber::new(Arc::clone(&hub));
     let talking = tokio::spawn(async move {
-        let mut connection = Connection::new(ours, &[]);
+        let mut connection = LiveConnection::new(ours, &[]);
         run(&mut connection, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
     });
     assert!(matches!(read(&mut peer).await, Frame::Snapshot { .. }));
-    let ask = Ask::Subscribe { sections: vec![2] }.encode();
+    let ask = ClientMessage::Subscribe { sections: vec![2] }.encode();
     // A mask of zeros leaves the bytes as they are.
     peer.write_all(&[&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()).await.expect("there is room");
     assert_eq!(read(&mut peer).await, Frame::Overview { free: vec![10; 4] });
@@ -371,7 +371,7 @@ async fn a_reader_changes_sections_over_the_connection() {
 
 /// A message of a client, masked with zeros.
 fn subscribe_message(sections: &[u16]) -> Vec<u8> {
-    let ask = Ask::Subscribe { sections: sections.to_vec() }.encode();
+    let ask = ClientMessage::Subscribe { sections: sections.to_vec() }.encode();
     [&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()
 }
 
@@ -380,9 +380,9 @@ async fn the_last_sections_asked_for_in_a_pause_win_and_a_flood_waits_in_its_own
     use tokio::io::AsyncWriteExt;
     let hub = hub();
     let (ours, mut peer) = duplex(1 << 20);
-    let mut reader = Reader::new(Arc::clone(&hub));
+    let mut reader = MapSubscriber::new(Arc::clone(&hub));
     let talking = tokio::spawn(async move {
-        let mut connection = Connection::new(ours, &[]);
+        let mut connection = LiveConnection::new(ours, &[]);
         run(&mut connection, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
     });
     assert!(matches!(read(&mut peer).await, Frame::Snapshot { .. }));

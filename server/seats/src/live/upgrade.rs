@@ -9,8 +9,8 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tungstenite::handshake::server::create_response_with_body;
 
-use super::connection::Connection;
-use http::gathered::Gathered;
+use super::connection::LiveConnection;
+use http::write_coalescing::CoalescedWrites;
 use http::{Code, Problem};
 
 /// Send buffer of the kernel for one reader, bytes (Linux doubles it for its own use). The default
@@ -28,11 +28,11 @@ pub(super) fn accept(request: &mut Request) -> Result<(Response, OnUpgrade), Pro
 }
 
 /// Returns the upgraded connection; `None` if it broke or is no plain TCP stream.
-pub(super) async fn connected(upgrade: OnUpgrade) -> Option<Connection<TcpStream>> {
+pub(super) async fn connected(upgrade: OnUpgrade) -> Option<LiveConnection<TcpStream>> {
     let upgraded =
         upgrade.await.inspect_err(|cause| tracing::debug!(%cause, "a reader disconnected during the handshake"));
     // This frees the HTTP state of the connection, mainly its buffer of eight kilobytes.
-    let Ok(parts) = upgraded.ok()?.downcast::<Gathered<TokioIo<TcpStream>>>() else {
+    let Ok(parts) = upgraded.ok()?.downcast::<CoalescedWrites<TokioIo<TcpStream>>>() else {
         tracing::error!("live connections need a listener of plain TCP");
         return None;
     };
@@ -44,5 +44,5 @@ pub(super) async fn connected(upgrade: OnUpgrade) -> Option<Connection<TcpStream
     if let Err(cause) = SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES) {
         tracing::debug!(%cause, "set SO_SNDBUF of a live connection failed");
     }
-    Some(Connection::new(stream, &parts.read_buf))
+    Some(LiveConnection::new(stream, &parts.read_buf))
 }

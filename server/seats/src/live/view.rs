@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use domain::seats::SeatIndex;
-use domain::wire::{Change, Frame};
+use domain::wire::{Frame, SeatChange};
 use tokio::sync::watch;
 
 use super::map::{LiveMap, MapVersion};
@@ -132,12 +132,12 @@ impl View {
     }
 
     /// Changes since a version of this epoch within the history.
-    pub(super) fn changes_since(&self, from: u64, map: &LiveMap) -> Vec<Change> {
+    pub(super) fn changes_since(&self, from: u64, map: &LiveMap) -> Vec<SeatChange> {
         map.changes_since(from, self.within())
     }
 
     /// Changes since `from`, and every seat of the sections that are `new` to the reader.
-    pub(super) fn changes_with(&self, from: u64, new: &[Range<SeatIndex>], map: &LiveMap) -> Vec<Change> {
+    pub(super) fn changes_with(&self, from: u64, new: &[Range<SeatIndex>], map: &LiveMap) -> Vec<SeatChange> {
         let mut changes = self.changes_since(from, map);
         changes.extend(map.states_of(new));
         changes.sort_unstable_by_key(|change| change.seat);
@@ -152,6 +152,6 @@ impl View {
 }
 
 /// Encodes these changes as a delta frame.
-pub(super) fn delta(from: u64, to: u64, changes: Vec<Change>) -> Bytes {
+pub(super) fn delta(from: u64, to: u64, changes: Vec<SeatChange>) -> Bytes {
     encode(&Frame::Delta { from, to, changes })
 }

@@ -12,7 +12,7 @@ use domain::seats::{SeatIndex, SeatState};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{Lot, MAX_PER_CALL, MapSnapshot, Sale, StoreError};
+use super::{FencedSelection, MAX_PER_CALL, MapSnapshot, Selection, StoreError};
 use crate::SeatsState;
 use http::Problem;
 
@@ -21,9 +21,9 @@ const MAX_SHOWS: usize = 10_000;
 
 /// Shows that this replica has compared, or is comparing.
 #[derive(Default)]
-pub struct FirstLooks(Mutex<HashSet<Uuid>>);
+pub struct ComparedShows(Mutex<HashSet<Uuid>>);
 
-impl FirstLooks {
+impl ComparedShows {
     /// Marks a show as compared. False if it was marked before.
     fn try_mark(&self, show: Uuid) -> bool {
         let mut marked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,18 +65,23 @@ async fn compare(state: &SeatsState, show: Uuid) -> Result<usize, Problem> {
     let Some(after) = read_map(state, show).await? else { return Ok(0) };
     let unknown =
         |seat: SeatIndex| [&before, &after].iter().all(|seen| state_of(seen, seat) != SeatState::Booked as u8);
-    let mut sales = BTreeMap::<(Uuid, i64), Sale>::new();
+    let mut sales = BTreeMap::<(Uuid, i64), FencedSelection>::new();
     let mut mended = 0;
     for claim in claims {
         let seat = claim.seat_no.cast_unsigned();
         if unknown(seat) {
             mended += 1;
-            let Claim { hold_id: hold, owner, fence, .. } = claim;
-            let sale = sales.entry((hold, fence)).or_insert_with(|| Sale { hold, owner, fence, lot: Lot::default() });
-            sale.lot.seats.push(seat);
+            let ClaimRow { hold_id: hold, owner, fence, .. } = claim;
+            let sale = sales.entry((hold, fence)).or_insert_with(|| FencedSelection {
+                hold,
+                owner,
+                fence,
+                selection: Selection::default(),
+            });
+            sale.selection.seats.push(seat);
         }
     }
-    let sales: Vec<Sale> = sales.into_values().collect();
+    let sales: Vec<FencedSelection> = sales.into_values().collect();
     for sales in sales.chunks(MAX_PER_CALL) {
         state.locks.book_all(show, sales).await?;
     }
@@ -98,14 +103,14 @@ fn state_of(seen: &MapSnapshot, seat: SeatIndex) -> u8 {
 }
 
 #[derive(sqlx::FromRow)]
-struct Claim {
+struct ClaimRow {
     seat_no: i32,
     hold_id: Uuid,
     owner: String,
     fence: i64,
 }
 
-async fn load_claims(pg: &PgPool, show: Uuid) -> Result<Vec<Claim>, sqlx::Error> {
+async fn load_claims(pg: &PgPool, show: Uuid) -> Result<Vec<ClaimRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT claim.seat_no, booking.hold_id, booking.owner, claim.fence
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id

@@ -5,7 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::SeatsState;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 
 /// Period between two searches for shows that are over.
 const SEARCH_EVERY: Duration = Duration::from_secs(3_600);
@@ -21,8 +21,8 @@ const PAST_SHOWS: &str = "
 
 /// Runs until the server stops.
 pub async fn forget_forever(state: SeatsState) {
-    let mut rounds = Rounds::every(&state.stop, SEARCH_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, SEARCH_EVERY);
+    while rounds.wait_next().await {
         let over = sqlx::query_scalar::<_, Uuid>(PAST_SHOWS).bind(MAX_PER_SEARCH).fetch_all(&state.pg).await;
         match over {
             Ok(shows) => {

@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_scripts_count_lapses_for_as_long_as_the_rule_in_domain() {
-        let counted = format!("local LAPSES_COUNT = {} * 60 * 1000\n", domain::fairness::LAPSES_COUNT_MINUTES);
+        let counted = format!("local LAPSES_COUNT = {} * 60 * 1000\n", domain::fairness::EXPIRY_COUNT_WINDOW_MINUTES);
         assert!(include_str!("lua/prelude.lua").contains(&counted), "{counted}");
     }
 

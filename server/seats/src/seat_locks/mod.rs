@@ -23,27 +23,27 @@ use domain::time::Timestamp;
 use platform::redis_link::LinkError;
 use uuid::Uuid;
 
-pub use claims_check::FirstLooks;
+pub use claims_check::ComparedShows;
 pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};
 pub use offer_ids::{is_offer, offer_id};
 pub use queue::LockQueue;
-pub use rebuild::{known_source, map_or_claims, with_map};
+pub use rebuild::{read_map_or_claims, rebuild_source, with_map};
 pub use redis_store::RedisLocks;
-pub use shadow::{Divergence, Kind, KnownSource, ShadowLocks};
-pub use sweeper::{Watched, sweep_forever};
+pub use shadow::{Divergence, DivergenceKind, RebuildSource, ShadowLocks};
+pub use sweeper::{SweptShows, sweep_forever};
 
 /// Seats and places of an attempt, a hold or a sale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lot {
+pub struct Selection {
     /// Seats, sorted, each once.
     pub seats: Vec<SeatIndex>,
     /// Places in areas, sorted by area, each area once, no count zero.
     pub places: Vec<Places>,
 }
 
-impl Lot {
+impl Selection {
     /// Seats only.
     #[must_use]
     pub const fn of_seats(seats: Vec<SeatIndex>) -> Self {
@@ -60,7 +60,7 @@ impl Lot {
 /// Identity of a request for replay: the store repeats its answer to the same request for at least a day, whatever
 /// happened to the hold meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestIdentity {
     /// Derived by the caller from the person, the show and their key.
     pub id: Uuid,
     /// Digest of the request: a different one under the same id is [`Refusal::Reused`].
@@ -69,7 +69,7 @@ pub struct Asked {
 
 /// Limits of a show for its holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct HoldLimits {
     /// Seats and places one person may hold and own.
     pub per_person: usize,
     /// Length of a hold, milliseconds.
@@ -80,35 +80,35 @@ pub struct Terms {
 
 /// One attempt to get a hold.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct LockAttempt {
     /// Its id becomes the id of the hold.
-    pub asked: Asked,
+    pub asked: RequestIdentity,
     /// The owner of the hold; contains no colon.
     pub owner: String,
     /// The seats and places asked for; not empty.
-    pub lot: Lot,
+    pub selection: Selection,
     /// True if house seats count as free for it: the theatre gives them away, and Postgres records that.
     pub takes_kept: bool,
 }
 
 /// A change to a hold.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct HoldUpdate {
     /// Identity of the request.
-    pub asked: Asked,
+    pub asked: RequestIdentity,
     /// The hold.
     pub hold: Uuid,
     /// Its owner.
     pub owner: String,
     /// To be added; seats that the hold already has are ignored.
-    pub add: Lot,
+    pub add: Selection,
     /// To be released; seats that the hold does not have are ignored.
-    pub remove: Lot,
+    pub remove: Selection,
 }
 
 /// A hold in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct StoredHold {
     /// Its id.
     pub hold: Uuid,
     /// Its expiry.
@@ -120,12 +120,12 @@ pub struct Held {
     /// True while a payment is in progress.
     pub paying: bool,
     /// Its seats and places.
-    pub lot: Lot,
+    pub selection: Selection,
 }
 
 /// Seats and places of a booking, identified in the store by hold and fence.
 #[derive(Clone, Debug)]
-pub struct Sale {
+pub struct FencedSelection {
     /// The hold they were in.
     pub hold: Uuid,
     /// Its owner.
@@ -133,7 +133,7 @@ pub struct Sale {
     /// Its fence.
     pub fence: i64,
     /// The seats and places bought.
-    pub lot: Lot,
+    pub selection: Selection,
 }
 
 /// New id, owner and expiry of a hold that is renewed.
@@ -195,7 +195,7 @@ pub enum StoreError {
     Unavailable(#[source] LinkError),
     /// An answer in an unknown format.
     #[error("the lock store answered {0}")]
-    Nonsense(String),
+    UnexpectedAnswer(String),
 }
 
 /// The map of a show at one version.
@@ -213,7 +213,7 @@ pub struct MapSnapshot {
 
 /// The state of a show in Postgres, from which its map is built.
 #[derive(Clone, Debug, Default)]
-pub struct KnownSeats {
+pub struct RebuildInput {
     /// A byte per seat.
     pub map: Vec<u8>,
     /// Seat and fence of every claim.
@@ -244,61 +244,66 @@ pub trait SeatLocks: Send + Sync + 'static {
     async fn lock(
         &self,
         show: Uuid,
-        terms: Terms,
-        attempts: &[Attempt],
-    ) -> Result<Vec<Result<Held, Refusal>>, StoreError>;
+        terms: HoldLimits,
+        attempts: &[LockAttempt],
+    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError>;
     /// Adds to a hold and releases from it, all or none; an empty hold has ended. Never moves the expiry.
-    async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError>;
+    async fn change(
+        &self,
+        show: Uuid,
+        terms: HoldLimits,
+        change: &HoldUpdate,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError>;
     /// Extends a hold by `by_ms` within its maximum life; by less, or not at all, if other holds of its owner ran out
     /// lately ([`domain::fairness::extension_ms`]).
     async fn extend(
         &self,
         show: Uuid,
-        asked: Asked,
+        asked: RequestIdentity,
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<Held, Refusal>, StoreError>;
+    ) -> Result<Result<StoredHold, Refusal>, StoreError>;
     /// The stored answer to this request of any kind; `None` if nothing was granted for it. `hold` is the hold
     /// of the request. Changes nothing: it extends by 0 ms, which is never granted anew, while a
     /// request granted before gets its stored answer.
-    async fn granted_before(
+    async fn stored_answer(
         &self,
         show: Uuid,
-        asked: Asked,
+        asked: RequestIdentity,
         hold: Uuid,
         owner: &str,
-    ) -> Result<Option<Result<Held, Refusal>>, StoreError> {
+    ) -> Result<Option<Result<StoredHold, Refusal>>, StoreError> {
         let answer = self.extend(show, asked, hold, owner, 0).await?;
         Ok(Some(answer).filter(|answer| matches!(answer, Ok(_) | Err(Refusal::Reused))))
     }
-    /// The owner's hold in this show. Restores the expiry that [`SeatLocks::leave`] had shortened.
-    async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError>;
+    /// The owner's hold in this show. Restores the expiry that [`SeatLocks::shorten_hold`] had shortened.
+    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError>;
     /// The holds of several owners, [`MAX_PER_CALL`] at most, in their order.
-    async fn mine_all(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<Held>>, StoreError> {
+    async fn holds_of(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<StoredHold>>, StoreError> {
         let mut holds = Vec::with_capacity(owners.len());
         for owner in owners {
-            holds.push(self.mine(show, owner).await?);
+            holds.push(self.hold_of(show, owner).await?);
         }
         Ok(holds)
     }
     /// The tab was closed: the hold expires after `grace_ms` unless its owner returns.
-    async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError>;
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError>;
     /// Releases a hold.
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError>;
-    /// Begins a payment for exactly this lot: extends the hold once by `extension_ms` and closes it to
+    /// Begins a payment for exactly this selection: extends the hold once by `extension_ms` and closes it to
     /// changes. Returns its new expiry.
     async fn begin_payment(
         &self,
         show: Uuid,
-        sale: &Sale,
+        sale: &FencedSelection,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError>;
     /// Begins payments for several sales, [`MAX_PER_CALL`] at most; the answers are in their order.
     async fn begin_payments(
         &self,
         show: Uuid,
-        sales: &[Sale],
+        sales: &[FencedSelection],
         extension_ms: i64,
     ) -> Result<Vec<Result<Timestamp, Refusal>>, StoreError> {
         let mut ends = Vec::with_capacity(sales.len());
@@ -308,26 +313,31 @@ pub trait SeatLocks: Send + Sync + 'static {
         Ok(ends)
     }
     /// Ends a payment that was not submitted: takes the extension back and opens the hold to changes.
-    async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError>;
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError>;
     /// Renews a hold of this party under a new id and a new fence, open to changes; its seats are never free in
     /// between. Returns it in its present state, also for a repeat. [`Refusal::Gone`] if it has ended or was renewed
     /// otherwise.
-    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError>;
-    /// Marks a lot that Postgres has sold as booked.
-    async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
+    async fn renew(
+        &self,
+        show: Uuid,
+        party: &FencedSelection,
+        renewal: &Renewal,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError>;
+    /// Marks a selection that Postgres has sold as booked.
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError>;
     /// Books several sales, [`MAX_PER_CALL`] at most, in their order.
-    async fn book_all(&self, show: Uuid, sales: &[Sale]) -> Result<(), StoreError> {
+    async fn book_all(&self, show: Uuid, sales: &[FencedSelection]) -> Result<(), StoreError> {
         for sale in sales {
             self.book(show, sale).await?;
         }
         Ok(())
     }
-    /// Frees the lot of a booking, held or sold, as far as it still carries the booking's fence.
-    async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.free_keeping(show, sale, &[]).await
+    /// Frees the selection of a booking, held or sold, as far as it still carries the booking's fence.
+    async fn free(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
+        self.free_and_block(show, sale, &[]).await
     }
     /// [`SeatLocks::free`], which blocks the freed seats that are in `kept` in the same step.
-    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError>;
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError>;
     /// Blocks seats for staff, or unblocks them; all or none. Held and sold seats cause a refusal.
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError>;
     /// Blocks seats for staff at once: free ones, and those of holds without a payment in progress, which keep their
@@ -338,21 +348,21 @@ pub trait SeatLocks: Send + Sync + 'static {
     /// Copies a hold that another store granted, read at `theirs` on that store's clock, with the same fence and time
     /// to live. It replaces another hold of its owner in this store; holds of other owners cause a refusal. Later
     /// fences of this store are higher.
-    async fn adopt(
+    async fn copy_hold(
         &self,
         show: Uuid,
         owner: &str,
-        held: &Held,
+        held: &StoredHold,
         theirs: Timestamp,
     ) -> Result<Result<(), Refusal>, StoreError>;
     /// Copies the fences that another store gave to these holds. Later fences of this store are higher.
-    async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError>;
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError>;
     /// Frees due holds. Returns the number of holds left.
     async fn sweep(&self, show: Uuid) -> Result<u64, StoreError>;
     /// The present map. It may contain due holds until the next call of another kind.
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError>;
     /// Builds the map, unless it is loaded and no older than the versions seen.
-    async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError>;
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError>;
     /// Deletes a show that is over.
     async fn forget(&self, show: Uuid) -> Result<(), StoreError>;
     /// The store's clock, as of its last answer plus the time since.

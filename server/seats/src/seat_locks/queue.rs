@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::{Attempt, Held, Refusal, Terms, with_map};
+use super::{HoldLimits, LockAttempt, Refusal, StoredHold, with_map};
 use crate::SeatsState;
 use catalogue::Show;
 use http::{Code, Problem};
@@ -26,14 +26,14 @@ const MAX_CALLS: usize = 8;
 /// Queued attempts of one show; more are refused.
 const MAX_WAITING: usize = 8_192;
 
-type Outcome = Result<Result<Held, Refusal>, Problem>;
+type LockResult = Result<Result<StoredHold, Refusal>, Problem>;
 
 struct QueuedAttempt {
     /// The show and its terms at the time of the attempt; a call uses those of its last attempt.
     show: Arc<Show>,
-    terms: Terms,
-    attempt: Attempt,
-    reply: oneshot::Sender<Outcome>,
+    terms: HoldLimits,
+    attempt: LockAttempt,
+    reply: oneshot::Sender<LockResult>,
     /// The tracing span of its request.
     span: Span,
 }
@@ -50,7 +50,13 @@ impl LockQueue {
     ///
     /// # Errors
     /// 503 if the queue is full, or the store cannot be reached.
-    pub async fn take(&self, state: &SeatsState, show: &Arc<Show>, terms: Terms, attempt: Attempt) -> Outcome {
+    pub async fn lock(
+        &self,
+        state: &SeatsState,
+        show: &Arc<Show>,
+        terms: HoldLimits,
+        attempt: LockAttempt,
+    ) -> LockResult {
         let began = Instant::now();
         let (reply, answer) = oneshot::channel();
         let span = tracing::debug_span!(target: STEP, "lock");
@@ -69,7 +75,7 @@ impl LockQueue {
 
     fn enqueue(&self, state: &SeatsState, waiting: QueuedAttempt) -> Result<(), Problem> {
         let show = waiting.show.id;
-        let mut queues = self.lock();
+        let mut queues = self.lock_queues();
         if let Some(queue) = queues.get_mut(&show) {
             if queue.len() >= MAX_WAITING {
                 let detail = "Very many people want these seats right now. Please try again in a moment.";
@@ -85,7 +91,7 @@ impl LockQueue {
 
     /// Takes the attempts of the next call. Without any, removes the queue.
     fn next(&self, show: Uuid) -> Vec<QueuedAttempt> {
-        let mut queues = self.lock();
+        let mut queues = self.lock_queues();
         let Some(queue) = queues.get_mut(&show) else { return Vec::new() };
         let mut batch = Vec::with_capacity(queue.len().min(MAX_PER_CALL));
         while batch.len() < MAX_PER_CALL
@@ -103,12 +109,12 @@ impl LockQueue {
     }
 
     // Held for queue operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<QueuedAttempt>>> {
+    fn lock_queues(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<QueuedAttempt>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn outcome_label(outcome: &Outcome) -> LockOutcome {
+fn outcome_label(outcome: &LockResult) -> LockOutcome {
     match outcome {
         Ok(Ok(_)) => LockOutcome::Acquired,
         Ok(Err(Refusal::Taken(_) | Refusal::Full(_))) => LockOutcome::Conflict,
@@ -126,7 +132,7 @@ struct QueueGuard<'a> {
 impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
         if let Some(show) = self.show {
-            self.queue.lock().remove(&show);
+            self.queue.lock_queues().remove(&show);
         }
     }
 }

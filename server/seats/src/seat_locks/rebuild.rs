@@ -10,7 +10,7 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{KnownSeats, KnownSource, MapSnapshot, StoreError, claims_check};
+use super::{MapSnapshot, RebuildInput, RebuildSource, StoreError, claims_check};
 use crate::SeatsState;
 use catalogue::{CLAIM_GRACE_MS, claim_is_alive};
 use catalogue::{Catalogue, Show};
@@ -47,7 +47,7 @@ where
 ///
 /// # Errors
 /// 503 when the database cannot be reached.
-pub async fn map_or_claims(state: &SeatsState, show: &Show) -> Result<MapSnapshot, Problem> {
+pub async fn read_map_or_claims(state: &SeatsState, show: &Show) -> Result<MapSnapshot, Problem> {
     match with_map(state, show, || state.locks.snapshot(show.id)).await {
         Err(away) if away.code() == Code::LockStoreUnavailable => {
             let known = Box::pin(known_in_time(&state.pg, show)).await?;
@@ -59,11 +59,11 @@ pub async fn map_or_claims(state: &SeatsState, show: &Show) -> Result<MapSnapsho
 
 /// Reads shows from Postgres for the second of two stores.
 #[must_use]
-pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
+pub fn rebuild_source(pg: PgPool, catalogue: Catalogue) -> RebuildSource {
     Arc::new(move |show| {
         let (pg, catalogue) = (pg.clone(), catalogue.clone());
         Box::pin(async move {
-            let known = async { known_in_time(&pg, &*catalogue.known_show(show).await?).await };
+            let known = async { known_in_time(&pg, &*catalogue.find_show(show).await?).await };
             known
                 .await
                 .inspect_err(|problem| tracing::warn!(?problem, %show, "read a map for the second lock store failed"))
@@ -77,12 +77,12 @@ impl From<StoreError> for Problem {
         match &cause {
             StoreError::NoMap(_) => tracing::warn!(%cause, "the map is still missing after a load"),
             // Logged once, when the breaker opened; not again for each request that is refused.
-            StoreError::Unavailable(source @ LinkError::Resting { retry_after }) => {
+            StoreError::Unavailable(source @ LinkError::CircuitOpen { retry_after }) => {
                 tracing::debug!(%source, "the circuit breaker of the lock store is open");
                 return Self::new(Code::LockStoreUnavailable, NO_SEAT_LOST).with_retry_after(*retry_after);
             }
             StoreError::Unavailable(source) => tracing::warn!(%source, "the lock store is unavailable"),
-            StoreError::Nonsense(_) => return Self::internal(&cause),
+            StoreError::UnexpectedAnswer(_) => return Self::internal(&cause),
         }
         Self::new(Code::LockStoreUnavailable, NO_SEAT_LOST)
     }
@@ -121,7 +121,7 @@ const LOWEST_FENCE: &str = "
                     (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
 /// Reads a show from Postgres. After the deadline, the connection is closed.
-async fn known_in_time(pg: &PgPool, show: &Show) -> Result<KnownSeats, Problem> {
+async fn known_in_time(pg: &PgPool, show: &Show) -> Result<RebuildInput, Problem> {
     let mut connection = pg.acquire().await?;
     let Ok(known) = tokio::time::timeout(READ_TIMEOUT, known_seats(&mut connection, show)).await else {
         tracing::warn!(show = %show.id, "read a show for its seat map failed: deadline exceeded");
@@ -131,7 +131,7 @@ async fn known_in_time(pg: &PgPool, show: &Show) -> Result<KnownSeats, Problem> 
     Ok(known?)
 }
 
-async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<KnownSeats, sqlx::Error> {
+async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<RebuildInput, sqlx::Error> {
     let claims: Vec<(i32, i64, String)> =
         sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(&mut *pg).await?;
@@ -156,20 +156,20 @@ async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<KnownSeats, s
         sold.push((seat, fence));
         *bought.entry(owner).or_default() += 1;
     }
-    let (areas, sold_places) = known_places(pg, show.id, &mut bought).await?;
+    let (areas, sold_places) = claimed_places(pg, show.id, &mut bought).await?;
     let bought = bought.into_iter().collect();
-    Ok(KnownSeats { map, sold, areas, sold_places, bought, lowest_fence })
+    Ok(RebuildInput { map, sold, areas, sold_places, bought, lowest_fence })
 }
 
-type PlacesLeft = Vec<(AreaIndex, u32)>;
+type AreasLeft = Vec<(AreaIndex, u32)>;
 type SoldPlaces = Vec<(i64, Vec<Places>)>;
 
 /// Places left in every area, and fence and places of every booking with places; adds them to `bought`.
-async fn known_places(
+async fn claimed_places(
     pg: &mut PgConnection,
     show: Uuid,
     bought: &mut BTreeMap<String, u32>,
-) -> Result<(PlacesLeft, SoldPlaces), sqlx::Error> {
+) -> Result<(AreasLeft, SoldPlaces), sqlx::Error> {
     let stock: Vec<(i16, i32)> = sqlx::query_as(AREAS).bind(show).fetch_all(&mut *pg).await?;
     if stock.is_empty() {
         return Ok((Vec::new(), Vec::new()));

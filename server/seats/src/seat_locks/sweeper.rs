@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::StoreError;
 use crate::{SeatsState, live};
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 
 /// Period of the sweeper.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
@@ -20,9 +20,9 @@ const MAX_WATCHED_SHOWS: usize = 10_000;
 
 /// Shows of this replica that may have holds.
 #[derive(Default)]
-pub struct Watched(Mutex<HashSet<Uuid>>);
+pub struct SweptShows(Mutex<HashSet<Uuid>>);
 
-impl Watched {
+impl SweptShows {
     /// Adds a show that may have holds.
     pub fn add(&self, show: Uuid) {
         let mut shows = self.lock();
@@ -47,8 +47,8 @@ impl Watched {
 
 /// Runs until the server stops.
 pub async fn sweep_forever(state: SeatsState) {
-    let mut rounds = Rounds::every(&state.stop, SWEEP_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, SWEEP_EVERY);
+    while rounds.wait_next().await {
         for show in state.watched.all() {
             // Removed first: a hold taken during the call adds the show again.
             state.watched.forget(show);

@@ -72,7 +72,7 @@ async fn open_with(state: &SellingState, purpose: Purpose, key: &str) -> Result<
     let id = mail_links::booking_of(purpose, key, state.clock.now()).ok_or_else(not_found)?;
     let row = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let booking = view::view(state, &row.owner, id).await?.ok_or_else(not_found)?;
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     Ok((row, OpenedByMail { booking, show }))
 }
 
@@ -87,7 +87,7 @@ pub async fn find(
     (reference, email): (&str, &str),
     language: Language,
 ) -> Result<(), Problem> {
-    let email = accounts::known_as(accounts::email_of(email)?);
+    let email = accounts::normalise_address(accounts::email_of(email)?);
     state.rate_limits.take(&FIND_ADDRESS, &address.0).await?;
     state.rate_limits.take(&FIND_PERSON, &email).await?;
     let place = MAILS.try_acquire().map_err(|_| too_many())?;
@@ -111,7 +111,7 @@ pub async fn find(
 async fn find_row(state: &SellingState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let row = counter::row_of_reference(&mut connection, reference).await?;
-    Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::known_as(&row.buyer.1) == email))
+    Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::normalise_address(&row.buyer.1) == email))
 }
 
 /// Mails the cancellation link to a booking's buyer, for a visitor who has opened it by `key`. Returns the buyer's

@@ -5,7 +5,7 @@
 //! Such a booking belongs to no visitor: it has its own owner, so that no limit of seats applies to the seller.
 
 use domain::api::box_office::CounterBooking;
-use domain::booking::{BookingState, Event, MoneyState, PAYMENT_EXTENSION_MS};
+use domain::booking::{BookingEvent, BookingState, MoneyState, PAYMENT_EXTENSION_MS};
 use domain::money::Money;
 use domain::person::personal_name;
 use domain::till::Means;
@@ -14,7 +14,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::checkout::create::{self, MAX_REFERENCE_DRAWS, unmoved};
-use super::claims::{self, Lost};
+use super::claims::{self, LostClaims};
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow, Channel};
@@ -25,7 +25,7 @@ use catalogue::Show;
 use http::{Code, Problem};
 use identity::accounts;
 use platform::ids;
-use seats::seat_locks::{Held, Refusal, Sale, with_map};
+use seats::seat_locks::{FencedSelection, Refusal, StoredHold, with_map};
 
 /// A sale at the counter.
 #[derive(Clone, Copy, Debug)]
@@ -33,20 +33,20 @@ pub struct CounterSale<'a> {
     /// The show.
     pub show: &'a Show,
     /// The hold, closed by [`close_hold`].
-    pub held: &'a Held,
+    pub held: &'a StoredHold,
     /// Name and address for the tickets, as typed; each may be empty.
     pub buyer: (&'a str, &'a str),
     /// The means of payment.
     pub means: Means,
     /// The total that the customer was asked for, minor units.
-    pub told_minor: i64,
+    pub quoted_minor: i64,
     /// The reason in the booking's history.
     pub reason: &'a str,
 }
 
 /// A completed sale.
 #[derive(Clone, Debug)]
-pub struct Sold {
+pub struct CounterSaleResult {
     /// The booking.
     pub booking: Uuid,
     /// Its reference.
@@ -57,26 +57,26 @@ pub struct Sold {
 
 /// Reasons why nothing was sold. The caller rolls back in either case.
 #[derive(Debug)]
-pub enum Unsold {
+pub enum CounterSaleError {
     /// Seats that were granted twice.
-    Lost(Lost),
+    Lost(LostClaims),
     /// Any other refusal.
     Refused(Problem),
 }
 
-impl From<Problem> for Unsold {
+impl From<Problem> for CounterSaleError {
     fn from(problem: Problem) -> Self {
         Self::Refused(problem)
     }
 }
 
-impl From<sqlx::Error> for Unsold {
+impl From<sqlx::Error> for CounterSaleError {
     fn from(cause: sqlx::Error) -> Self {
         Self::Refused(cause.into())
     }
 }
 
-impl From<MoveError> for Unsold {
+impl From<MoveError> for CounterSaleError {
     fn from(error: MoveError) -> Self {
         Self::Refused(unmoved(error))
     }
@@ -86,9 +86,9 @@ impl From<MoveError> for Unsold {
 ///
 /// # Errors
 /// 410 when the owner has no such hold (any more).
-pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> Result<Held, Problem> {
+pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> Result<StoredHold, Problem> {
     let gone = || Problem::new(Code::HoldExpired, "The seats are free for everyone again. Choose them once more.");
-    let held = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+    let held = with_map(state, show, || state.locks.hold_of(show.id, owner)).await?;
     let held = held.filter(|held| held.hold == hold).ok_or_else(gone)?;
     let sale = sale_of(owner, &held);
     let until = with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?;
@@ -96,11 +96,11 @@ pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uu
         Refusal::Changed => Problem::new(Code::WrongState, "The seats have changed. Look at the total again."),
         _ => gone(),
     })?;
-    Ok(Held { expires_at: until, paying: true, ..held })
+    Ok(StoredHold { expires_at: until, paying: true, ..held })
 }
 
 /// Reopens a hold after a failed sale, unless a booking was made of it meanwhile.
-pub async fn open_hold_again(state: &SellingState, show: &Show, owner: &str, held: &Held) {
+pub async fn reopen_hold(state: &SellingState, show: &Show, owner: &str, held: &StoredHold) {
     let opened = async {
         let mut tx = state.pg.begin().await?;
         if sql::lock_of_hold(&mut tx, held.hold).await?.is_none() {
@@ -128,18 +128,22 @@ pub async fn show_as_sold(state: &SellingState, show: &Show, booking: Uuid) {
     }
 }
 
-fn sale_of(owner: &str, held: &Held) -> Sale {
-    Sale { hold: held.hold, owner: owner.to_owned(), fence: held.fence, lot: held.lot.clone() }
+fn sale_of(owner: &str, held: &StoredHold) -> FencedSelection {
+    FencedSelection { hold: held.hold, owner: owner.to_owned(), fence: held.fence, selection: held.selection.clone() }
 }
 
 /// Sells the seats and places of a closed hold: booking, claims, payment, tickets, in the caller's transaction.
 ///
 /// # Errors
-/// [`Unsold`].
-pub async fn sell(tx: &mut PgConnection, sale: &CounterSale<'_>, now: Timestamp) -> Result<Sold, Unsold> {
+/// [`CounterSaleError`].
+pub async fn sell(
+    tx: &mut PgConnection,
+    sale: &CounterSale<'_>,
+    now: Timestamp,
+) -> Result<CounterSaleResult, CounterSaleError> {
     let CounterSale { show, held, means, reason, .. } = sale;
     let wanted = wanted(sale, now)?;
-    if wanted.machine.total.minor != sale.told_minor {
+    if wanted.machine.total.minor != sale.quoted_minor {
         let words = format!("It costs {} now. Tell the customer, then sell it once more.", wanted.machine.total);
         return Err(Problem::new(Code::WrongState, words).into());
     }
@@ -147,21 +151,21 @@ pub async fn sell(tx: &mut PgConnection, sale: &CounterSale<'_>, now: Timestamp)
     put_lines(tx, show, &row, *means).await?;
     let by_staff = Cause::of("staff", reason);
     sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
-    let locked = moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
-    let taken = Event::TakenAtCounter { until: held.expires_at };
+    let locked = moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let taken = BookingEvent::TakenAtCounter { until: held.expires_at };
     let pending = moves::apply(tx, &locked, taken, by_staff, now).await?;
     if let Some(lost) = claims::claim_all(tx, show, &pending, now).await? {
-        return Err(Unsold::Lost(lost));
+        return Err(CounterSaleError::Lost(lost));
     }
-    sql::insert_payment(tx, &pending, means.settled_as(), None, now).await?;
+    sql::insert_payment(tx, &pending, means.gateway_name(), None, now).await?;
     sql::note_payment(tx, pending.id, "succeeded", None, None, now).await?;
-    let paid = Event::PaymentSucceeded { amount: pending.machine.total };
+    let paid = BookingEvent::PaymentSucceeded { amount: pending.machine.total };
     let paid = moves::apply(tx, &pending, paid, Cause::of("staff", "The money is at the counter."), now).await?;
     let sold = moves::settle(tx, &paid, show.starts_at <= now, now).await?;
     if sold.machine.state != BookingState::Confirmed {
         return Err(Problem::new(Code::SalesClosed, "The show has begun, or a seat was lost: nothing was sold.").into());
     }
-    Ok(Sold { booking: sold.id, reference: sold.reference, total: sold.machine.total })
+    Ok(CounterSaleResult { booking: sold.id, reference: sold.reference, total: sold.machine.total })
 }
 
 /// Builds the booking of a hold at the counter.
@@ -186,7 +190,11 @@ fn buyer((name, email): (&str, &str)) -> Result<(String, String), Problem> {
 }
 
 /// Inserts the booking, in state CREATED, under an unused reference.
-pub(super) async fn insert(tx: &mut PgConnection, mut row: BookingRow, now: Timestamp) -> Result<BookingRow, Unsold> {
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    mut row: BookingRow,
+    now: Timestamp,
+) -> Result<BookingRow, CounterSaleError> {
     for _ in 0..MAX_REFERENCE_DRAWS {
         if sql::insert(tx, &row, Channel::BoxOffice, now).await? {
             return Ok(row);
@@ -212,12 +220,12 @@ pub(super) async fn put_lines(
         lines.iter_mut().for_each(|line| line.price.minor = 0);
     }
     sql::put_seats(tx, row.id, &seats).await?;
-    places::put(tx, row.id, &lines).await
+    places::replace_places(tx, row.id, &lines).await
 }
 
 /// A booking and its show. The caller must check that the staff member works at its theatre before showing it.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct CounterLookup {
     /// Its show.
     pub show: Uuid,
     row: BookingRow,
@@ -228,17 +236,17 @@ pub struct Found {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<Found>, sqlx::Error> {
+pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<CounterLookup>, sqlx::Error> {
     let Some(row) = sql::find(tx, id).await? else { return Ok(None) };
     let channel = sqlx::query_scalar("SELECT channel FROM bookings WHERE id = $1").bind(id).fetch_one(tx).await?;
-    Ok(Some(Found { show: row.show_id, row, channel }))
+    Ok(Some(CounterLookup { show: row.show_id, row, channel }))
 }
 
 /// Returns the booking of that reference, as people type it.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<Found>, sqlx::Error> {
+pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<CounterLookup>, sqlx::Error> {
     match id_of_reference(tx, reference).await? {
         Some(id) => find_by_id(tx, id).await,
         None => Ok(None),
@@ -275,7 +283,7 @@ fn as_written(reference: &str) -> String {
     letters
 }
 
-impl Found {
+impl CounterLookup {
     /// Returns the counter's view of the booking.
     ///
     /// # Errors

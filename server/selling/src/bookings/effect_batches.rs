@@ -12,7 +12,7 @@ use super::effects::{EffectError, perform};
 use super::mails::ticket_mails;
 use crate::SellingState;
 use http::Problem;
-use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
+use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 use tickets::{Ticket, TicketMail};
 
 /// Concurrent effects, mails included; half of the default connections to Postgres.
@@ -26,7 +26,7 @@ pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -
     let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
     let mut found = load_current(state, &ids).await;
     let mut outcomes: BTreeMap<usize, Result<(), EffectError>> = BTreeMap::new();
-    let mut marks: BTreeMap<Uuid, Vec<(usize, Sale)>> = BTreeMap::new();
+    let mut marks: BTreeMap<Uuid, Vec<(usize, FencedSelection)>> = BTreeMap::new();
     let mut singly = Vec::new();
     for (place, (booking, effect)) in jobs.iter().enumerate() {
         match (&mut found, effect) {
@@ -58,15 +58,15 @@ pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -
 }
 
 /// Marks these sales as booked on the map.
-async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
-    let sales: Vec<Sale> = sales.iter().map(|(_, sale)| sale.clone()).collect();
+async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, FencedSelection)]) -> Result<(), Problem> {
+    let show = state.catalogue.find_show(show).await?;
+    let sales: Vec<FencedSelection> = sales.iter().map(|(_, sale)| sale.clone()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }
 
 /// Mails the tickets of a loaded booking.
 async fn ticket(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
-    let show = state.catalogue.known_show(found.row.show_id).await?;
+    let show = state.catalogue.find_show(found.row.show_id).await?;
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
 
@@ -76,7 +76,7 @@ pub(super) async fn mails_of(
     found: &BookingDetails,
     tickets: &[Ticket],
 ) -> Result<Vec<TicketMail>, EffectError> {
-    let show = state.catalogue.known_show(found.row.show_id).await?;
+    let show = state.catalogue.find_show(found.row.show_id).await?;
     ticket_mails::of_sale(state, &show, &found.row, seats(found), tickets).await
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use domain::api::SUBMITTED;
-use domain::booking::{BookingState, Effect, Event};
+use domain::api::SUBMITTED_QUERY;
+use domain::booking::{BookingEvent, BookingState, Effect};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -45,7 +45,7 @@ pub enum EffectError {
     Mail(#[from] tickets::MailError),
     /// The state machine refused a move that follows from another in the same transaction: a bug.
     #[error("the booking machine refused to go on: {0}")]
-    Refused(domain::booking::Refused),
+    Refused(domain::booking::StepError),
     /// The booking moved although its row was locked: a bug.
     #[error("the booking moved under its lock")]
     LostRace,
@@ -69,7 +69,7 @@ impl EffectError {
     /// Checks for an unavailable gateway, which is temporary.
     #[must_use]
     pub const fn is_gateway_away(&self) -> bool {
-        matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
+        matches!(self, Self::Gateway(GatewayError::NotSent(_) | GatewayError::Unreachable(_)))
     }
 
     /// Checks for an unavailable lock store, which is temporary.
@@ -113,7 +113,7 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
     let mut connection = state.pg.acquire().await?;
     let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     match effect {
         Effect::Charge => charge(state, &show, &row).await,
         Effect::VoidPayment => void(state, &row).await,
@@ -169,7 +169,7 @@ pub(super) async fn ask_for_money(
         reference: row.reference.clone(),
         amount: row.machine.total,
         description: format!("{}, {}, {}", show.film, show.theatre, show.starts_local),
-        return_url: format!("{page}?{SUBMITTED}"),
+        return_url: format!("{page}?{SUBMITTED_QUERY}"),
         cancel_url: page,
         token: route.payment_token.clone(),
         expires_at: row.machine.expires_at,
@@ -205,7 +205,7 @@ pub(super) async fn record_status(
         let reason = match status {
             PaymentStatus::Failed { why } => {
                 declines::note(&mut tx, &row, Some(why), now).await?;
-                causes::said_no(why)
+                causes::format_gateway_refusal(why)
             }
             PaymentStatus::Succeeded { amount } if *amount != row.machine.total => {
                 news::another_amount(row.machine.total, *amount)
@@ -227,7 +227,7 @@ pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> Result<
     let show = sql::show_of(&mut connection, booking).await?;
     drop(connection);
     match show {
-        Some(show) => state.catalogue.known_show(show).await.map(Some),
+        Some(show) => state.catalogue.find_show(show).await.map(Some),
         None => Ok(None),
     }
 }
@@ -238,12 +238,12 @@ pub(super) async fn move_by_gateway(
     state: &SellingState,
     tx: &mut sqlx::PgConnection,
     row: &BookingRow,
-    event: Event,
+    event: BookingEvent,
     cause: Cause<'_>,
     instrument: Option<&PaidWith>,
     now: Timestamp,
 ) -> Result<bool, EffectError> {
-    if let Event::PaymentSucceeded { amount } = event
+    if let BookingEvent::PaymentSucceeded { amount } = event
         && amount != row.machine.total
     {
         refunds::note_charged(tx, row.id, amount).await?;
@@ -257,11 +257,11 @@ pub(super) async fn move_by_gateway(
         Err(error) => return Err(error.into()),
     };
     if moved.machine.state == BookingState::PaymentSucceeded {
-        let show = state.catalogue.known_show(moved.show_id).await?;
+        let show = state.catalogue.find_show(moved.show_id).await?;
         if let Some(instrument) = instrument
             && !instruments::settle(tx, &show, &moved, instrument).await?
         {
-            moves::apply(tx, &moved, Event::SeatsLost, causes::CARD_LIMIT, now).await?;
+            moves::apply(tx, &moved, BookingEvent::SeatsLost, causes::CARD_LIMIT, now).await?;
             return Ok(true);
         }
         moves::settle(tx, &moved, show.starts_at <= now, now).await?;

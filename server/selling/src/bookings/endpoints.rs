@@ -20,10 +20,10 @@ use super::checkout::create::{Order, create};
 use super::views::view;
 use super::{cancel, parked, seat_offers};
 use crate::SellingState;
-use admission::fairness::Trying;
-use http::idempotency::{IdempotencyKey, Intent, Prefer, once_for};
+use admission::fairness::LimitedCaller;
+use http::idempotency::{IdempotencyKey, Intent, Prefer, run_once};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::telemetry;
@@ -41,6 +41,9 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 }
 
 /// Check out: a live hold becomes a booking; with `pay` it is paid for in the same step.
+///
+/// Check out: a hold becomes a booking; with `pay`, also pay. `holder` names the friend it is for: tickets carry
+/// that name and are mailed to the friend, refunds go to the `buyer`.
 #[utoipa::path(post, path = "/bookings", tag = "bookings", request_body = BookingRequest,
     params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 201, body = BookingView),
@@ -61,11 +64,11 @@ async fn make(
     prefer: Prefer,
     ApiJson(request): ApiJson<BookingRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(request.show).await?;
+    let show = state.catalogue.find_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
-        Trying::new(show.id, &visitor, &address).count_checkout(&state, &show).await?;
+        LimitedCaller::new(show.id, &visitor, &address).count_checkout(&state, &show).await?;
         let mut turn = state.commits.turn(&visitor.owner, request.hold).await?;
         let order = Order { show: &show, visitor: &visitor, request: &request, intent: &intent };
         let Some(terms) = &request.pay else { return create(&state, order).await };
@@ -75,7 +78,7 @@ async fn make(
         answer
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Your booking.
@@ -86,13 +89,15 @@ async fn read(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+    let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
     let found = view::view(&state, &owner, booking).await?;
     let booking = found.ok_or_else(|| Problem::not_found("booking"))?;
     Ok(axum::Json(booking).into_response())
 }
 
 /// Pay: with a token at once, or on the gateway's page.
+///
+/// Pay: with `payment_token` directly, without one at `pay_url`.
 #[utoipa::path(post, path = "/bookings/{booking}/confirm", tag = "bookings", request_body = ConfirmRequest,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),
@@ -122,10 +127,12 @@ async fn pay(
         answer
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
+///
+/// Cancel all of it, or the seats of `{"seats": [46]}`.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),
@@ -150,14 +157,16 @@ async fn undo(
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
         let _turn = state.commits.turn(&visitor.owner, booking).await?;
-        let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+        let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// Your show was moved to another screen: take the other seats, or have all of your money back.
+///
+/// `{"take": true}`: accept the seats offered after a relocation; `false`: a full refund.
 #[utoipa::path(post, path = "/bookings/{booking}/seat-offer", tag = "bookings", request_body = SeatOfferAnswer,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),
@@ -178,11 +187,11 @@ async fn choose(
     let caller = visitor.clone();
     let work = move |state: SellingState, intent: Intent| async move {
         let _turn = state.commits.turn(&visitor.owner, booking).await?;
-        let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+        let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
         seat_offers::answer(&state, &owner, booking, &request, &intent).await
     };
     let check_caller = accounts::refuse_handed_over(&state, &caller);
-    Ok(once_for(&state, intent, prefer, check_caller, work).await?.into_response())
+    Ok(run_once(&state, intent, prefer, check_caller, work).await?.into_response())
 }
 
 /// The history of your booking: each event with actor, reason and time.
@@ -193,7 +202,7 @@ async fn story(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let owner = crate::belongings::owner_for(&state, &visitor, booking).await?;
+    let owner = crate::account_bookings::owner_for(&state, &visitor, booking).await?;
     let found = view::events(&state, &owner, booking).await?;
     let events = found.ok_or_else(|| Problem::not_found("booking"))?;
     Ok(axum::Json(events).into_response())

@@ -6,7 +6,7 @@
 //! all of the money moves, and the difference is a refund of the new booking, which a manager must approve: from the
 //! till if it was paid at the counter, through the gateway if it was paid online.
 
-use domain::booking::{Booking, BookingState, Event};
+use domain::booking::{Booking, BookingEvent, BookingState};
 use domain::money::Money;
 use domain::till::Means;
 use domain::time::Timestamp;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::cancel;
 use super::claims::{self, area_claims, seat_claims};
-use super::counter::{self, CounterSale, Sold, Unsold};
+use super::counter::{self, CounterSale, CounterSaleError, CounterSaleResult};
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, causes};
 use super::sql::{self, BookingRow};
@@ -23,18 +23,18 @@ use http::{Code, Problem};
 
 /// The booking to exchange.
 #[derive(Clone, Copy, Debug)]
-pub struct Given {
+pub struct ExchangedBooking {
     /// Its id.
     pub booking: Uuid,
     /// The price of it that the customer was shown, minor units; not compared if `None`.
-    pub told_minor: Option<i64>,
+    pub quoted_minor: Option<i64>,
 }
 
 /// The result of an exchange.
 #[derive(Clone, Debug)]
 pub struct Exchanged {
     /// The new booking.
-    pub sold: Sold,
+    pub sold: CounterSaleResult,
     /// The reference of the old one.
     pub from: String,
     /// The price difference; negative: refunded.
@@ -43,25 +43,25 @@ pub struct Exchanged {
     pub means: Option<Means>,
 }
 
-/// Exchanges all of a sold booking for the lot of a closed hold, in the caller's transaction. The buyer stays the
+/// Exchanges all of a sold booking for the selection of a closed hold, in the caller's transaction. The buyer stays the
 /// same; `sale.means` and `sale.buyer` are ignored. A refund needs a manager's approval (`manager_stands`). A refund
 /// at the counter counts as paid out when this is committed: the caller records it in the till.
 ///
 /// # Errors
-/// [`Unsold`].
+/// [`CounterSaleError`].
 pub async fn exchange(
     tx: &mut PgConnection,
-    given: Given,
+    given: ExchangedBooking,
     sale: &CounterSale<'_>,
     manager_stands: bool,
     now: Timestamp,
-) -> Result<Exchanged, Unsold> {
+) -> Result<Exchanged, CounterSaleError> {
     let from = given.booking;
     let old = sql::lock(tx, from).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if old.machine.state != BookingState::Confirmed {
         return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
     }
-    if tickets::in_use(tx, from, None).await? {
+    if tickets::has_admissions(tx, from, None).await? {
         return Err(refuse("Someone has already come in with these tickets: they cannot be exchanged."));
     }
     // A refund belongs to the booking that has its money: that money must not move.
@@ -70,7 +70,7 @@ pub async fn exchange(
     }
     let means = refunds::paid_at_counter(tx, from).await?;
     let fresh = fresh_row(&old, sale, means, now)?;
-    let difference = difference((&old, given.told_minor), (&fresh, sale.told_minor), means)?;
+    let difference = difference((&old, given.quoted_minor), (&fresh, sale.quoted_minor), means)?;
     if difference.minor < 0 && !manager_stands {
         // The price was checked before the booking was locked, and a part of it may have been returned since.
         return Err(refuse("Money would go back for these seats, and no manager stands for it. Look at it once more."));
@@ -80,30 +80,30 @@ pub async fn exchange(
 
     let by_staff = Cause::of("staff", sale.reason);
     sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
-    let locked = moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
-    let moved_in = Event::PaymentMovedIn { until: sale.held.expires_at };
+    let locked = moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let moved_in = BookingEvent::PaymentMovedIn { until: sale.held.expires_at };
     let pending = moves::apply(tx, &locked, moved_in, by_staff, now).await?;
     area_claims::lock_both(tx, [&old, &pending]).await?;
     if let Some(lost) = claims::claim_all(tx, sale.show, &pending, now).await? {
-        return Err(Unsold::Lost(lost));
+        return Err(CounterSaleError::Lost(lost));
     }
     move_payment(tx, &old, &pending, now).await?;
-    let paid = Event::PaymentSucceeded { amount: pending.machine.total };
+    let paid = BookingEvent::PaymentSucceeded { amount: pending.machine.total };
     let paid =
         moves::apply(tx, &pending, paid, Cause::of("staff", "The money of the first booking pays."), now).await?;
     let sold = moves::settle(tx, &paid, sale.show.starts_at <= now, now).await?;
     if sold.machine.state != BookingState::Confirmed {
         return Err(refuse("The show has begun, or a seat was lost: nothing was exchanged."));
     }
-    give_back(tx, &sold, difference, means, now).await?;
+    refund_difference(tx, &sold, difference, means, now).await?;
     end_old(tx, &old, &sold.reference, sale.reason, now).await?;
     let from = old.reference;
-    let sold = Sold { booking: sold.id, reference: sold.reference, total: sold.machine.total };
+    let sold = CounterSaleResult { booking: sold.id, reference: sold.reference, total: sold.machine.total };
     Ok(Exchanged { sold, from, difference, means })
 }
 
-fn refuse(words: &str) -> Unsold {
-    Unsold::Refused(wrong_state(words))
+fn refuse(words: &str) -> CounterSaleError {
+    CounterSaleError::Refused(wrong_state(words))
 }
 
 fn wrong_state(words: &str) -> Problem {
@@ -166,19 +166,19 @@ async fn move_payment(
 }
 
 /// Refunds a lower price as a refund of the new booking, which has the money.
-async fn give_back(
+async fn refund_difference(
     tx: &mut PgConnection,
     sold: &BookingRow,
     difference: Money,
     means: Option<Means>,
     now: Timestamp,
-) -> Result<(), Unsold> {
+) -> Result<(), CounterSaleError> {
     if difference.minor >= 0 {
         return Ok(());
     }
     let amount = Money::new(-difference.minor, difference.currency);
     let number = refunds::next_number(tx, sold.id).await?;
-    let returned = Event::DifferenceReturned { number, amount };
+    let returned = BookingEvent::DifferenceReturned { number, amount };
     let cause = Cause::of("staff", "The new seats cost less.");
     let updated = moves::apply(tx, sold, returned, cause, now).await?;
     refunds::request(tx, sold.id, number, (amount, 0), now).await?;
@@ -195,9 +195,9 @@ async fn end_old(
     to: &str,
     reason: &str,
     now: Timestamp,
-) -> Result<(), Unsold> {
+) -> Result<(), CounterSaleError> {
     let words = format!("Exchanged for {to}. {reason}");
-    moves::apply(tx, old, Event::Exchanged, Cause::of("staff", &words), now).await?;
+    moves::apply(tx, old, BookingEvent::Exchanged, Cause::of("staff", &words), now).await?;
     tickets::revoke(tx, old.id, None, now).await?;
     area_claims::release(tx, old).await?;
     seat_claims::release(tx, old).await?;

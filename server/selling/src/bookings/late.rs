@@ -4,9 +4,9 @@
 //! new booking of the same buyer, if the same seats are still free, or others that are no worse where the buyer
 //! chose that; else it is refunded at once. Reasons, and the balance of the books: docs/decisions/0009.
 
-use domain::api::cancelling::IfLate;
-use domain::booking::{Booking, BookingState, Event, MoneyState};
-use domain::reseat::{self, Place};
+use domain::api::cancelling::LatePaymentHandling;
+use domain::booking::{Booking, BookingEvent, BookingState, MoneyState};
+use domain::reseat::{self, PricedSeat};
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
@@ -22,7 +22,9 @@ use crate::{SellingState, outbox};
 use catalogue::Show;
 use platform::clock::from_utc;
 use platform::ids;
-use seats::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Renewal, Sale, Terms, with_map};
+use seats::seat_locks::{
+    FencedSelection, HoldLimits, LockAttempt, Refusal, Renewal, RequestIdentity, Selection, StoredHold, with_map,
+};
 
 /// Length of a hold for late money, milliseconds: the sale follows at once.
 const HOLD_MS: i64 = 30 * SECOND_MS;
@@ -34,9 +36,13 @@ const MAX_CHOICES: usize = 4;
 const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
 
 /// Stores the buyer's preference for late money; the default needs no row.
-pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: IfLate) -> Result<(), sqlx::Error> {
+pub(super) async fn store_late_preference(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    if_late: LatePaymentHandling,
+) -> Result<(), sqlx::Error> {
     // The first two versions are the booking's creation: there is no earlier preference to overwrite.
-    if if_late.is_usual() && row.version <= 2 {
+    if if_late.is_default() && row.version <= 2 {
         return Ok(());
     }
     sqlx::query(
@@ -60,22 +66,22 @@ pub(super) async fn place(state: &SellingState, show: &Show, row: &BookingRow) -
     drop(connection);
     let now = state.clock.now();
     if let Some(why) = facts.refund_reason(show, now) {
-        return give_back(state, row, why).await;
+        return refund_late_money(state, row, why).await;
     }
     let instrument = PaidWith::of_payment(state, show, row.id).await?;
     match hold_seats(state, show, row, facts.if_late).await {
         Ok(Some(held)) => match take(state, show, row, &held, instrument.as_ref()).await {
             Ok(None) => Ok(()),
             Ok(Some(why)) => {
-                let_go(state, show, row, &held).await;
-                give_back(state, row, why).await
+                release_late_hold(state, show, row, &held).await;
+                refund_late_money(state, row, why).await
             }
             Err(error) => Err(error),
         },
-        Ok(None) => give_back(state, row, "The seats were no longer free when the payment came.").await,
+        Ok(None) => refund_late_money(state, row, "The seats were no longer free when the payment came.").await,
         Err(EffectError::Store(problem)) if now.since(facts.since) > PATIENCE_MS => {
             tracing::warn!(booking = %row.id, ?problem, "late money of {} is refunded: holding seats failed", row.id);
-            give_back(state, row, "Seats could not be held when the payment came.").await
+            refund_late_money(state, row, "Seats could not be held when the payment came.").await
         }
         Err(error) => Err(error),
     }
@@ -87,7 +93,7 @@ const fn is_waiting(row: &BookingRow) -> bool {
 
 /// The facts that decide about late money, besides the seats.
 struct LateMoneyFacts {
-    if_late: IfLate,
+    if_late: LatePaymentHandling,
     /// The event that ended the booking.
     ended_by: String,
     /// The buyer has begun another booking of this show since.
@@ -101,7 +107,7 @@ struct LateMoneyFacts {
 impl LateMoneyFacts {
     /// Returns the reason to refund the money regardless of free seats.
     fn refund_reason(&self, show: &Show, now: Timestamp) -> Option<&'static str> {
-        if self.if_late == IfLate::Refund {
+        if self.if_late == LatePaymentHandling::Refund {
             return Some("The payment came late, and the buyer wanted the money back in that case.");
         }
         // A booking that was cancelled: its buyer does not want seats, or must not have them.
@@ -119,8 +125,8 @@ impl LateMoneyFacts {
 }
 
 async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> Result<LateMoneyFacts, sqlx::Error> {
-    type Row = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
-    let (if_late, ended_by, has_another, has_moved, since): Row = sqlx::query_as(
+    type FactsRow = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
+    let (if_late, ended_by, has_another, has_moved, since): FactsRow = sqlx::query_as(
         "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
                     (SELECT event FROM booking_events
                      WHERE booking_id = booking.id AND to_state = booking.state AND from_state <> booking.state
@@ -138,9 +144,9 @@ async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> Result<LateMoney
     .bind(row.id)
     .fetch_one(tx)
     .await?;
-    let if_late = if_late.unwrap_or_else(|| IfLate::default().as_str().to_owned());
+    let if_late = if_late.unwrap_or_else(|| LatePaymentHandling::default().as_str().to_owned());
     Ok(LateMoneyFacts {
-        if_late: IfLate::parse(&if_late)
+        if_late: LatePaymentHandling::parse(&if_late)
             .ok_or_else(|| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
         ended_by: ended_by.unwrap_or_default(),
         has_another,
@@ -155,8 +161,8 @@ async fn hold_seats(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    if_late: IfLate,
-) -> Result<Option<Held>, EffectError> {
+    if_late: LatePaymentHandling,
+) -> Result<Option<StoredHold>, EffectError> {
     // Places in areas are not kept for late money: it is refunded.
     if !row.places.is_empty() {
         return Ok(None);
@@ -167,16 +173,16 @@ async fn hold_seats(
     if let Some(held) = hold(state, show, row, &row.seats).await? {
         return Ok(Some(held));
     }
-    if if_late != IfLate::SameOrBetter {
+    if if_late != LatePaymentHandling::SameOrBetter {
         return Ok(None);
     }
-    let rows: Vec<Vec<Place>> =
+    let rows: Vec<Vec<PricedSeat>> =
         show.layout.rows().map(|seats| seats.filter_map(|seat| place_of(show, seat)).collect()).collect();
-    let lost: Vec<Place> = row.seats.iter().filter_map(|seat| place_of(show, *seat)).collect();
+    let lost: Vec<PricedSeat> = row.seats.iter().filter_map(|seat| place_of(show, *seat)).collect();
     for _ in 0..MAX_CHOICES {
         let map = with_map(state, show, || state.locks.snapshot(show.id)).await?.map;
         let is_free = |seat: SeatIndex| map.get(seat as usize) == Some(&(SeatState::Available as u8));
-        let Some(mut seats) = reseat::equal_or_better(&rows, &lost, is_free) else { return Ok(None) };
+        let Some(mut seats) = reseat::find_replacement(&rows, &lost, is_free) else { return Ok(None) };
         seats.sort_unstable();
         if let Some(held) = hold(state, show, row, &seats).await? {
             return Ok(Some(held));
@@ -185,19 +191,26 @@ async fn hold_seats(
     Ok(None)
 }
 
-fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
+fn place_of(show: &Show, seat: SeatIndex) -> Option<PricedSeat> {
     let ((x, y), _) = show.layout.place(seat)?;
     let category = show.category(seat);
-    Some(Place { seat, x, y, kind: category.kind, price: category.price.minor })
+    Some(PricedSeat { seat, x, y, kind: category.kind, price: category.price.minor })
 }
 
 /// Renews the hold that the buyer keeps for another card: the money of the first card has arrived.
-async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
+async fn renew_kept_hold(
+    state: &SellingState,
+    show: &Show,
+    row: &BookingRow,
+) -> Result<Option<StoredHold>, EffectError> {
     let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
     let Some(kept) = kept else { return Ok(None) };
-    let mine = with_map(state, show, || state.locks.mine(show.id, &row.owner)).await?;
-    let Some(mine) = mine.filter(|held| held.hold == kept.hold && held.lot.seats == row.seats) else { return Ok(None) };
-    let party = Sale { hold: mine.hold, owner: row.owner.clone(), fence: mine.fence, lot: mine.lot };
+    let mine = with_map(state, show, || state.locks.hold_of(show.id, &row.owner)).await?;
+    let Some(mine) = mine.filter(|held| held.hold == kept.hold && held.selection.seats == row.seats) else {
+        return Ok(None);
+    };
+    let party =
+        FencedSelection { hold: mine.hold, owner: row.owner.clone(), fence: mine.fence, selection: mine.selection };
     let renewal = Renewal {
         hold: ids::derived_id(&["late", &row.id.to_string(), "kept"]),
         owner: late_owner(row),
@@ -207,8 +220,8 @@ async fn renew_kept_hold(state: &SellingState, show: &Show, row: &BookingRow) ->
     };
     let held = with_map(state, show, || state.locks.renew(show.id, &party, &renewal)).await?.ok();
     // The buyer chose other seats at the same moment.
-    if let Some(held) = held.as_ref().filter(|held| held.lot.seats != row.seats) {
-        let_go(state, show, row, held).await;
+    if let Some(held) = held.as_ref().filter(|held| held.selection.seats != row.seats) {
+        release_late_hold(state, show, row, held).await;
         return Ok(None);
     }
     Ok(held)
@@ -220,16 +233,16 @@ async fn hold(
     show: &Show,
     row: &BookingRow,
     seats: &[SeatIndex],
-) -> Result<Option<Held>, EffectError> {
+) -> Result<Option<StoredHold>, EffectError> {
     let names: Vec<String> = seats.iter().map(ToString::to_string).collect();
     let id = ids::derived_id(&["late", &row.id.to_string(), &names.join(",")]);
-    let attempt = Attempt {
-        asked: Asked { id, digest: 0 },
+    let attempt = LockAttempt {
+        asked: RequestIdentity { id, digest: 0 },
         owner: late_owner(row),
-        lot: Lot::of_seats(seats.to_vec()),
+        selection: Selection::of_seats(seats.to_vec()),
         takes_kept: false,
     };
-    let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms: HOLD_MS, life_ms: HOLD_MS };
+    let terms = HoldLimits { per_person: MAX_SEATS_PER_HOLD, length_ms: HOLD_MS, life_ms: HOLD_MS };
     let mut answers =
         with_map(state, show, || state.locks.lock(show.id, terms, std::slice::from_ref(&attempt))).await?;
     match answers.pop() {
@@ -248,7 +261,7 @@ fn late_owner(row: &BookingRow) -> String {
     format!("late-{}", row.id.simple())
 }
 
-async fn let_go(state: &SellingState, show: &Show, row: &BookingRow, held: &Held) {
+async fn release_late_hold(state: &SellingState, show: &Show, row: &BookingRow, held: &StoredHold) {
     let owner = late_owner(row);
     if let Err(problem) = with_map(state, show, || state.locks.release(show.id, held.hold, &owner)).await {
         tracing::debug!(?problem, "releasing a hold for late money failed; it expires");
@@ -261,7 +274,7 @@ async fn take(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
-    held: &Held,
+    held: &StoredHold,
     instrument: Option<&PaidWith>,
 ) -> Result<Option<&'static str>, EffectError> {
     let now = state.clock.now();
@@ -277,8 +290,8 @@ async fn take(
     sql::put_seats(&mut tx, fresh.id, &seat_rows(show, &agreed, &fresh.seats)).await?;
     let reason = format!("The money of booking {} came when its time was over.", row.reference);
     sql::insert_event(&mut tx, &fresh, None, "created", "system", &reason, now).await?;
-    let locked = step(&mut tx, &fresh, Event::HoldTaken, "The lock store confirmed the hold.", now).await?;
-    let moved_in = Event::PaymentMovedIn { until: held.expires_at };
+    let locked = step(&mut tx, &fresh, BookingEvent::HoldTaken, "The lock store confirmed the hold.", now).await?;
+    let moved_in = BookingEvent::PaymentMovedIn { until: held.expires_at };
     let pending = step(&mut tx, &locked, moved_in, &reason, now).await?;
     if !seat_claims::claim(&mut tx, &pending, now).await?.is_empty() {
         return Ok(Some(SOLD_TO_OTHERS));
@@ -290,14 +303,14 @@ async fn take(
     {
         return Ok(Some(moves::causes::CARD_LIMIT.reason));
     }
-    let paid = Event::PaymentSucceeded { amount: row.machine.total };
+    let paid = BookingEvent::PaymentSucceeded { amount: row.machine.total };
     let paid = step(&mut tx, &pending, paid, "The gateway has the money.", now).await?;
     let sold = moves::settle(&mut tx, &paid, show.starts_at <= now, now).await?;
     if sold.machine.state != BookingState::Confirmed {
         return Ok(Some(SOLD_TO_OTHERS));
     }
     let reason = format!("It pays for booking {} now.", sold.reference);
-    step(&mut tx, &row, Event::LateMoneyMoved, &reason, now).await?;
+    step(&mut tx, &row, BookingEvent::LateMoneyMoved, &reason, now).await?;
     tx.commit().await?;
     outbox::wake(state);
     Ok(None)
@@ -306,7 +319,7 @@ async fn take(
 async fn step(
     tx: &mut PgConnection,
     row: &BookingRow,
-    event: Event,
+    event: BookingEvent,
     reason: &str,
     now: Timestamp,
 ) -> Result<BookingRow, MoveError> {
@@ -317,7 +330,7 @@ async fn step(
 async fn insert(
     tx: &mut PgConnection,
     row: &BookingRow,
-    held: &Held,
+    held: &StoredHold,
     now: Timestamp,
 ) -> Result<Option<BookingRow>, sqlx::Error> {
     let machine = Booking {
@@ -334,7 +347,7 @@ async fn insert(
             fence: held.fence,
             version: 1,
             machine,
-            seats: held.lot.seats.clone(),
+            seats: held.selection.seats.clone(),
             ..row.clone()
         };
         if sql::insert(tx, &fresh, sql::Channel::Online, now).await? {
@@ -356,12 +369,12 @@ fn seat_rows(show: &Show, agreed: &[SeatRow], seats: &[SeatIndex]) -> Vec<SeatRo
     rows.collect()
 }
 
-async fn give_back(state: &SellingState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
+async fn refund_late_money(state: &SellingState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if is_waiting(&row) {
-        step(&mut tx, &row, Event::LateMoneyReturned { amount: row.machine.total }, why, now).await?;
+        step(&mut tx, &row, BookingEvent::LateMoneyReturned { amount: row.machine.total }, why, now).await?;
         tx.commit().await?;
         outbox::wake(state);
     }

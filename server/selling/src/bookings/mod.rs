@@ -41,33 +41,33 @@ pub use by_mail::{
     OpenedByMail, ask_to_cancel, cancel_by_mail, find as find_by_mail, open as open_by_mail, open_to_cancel,
 };
 pub use cancel::{
-    Batch, TakenBack, Undone, bookings_with, call_off, call_off_in, cancel_booking, pay_out, take_back, undo_batch,
-    undo_in_full, withdraw_forever as undo_withdrawn_seats_forever, withdraw_in as withdraw_seats_in,
-    work_forever as look_after_shows_forever,
+    CallOffProgress, CounterReturn, StaffCancellation, bookings_with, call_off, call_off_in, cancel_booking, pay_out,
+    take_back, undo_batch, undo_in_full, withdraw_forever as withdraw_seats_forever, withdraw_in as withdraw_seats_in,
+    work_forever as cancel_shows_forever,
 };
-pub use checkout::keep_longer::keep_longer;
-pub use claims::Lost;
+pub use checkout::extend_booking::extend_booking;
+pub use claims::LostClaims;
 pub use claims::holders::{Holder, claimed_among, of_seat as holder_of_seat};
 pub use commits::Commits;
 pub use counter::{
-    CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
-    show_as_sold,
+    CounterLookup, CounterSale, CounterSaleError, CounterSaleResult, close_hold, find_by_id, find_by_reference,
+    reopen_hold, sell, show_as_sold,
 };
 pub use effect_handler::BookingEffects;
 pub use effects::{EffectError, perform};
 pub use endpoints::routes;
-pub use exchange::{Exchanged, Given, exchange};
+pub use exchange::{Exchanged, ExchangedBooking, exchange};
 pub use ledger::{
-    OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, open as ledger_differences,
+    OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, list_open_differences,
 };
 pub use mail_links::{page_url, sign_links_with};
-pub use money::news::payment_news;
+pub use money::news::apply_webhook;
 pub use moves::Cause;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
-pub use reconciler::{ask_soon, reconcile_forever};
+pub use reconciler::{make_payment_due, reconcile_forever};
 pub use seat_offers::end_due_seat_offers;
 pub use sql::{BookingRow, find, lock, lock_show_before_mark};
 pub use ticket_sheet::ticket_sheet;
-pub use views::of_person::of_person;
+pub use views::person_bookings::find_by_person;
 pub use views::summaries::summaries;
-pub use views::view::{TicketFacts, events, of_hold, ticket_facts, view};
+pub use views::view::{TicketFacts, events, find_booking_of_hold, ticket_facts, view};

@@ -1,7 +1,7 @@
 //! The only path by which a booking moves: step, then state, event, claims, tickets and effects in the caller's
 //! transaction. `commits` does the same for the moves of a sale, many bookings in one transaction.
 
-use domain::booking::{BookingState, Event, Refused, step};
+use domain::booking::{BookingEvent, BookingState, StepError, step};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
@@ -50,16 +50,16 @@ pub(super) mod causes {
     );
 
     /// Prefix and suffix around a gateway's reason code.
-    const SAID_NO: (&str, &str) = ("The gateway said no: ", ".");
+    const REFUSAL_AFFIXES: (&str, &str) = ("The gateway said no: ", ".");
 
     /// Formats a gateway's refusal with its reason code.
-    pub(in crate::bookings) fn said_no(why: &str) -> String {
-        format!("{}{why}{}", SAID_NO.0, SAID_NO.1)
+    pub(in crate::bookings) fn format_gateway_refusal(why: &str) -> String {
+        format!("{}{why}{}", REFUSAL_AFFIXES.0, REFUSAL_AFFIXES.1)
     }
 
-    /// Parses the reason code from a text of [`said_no`].
-    pub(in crate::bookings) fn why_no(reason: &str) -> Option<&str> {
-        reason.strip_prefix(SAID_NO.0)?.strip_suffix(SAID_NO.1)
+    /// Parses the reason code from a text of [`format_gateway_refusal`].
+    pub(in crate::bookings) fn parse_gateway_refusal(reason: &str) -> Option<&str> {
+        reason.strip_prefix(REFUSAL_AFFIXES.0)?.strip_suffix(REFUSAL_AFFIXES.1)
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) mod causes {
 pub(super) enum MoveError {
     /// The state machine refuses.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] StepError),
     /// Another transaction moved it between read and write.
     #[error("the booking was changed by another writer")]
     LostRace,
@@ -81,7 +81,7 @@ pub(super) enum MoveError {
 pub(super) async fn apply(
     tx: &mut PgConnection,
     row: &BookingRow,
-    event: Event,
+    event: BookingEvent,
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<BookingRow, MoveError> {
@@ -107,16 +107,16 @@ pub(super) async fn settle(
 ) -> Result<BookingRow, MoveError> {
     assert_eq!(paid.machine.state, BookingState::PaymentSucceeded, "only a paid booking is settled");
     if show_started {
-        return apply(tx, paid, Event::SeatsLost, causes::SHOW_STARTED, now).await;
+        return apply(tx, paid, BookingEvent::SeatsLost, causes::SHOW_STARTED, now).await;
     }
     if sql::is_called_off(tx, paid.show_id).await? {
-        return apply(tx, paid, Event::SeatsLost, causes::SHOW_CALLED_OFF, now).await;
+        return apply(tx, paid, BookingEvent::SeatsLost, causes::SHOW_CALLED_OFF, now).await;
     }
     if area_claims::sell(tx, paid).await? {
-        let sold = apply(tx, paid, Event::SeatsSold, causes::ALL_CLAIMED, now).await?;
+        let sold = apply(tx, paid, BookingEvent::SeatsSold, causes::ALL_CLAIMED, now).await?;
         tickets::issue(tx, sold.id, now).await?;
         tickets::issue_places(tx, sold.id, &sold.places, now).await?;
         return Ok(sold);
     }
-    apply(tx, paid, Event::SeatsLost, causes::CLAIM_GONE, now).await
+    apply(tx, paid, BookingEvent::SeatsLost, causes::CLAIM_GONE, now).await
 }

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, BookingRow};
-use seats::seat_locks::Sale;
+use seats::seat_locks::FencedSelection;
 
 /// Maximum sales that are sent to the lock store after it sold places twice: those of the highest fences,
 /// because it loses the latest first.
@@ -32,7 +32,7 @@ pub(super) fn read(flat: &[i32]) -> Option<Vec<Places>> {
 }
 
 /// Replaces the places of a booking with their prices.
-pub(super) async fn put(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> Result<(), sqlx::Error> {
+pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM booking_places WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
         "INSERT INTO booking_places (booking_id, area_no, quantity, name, category, price_minor)
@@ -80,7 +80,7 @@ pub(super) async fn latest_sales(
     tx: &mut PgConnection,
     show: Uuid,
     areas: &[(AreaIndex, u32)],
-) -> Result<Vec<Sale>, sqlx::Error> {
+) -> Result<Vec<FencedSelection>, sqlx::Error> {
     let latest: Vec<Uuid> = sqlx::query_scalar(
         "SELECT booking_id FROM area_claims
          WHERE show_id = $1 AND area_no = ANY($2) AND state <> 'released'

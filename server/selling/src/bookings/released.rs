@@ -8,13 +8,17 @@ use super::sql::{self, BookingRow};
 use crate::SellingState;
 use catalogue::Show;
 use http::Problem;
-use seats::seat_locks::{Held, Renewal, with_map};
+use seats::seat_locks::{Renewal, StoredHold, with_map};
 
 /// Releases claims and hold of a booking. Where the payment was declined and the buyer may try another card the hold
 /// continues, and is returned in its new state. Idempotent.
 ///
 /// The claims are released first, so that none of them refuses a payment for the hold under its next id.
-pub(super) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> Result<Option<Held>, Problem> {
+pub(super) async fn release(
+    state: &SellingState,
+    show: &Show,
+    row: &BookingRow,
+) -> Result<Option<StoredHold>, Problem> {
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
@@ -46,7 +50,7 @@ pub(super) async fn renew_kept_hold(
     show: &Show,
     hold: Uuid,
     owner: &str,
-) -> Result<Option<Held>, Problem> {
+) -> Result<Option<StoredHold>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some(booking) = declines::left_by(&mut connection, hold, owner).await? else { return Ok(None) };
     let row = sql::find(&mut connection, booking).await?;

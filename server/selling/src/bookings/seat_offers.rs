@@ -5,7 +5,7 @@
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use domain::api::moving::{SeatOffer, SeatOfferAnswer};
-use domain::booking::{BookingState, Event};
+use domain::booking::{BookingEvent, BookingState};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -75,9 +75,11 @@ pub(super) async fn answer(
     let after = if request.take {
         answered(&mut tx, offer.move_id, booking, "taken", now).await?;
         let words = format!("The buyer takes {}.", offer.after.join(", "));
-        moves::apply(&mut tx, &row, Event::Relocated, Cause::of("buyer", &words), now).await.map_err(cancel::unmoved)?
+        moves::apply(&mut tx, &row, BookingEvent::Relocated, Cause::of("buyer", &words), now)
+            .await
+            .map_err(cancel::unmoved)?
     } else {
-        if tickets::in_use(&mut tx, booking, None).await? {
+        if tickets::has_admissions(&mut tx, booking, None).await? {
             let words = "Someone has already come in with these tickets. The box office may help.";
             return Err(Problem::new(Code::WrongState, words));
         }
@@ -115,7 +117,7 @@ async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> Result<(), 
     };
     let stands = row.machine.state == BookingState::Confirmed;
     // A visitor who was admitted with the ticket has accepted the place.
-    let is_in_use = stands && tickets::in_use(&mut tx, booking, None).await?;
+    let is_in_use = stands && tickets::has_admissions(&mut tx, booking, None).await?;
     answered(&mut tx, move_id, booking, if is_in_use { "taken" } else { "lapsed" }, now).await?;
     if stands && !is_in_use {
         let words = "The show moved to another screen, and we heard nothing from you about the other seats.";

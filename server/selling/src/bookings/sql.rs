@@ -9,7 +9,7 @@ use sqlx::{Connection as _, PgConnection, Row};
 use uuid::Uuid;
 
 use platform::clock::{from_utc, to_utc};
-use seats::seat_locks::{Lot, Sale};
+use seats::seat_locks::{FencedSelection, Selection};
 
 /// A booking as stored.
 #[derive(Clone, Debug)]
@@ -43,12 +43,12 @@ pub struct BookingRow {
 impl BookingRow {
     /// Returns its seats and places in the lock store's form.
     #[must_use]
-    pub fn sale(&self) -> Sale {
-        Sale {
+    pub fn sale(&self) -> FencedSelection {
+        FencedSelection {
             hold: self.hold_id,
             owner: self.owner.clone(),
             fence: self.fence,
-            lot: Lot { seats: self.seats.clone(), places: self.places.clone() },
+            selection: Selection { seats: self.seats.clone(), places: self.places.clone() },
         }
     }
 }

@@ -12,7 +12,7 @@ use super::service;
 use crate::SellingState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress};
 use identity::Visitor;
 
@@ -22,6 +22,8 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 }
 
 /// Have a code mailed to your address, where a show requires one before checkout.
+///
+/// Request a code by mail, if the show requires one before checkout: `{"email": …, "language": "de"}`.
 #[utoipa::path(post, path = "/shows/{show}/email-code", tag = "bookings", request_body = EmailCodeRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = EmailCodeView, description = "It is being sent; an earlier code no longer works"), KeyReused,
@@ -37,13 +39,15 @@ async fn ask(
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EmailCodeRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/email-code", show.id), &request);
     let answer = service::ask(&state, &show, (&visitor, &address), &request, &intent).await?;
     Ok((visitor, answer).into_response())
 }
 
 /// Enter the code. From then on, and for an hour, you may check out with that address.
+///
+/// The body is `{"email": …, "code": "012345"}`.
 #[utoipa::path(post, path = "/shows/{show}/email-code/proof", tag = "bookings", request_body = EmailProofRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = EmailProofView),
@@ -59,7 +63,7 @@ async fn prove(
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EmailProofRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let replay_fingerprint = service::replay_fingerprint(&state, &request);
     let intent =
         Intent::new(&visitor.owner, key, &format!("POST /shows/{}/email-code/proof", show.id), &replay_fingerprint);

@@ -23,7 +23,7 @@ pub async fn check(state: &SellingState, show: &Show, visitor: &Visitor, email: 
         return Ok(());
     }
     let since = state.clock.now().plus_ms(-PROVEN_MS);
-    if sql::is_proven(&mut connection, &visitor.owner, &accounts::known_as(email), since).await? {
+    if sql::is_proven(&mut connection, &visitor.owner, &accounts::normalise_address(email), since).await? {
         return Ok(());
     }
     let detail =

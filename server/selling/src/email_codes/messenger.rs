@@ -25,7 +25,7 @@ pub struct Message {
 /// The error of a message that was not sent. It may be retried.
 #[derive(Debug, thiserror::Error)]
 #[error("{carrier} could not carry a message")]
-pub struct NotSent {
+pub struct SendError {
     /// The carrier's name.
     pub carrier: &'static str,
     /// The carrier's error.
@@ -43,23 +43,23 @@ pub trait Messenger: Send + Sync {
     /// entered proves that it was read.
     ///
     /// # Errors
-    /// [`NotSent`].
-    async fn send(&self, message: &Message) -> Result<(), NotSent>;
+    /// [`SendError`].
+    async fn send(&self, message: &Message) -> Result<(), SendError>;
 }
 
 /// The mail carrier.
-pub struct ByMail(pub Mailer);
+pub struct MailCarrier(pub Mailer);
 
 #[async_trait]
-impl Messenger for ByMail {
+impl Messenger for MailCarrier {
     fn name(&self) -> &'static str {
         "mail"
     }
 
-    async fn send(&self, message: &Message) -> Result<(), NotSent> {
+    async fn send(&self, message: &Message) -> Result<(), SendError> {
         let Message { id, to, subject, text, at } = message.clone();
         let mail = CodeMail { id, to_email: to, subject, text, at };
-        let not_sent = |cause: MailError| NotSent { carrier: self.name(), cause: Box::new(cause) };
+        let not_sent = |cause: MailError| SendError { carrier: self.name(), cause: Box::new(cause) };
         self.0.send_code(&mail).await.map_err(not_sent)
     }
 }

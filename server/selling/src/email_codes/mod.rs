@@ -20,7 +20,7 @@ mod sql;
 
 pub use endpoints::routes;
 pub use gate::check;
-pub use messenger::{ByMail, Message, Messenger, NotSent};
+pub use messenger::{MailCarrier, Message, Messenger, SendError};
 pub use purge::purge_forever;
 pub use sending::send_forever;
 

@@ -12,7 +12,7 @@ use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use super::sql::{self, ToSend};
 use super::{CODE_LIFE_MS, Message, service};
 use crate::SellingState;
-use platform::background::woken;
+use platform::background::wait_for_wake;
 use platform::ids;
 
 /// Poll interval without a wake.
@@ -33,7 +33,7 @@ pub async fn send_forever(state: SellingState) {
             Ok(_) => {}
             Err(cause) => tracing::warn!(%cause, "reading due codes failed"),
         }
-        if !woken(&state.stop, &state.email_codes.wake, LOOK_EVERY).await {
+        if !wait_for_wake(&state.stop, &state.email_codes.wake, LOOK_EVERY).await {
             return;
         }
     }

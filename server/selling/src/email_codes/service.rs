@@ -13,7 +13,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Code, Problem};
 use identity::Visitor;
-use identity::accounts::{self, known_as};
+use identity::accounts::{self, normalise_address};
 use platform::clock::rfc3339;
 use platform::ids;
 
@@ -51,7 +51,7 @@ pub(super) async fn ask(
     wanted_at(show)?;
     catalogue::sales_open(show, now)?;
     let mail_to = accounts::email_of(&request.email)?;
-    let email = known_as(mail_to);
+    let email = normalise_address(mail_to);
     limits::count(state, &visitor.owner, &email, address).await?;
     let language = request.language.as_deref().and_then(Language::of_tag).unwrap_or_default();
     let (id, expires_at) = (ids::new_id(), now.plus_ms(CODE_LIFE_MS));
@@ -88,13 +88,13 @@ pub(super) async fn prove(
         return Ok(answer);
     }
     wanted_at(show)?;
-    let email = known_as(&request.email);
+    let email = normalise_address(&request.email);
     let typed = request.code.digits();
     let typed = typed.ok_or_else(|| Problem::new(Code::EmailCodeWrong, "A code has six digits."))?;
     let tried = sql::take_try(&state.pg, &visitor.owner, &email, MAX_TRIES, now).await?.ok_or_else(over)?;
     let expected = digest(state, tried.id, &typed);
     if !bool::from(expected.as_bytes().ct_eq(tried.code_digest.as_bytes())) {
-        return Err(wrong(&tried));
+        return Err(wrong_code_problem(&tried));
     }
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -127,7 +127,7 @@ fn wanted_at(show: &Show) -> Result<(), Problem> {
     Err(Problem::new(Code::WrongState, "This show asks for no code: check out as you are."))
 }
 
-fn wrong(tried: &Tried) -> Problem {
+fn wrong_code_problem(tried: &Tried) -> Problem {
     let left = MAX_TRIES - tried.tries;
     if left <= 0 {
         return over();

@@ -10,17 +10,17 @@ use uuid::Uuid;
 
 use super::service;
 use crate::{SellingState, bookings, waiting_list};
-use admission::fairness::Trying;
+use admission::fairness::LimitedCaller;
 use admission::{puzzles, waiting_room};
 use catalogue::Show;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
 use seats::seat_locks::is_offer;
-use seats::seat_locks::{Asked, Lot, Refusal, with_map};
+use seats::seat_locks::{Refusal, RequestIdentity, Selection, with_map};
 
 /// The routes of holds, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<SellingState> {
@@ -33,6 +33,9 @@ pub fn routes() -> OpenApiRouter<SellingState> {
 }
 
 /// Take seats, or places in an area: all or none.
+///
+/// Hold 1 to 10 seats, `{"seats": [46, 47]}`, places in an area without numbered seats, `{"area": 0, "quantity":
+/// 2}`, or both; all or none.
 #[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
         ("Puzzle-Solution" = Option<String>, Header, description = "Where a puzzle was asked for")),
@@ -53,22 +56,22 @@ async fn take(
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);
         let granted = async {
             waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
-            let lot = wish_of(&show, &wish)?;
+            let selection = read_selection(&show, &wish)?;
             // Checked before a puzzle is required.
             catalogue::on_sale(&show, state.clock.now())?;
-            let mut trying = Trying::new(show.id, &visitor, &address);
-            trying.once(&state, &show, Some(asked.id)).await?;
+            let mut trying = LimitedCaller::new(show.id, &visitor, &address);
+            trying.count_attempt(&state, &show, Some(asked.id)).await?;
             let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
-            proven.inspect_err(|why| trying.refused(&state, why))?;
-            trying.goes_on(&state, &show, Some(asked.id)).await?;
-            let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
-            trying.held(&state);
+            proven.inspect_err(|why| trying.record_refusal(&state, why))?;
+            trying.count_for_address(&state, &show, Some(asked.id)).await?;
+            let held = service::take(&state, &show, &visitor.owner, asked, selection).await?;
+            trying.record_hold(&state);
             Ok::<_, Problem>(held)
         };
         let held = match granted.await {
@@ -88,20 +91,20 @@ async fn take(
 }
 
 /// Validates a request for seats, places in one area, or both.
-fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
+fn read_selection(show: &Show, wish: &HoldRequest) -> Result<Selection, Problem> {
     let places = match (wish.area, wish.quantity) {
         (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
         (None, None) => vec![],
         _ => return Err(Problem::new(Code::Malformed, "Send `area` and `quantity` together.")),
     };
-    service::check_lot(show, &wish.seats, &places, 1)
+    service::check_selection(show, &wish.seats, &places, 1)
 }
 
 /// Returns the identity of a request in the lock store, which replays the same answer for it. The request has its
 /// only effect there, so its key is stored there as well (docs/decisions/0004).
-fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> Asked {
+fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> RequestIdentity {
     let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
-    Asked { id, digest: intent.digest() }
+    RequestIdentity { id, digest: intent.digest() }
 }
 
 /// Returns this process's cached answer, or else the lock store's, which is then cached: a replay gets the
@@ -122,6 +125,8 @@ async fn once(
 }
 
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
+///
+/// Your hold, or 204 without one; restores the expiry that a closed tab shortened.
 #[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds", params(("show" = Uuid, Path)),
     responses((status = 200, body = HoldView), (status = 204, description = "You hold nothing"),
         (status = 404, body = ProblemView, description = "No such show")))]
@@ -130,19 +135,22 @@ async fn mine(
     visitor: Visitor,
     ApiPath(show): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
-    let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
+    let show = state.catalogue.find_show(show).await?;
+    let held = with_map(&state, &show, || state.locks.hold_of(show.id, &visitor.owner)).await?;
     let held = match held {
         Some(held) if !is_anothers_offer(&state, &visitor, held.hold).await? => held,
         // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
         _ => return Ok((visitor, StatusCode::NO_CONTENT).into_response()),
     };
-    let booking = bookings::of_hold(&state, &visitor.owner, held.hold).await?;
+    let booking = bookings::find_booking_of_hold(&state, &visitor.owner, held.hold).await?;
     let body = axum::Json(service::view(&show, &held, booking));
     Ok((visitor, body).into_response())
 }
 
 /// Add seats and places and release others, in one step. Never moves the expiry.
+///
+/// Add and release seats in one step; places with `add_places` and `remove_places`, each `[{"area": 0, "quantity":
+/// 1}]`. The expiry stays. 204 when nothing is left.
 #[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = HoldView), (status = 204, description = "Nothing is left: the hold is over"),
@@ -160,20 +168,20 @@ async fn change(
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if is_anothers_offer(&state, &visitor, hold).await? {
-        return Err(service::refused(&show, &Refusal::Gone));
+        return Err(service::refusal_problem(&show, &Refusal::Gone));
     }
     let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);
         let changed = async {
-            let mut trying = Trying::new(show.id, &visitor, &address);
+            let mut trying = LimitedCaller::new(show.id, &visitor, &address);
             trying.count_change(&state, &show).await?;
             if !wish.add.is_empty() || !wish.add_places.is_empty() {
                 waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
-                trying.once(&state, &show, None).await?;
-                trying.goes_on(&state, &show, None).await?;
+                trying.count_attempt(&state, &show, None).await?;
+                trying.count_for_address(&state, &show, None).await?;
             }
             service::change(&state, &show, &visitor.owner, asked, hold, &wish).await
         };
@@ -184,7 +192,7 @@ async fn change(
             }
         };
         // The hold is empty: it has ended.
-        if held.lot.is_empty() {
+        if held.selection.is_empty() {
             return Ok(Answer::no_content());
         }
         Answer::json(StatusCode::OK, &service::view(&show, &held, None))
@@ -193,6 +201,8 @@ async fn change(
 }
 
 /// Hold your seats a little longer, within the show's limit.
+///
+/// Extend a hold, up to `latest_ms`; not in a flash sale, and less after expired holds, see *Fairness*.
 #[utoipa::path(post, path = "/shows/{show}/holds/{hold}/extend", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = HoldView), KeyReused,
@@ -207,13 +217,13 @@ async fn extend(
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if is_anothers_offer(&state, &visitor, hold).await? {
-        return Err(service::refused(&show, &Refusal::Gone));
+        return Err(service::refusal_problem(&show, &Refusal::Gone));
     }
     let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
     let answer = once(&state, &intent, async {
-        Trying::new(show.id, &visitor, &address).count_change(&state, &show).await?;
+        LimitedCaller::new(show.id, &visitor, &address).count_change(&state, &show).await?;
         let asked = asked(&visitor, &show, &intent);
         let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
         Answer::json(StatusCode::OK, &service::view(&show, &held, None))
@@ -223,6 +233,8 @@ async fn extend(
 
 /// Release a hold. Its seats are free for others at once. No key is needed: a repeat finds the hold gone, and gets
 /// the same answer.
+///
+/// Release a hold; 204 also without such a hold.
 #[utoipa::path(delete, path = "/shows/{show}/holds/{hold}", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path)),
     responses((status = 204, description = "You do not have it any more, or never had: another's is left alone"),
@@ -234,15 +246,15 @@ async fn release(
     visitor: Visitor,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
 ) -> ApiResult<StatusCode> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if is_anothers_offer(&state, &visitor, hold).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
     let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
     match asked.await? {
-        Ok(()) if is_offer(hold) => waiting_list::given_back(&state, hold).await,
+        Ok(()) if is_offer(hold) => waiting_list::close_released_offer(&state, hold).await,
         Ok(()) | Err(Refusal::Gone) => {}
-        Err(refusal) => return Err(service::refused(&show, &refusal)),
+        Err(refusal) => return Err(service::refusal_problem(&show, &refusal)),
     }
     Ok(StatusCode::NO_CONTENT)
 }
@@ -259,9 +271,9 @@ async fn leave(
     if is_offer(hold) {
         return Ok(StatusCode::NO_CONTENT);
     }
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let grace_ms = state.selling_settings.leave_grace_ms;
-    with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;
+    with_map(&state, &show, || state.locks.shorten_hold(show.id, hold, &visitor.owner, grace_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

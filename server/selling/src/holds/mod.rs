@@ -4,11 +4,11 @@
 //! (docs/decisions/0002). Elsewhere: the lock store itself (`seat_locks`) and payment (`bookings`).
 
 mod endpoints;
-mod latest;
+mod hold_cache;
+mod hold_counter;
 mod service;
-mod tally;
 
 pub use endpoints::routes;
-pub use latest::Latest;
-pub use service::{places_problem, refused, seats_problem, terms, total_with_places, view};
-pub use tally::{Tally, flush_forever};
+pub use hold_cache::HoldCache;
+pub use hold_counter::{HoldCounter, flush_forever};
+pub use service::{places_problem, refusal_problem, seats_problem, terms, total_with_places, view};

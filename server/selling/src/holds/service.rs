@@ -13,22 +13,24 @@ use crate::{SellingState, bookings};
 use catalogue::{Show, on_sale, sales_open};
 use http::{Code, Problem};
 use platform::clock::rfc3339;
-use seats::seat_locks::{Asked, Attempt, Change, Held, Lot, Refusal, Terms, with_map};
+use seats::seat_locks::{
+    HoldLimits, HoldUpdate, LockAttempt, Refusal, RequestIdentity, Selection, StoredHold, with_map,
+};
 
 /// The only validator of a request for seats and places: known, each seat and area once, 1 to 10 in all.
-pub(super) fn check_lot(
+pub(super) fn check_selection(
     show: &Show,
     seats: &[SeatIndex],
     places: &[AreaQuantity],
     least: usize,
-) -> Result<Lot, Problem> {
+) -> Result<Selection, Problem> {
     let in_areas = places.iter().fold(0_usize, |sum, places| sum.saturating_add(places.quantity as usize));
     let count = seats.len().saturating_add(in_areas);
     if count < least || count > MAX_SEATS_PER_HOLD || places.iter().any(|places| places.quantity == 0) {
         let detail = format!("Choose 1 to {MAX_SEATS_PER_HOLD} seats or places; these are {count}.");
         return Err(Problem::new(Code::SeatCount, detail));
     }
-    Ok(Lot { seats: check_seats(show, seats)?, places: check_places(show, places)? })
+    Ok(Selection { seats: check_seats(show, seats)?, places: check_places(show, places)? })
 }
 
 fn check_places(show: &Show, places: &[AreaQuantity]) -> Result<Vec<Places>, Problem> {
@@ -63,17 +65,17 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
 
 /// Returns the limits of holds of this show.
 #[must_use]
-pub fn terms(state: &SellingState, show: &Show) -> Terms {
+pub fn terms(state: &SellingState, show: &Show) -> HoldLimits {
     let cap_ms = state.selling_settings.hold_ms.unwrap_or(i64::MAX);
     let length_ms = show.hold_ms.min(cap_ms);
     let life_ms = length_ms + (show.hold_life_ms - show.hold_ms);
-    Terms { per_person: show.per_person, length_ms, life_ms }
+    HoldLimits { per_person: show.per_person, length_ms, life_ms }
 }
 
 /// Refuses seats that are reserved for the waiting list; a repeated request still gets its answer.
 async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
     if hold.is_some() {
-        let own = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+        let own = with_map(state, show, || state.locks.hold_of(show.id, owner)).await?;
         if own.map(|held| held.hold) == hold {
             return Ok(());
         }
@@ -83,28 +85,30 @@ async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold
     Err(Problem::new(Code::WaitingListFirst, detail))
 }
 
-/// Takes a hold of a lot that [`check_lot`] accepted; a repeated request gets the same hold.
+/// Takes a hold of a selection that [`check_selection`] accepted; a repeated request gets the same hold.
 pub(super) async fn take(
     state: &SellingState,
     show: &Arc<Show>,
     owner: &str,
-    asked: Asked,
-    lot: Lot,
-) -> Result<Held, Problem> {
+    asked: RequestIdentity,
+    selection: Selection,
+) -> Result<StoredHold, Problem> {
     on_sale(show, state.clock.now())?;
     if state.waiting.has(show.id) {
         check_waiting_list(state, show, owner, Some(asked.id)).await?;
     }
-    let attempt = Attempt { asked, owner: owner.to_owned(), lot, takes_kept: false };
+    let attempt = LockAttempt { asked, owner: owner.to_owned(), selection, takes_kept: false };
     let asked_at = state.clock.now();
-    let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
+    let answer = state.lock_queue.lock(state, show, terms(state, show), attempt).await?;
     match answer {
         Ok(held) => {
             state.hold_tally.granted(show.id);
             state.latest_holds.keep(owner, &held);
             Ok(held)
         }
-        Err(refusal) => Err(refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at))),
+        Err(refusal) => {
+            Err(refusal_problem(show, &refusal).with_times(|seat| state.hubs.time_since_lock(show.id, seat, asked_at)))
+        }
     }
 }
 
@@ -113,23 +117,23 @@ pub(super) async fn change(
     state: &SellingState,
     show: &Show,
     owner: &str,
-    asked: Asked,
+    asked: RequestIdentity,
     hold: Uuid,
     wish: &HoldChange,
-) -> Result<Held, Problem> {
-    let add = check_lot(show, &wish.add, &wish.add_places, 0)?;
-    let remove = check_lot(show, &wish.remove, &wish.remove_places, 0)?;
+) -> Result<StoredHold, Problem> {
+    let add = check_selection(show, &wish.add, &wish.add_places, 0)?;
+    let remove = check_selection(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
         on_sale(show, state.clock.now())?;
         if state.waiting.has(show.id) {
             check_waiting_list(state, show, owner, None).await?;
         }
     }
-    let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
+    let change = HoldUpdate { asked, hold, owner: owner.to_owned(), add, remove };
     let asked_at = state.clock.now();
     let changed = with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await?;
-    let ago = |seat| state.hubs.locked_ago(show.id, seat, asked_at);
-    let held = changed.map_err(|refusal| refused(show, &refusal).with_times(ago))?;
+    let ago = |seat| state.hubs.time_since_lock(show.id, seat, asked_at);
+    let held = changed.map_err(|refusal| refusal_problem(show, &refusal).with_times(ago))?;
     state.latest_holds.keep(owner, &held);
     Ok(held)
 }
@@ -139,22 +143,28 @@ pub(super) async fn extend(
     state: &SellingState,
     show: &Show,
     owner: &str,
-    asked: Asked,
+    asked: RequestIdentity,
     hold: Uuid,
-) -> Result<Held, Problem> {
+) -> Result<StoredHold, Problem> {
     let held = match lengthen(state, show, owner, asked, hold).await {
         Ok(held) => held,
         Err(refusal) => Box::pin(unless_granted(state, show, owner, asked, hold, refusal)).await?,
     };
     // If it is checked out already, its booking may be paid as long.
-    bookings::keep_longer(state, hold, owner, held.expires_at).await?;
+    bookings::extend_booking(state, hold, owner, held.expires_at).await?;
     Ok(held)
 }
 
-async fn lengthen(state: &SellingState, show: &Show, owner: &str, asked: Asked, hold: Uuid) -> Result<Held, Problem> {
+async fn lengthen(
+    state: &SellingState,
+    show: &Show,
+    owner: &str,
+    asked: RequestIdentity,
+    hold: Uuid,
+) -> Result<StoredHold, Problem> {
     sales_open(show, state.clock.now())?;
     let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
-    let held = extended.map_err(|refusal| refused(show, &refusal))?;
+    let held = extended.map_err(|refusal| refusal_problem(show, &refusal))?;
     state.latest_holds.keep(owner, &held);
     Ok(held)
 }
@@ -168,25 +178,25 @@ pub(super) async fn unless_granted(
     state: &SellingState,
     show: &Show,
     owner: &str,
-    asked: Asked,
+    asked: RequestIdentity,
     hold: Uuid,
     refusal: Problem,
-) -> Result<Held, Problem> {
+) -> Result<StoredHold, Problem> {
     let was_on_sale = show.sales != Sales::Planned && show.sales_from.is_none_or(|from| from <= state.clock.now());
     if !was_on_sale || !matches!(refusal.code(), Code::SalesClosed | Code::WaitingListFirst) {
         return Err(refusal);
     }
-    let Some(_turn) = state.fairness.turn_for_a_repeat() else { return Err(refusal) };
+    let Some(_turn) = state.fairness.try_acquire_replay_check() else { return Err(refusal) };
     // Not through `with_map`: without a map there is no known grant, and none is loaded for that.
-    match state.locks.granted_before(show.id, asked, hold, owner).await {
-        Ok(Some(granted)) => granted.map_err(|why| refused(show, &why)),
+    match state.locks.stored_answer(show.id, asked, hold, owner).await {
+        Ok(Some(granted)) => granted.map_err(|why| refusal_problem(show, &why)),
         Ok(None) | Err(_) => Err(refusal),
     }
 }
 
 /// Builds the problem for a refusal, with the next step for the person.
 #[must_use]
-pub fn refused(show: &Show, refusal: &Refusal) -> Problem {
+pub fn refusal_problem(show: &Show, refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::Taken(seats) => seats_problem(show, seats),
         Refusal::OtherHold(hold) => {
@@ -273,10 +283,10 @@ pub fn total_with_places(show: &Show, seats: Money, places: &[Places]) -> Option
 
 /// Builds the owner's view of a hold.
 #[must_use]
-pub fn view(show: &Show, held: &Held, booking: Option<Uuid>) -> HoldView {
-    let seats: Vec<_> = held.lot.seats.iter().map(|seat| show.line(*seat)).collect();
+pub fn view(show: &Show, held: &StoredHold, booking: Option<Uuid>) -> HoldView {
+    let seats: Vec<_> = held.selection.seats.iter().map(|seat| show.line(*seat)).collect();
     let in_seats = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
-    let places: Vec<_> = held.lot.places.iter().filter_map(|places| show.place_line(*places)).collect();
+    let places: Vec<_> = held.selection.places.iter().filter_map(|places| show.place_line(*places)).collect();
     let total = places
         .iter()
         .fold(in_seats, |sum, line| sum.saturating_add(line.price.minor.saturating_mul(i64::from(line.quantity))));

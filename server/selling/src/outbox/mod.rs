@@ -15,11 +15,11 @@ use uuid::Uuid;
 
 pub use handler::{EffectFailure, EffectHandler, FailureKind};
 pub use parked::{
-    MAX_LISTED, Parked, parked, parked_at, parked_counts, parked_effect, parked_refunds, retry, settle, unpark_refund,
-    with_parked_refund,
+    MAX_LISTED, ParkedEffect, parked, parked_at, parked_counts, parked_effect, parked_refunds, retry, settle,
+    unpark_refund, with_parked_refund,
 };
 pub use relay::{Lane, relay_forever};
-pub use sql::{add_done, add_enqueued, done, enqueue, holds, name as effect_name, park};
+pub use sql::{add_done, add_enqueued, contains_effect, done, effect_name, enqueue, park};
 
 /// Wakes the relay's lanes; a wake during a busy round is kept.
 #[derive(Default)]
@@ -40,11 +40,7 @@ pub fn wake(state: &crate::SellingState) {
 ///
 /// # Errors
 /// When the database fails; the effects will be repeated.
-pub async fn done_all_now(
-    state: &crate::SellingState,
-    bookings: &[Uuid],
-    effects: &[Effect],
-) -> Result<(), sqlx::Error> {
+pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
     if bookings.is_empty() {
         return Ok(());
     }
@@ -57,12 +53,12 @@ pub async fn done_all_now(
 ///
 /// # Errors
 /// When the database fails; the relay performs them when their head start is over.
-pub async fn due_now(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+pub async fn make_due(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
     if bookings.is_empty() {
         return Ok(());
     }
     let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
-    sql::due_now(&mut tx, bookings, effect, state.clock.now()).await?;
+    sql::make_due(&mut tx, bookings, effect, state.clock.now()).await?;
     tx.commit().await?;
     if let Some(lane) = Lane::of(effect) {
         lane.wake(state).notify_one();

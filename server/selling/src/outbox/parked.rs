@@ -19,7 +19,7 @@ pub const MAX_LISTED: i64 = 500;
 
 /// A parked effect.
 #[derive(Clone, Debug)]
-pub struct Parked {
+pub struct ParkedEffect {
     /// Its id, for [`retry`] and [`settle`].
     pub id: i64,
     /// The booking it is about.
@@ -42,7 +42,7 @@ pub struct Parked {
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
+pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedEffect>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
                 job.attempts, job.parked_why, job.created_at
@@ -59,7 +59,7 @@ pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
 ///
 /// # Errors
 /// As [`parked`].
-pub async fn parked_at(pg: &PgPool, theatre: &str) -> Result<Vec<Parked>, sqlx::Error> {
+pub async fn parked_at(pg: &PgPool, theatre: &str) -> Result<Vec<ParkedEffect>, sqlx::Error> {
     let rows = sqlx::query(
         "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
                 job.attempts, job.parked_why, job.created_at
@@ -76,11 +76,11 @@ pub async fn parked_at(pg: &PgPool, theatre: &str) -> Result<Vec<Parked>, sqlx::
     rows.iter().map(read).collect()
 }
 
-fn read(row: &PgRow) -> Result<Parked, sqlx::Error> {
+fn read(row: &PgRow) -> Result<ParkedEffect, sqlx::Error> {
     let code: String = row.try_get("currency")?;
     let currency =
         Currency::parse(&code).ok_or_else(|| sqlx::Error::Decode(format!("bookings.currency is {code:?}").into()))?;
-    Ok(Parked {
+    Ok(ParkedEffect {
         id: row.try_get("id")?,
         booking: row.try_get("booking_id")?,
         reference: row.try_get("reference")?,

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::handler::{EffectFailure, EffectHandler, FailureKind};
 use super::sql::{self, Job};
 use crate::SellingState;
-use platform::background::woken;
+use platform::background::wait_for_wake;
 use platform::ids;
 
 /// Poll interval without a wake: finds postponed effects and those left by other replicas.
@@ -61,7 +61,7 @@ impl Lane {
 
     /// Returns the lane of that effect.
     pub(super) fn of(effect: Effect) -> Option<Self> {
-        Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::name(effect)))
+        Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::effect_name(effect)))
     }
 
     pub(super) fn wake(self, state: &SellingState) -> &Notify {
@@ -121,7 +121,7 @@ pub async fn relay_forever(state: SellingState, handler: impl EffectHandler, lan
             Ok(_) => {}
             Err(cause) => tracing::warn!(%cause, "reading the outbox failed"),
         }
-        if !woken(&state.stop, lane.wake(&state), POLL_EVERY).await {
+        if !wait_for_wake(&state.stop, lane.wake(&state), POLL_EVERY).await {
             return;
         }
     }

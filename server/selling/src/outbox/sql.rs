@@ -15,7 +15,7 @@ const CHARGE_HEAD_START_MS: i64 = 15 * SECOND_MS;
 
 /// Returns the stable name of an effect, in rows and histories.
 #[must_use]
-pub const fn name(effect: Effect) -> &'static str {
+pub const fn effect_name(effect: Effect) -> &'static str {
     match effect {
         Effect::Charge => "charge",
         Effect::VoidPayment => "void_payment",
@@ -77,7 +77,7 @@ pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timesta
          SELECT todo.*, $6 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[]) AS todo";
     cte.add("enqueued", statement, &[])
         .each(effects.iter().map(|(booking, _)| *booking))
-        .each(effects.iter().map(|(_, effect)| name(*effect)))
+        .each(effects.iter().map(|(_, effect)| effect_name(*effect)))
         .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).amount))
         .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).number.cast_signed()))
         .each(effects.iter().map(|(_, effect)| due(*effect)))
@@ -102,7 +102,7 @@ pub async fn enqueue(
              VALUES ($1, $2, $3, $4, $5, $6)",
         )
         .bind(booking)
-        .bind(name(*effect))
+        .bind(effect_name(*effect))
         .bind(amount)
         .bind(number.cast_signed())
         .bind(to_utc(now.plus_ms(wait)))
@@ -117,12 +117,12 @@ pub async fn enqueue(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn holds(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Result<bool, sqlx::Error> {
+pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE booking_id = $1 AND effect = $2 AND refund_number = $3)",
     )
     .bind(booking)
-    .bind(name(effect))
+    .bind(effect_name(effect))
     .bind(EffectColumns::of(effect).number.cast_signed())
     .fetch_one(tx)
     .await
@@ -143,7 +143,7 @@ pub async fn park(
     let parked =
         sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
             .bind(booking)
-            .bind(name(effect))
+            .bind(effect_name(effect))
             .bind(number.cast_signed())
             .bind(why)
             .execute(&mut *tx)
@@ -154,7 +154,7 @@ pub async fn park(
              VALUES ($1, $2, $3, $4, $6, $5, $6)",
         )
         .bind(booking)
-        .bind(name(effect))
+        .bind(effect_name(effect))
         .bind(amount)
         .bind(number.cast_signed())
         .bind(why)
@@ -172,7 +172,7 @@ pub async fn park(
 pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
         .bind(booking)
-        .bind(name(effect))
+        .bind(effect_name(effect))
         .execute(pg)
         .await?;
     Ok(())
@@ -185,7 +185,7 @@ const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND 
 /// # Errors
 /// When the database fails.
 pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
-    let names: Vec<_> = effects.iter().map(|effect| name(*effect)).collect();
+    let names: Vec<_> = effects.iter().map(|effect| effect_name(*effect)).collect();
     sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await?;
     Ok(())
 }
@@ -195,14 +195,14 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: 
 /// # Errors
 /// When the values cannot be encoded.
 pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([name(effect)].as_slice()).done()
+    cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([effect_name(effect)].as_slice()).done()
 }
 
 /// Makes an effect of many bookings due for the relay at once, because it failed outside it.
 ///
 /// # Errors
 /// When the database fails; the relay performs them when their head start is over.
-pub(super) async fn due_now(
+pub(super) async fn make_due(
     tx: &mut PgConnection,
     bookings: &[Uuid],
     effect: Effect,
@@ -210,7 +210,7 @@ pub(super) async fn due_now(
 ) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND attempts = 0 AND run_after > $3")
         .bind(bookings)
-        .bind(name(effect))
+        .bind(effect_name(effect))
         .bind(to_utc(now))
         .execute(tx)
         .await?;

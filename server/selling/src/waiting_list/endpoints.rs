@@ -13,7 +13,7 @@ use super::{join, view};
 use crate::SellingState;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ClientAddress, Problem};
 use identity::{Visitor, accounts};
 
@@ -39,7 +39,7 @@ async fn wait(
     key: IdempotencyKey,
     ApiJson(request): ApiJson<WaitingRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     own(&state, &visitor).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/waiting-list", show.id), &request);
     let answer = join::join(&state, &show, (&visitor.owner, &address), &request, &intent).await?;
@@ -47,6 +47,8 @@ async fn wait(
 }
 
 /// Your place in line, and the offer held for you.
+///
+/// Your place in the waiting list, and your offer; 204 when you are not in it.
 #[utoipa::path(get, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
     responses((status = 200, body = WaitingView), (status = 204, description = "You are not in line"),
         (status = 404, body = ProblemView, description = "No such show")))]
@@ -55,7 +57,7 @@ async fn place(
     visitor: Visitor,
     ApiPath(show): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
     let view = if is_theirs { view::of_owner(&state, &show, &visitor.owner).await? } else { None };
     Ok(match view {
@@ -78,7 +80,7 @@ async fn leave(
     ApiPath(show): ApiPath<Uuid>,
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     own(&state, &visitor).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("DELETE /shows/{}/waiting-list", show.id), &());
     join::leave(&state, &show, &visitor.owner, &intent).await

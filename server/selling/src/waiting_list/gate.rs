@@ -8,9 +8,9 @@ use uuid::Uuid;
 /// Shows with a waiting list. In memory, because every hold checks it; changes of other replicas
 /// arrive within a second.
 #[derive(Default)]
-pub struct Open(RwLock<HashSet<Uuid>>);
+pub struct ShowsWithWaitingList(RwLock<HashSet<Uuid>>);
 
-impl Open {
+impl ShowsWithWaitingList {
     /// Checks for people who wait for seats of this show.
     #[must_use]
     pub fn has(&self, show: Uuid) -> bool {

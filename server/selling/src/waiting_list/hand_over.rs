@@ -17,16 +17,16 @@ use domain::api::waiting_list::{WaitingState, WaitingView};
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use super::sql::{self, Entry, EntryState};
+use super::sql::{self, EntryState, ListEntry};
 use super::{limits, view};
 use crate::{SellingState, holds};
-use admission::fairness::Trying;
+use admission::fairness::LimitedCaller;
 use catalogue::Show;
 use http::{ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::clock::from_utc;
 use platform::signed_token::{Keys, dated_key, read_dated_key};
-use seats::seat_locks::{Held, Renewal, Sale, with_map};
+use seats::seat_locks::{FencedSelection, Renewal, StoredHold, with_map};
 use seats::seat_locks::{is_offer, offer_id};
 
 /// The label that the signing key is derived for: no other signature is valid in such a link.
@@ -69,7 +69,7 @@ pub struct OpenedOffer {
 pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
-    let show = state.catalogue.known_show(entry.show_id).await?;
+    let show = state.catalogue.find_show(entry.show_id).await?;
     let place = view::of_entry(&show, &entry, 0, state.clock.now()).ok_or_else(not_found)?;
     Ok(OpenedOffer { place, show, is_own: entry.owner == visitor.owner })
 }
@@ -89,11 +89,11 @@ pub async fn take_offer(
     let id = entry_of(state, visitor, key).await?;
     limits::count_taking(state, id).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
-    let show = state.catalogue.known_show(found.show_id).await?;
+    let show = state.catalogue.find_show(found.show_id).await?;
     // A change of a hold like any other.
-    Trying::new(show.id, visitor, address).count_change(state, &show).await?;
+    LimitedCaller::new(show.id, visitor, address).count_change(state, &show).await?;
     // Loads the map now: building it takes another connection, which no transaction waits for.
-    with_map(state, &show, || state.locks.mine(show.id, &found.owner)).await?;
+    with_map(state, &show, || state.locks.hold_of(show.id, &found.owner)).await?;
     let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     sql::lock(&mut tx, id).await?;
@@ -129,21 +129,21 @@ async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> Result<
 async fn renew(
     state: &SellingState,
     show: &Show,
-    (entry, hold): (&Entry, Uuid),
+    (entry, hold): (&ListEntry, Uuid),
     visitor: &Visitor,
-) -> Result<Held, Problem> {
+) -> Result<StoredHold, Problem> {
     let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
-    let theirs = match state.locks.mine(show.id, &entry.owner).await? {
+    let theirs = match state.locks.hold_of(show.id, &entry.owner).await? {
         Some(held) if held.hold == hold => held,
         // The entry already names the hold that the effect of a declined payment will create from this one.
         Some(held) if is_offer(held.hold) => return Err(not_yet()),
         _ => {
             // Renewed before, and the entry was not updated.
-            let ours = state.locks.mine(show.id, &visitor.owner).await?;
+            let ours = state.locks.hold_of(show.id, &visitor.owner).await?;
             return ours.filter(|held| held.hold == next).ok_or_else(over);
         }
     };
-    let party = Sale { hold, owner: entry.owner.clone(), fence: theirs.fence, lot: theirs.lot };
+    let party = FencedSelection { hold, owner: entry.owner.clone(), fence: theirs.fence, selection: theirs.selection };
     let renewal = Renewal {
         hold: next,
         owner: visitor.owner.clone(),
@@ -152,7 +152,7 @@ async fn renew(
         per_person: Some(show.per_person),
     };
     let renewed = state.locks.renew(show.id, &party, &renewal).await?;
-    renewed.map_err(|refusal| holds::refused(show, &refusal))
+    renewed.map_err(|refusal| holds::refusal_problem(show, &refusal))
 }
 
 impl OpenedOffer {

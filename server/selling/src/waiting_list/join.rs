@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use domain::api::waiting_list::WaitingRequest;
 use domain::seats::MAX_SEATS_PER_HOLD;
-use domain::waiting_list::{MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW, Wish};
+use domain::waiting_list::{EntryRequest, MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW};
 
 use super::{limits, offers, sql, view};
 use crate::SellingState;
@@ -20,7 +20,7 @@ use seats::seat_locks::with_map;
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
 /// The result of a join.
-enum Outcome {
+enum JoinResult {
     Joined(Answer),
     /// Joined before, by the same request.
     Repeated(Answer),
@@ -41,11 +41,11 @@ pub(super) async fn join(
     }
     let outcome = enter(state, show, owner, request, intent).await;
     // Only successful joins count.
-    if !matches!(outcome, Ok(Outcome::Joined(_))) {
-        limits::give_back(state, address).await;
+    if !matches!(outcome, Ok(JoinResult::Joined(_))) {
+        limits::return_token(state, address).await;
     }
     match outcome? {
-        Outcome::Joined(answer) | Outcome::Repeated(answer) => Ok(answer),
+        JoinResult::Joined(answer) | JoinResult::Repeated(answer) => Ok(answer),
     }
 }
 
@@ -56,19 +56,19 @@ async fn enter(
     owner: &str,
     request: &WaitingRequest,
     intent: &Intent,
-) -> Result<Outcome, Problem> {
+) -> Result<JoinResult, Problem> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(Outcome::Repeated(answer));
+        return Ok(JoinResult::Repeated(answer));
     }
     let wish = check(show, request)?;
     catalogue::on_sale(show, now)?;
     let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
-    let is_free = offers::free_in(show, &snapshot).fit(&wish).is_some();
+    let is_free = offers::free_in(show, &snapshot).find_offer(&wish).is_some();
 
     let mut tx = state.pg.begin_with(BEGIN).await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(Outcome::Repeated(answer));
+        return Ok(JoinResult::Repeated(answer));
     }
     sql::open_list(&mut tx, show.id, now).await?;
     let waiting = sql::count_waiting(&mut tx, show.id).await?;
@@ -95,10 +95,10 @@ async fn enter(
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
     state.waiting.add(show.id);
-    Ok(Outcome::Joined(answer))
+    Ok(JoinResult::Joined(answer))
 }
 
-fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
+fn check(show: &Show, request: &WaitingRequest) -> Result<EntryRequest, Problem> {
     if request.quantity == 0 || request.quantity as usize > MAX_SEATS_PER_HOLD {
         let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
         return Err(Problem::new(Code::SeatCount, detail));
@@ -109,7 +109,7 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
     {
         return Err(Problem::new(Code::Malformed, "This show has no such category; its plan lists those it has."));
     }
-    Ok(Wish { quantity: request.quantity, category: request.category.clone() })
+    Ok(EntryRequest { quantity: request.quantity, category: request.category.clone() })
 }
 
 /// Removes the caller from the line, and releases their offer. After a crash between the two,

@@ -28,7 +28,7 @@ pub(super) async fn count(state: &SellingState, address: &ClientAddress) -> Resu
 }
 
 /// Returns the token of a join that failed.
-pub(super) async fn give_back(state: &SellingState, address: &ClientAddress) {
+pub(super) async fn return_token(state: &SellingState, address: &ClientAddress) {
     if let Some(of) = of_address(state.admission_settings.holds_per_address_min) {
         state.rate_limits.give_back(&of, &address.0).await;
     }

@@ -5,7 +5,7 @@
 use tokio::time::timeout;
 
 use super::hand_over;
-use super::sql::{self, Entry};
+use super::sql::{self, ListEntry};
 use crate::SellingState;
 use platform::clock::from_utc;
 use platform::ids;
@@ -28,12 +28,12 @@ pub async fn send_forever(state: SellingState) {
     lane.send_forever(move || take(state), move |entry| send(state, entry)).await;
 }
 
-async fn take(state: &SellingState) -> Result<Option<Entry>, sqlx::Error> {
+async fn take(state: &SellingState) -> Result<Option<ListEntry>, sqlx::Error> {
     let now = state.clock.now();
     sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
 }
 
-async fn send(state: &SellingState, entry: Entry) {
+async fn send(state: &SellingState, entry: ListEntry) {
     let sent = match timeout(SEND_WITHIN, hand_over(state, &entry)).await {
         Ok(Some(sent)) => sent,
         // The lease expires, and the mail is retried.
@@ -54,14 +54,14 @@ async fn send(state: &SellingState, entry: Entry) {
 }
 
 /// Sends the mail. `None`: there is nothing to send now.
-async fn hand_over(state: &SellingState, entry: &Entry) -> Option<Result<(), MailError>> {
+async fn hand_over(state: &SellingState, entry: &ListEntry) -> Option<Result<(), MailError>> {
     let mail = mail(state, entry).await?;
     Some(state.mailer.send_offer(&mail).await)
 }
 
 /// Builds the mail. `None`: the show cannot be read now.
-async fn mail(state: &SellingState, entry: &Entry) -> Option<OfferMail> {
-    let show = state.catalogue.known_show(entry.show_id).await.ok()?;
+async fn mail(state: &SellingState, entry: &ListEntry) -> Option<OfferMail> {
+    let show = state.catalogue.find_show(entry.show_id).await.ok()?;
     let seats = entry.seats().into_iter().filter(|seat| show.has(*seat)).map(|seat| show.label_of(seat));
     let places = entry.places().map(|places| format!("{} × {}", places.count, show.area_label(places.area)));
     Some(OfferMail {

@@ -6,7 +6,7 @@
 //! commits the plan before it calls the lock store ([`offers`]). The id of the hold
 //! is derived from the entry and the number of the offer, so that a repeat after a crash is harmless.
 //!
-//! While people wait, free seats are reserved for them ([`Open`]): other holds would jump the line.
+//! While people wait, free seats are reserved for them ([`ShowsWithWaitingList`]): other holds would jump the line.
 
 mod endpoints;
 mod gate;
@@ -20,10 +20,10 @@ mod sql;
 mod view;
 
 pub use endpoints::routes;
-pub use gate::Open;
+pub use gate::ShowsWithWaitingList;
 pub use hand_over::{OpenedOffer, open_offer, sign_offers_with, take_offer};
 pub use mails::send_forever as send_mails_forever;
-pub use rounds::{round, serve_forever};
+pub use rounds::{serve_all_lists, serve_forever};
 
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -58,8 +58,8 @@ pub async fn note_renewed_offer(
 }
 
 /// Removes the owner of a released offer from the line.
-pub async fn given_back(state: &SellingState, hold: Uuid) {
-    if let Err(cause) = sql::given_back(&state.pg, hold, state.clock.now()).await {
+pub async fn close_released_offer(state: &SellingState, hold: Uuid) {
+    if let Err(cause) = sql::close_released_offer(&state.pg, hold, state.clock.now()).await {
         tracing::warn!(%cause, %hold, "closing a released offer failed; it stays open until it expires");
     }
 }

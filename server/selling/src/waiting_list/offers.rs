@@ -3,15 +3,19 @@
 use domain::api::SeatKind;
 use domain::seats::{Places, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
-use domain::waiting_list::{Free, FreeArea, FreeSeat, MAX_OFFERS_AT_ONCE, MAX_WAITING_PER_SHOW, Offer, Wish};
+use domain::waiting_list::{
+    EntryRequest, FreeArea, FreePlaces, FreeSeat, MAX_OFFERS_AT_ONCE, MAX_WAITING_PER_SHOW, OfferedPlaces,
+};
 use uuid::Uuid;
 
-use super::sql::{self, Entry};
+use super::sql::{self, ListEntry};
 use super::{hold_of, mails};
 use crate::SellingState;
 use catalogue::Show;
 use http::Problem;
-use seats::seat_locks::{Asked, Attempt, Held, Lot, MapSnapshot, Refusal, StoreError, Terms, with_map};
+use seats::seat_locks::{
+    HoldLimits, LockAttempt, MapSnapshot, Refusal, RequestIdentity, Selection, StoreError, StoredHold, with_map,
+};
 
 /// Pause for an entry whose owner holds other seats of the show, or is at the limit of seats,
 /// milliseconds.
@@ -23,7 +27,7 @@ const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers free seats and places to the line.
 pub(super) async fn serve(state: &SellingState, show: Uuid) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         sql::close(&state.pg, show.id, state.clock.now()).await?;
         return Ok(());
@@ -55,13 +59,13 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
         entry.offer().iter().for_each(|offer| free.take(offer));
     }
     let mut open = sql::count_offers(&mut tx, show.id).await?;
-    let is_over = |open: i64, free: &Free| open >= MAX_OFFERS_AT_ONCE as i64 || free.is_empty();
+    let is_over = |open: i64, free: &FreePlaces| open >= MAX_OFFERS_AT_ONCE as i64 || free.is_empty();
     if is_over(open, &free) {
         return Ok(());
     }
     // The free set only shrinks, so a request that did not fit never fits later in this round: a long line costs
     // hardly more than a short one.
-    let mut unfit: Vec<Wish> = Vec::new();
+    let mut unfit: Vec<EntryRequest> = Vec::new();
     for entry in sql::line(&mut tx, show.id, now, LONGEST_LINE).await? {
         if is_over(open, &free) {
             break;
@@ -70,7 +74,7 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
         if unfit.contains(&wish) {
             continue;
         }
-        let Some(offer) = free.fit(&wish) else {
+        let Some(offer) = free.find_offer(&wish) else {
             unfit.push(wish);
             continue;
         };
@@ -95,9 +99,9 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
     if planned.is_empty() {
         return Ok(());
     }
-    let attempts: Vec<Attempt> = planned.iter().filter_map(attempt).collect();
+    let attempts: Vec<LockAttempt> = planned.iter().filter_map(attempt).collect();
     let length_ms = state.selling_settings.waiting_offer_ms;
-    let terms = Terms { per_person: show.per_person, length_ms, life_ms: length_ms };
+    let terms = HoldLimits { per_person: show.per_person, length_ms, life_ms: length_ms };
     // Not through `with_map`, which may need another connection: a map that was lost since the snapshot
     // is loaded again in the next round.
     let answers = match state.locks.lock(show.id, terms, &attempts).await {
@@ -109,8 +113,8 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
     for (attempt, answer) in attempts.iter().zip(answers) {
         let Some(entry) = planned.iter().find(|entry| entry.offer_hold == Some(attempt.asked.id)) else { continue };
         match outcome(entry, answer, now) {
-            Outcome::Offered(until) => sql::offered(&mut tx, entry, until, now).await?,
-            Outcome::BackInLine(not_before) => sql::back_in_line(&mut tx, entry, not_before, now).await?,
+            OfferOutcome::Offered(until) => sql::offered(&mut tx, entry, until, now).await?,
+            OfferOutcome::BackInLine(not_before) => sql::back_in_line(&mut tx, entry, not_before, now).await?,
         }
     }
     tx.commit().await?;
@@ -119,42 +123,42 @@ async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
 }
 
 /// Builds the lock store request of an offer. Repeats are identical, so that the lock store returns the same answer.
-fn attempt(entry: &Entry) -> Option<Attempt> {
-    let lot = match entry.offer()? {
-        Offer::Seats(seats) => Lot::of_seats(seats),
-        Offer::Places(places) => Lot { seats: vec![], places: vec![places] },
+fn attempt(entry: &ListEntry) -> Option<LockAttempt> {
+    let selection = match entry.offer()? {
+        OfferedPlaces::Seats(seats) => Selection::of_seats(seats),
+        OfferedPlaces::Places(places) => Selection { seats: vec![], places: vec![places] },
     };
     let id = entry.offer_hold?;
-    Some(Attempt {
-        asked: Asked { id, digest: id.as_u64_pair().0 },
+    Some(LockAttempt {
+        asked: RequestIdentity { id, digest: id.as_u64_pair().0 },
         owner: entry.owner.clone(),
-        lot,
+        selection,
         takes_kept: false,
     })
 }
 
-enum Outcome {
+enum OfferOutcome {
     /// Held until this time.
     Offered(Timestamp),
     /// Back in line, with no offer before this time.
     BackInLine(Timestamp),
 }
 
-fn outcome(entry: &Entry, answer: Result<Held, Refusal>, now: Timestamp) -> Outcome {
+fn outcome(entry: &ListEntry, answer: Result<StoredHold, Refusal>, now: Timestamp) -> OfferOutcome {
     match answer {
-        Ok(held) if held.expires_at > now => Outcome::Offered(held.expires_at),
+        Ok(held) if held.expires_at > now => OfferOutcome::Offered(held.expires_at),
         // Held before a crash that lasted longer than the offer.
-        Ok(_) => Outcome::BackInLine(now),
-        Err(Refusal::Taken(_) | Refusal::Full(_)) => Outcome::BackInLine(now),
+        Ok(_) => OfferOutcome::BackInLine(now),
+        Err(Refusal::Taken(_) | Refusal::Full(_)) => OfferOutcome::BackInLine(now),
         Err(refusal) => {
             tracing::info!(entry = %entry.id, ?refusal, "{} is paused in the line", entry.id);
-            Outcome::BackInLine(now.plus_ms(ENTRY_PAUSE_MS))
+            OfferOutcome::BackInLine(now.plus_ms(ENTRY_PAUSE_MS))
         }
     }
 }
 
 /// Returns the free seats and places of a show on the map.
-pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> Free {
+pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> FreePlaces {
     let is_free = |(_, byte): &(SeatIndex, &u8)| **byte == SeatState::Available as u8;
     let mut rows = 0;
     let mut last: Option<(&str, &str)> = None;
@@ -176,5 +180,5 @@ pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> Free {
         let known = show.area(*area)?;
         Some(FreeArea { left: Places { area: *area, count: *left }, category: known.category.clone() })
     };
-    Free { seats, areas: snapshot.areas.iter().filter_map(area).collect() }
+    FreePlaces { seats, areas: snapshot.areas.iter().filter_map(area).collect() }
 }

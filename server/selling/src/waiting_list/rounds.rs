@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 
 use super::{offers, sql};
 use crate::SellingState;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 
 /// Interval of rounds.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -20,9 +20,9 @@ const MAX_OPEN_LISTS: i64 = 100_000;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
-        if let Err(cause) = round(&state).await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
+        if let Err(cause) = serve_all_lists(&state).await {
             tracing::warn!(%cause, "serving waiting lists failed");
         }
     }
@@ -32,7 +32,7 @@ pub async fn serve_forever(state: SellingState) {
 ///
 /// # Errors
 /// When the database fails. Failures of single shows are logged, and the next round retries.
-pub async fn round(state: &SellingState) -> Result<(), sqlx::Error> {
+pub async fn serve_all_lists(state: &SellingState) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     state.waiting.replace(sql::open_shows(&state.pg, MAX_OPEN_LISTS).await?);
     settle(state, now).await?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use domain::seats::{Places, SeatIndex};
 use domain::time::Timestamp;
-use domain::waiting_list::{Offer, Wish};
+use domain::waiting_list::{EntryRequest, OfferedPlaces};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ impl TryFrom<String> for EntryState {
 
 /// An entry of a waiting list.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(super) struct Entry {
+pub(super) struct ListEntry {
     pub(super) id: Uuid,
     pub(super) place: i64,
     pub(super) show_id: Uuid,
@@ -68,9 +68,9 @@ pub(super) struct Entry {
     pub(super) joined_at: DateTime<Utc>,
 }
 
-impl Entry {
-    pub(super) fn wish(&self) -> Wish {
-        Wish { quantity: self.quantity.unsigned_abs(), category: self.category.clone() }
+impl ListEntry {
+    pub(super) fn wish(&self) -> EntryRequest {
+        EntryRequest { quantity: self.quantity.unsigned_abs(), category: self.category.clone() }
     }
 
     /// Returns the seats of the offer.
@@ -84,10 +84,10 @@ impl Entry {
     }
 
     /// Returns the offer; `None` before the first one.
-    pub(super) fn offer(&self) -> Option<Offer> {
+    pub(super) fn offer(&self) -> Option<OfferedPlaces> {
         match self.places() {
-            Some(places) => Some(Offer::Places(places)),
-            None => (!self.offer_seats.is_empty()).then(|| Offer::Seats(self.seats())),
+            Some(places) => Some(OfferedPlaces::Places(places)),
+            None => (!self.offer_seats.is_empty()).then(|| OfferedPlaces::Seats(self.seats())),
         }
     }
 }
@@ -106,8 +106,8 @@ macro_rules! entries {
 mod offers;
 
 pub(super) use offers::{
-    back_in_line, count_offers, given_back, hand_over, note_lapsed, note_mailed, note_renewed, note_taken, offered,
-    offering, plan_offer, postpone_mail, take_mail,
+    back_in_line, close_released_offer, count_offers, hand_over, note_lapsed, note_mailed, note_renewed, note_taken,
+    offered, offering, plan_offer, postpone_mail, take_mail,
 };
 
 /// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
@@ -175,7 +175,7 @@ pub(super) async fn insert(
     show: Uuid,
     owner: &str,
     email: &str,
-    wish: &Wish,
+    wish: &EntryRequest,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let inserted = sqlx::query(
@@ -197,7 +197,7 @@ pub(super) async fn insert(
 }
 
 /// Returns the entry of that id.
-pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<Entry>, sqlx::Error> {
+pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<ListEntry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE id = $1")).bind(id).fetch_optional(tx).await
 }
 
@@ -220,7 +220,7 @@ pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -
 }
 
 /// Returns a visitor's newest entry in a show.
-pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<Option<Entry>, sqlx::Error> {
+pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<Option<ListEntry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
         .bind(show)
         .bind(owner)
@@ -235,7 +235,7 @@ pub(super) async fn line(
     show: Uuid,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<Entry>, sqlx::Error> {
+) -> Result<Vec<ListEntry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3"))
         .bind(show)
         .bind(to_utc(now))

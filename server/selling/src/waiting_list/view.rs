@@ -5,7 +5,7 @@ use domain::seats::Places;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::sql::{self, Entry, EntryState};
+use super::sql::{self, EntryState, ListEntry};
 use crate::SellingState;
 use catalogue::Show;
 use http::Problem;
@@ -29,7 +29,7 @@ pub(super) async fn newest(
     Ok(of_entry(show, &entry, ahead, now))
 }
 
-pub(super) fn of_entry(show: &Show, entry: &Entry, ahead: i64, now: Timestamp) -> Option<WaitingView> {
+pub(super) fn of_entry(show: &Show, entry: &ListEntry, ahead: i64, now: Timestamp) -> Option<WaitingView> {
     let until = entry.offer_until.map_or(now, from_utc);
     let state = match entry.state {
         EntryState::Waiting | EntryState::Offering | EntryState::Offered if show.is_called_off() => WaitingState::Over,

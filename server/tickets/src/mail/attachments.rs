@@ -4,7 +4,7 @@
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, MultiPart, SinglePart};
 
-use super::super::calendar::{self, Entry};
+use super::super::calendar::{self, CalendarEntry};
 use super::super::pdf::{self, Sheet};
 use super::super::{code, png};
 
@@ -17,7 +17,7 @@ pub struct Attachments {
     /// The tickets, at least one.
     pub sheet: Sheet,
     /// The show.
-    pub entry: Entry,
+    pub entry: CalendarEntry,
 }
 
 impl Attachments {

@@ -9,11 +9,11 @@ use lettre::address::Envelope;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::words::write;
+use super::mail_text::write;
 use super::{MailError, Mailer, TicketMail, Way, not_delivered, put};
 
 /// The ticket mails of one booking.
-pub struct Letters {
+pub struct MailBatch {
     /// The booking.
     pub booking: Uuid,
     /// In the order they go out; after one that fails, none does.
@@ -25,7 +25,7 @@ pub struct Letters {
 }
 
 /// Letters whose mails are in the folder, or ready for the mail server.
-pub struct Composed {
+pub struct ComposedMails {
     /// The booking.
     pub booking: Uuid,
     /// For the mail server: envelope and message.
@@ -42,7 +42,7 @@ impl Mailer {
     ///
     /// # Errors
     /// [`MailError`], for all of them: the errand was lost, or lasted until one of them is not waited for any more.
-    pub async fn compose(&self, letters: Vec<Letters>) -> Result<Vec<Composed>, MailError> {
+    pub async fn compose(&self, letters: Vec<MailBatch>) -> Result<Vec<ComposedMails>, MailError> {
         let Some(until) = letters.iter().map(|letters| letters.until).min() else { return Ok(Vec::new()) };
         let mailer = self.clone();
         let errand = tokio::task::spawn_blocking(move || {
@@ -57,8 +57,8 @@ impl Mailer {
     ///
     /// # Errors
     /// [`MailError`], of the first mail that did not. One that is cut off may arrive nevertheless, as any other.
-    pub async fn send_composed(&self, composed: Composed) -> Result<(), MailError> {
-        let Composed { ready, others, begin_by, until, .. } = composed;
+    pub async fn send_composed(&self, composed: ComposedMails) -> Result<(), MailError> {
+        let ComposedMails { ready, others, begin_by, until, .. } = composed;
         if let Way::Smtp(smtp) = &self.way {
             if Instant::now() >= begin_by {
                 return Err(MailError::TooLate);
@@ -72,8 +72,8 @@ impl Mailer {
     }
 
     /// For a thread that may wait.
-    fn compose_one(&self, letters: Letters) -> Composed {
-        let Letters { booking, mails, begin_by, until } = letters;
+    fn compose_one(&self, letters: MailBatch) -> ComposedMails {
+        let MailBatch { booking, mails, begin_by, until } = letters;
         let mut ready = Vec::new();
         let others = if Instant::now() >= begin_by {
             Err(MailError::TooLate)
@@ -82,7 +82,7 @@ impl Mailer {
             let done = catch_unwind(AssertUnwindSafe(|| self.compose_in_order(&mails, &mut ready)));
             done.unwrap_or(Err(MailError::Panicked))
         };
-        Composed { booking, ready, others, begin_by, until }
+        ComposedMails { booking, ready, others, begin_by, until }
     }
 
     fn compose_in_order(&self, mails: &[TicketMail], ready: &mut Vec<(Envelope, Vec<u8>)>) -> Result<(), MailError> {

@@ -8,7 +8,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use platform::background::woken;
+use platform::background::wait_for_wake;
 
 /// Interval of the checks for due mails without a wake-up: postponed ones, and those that another replica left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -60,7 +60,7 @@ impl MailLane<'_> {
                 Ok(None) => {}
                 Err(cause) => tracing::warn!(%cause, "{} could not be read", self.what),
             }
-            if !woken(self.stop, self.wake, LOOK_EVERY).await {
+            if !wait_for_wake(self.stop, self.wake, LOOK_EVERY).await {
                 return None;
             }
         }

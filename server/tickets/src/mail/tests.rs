@@ -1,6 +1,6 @@
 //! Content and recipients of mails, and hostile names in them.
 
-use super::words::Words;
+use super::mail_text::MailText;
 use super::*;
 use domain::money::Currency;
 
@@ -44,7 +44,7 @@ fn attachments() -> Attachments {
             format: "2D, English".to_owned(),
             tickets: vec![ticket("C7"), ticket("C8")],
         },
-        entry: crate::calendar::Entry {
+        entry: crate::calendar::CalendarEntry {
             booking: Uuid::from_u128(7),
             title: "The Long Row".to_owned(),
             place: "Rialto, Screen 2, Rua 1, Lisbon".to_owned(),
@@ -73,8 +73,8 @@ fn a_ticket_mail_carries_the_code_the_file_and_the_entry() {
     ] {
         assert!(message.contains(part), "{part} is missing: {message}");
     }
-    let words = Words::of(&mail).with_qr(true);
-    assert!(words::as_html(&words).contains(r#"<img src="cid:tickets-qr" alt="QR code"#));
+    let words = MailText::of(&mail).with_qr(true);
+    assert!(mail_text::as_html(&words).contains(r#"<img src="cid:tickets-qr" alt="QR code"#));
     assert!(as_text(&mail).ends_with("and the show as an entry for your calendar.\n"));
 }
 
@@ -83,11 +83,11 @@ pub(super) fn from() -> Mailbox {
 }
 
 fn as_text(mail: &TicketMail) -> String {
-    words::as_text(&Words::of(mail))
+    mail_text::as_text(&MailText::of(mail))
 }
 
 fn as_html(mail: &TicketMail) -> String {
-    words::as_html(&Words::of(mail))
+    mail_text::as_html(&MailText::of(mail))
 }
 
 fn headers(mail: &TicketMail) -> String {

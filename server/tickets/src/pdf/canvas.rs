@@ -7,8 +7,8 @@ use krilla::paint::Fill;
 use krilla::surface::Surface;
 
 use super::fonts::{Han, Weight};
-use super::text::{BOX_EDGES, BOX_MARGIN, Letters, Line};
-use super::wrap::{self, LEADING, Room};
+use super::text::{BOX_EDGES, BOX_MARGIN, FontChoice, ShapedLine};
+use super::wrap::{self, LEADING, TextBox};
 use crate::qr::Drawing;
 use platform::telemetry;
 
@@ -83,8 +83,8 @@ impl<'a> Canvas<'a> {
 
     /// Draws a text on its base line, in several lines where it does not fit in one. Returns true when a font draws each of
     /// its letters.
-    pub(super) fn text(&mut self, at: (f32, f32), text: &str, style: Style, room: Room) -> bool {
-        let fitted = wrap::fit(text, Letters { weight: style.weight, han: self.han }, style.size, room);
+    pub(super) fn text(&mut self, at: (f32, f32), text: &str, style: Style, room: TextBox) -> bool {
+        let fitted = wrap::fit(text, FontChoice { weight: style.weight, han: self.han }, style.size, room);
         let first = match fitted.lines.len() {
             1 => at.1,
             _ => at.1 - room.rise + fitted.size * ASCENT,
@@ -96,7 +96,7 @@ impl<'a> Canvas<'a> {
         fitted.is_complete
     }
 
-    fn line(&mut self, (mut x, base): (f32, f32), line: &Line, size: f32, colour: Colour) {
+    fn line(&mut self, (mut x, base): (f32, f32), line: &ShapedLine, size: f32, colour: Colour) {
         for run in &line.runs {
             self.surface.set_fill(Some(fill_of(colour)));
             let glyphs = &run.glyphs;

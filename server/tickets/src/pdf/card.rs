@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, Colour, FRAME, INK, QUIET, Style, WHITE, hsl};
 use super::fonts::Weight;
-use super::wrap::{LEADING, Room, SMALLEST};
+use super::wrap::{LEADING, SMALLEST, TextBox};
 use super::{PdfError, SHEET, Sheet};
 use crate::code::{group_qr_text, qr_text};
 use crate::qr::{self, Drawing};
@@ -97,13 +97,13 @@ const fn style(size: f32, weight: Weight, colour: Colour) -> Style {
 
 /// The top of every sheet.
 pub(super) fn heading(canvas: &mut Canvas<'_>, sheet: &Sheet) {
-    canvas.text((MARGIN, 52.0), "Rowlock", style(16.0, Weight::Bold, INK), Room::line(200.0));
+    canvas.text((MARGIN, 52.0), "Rowlock", style(16.0, Weight::Bold, INK), TextBox::line(200.0));
     let words = format!("Booking {}. Show the code at the door, on paper or on a screen.", sheet.reference);
     canvas.text(
         (MARGIN + 90.0, 52.0),
         &words,
         style(9.0, Weight::Regular, QUIET),
-        Room::line(SHEET.0 - 2.0 * MARGIN - 90.0),
+        TextBox::line(SHEET.0 - 2.0 * MARGIN - 90.0),
     );
 }
 
@@ -115,14 +115,14 @@ impl Card {
         canvas.frame((x, y), (width, HEIGHT), 0.8, FRAME);
         canvas.rectangle((x, y), (width, BAND), hsl(sheet.hue, 0.45, 0.26));
         let inner = width - 2.0 * PADDING;
-        let title = Room { width: inner, rise: TITLE_RISE, height: TITLE_HEIGHT };
+        let title = TextBox { width: inner, rise: TITLE_RISE, height: TITLE_HEIGHT };
         canvas.text((x + PADDING, y + 30.0), &sheet.film, style(20.0, Weight::Bold, WHITE), title);
-        canvas.text((x + PADDING, y + 50.0), &sheet.starts, style(12.0, Weight::Regular, WHITE), Room::line(inner));
+        canvas.text((x + PADDING, y + 50.0), &sheet.starts, style(12.0, Weight::Regular, WHITE), TextBox::line(inner));
         self.facts(canvas, sheet, (x + PADDING, y + BAND + 20.0), inner - CODE - PADDING);
         let code_x = x + width - PADDING - CODE;
         canvas.qr((code_x, y + BAND + 6.0), CODE, &self.drawing);
         let letters = style(6.5, Weight::Regular, QUIET);
-        canvas.text((code_x + 4.0, y + BAND + CODE + 16.0), &self.code_in_letters, letters, Room::line(CODE - 8.0));
+        canvas.text((code_x + 4.0, y + BAND + CODE + 16.0), &self.code_in_letters, letters, TextBox::line(CODE - 8.0));
     }
 
     fn facts(&self, canvas: &mut Canvas<'_>, sheet: &Sheet, (x, y): (f32, f32), room: f32) {
@@ -130,8 +130,8 @@ impl Card {
         let mut fact = |at: (f32, f32), label: &str, value: &str, letters: (f32, Weight), sides: (f32, f32)| {
             let (x, y) = (x + at.0, y + at.1);
             let ((size, weight), (width, height)) = (letters, sides);
-            canvas.text((x, y), label, style(7.5, Weight::Regular, QUIET), Room::line(width));
-            let value_room = Room { width, rise: FACT_RISE * size, height };
+            canvas.text((x, y), label, style(7.5, Weight::Regular, QUIET), TextBox::line(width));
+            let value_room = TextBox { width, rise: FACT_RISE * size, height };
             canvas.text((x, y + size + 1.0), value, style(size, weight, INK), value_room)
         };
         if let [seats] = &self.seats[..] {
@@ -152,9 +152,9 @@ impl Card {
         let is_complete = fact((0.0, 112.0), "Name", &sheet.holder, (11.0, Weight::Regular), wide);
         let small = |size| style(size, Weight::Regular, QUIET);
         if !is_complete && self.names_holder {
-            canvas.text((x, y + 135.0), "The QR code carries the name in full.", small(7.0), Room::line(half));
+            canvas.text((x, y + 135.0), "The QR code carries the name in full.", small(7.0), TextBox::line(half));
         }
         let foot = format!("{} · {}", sheet.reference, self.foot);
-        canvas.text((x + half, y + 135.0), &foot, small(7.5), Room::line(half - 10.0));
+        canvas.text((x + half, y + 135.0), &foot, small(7.5), TextBox::line(half - 10.0));
     }
 }

@@ -15,13 +15,13 @@ use super::fonts::{Han, Typeface, Weight, typefaces};
 
 /// The look of a text's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Letters {
+pub(super) struct FontChoice {
     pub weight: Weight,
     pub han: Han,
 }
 
 /// A part of a line in one font. Lengths are parts of the line's size.
-pub(super) struct Run {
+pub(super) struct GlyphRun {
     pub font: Font,
     pub text: String,
     pub glyphs: Vec<KrillaGlyph>,
@@ -33,13 +33,13 @@ pub(super) struct Run {
 }
 
 /// A line, shaped, its runs from left to right.
-pub(super) struct Line {
-    pub runs: Vec<Run>,
+pub(super) struct ShapedLine {
+    pub runs: Vec<GlyphRun>,
     /// Width at size 1.
     pub width: f32,
 }
 
-impl Line {
+impl ShapedLine {
     /// True when a font has every letter.
     pub(super) fn is_complete(&self) -> bool {
         self.runs.iter().all(|run| run.without_font.is_none())
@@ -47,17 +47,17 @@ impl Line {
 }
 
 /// Shapes a line of text. `level`: the direction of the whole text it is a line of; by default its own.
-pub(super) fn line(text: &str, letters: Letters, level: Option<Level>) -> Line {
+pub(super) fn line(text: &str, letters: FontChoice, level: Option<Level>) -> ShapedLine {
     let typefaces = typefaces(letters.weight, letters.han);
     let text = drawable(text, &typefaces);
-    let runs: Vec<Run> = pieces(text.trim(), &typefaces, level)
+    let runs: Vec<GlyphRun> = pieces(text.trim(), &typefaces, level)
         .into_iter()
         .map(|piece| match piece.place {
             Some(place) => shape(typefaces[place], piece.text, piece.is_rtl),
             None => code_point(piece.text.chars().next().unwrap_or_default(), typefaces[0]),
         })
         .collect();
-    Line { width: runs.iter().map(|run| run.width).sum(), runs }
+    ShapedLine { width: runs.iter().map(|run| run.width).sum(), runs }
 }
 
 /// The direction of a text: that of its first letter that has one.
@@ -142,7 +142,7 @@ fn by_font(text: &str, typefaces: &[&Typeface]) -> Vec<(Option<usize>, String)> 
     parts
 }
 
-fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> Run {
+fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> GlyphRun {
     let mut buffer = UnicodeBuffer::new();
     buffer.push_str(&text);
     buffer.guess_segment_properties();
@@ -175,7 +175,7 @@ fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> Run {
         })
         .collect();
     let width = shaped.glyph_positions().iter().map(|at| at.x_advance as f32 / units).sum();
-    Run { font: typeface.font(), text, glyphs, scale: 1.0, width, without_font: None }
+    GlyphRun { font: typeface.font(), text, glyphs, scale: 1.0, width, without_font: None }
 }
 
 /// Size of the digits in the box of a character without a font.
@@ -189,7 +189,7 @@ const DIGIT_ROWS: [f32; 2] = [0.41, 0.05];
 pub(super) const BOX_EDGES: (f32, f32) = (-0.04, 0.77);
 
 /// A box with the code point in hexadecimal digits, in two rows, as programs show what they have no font for.
-fn code_point(letter: char, typeface: &Typeface) -> Run {
+fn code_point(letter: char, typeface: &Typeface) -> GlyphRun {
     let code = u32::from(letter);
     let text = if code > 0xFFFF { format!("{code:06X}") } else { format!("{code:04X}") };
     let columns = text.len() / 2;
@@ -212,25 +212,25 @@ fn code_point(letter: char, typeface: &Typeface) -> Run {
     });
     let glyphs = glyphs.collect();
     let width = room * columns as f32 * DIGIT_SCALE + 2.0 * (BOX_MARGIN + BOX_PADDING);
-    Run { font: typeface.font(), text, glyphs, scale: DIGIT_SCALE, width, without_font: Some(letter) }
+    GlyphRun { font: typeface.font(), text, glyphs, scale: DIGIT_SCALE, width, without_font: Some(letter) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const REGULAR: Letters = Letters { weight: Weight::Regular, han: Han::Chinese };
-    const BOLD: Letters = Letters { weight: Weight::Bold, han: Han::Chinese };
+    const REGULAR: FontChoice = FontChoice { weight: Weight::Regular, han: Han::Chinese };
+    const BOLD: FontChoice = FontChoice { weight: Weight::Bold, han: Han::Chinese };
 
     fn drawn(text: &str) -> Vec<Piece> {
         pieces(text, &typefaces(Weight::Regular, Han::Chinese), None)
     }
 
-    fn shaped(text: &str, letters: Letters) -> Line {
+    fn shaped(text: &str, letters: FontChoice) -> ShapedLine {
         line(text, letters, None)
     }
 
-    fn texts(line: &Line) -> String {
+    fn texts(line: &ShapedLine) -> String {
         line.runs.iter().map(|run| run.text.as_str()).collect()
     }
 
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn han_beside_kana_has_another_font() {
-        let japanese = Letters { weight: Weight::Regular, han: Han::Japanese };
+        let japanese = FontChoice { weight: Weight::Regular, han: Han::Japanese };
         let fonts = [REGULAR, japanese].map(|letters| shaped("直", letters).runs.remove(0).font);
         assert!(fonts[0] != fonts[1]);
         // Simplified characters that Japanese has not come from the Chinese font.

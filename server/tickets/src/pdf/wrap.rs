@@ -3,7 +3,7 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::text::{Letters, Line, level_of, line};
+use super::text::{FontChoice, ShapedLine, level_of, line};
 
 /// Letters get smaller down to this to fit, points; then the text is cut.
 pub(super) const SMALLEST: f32 = 7.0;
@@ -15,8 +15,8 @@ pub(super) const LEADING: f32 = 1.15;
 const TOLERANCE: f32 = 0.01;
 
 /// A text that fits.
-pub(super) struct Fitted {
-    pub lines: Vec<Line>,
+pub(super) struct FittedText {
+    pub lines: Vec<ShapedLine>,
     pub size: f32,
     /// True when every letter is drawn, and by a font.
     pub is_complete: bool,
@@ -24,7 +24,7 @@ pub(super) struct Fitted {
 
 /// The room for a text, points.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct TextBox {
     pub width: f32,
     /// From the base line of a single line up to where several lines begin.
     pub rise: f32,
@@ -32,7 +32,7 @@ pub(super) struct Room {
     pub height: f32,
 }
 
-impl Room {
+impl TextBox {
     /// Room for one line.
     pub(super) const fn line(width: f32) -> Self {
         Self { width, rise: 0.0, height: 0.0 }
@@ -45,14 +45,14 @@ impl Room {
 }
 
 /// The text in as few lines and as large as fits, up to `size`. What does not fit at the smallest size is cut.
-pub(super) fn fit(text: &str, letters: Letters, size: f32, room: Room) -> Fitted {
+pub(super) fn fit(text: &str, letters: FontChoice, size: f32, room: TextBox) -> FittedText {
     let level = level_of(text);
     let whole = line(text, letters, level);
     // The usual case first: one line that is as large as it may be, or a little smaller.
     let single = size.min(room.width / whole.width.max(f32::EPSILON));
     if single >= size.min(SMALLEST) && room.lines(single) == 1 {
         let is_complete = whole.is_complete();
-        return Fitted { lines: vec![whole], size: single, is_complete };
+        return FittedText { lines: vec![whole], size: single, is_complete };
     }
     let parts = parts(text, letters);
     let mut size = size;
@@ -69,26 +69,32 @@ pub(super) fn fit(text: &str, letters: Letters, size: f32, room: Room) -> Fitted
     let mut lines = wrapped(&parts, room.width / size);
     let rest = lines.split_off(room.lines(size).min(lines.len()) - 1);
     lines.push(cut(&rest.concat(), letters, room.width / size));
-    Fitted { is_complete: false, ..drawn(&lines, letters, level, size, room) }
+    FittedText { is_complete: false, ..drawn(&lines, letters, level, size, room) }
 }
 
-fn drawn(lines: &[String], letters: Letters, level: Option<unicode_bidi::Level>, size: f32, room: Room) -> Fitted {
-    let lines: Vec<Line> = lines.iter().map(|text| line(text, letters, level)).collect();
+fn drawn(
+    lines: &[String],
+    letters: FontChoice,
+    level: Option<unicode_bidi::Level>,
+    size: f32,
+    room: TextBox,
+) -> FittedText {
+    let lines: Vec<ShapedLine> = lines.iter().map(|text| line(text, letters, level)).collect();
     // Parts that were measured alone may be a little wider together.
     let widest = lines.iter().fold(f32::EPSILON, |widest, line| widest.max(line.width));
-    let is_complete = lines.iter().all(Line::is_complete);
-    Fitted { lines, size: size.min(room.width / widest), is_complete }
+    let is_complete = lines.iter().all(ShapedLine::is_complete);
+    FittedText { lines, size: size.min(room.width / widest), is_complete }
 }
 
 /// A part of a text that no line end divides, with its width at size 1.
-struct Part {
+struct TextPart {
     text: String,
     width: f32,
     /// Without the spaces behind it: those may hang over the end of a line.
     width_at_end: f32,
 }
 
-fn parts(text: &str, letters: Letters) -> Vec<Part> {
+fn parts(text: &str, letters: FontChoice) -> Vec<TextPart> {
     let width = |text: &str| line(text, letters, None).width;
     let space = width("n n") - width("nn");
     divided(text, is_break)
@@ -96,7 +102,7 @@ fn parts(text: &str, letters: Letters) -> Vec<Part> {
         .map(|text| {
             let at_end = width(text.trim_end());
             let spaces = text.len() - text.trim_end().len();
-            Part { text: text.to_owned(), width: at_end + space * spaces as f32, width_at_end: at_end }
+            TextPart { text: text.to_owned(), width: at_end + space * spaces as f32, width_at_end: at_end }
         })
         .flat_map(|part| if part.width_at_end > MOST_OF_A_PART { pieces(part, letters) } else { vec![part] })
         .collect()
@@ -105,9 +111,9 @@ fn parts(text: &str, letters: Letters) -> Vec<Part> {
 /// The width of a part, in letters, above which it may be divided between any two letters.
 const MOST_OF_A_PART: f32 = 16.0;
 
-fn pieces(part: Part, letters: Letters) -> Vec<Part> {
+fn pieces(part: TextPart, letters: FontChoice) -> Vec<TextPart> {
     let width = |text: &str| line(text, letters, None).width;
-    let of = |text: &str| Part { text: text.to_owned(), width: width(text), width_at_end: width(text) };
+    let of = |text: &str| TextPart { text: text.to_owned(), width: width(text), width_at_end: width(text) };
     divided(&part.text, |before, after| !is_joined(before, after)).into_iter().map(of).collect()
 }
 
@@ -179,7 +185,7 @@ fn is_ideographic(letter: char) -> bool {
 }
 
 /// The parts in as few lines of at most `width` as possible. A wider part has its own line.
-fn wrapped(parts: &[Part], width: f32) -> Vec<String> {
+fn wrapped(parts: &[TextPart], width: f32) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut taken = 0.0;
     for part in parts {
@@ -197,7 +203,7 @@ fn wrapped(parts: &[Part], width: f32) -> Vec<String> {
 }
 
 /// As much of the text as fits with an ellipsis behind it.
-fn cut(text: &str, letters: Letters, width: f32) -> String {
+fn cut(text: &str, letters: FontChoice, width: f32) -> String {
     let ends: Vec<usize> = std::iter::once(0)
         .chain(divided(text, |before, after| !is_joined(before, after)).iter().scan(0, |end, part| {
             *end += part.len();
@@ -223,10 +229,10 @@ mod tests {
     use super::super::fonts::{Han, Weight};
     use super::*;
 
-    const BOLD: Letters = Letters { weight: Weight::Bold, han: Han::Chinese };
-    const BAND: Room = Room { width: 479.0, rise: 23.0, height: 33.0 };
+    const BOLD: FontChoice = FontChoice { weight: Weight::Bold, han: Han::Chinese };
+    const BAND: TextBox = TextBox { width: 479.0, rise: 23.0, height: 33.0 };
 
-    fn texts(fitted: &Fitted) -> Vec<String> {
+    fn texts(fitted: &FittedText) -> Vec<String> {
         fitted.lines.iter().map(|line| line.runs.iter().map(|run| run.text.as_str()).collect()).collect()
     }
 

@@ -22,12 +22,12 @@ fn hold(seats: &[SeatIndex]) -> HoldView {
     }
 }
 
-fn take(seats: Vec<SeatIndex>) -> Intent {
-    Intent::Take { seats, places: None }
+fn take(seats: Vec<SeatIndex>) -> HoldIntent {
+    HoldIntent::Take { seats, places: None }
 }
 
-fn add(add: Vec<SeatIndex>) -> Intent {
-    Intent::Change { hold: Uuid::from_u128(7), add, remove: vec![], add_places: vec![], remove_places: vec![] }
+fn add(add: Vec<SeatIndex>) -> HoldIntent {
+    HoldIntent::Change { hold: Uuid::from_u128(7), add, remove: vec![], add_places: vec![], remove_places: vec![] }
 }
 
 fn in_area(area: AreaIndex, quantity: u32) -> AreaQuantity {
@@ -51,20 +51,21 @@ fn with_places(seats: &[SeatIndex], places: &[AreaQuantity]) -> HoldView {
 fn places_are_added_and_removed_beside_seats() {
     let mut cart = Cart::default();
     cart.change_places(1, true);
-    assert_eq!(cart.next_intent(), Some(Intent::Take { seats: vec![], places: Some(in_area(1, 1)) }));
+    assert_eq!(cart.next_intent(), Some(HoldIntent::Take { seats: vec![], places: Some(in_area(1, 1)) }));
     cart.change_places(1, true);
     cart.change_places(1, true);
     cart.tap(4);
     cart.granted(with_places(&[], &[in_area(1, 1)]));
     let (add, add_places) = (vec![4], vec![in_area(1, 2)]);
-    let change = Intent::Change { hold: Uuid::from_u128(7), add, remove: vec![], add_places, remove_places: vec![] };
+    let change =
+        HoldIntent::Change { hold: Uuid::from_u128(7), add, remove: vec![], add_places, remove_places: vec![] };
     assert_eq!(cart.next_intent(), Some(change));
     cart.granted(with_places(&[4], &[in_area(1, 3)]));
     assert!(cart.is_settled());
     assert_eq!(cart.change_places(1, false), TapOutcome::Removed);
     let remove_places = vec![in_area(1, 1)];
     let change =
-        Intent::Change { hold: Uuid::from_u128(7), add: vec![], remove: vec![], add_places: vec![], remove_places };
+        HoldIntent::Change { hold: Uuid::from_u128(7), add: vec![], remove: vec![], add_places: vec![], remove_places };
     assert_eq!(cart.next_intent(), Some(change));
 }
 
@@ -111,7 +112,7 @@ fn an_exchange_adds_and_removes_in_one_request() {
     cart.replace_hold(Some(with_places(&[1, 2], &[in_area(0, 1)])));
     assert_eq!(cart.exchange_for(&[9, 2, 9]), TapOutcome::Added);
     let (add, remove, remove_places) = (vec![9], vec![1], vec![in_area(0, 1)]);
-    let change = Intent::Change { hold: Uuid::from_u128(7), add, remove, add_places: vec![], remove_places };
+    let change = HoldIntent::Change { hold: Uuid::from_u128(7), add, remove, add_places: vec![], remove_places };
     assert_eq!(cart.next_intent(), Some(change));
     cart.granted(HoldView { paying: true, ..hold(&[2, 9]) });
     assert_eq!(cart.exchange_for(&[4]), TapOutcome::PaymentPending);
@@ -152,7 +153,7 @@ fn seats_chosen_during_an_exchange_stay_in_the_wish() {
     cart.tap(5);
     cart.next_intent().expect("a change");
     assert!(!cart.refused(&[5], &[]));
-    let change = Intent::Change {
+    let change = HoldIntent::Change {
         hold: Uuid::from_u128(7),
         add: vec![8],
         remove: vec![1],
@@ -197,7 +198,7 @@ fn releasing_the_last_seat_drops_the_hold() {
     let mut cart = Cart::default();
     cart.replace_hold(Some(hold(&[4])));
     assert_eq!(cart.tap(4), TapOutcome::Removed);
-    assert_eq!(cart.next_intent(), Some(Intent::Drop { hold: Uuid::from_u128(7) }));
+    assert_eq!(cart.next_intent(), Some(HoldIntent::Drop { hold: Uuid::from_u128(7) }));
     cart.dropped();
     assert!(cart.is_settled());
 }

@@ -4,12 +4,12 @@ use domain::api::box_office::CallerHoldView;
 use domain::till::Means;
 use leptos::prelude::*;
 
-use super::selling::Selling;
+use super::selling::CounterSaleState;
 use crate::language::Arg;
 use crate::say;
 
 /// The list of caller holds; hidden while empty.
-pub(super) fn list(selling: Selling) -> impl IntoView {
+pub(super) fn list(selling: CounterSaleState) -> impl IntoView {
     let is_empty = move || selling.callers.with(Vec::is_empty);
     view! {
         <section class="counter-callers" hidden=is_empty aria-labelledby="counter-callers">
@@ -21,7 +21,7 @@ pub(super) fn list(selling: Selling) -> impl IntoView {
     }
 }
 
-fn line(selling: Selling, caller: CallerHoldView) -> impl IntoView {
+fn line(selling: CounterSaleState, caller: CallerHoldView) -> impl IntoView {
     let seats = caller.seats.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
     let words =
         say!("box_office.caller_line", name = &caller.name, seats = Arg::Ours(&seats), time = Arg::Ours(&caller.until));

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::pending::SaleIntent;
-use super::selling::Selling;
+use super::selling::CounterSaleState;
 use crate::checkout::total_of;
 use crate::say;
 
 /// A booking whose seats are being exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exchanging {
+pub struct BookingToExchange {
     /// The booking.
     pub booking: Uuid,
     /// Its reference for people.
@@ -33,7 +33,7 @@ pub struct Exchanging {
 
 /// The price difference of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum PriceDifference {
     /// None.
     Even,
     /// The customer pays this much more.
@@ -44,7 +44,7 @@ enum Change {
     TooDear,
 }
 
-impl Change {
+impl PriceDifference {
     /// Classifies a difference.
     fn of(difference: Money) -> Self {
         match difference.minor {
@@ -77,15 +77,15 @@ impl Change {
     }
 }
 
-impl Exchanging {
+impl BookingToExchange {
     /// The price of seats that cost `total`: guests of the house pay nothing.
     fn price(&self, total: Money) -> Money {
         if self.means == Some(Means::Free) { Money::new(0, total.currency) } else { total }
     }
 
-    fn change(&self, total: Money) -> Change {
-        match Change::of(Money::new(self.price(total).minor - self.total.minor, total.currency)) {
-            Change::More(_) if self.means.is_none() => Change::TooDear,
+    fn change(&self, total: Money) -> PriceDifference {
+        match PriceDifference::of(Money::new(self.price(total).minor - self.total.minor, total.currency)) {
+            PriceDifference::More(_) if self.means.is_none() => PriceDifference::TooDear,
             change => change,
         }
     }
@@ -93,12 +93,12 @@ impl Exchanging {
 
 /// The amount that changed hands for a booking made by an exchange, in words.
 pub(super) fn changed_hands(sold: &CounterBooking) -> Option<String> {
-    sold.difference.map(|difference| Change::of(difference).in_words(sold.means))
+    sold.difference.map(|difference| PriceDifference::of(difference).in_words(sold.means))
 }
 
 /// The booking being exchanged, with a link to other shows.
-pub(super) fn exchanged_booking(selling: Selling) -> Option<impl IntoView + use<>> {
-    let Exchanging { booking, reference, total, .. } = selling.exchange.get()?;
+pub(super) fn exchanged_booking(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
+    let BookingToExchange { booking, reference, total, .. } = selling.exchange.get()?;
     let others = format!("/staff/{}/box-office/bookings/{booking}/exchange", selling.theatre.get_value());
     Some(view! {
         <div class="counter-swap">
@@ -109,16 +109,16 @@ pub(super) fn exchanged_booking(selling: Selling) -> Option<impl IntoView + use<
 }
 
 /// The exchange button, instead of cash and card: only the difference is paid.
-pub(super) fn exchange_form(selling: Selling, exchange: Exchanging) -> impl IntoView {
+pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchange) -> impl IntoView {
     let exchange = StoredValue::new(exchange);
     let change = Memo::new(move |_| {
         total_of(selling.session).map(|total| exchange.with_value(|exchange| exchange.change(total)))
     });
-    let is_refund = Memo::new(move |_| matches!(change.get(), Some(Change::Back(_))));
+    let is_refund = Memo::new(move |_| matches!(change.get(), Some(PriceDifference::Back(_))));
     let is_allowed = move || match change.get() {
-        None | Some(Change::TooDear) => false,
-        Some(Change::Back(_)) => exchange.with_value(|exchange| !exchange.managers.is_empty()),
-        Some(Change::Even | Change::More(_)) => true,
+        None | Some(PriceDifference::TooDear) => false,
+        Some(PriceDifference::Back(_)) => exchange.with_value(|exchange| !exchange.managers.is_empty()),
+        Some(PriceDifference::Even | PriceDifference::More(_)) => true,
     };
     let is_idle = move || if is_allowed() && selling.ready().is_some() { "false" } else { "true" };
     let words = move || change.get().map(|change| change.in_words(exchange.with_value(|exchange| exchange.means)));
@@ -129,7 +129,7 @@ pub(super) fn exchange_form(selling: Selling, exchange: Exchanging) -> impl Into
     view! {
         <form class="counter-swap" novalidate on:submit=submit>
             <p hidden=move || change.get().is_none()>
-                <strong data-testid="difference" data-change=move || change.get().map(Change::as_str)>{words}</strong>
+                <strong data-testid="difference" data-change=move || change.get().map(PriceDifference::as_str)>{words}</strong>
             </p>
             {move || is_refund.get().then(|| approval_fields(selling, exchange.with_value(|exchange| exchange.managers.clone())))}
             <div class="counter-pay">
@@ -139,7 +139,7 @@ pub(super) fn exchange_form(selling: Selling, exchange: Exchanging) -> impl Into
     }
 }
 
-fn approval_fields(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
+fn approval_fields(selling: CounterSaleState, managers: Vec<ManagerView>) -> AnyView {
     if managers.is_empty() {
         return view! { <p class="quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
     }
@@ -164,7 +164,7 @@ fn approval_fields(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
     .into_any()
 }
 
-impl Selling {
+impl CounterSaleState {
     /// Exchanges the booking for the held seats.
     pub(super) fn exchange_held(self) {
         if self.is_blocked_by_pending() {
@@ -180,14 +180,14 @@ impl Selling {
     fn exchange_request(
         &self,
         held: &HoldView,
-        from: &Exchanging,
-        change: Change,
+        from: &BookingToExchange,
+        change: PriceDifference,
     ) -> Option<(ExchangeRequest, Option<Password>)> {
         let (mut manager, mut pin) = (None, None);
         match change {
-            Change::TooDear => return None,
-            Change::Even | Change::More(_) => {}
-            Change::Back(_) => {
+            PriceDifference::TooDear => return None,
+            PriceDifference::Even | PriceDifference::More(_) => {}
+            PriceDifference::Back(_) => {
                 let typed = self.pin.get_untracked();
                 manager = self.manager.get_untracked();
                 if manager.is_none() || typed.is_empty() {
@@ -215,38 +215,38 @@ impl Selling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, speaking};
+    use crate::language::{Language, with_language};
     use domain::money::Currency;
 
     fn euro(minor: i64) -> Money {
         Money::new(minor, Currency::parse("EUR").expect("a code"))
     }
 
-    fn exchanging(means: Option<Means>, total: i64) -> Exchanging {
+    fn exchanging(means: Option<Means>, total: i64) -> BookingToExchange {
         let reference = "K7QM-2XPA".to_owned();
-        Exchanging { booking: Uuid::nil(), reference, total: euro(total), means, managers: vec![] }
+        BookingToExchange { booking: Uuid::nil(), reference, total: euro(total), means, managers: vec![] }
     }
 
     #[test]
     fn an_exchange_costs_the_difference_and_never_more_for_online_bookings() {
         for (means, total, expected) in [
-            (Some(Means::Cash), 1_250, Change::Even),
-            (Some(Means::Cash), 2_500, Change::More(euro(1_250))),
-            (Some(Means::Card), 1_000, Change::Back(euro(250))),
-            (None, 1_250, Change::Even),
-            (None, 1_251, Change::TooDear),
-            (None, 1_249, Change::Back(euro(1))),
+            (Some(Means::Cash), 1_250, PriceDifference::Even),
+            (Some(Means::Cash), 2_500, PriceDifference::More(euro(1_250))),
+            (Some(Means::Card), 1_000, PriceDifference::Back(euro(250))),
+            (None, 1_250, PriceDifference::Even),
+            (None, 1_251, PriceDifference::TooDear),
+            (None, 1_249, PriceDifference::Back(euro(1))),
         ] {
             assert_eq!(exchanging(means, 1_250).change(euro(total)), expected, "{means:?} {total}");
         }
         let guest = exchanging(Some(Means::Free), 0);
-        assert_eq!((guest.change(euro(5_000)), guest.price(euro(5_000))), (Change::Even, euro(0)));
+        assert_eq!((guest.change(euro(5_000)), guest.price(euro(5_000))), (PriceDifference::Even, euro(0)));
     }
 
     #[test]
     fn a_refund_is_worded_by_means_of_payment() {
-        speaking(Language::English, || {
-            let said = |means| Change::of(euro(-250)).in_words(means);
+        with_language(Language::English, || {
+            let said = |means| PriceDifference::of(euro(-250)).in_words(means);
             let words = [Some(Means::Cash), Some(Means::Card), None].map(said);
             assert!(words.iter().all(|words| words.contains("2.50")), "{words:?}");
             assert!(words[0] != words[1] && words[1] != words[2] && words[0] != words[2], "{words:?}");

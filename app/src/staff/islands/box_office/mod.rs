@@ -10,7 +10,7 @@ mod seat;
 mod selling;
 mod shows;
 
-pub use exchange::Exchanging;
+pub use exchange::BookingToExchange;
 use leptos::either::Either;
 use leptos::html::Div;
 use leptos::mount::mount_to;
@@ -19,9 +19,9 @@ pub use shows::StaffShows;
 use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
-use self::selling::Selling;
+use self::selling::CounterSaleState;
 use crate::say;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 use crate::seat_map::{room, skeleton, start};
 
 /// Groups of messages these islands use. Their pages carry them.
@@ -37,13 +37,13 @@ pub fn StaffCounter(
     /// True if the show is no longer on sale: seats can only be looked up.
     for_looking: bool,
     /// The booking being exchanged, if any.
-    exchange: Option<Exchanging>,
+    exchange: Option<BookingToExchange>,
 ) -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
         if let Some(place) = place.get() {
-            let session = if for_looking { Session::read_only(show) } else { Session::new(show) };
-            let selling = Selling::new(theatre.clone(), session, exchange.clone());
+            let session = if for_looking { MapSession::read_only(show) } else { MapSession::new(show) };
+            let selling = CounterSaleState::new(theatre.clone(), session, exchange.clone());
             place.set_inner_html("");
             mount_to((*place).clone().unchecked_into(), move || parts(selling)).forget();
             start(session);
@@ -56,7 +56,7 @@ pub fn StaffCounter(
     }
 }
 
-fn parts(selling: Selling) -> impl IntoView {
+fn parts(selling: CounterSaleState) -> impl IntoView {
     let session = selling.session;
     let beside = if session.is_read_only {
         Either::Left(panel::lookup_panel(selling))

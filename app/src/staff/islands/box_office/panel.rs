@@ -5,7 +5,7 @@ use domain::till::Means;
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
-use super::selling::{CALLER_MINUTES, Selling};
+use super::selling::{CALLER_MINUTES, CounterSaleState};
 use super::{callers, exchange, pending, seat};
 use crate::browser::ids;
 use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
@@ -15,7 +15,7 @@ use crate::seat_map::own_seats::cart::Cart;
 use crate::staff::islands::in_the_way;
 
 /// The panel of a show on sale.
-pub(super) fn panel(selling: Selling) -> impl IntoView {
+pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
     let session = selling.session;
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
     let total = move || total_of(session).map(|total| money(total, current())).unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
 }
 
 /// The panel of a show no longer on sale: who has a seat.
-pub(super) fn lookup_panel(selling: Selling) -> impl IntoView {
+pub(super) fn lookup_panel(selling: CounterSaleState) -> impl IntoView {
     view! {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             <p class="quiet">{say!("box_office.tap_for_whose")}</p>
@@ -65,7 +65,7 @@ pub(super) fn lookup_panel(selling: Selling) -> impl IntoView {
 }
 
 /// Not disabled, so that the focus stays. It does nothing until something can be sold.
-fn pay(selling: Selling, means: Means, words: String, test: &'static str) -> impl IntoView {
+fn pay(selling: CounterSaleState, means: Means, words: String, test: &'static str) -> impl IntoView {
     let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
     view! {
         <button type="button" class="button" data-testid=test aria-disabled=is_idle
@@ -74,7 +74,7 @@ fn pay(selling: Selling, means: Means, words: String, test: &'static str) -> imp
 }
 
 /// Rarely used actions: name, e-mail, free tickets, house seats, caller holds.
-fn more(selling: Selling) -> impl IntoView {
+fn more(selling: CounterSaleState) -> impl IntoView {
     let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
     let field = |id: &'static str, kind: &'static str, label: String, most: &'static str, text: RwSignal<String>| {
         view! {
@@ -103,7 +103,7 @@ fn more(selling: Selling) -> impl IntoView {
     }
 }
 
-fn last_sale(selling: Selling, sold: CounterBooking) -> impl IntoView {
+fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
     let theatre = selling.theatre.get_value();
     let page = format!("/staff/{theatre}/box-office/bookings/{}", sold.id);
     let print = format!("{page}/tickets");

@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::exchange::changed_hands;
-use super::selling::Selling;
+use super::selling::CounterSaleState;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{focus, ids};
 use crate::say;
@@ -46,7 +46,7 @@ impl SaleIntent {
 }
 
 /// The retry panel, shown instead of the sale while an answer is missing.
-pub(super) fn retry_panel(selling: Selling, pending: PendingSale) -> impl IntoView {
+pub(super) fn retry_panel(selling: CounterSaleState, pending: PendingSale) -> impl IntoView {
     let button = NodeRef::<Button>::new();
     Effect::new(move |_| {
         if button.get().is_some() {
@@ -64,7 +64,7 @@ pub(super) fn retry_panel(selling: Selling, pending: PendingSale) -> impl IntoVi
     }
 }
 
-impl Selling {
+impl CounterSaleState {
     /// Sends a request for the first time. The PIN is not bound to the key, so a wrong one can be corrected.
     pub(super) fn send_new(self, intent: SaleIntent, words: String, pin: Option<Password>) {
         self.send(PendingSale { intent, key: ids::new_key(), words }, pin);

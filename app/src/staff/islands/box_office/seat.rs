@@ -4,13 +4,13 @@ use domain::api::box_office::SeatHolder;
 use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
-use super::selling::Selling;
+use super::selling::CounterSaleState;
 use crate::language::Arg;
 use crate::say;
 use crate::staff::islands::in_the_way;
 
 /// The holder of the seat, with possible actions.
-pub(super) fn holder_view(selling: Selling) -> Option<impl IntoView + use<>> {
+pub(super) fn holder_view(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
     let (seat, holder) = selling.holder.get()?;
     let name = selling.session.seat_name(seat);
     let words = in_words(&name, &holder);
@@ -32,7 +32,7 @@ pub(super) fn holder_view(selling: Selling) -> Option<impl IntoView + use<>> {
 }
 
 /// The error of the lookup.
-pub(super) fn lookup_error(selling: Selling) -> impl IntoView {
+pub(super) fn lookup_error(selling: CounterSaleState) -> impl IntoView {
     view! {
         <p class="account-trouble" role="alert" data-testid="whose-trouble"
             hidden=move || selling.lookup_error.with(Option::is_none)>{move || selling.lookup_error.get().map(in_the_way)}</p>
@@ -56,12 +56,12 @@ fn in_words(seat: &str, holder: &SeatHolder) -> String {
         SeatHolder::Caller { name } => say!("box_office.whose_caller", seat = Arg::Ours(seat), name = name),
         SeatHolder::Hold { name } if name.is_empty() => say!("box_office.whose_held", seat = Arg::Ours(seat)),
         SeatHolder::Hold { name } => say!("box_office.whose_held_by", seat = Arg::Ours(seat), name = name),
-        SeatHolder::Nobody => say!("box_office.whose_nobody", seat = Arg::Ours(seat)),
+        SeatHolder::Free => say!("box_office.whose_nobody", seat = Arg::Ours(seat)),
     }
 }
 
 /// Actions for a house seat: give it to its guest, or put it back on sale.
-fn kept(selling: Selling, seat: SeatIndex) -> impl IntoView {
+fn kept(selling: CounterSaleState, seat: SeatIndex) -> impl IntoView {
     view! {
         <div class="counter-put-back">
             <div class="field">

@@ -15,23 +15,23 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::exchange::Exchanging;
+use super::exchange::BookingToExchange;
 use super::pending::{PendingSale, SaleIntent};
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
 use crate::language::{Hindrance, current, money, problem_for_staff};
 use crate::say;
 use crate::seat_map::own_seats::{own_hold, wishes};
-use crate::seat_map::session::Session;
+use crate::seat_map::session::MapSession;
 
 /// Duration of a caller hold, minutes.
 pub(super) const CALLER_MINUTES: u32 = 60;
 
 /// The state of the sale in one show. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
-pub(super) struct Selling {
+pub(super) struct CounterSaleState {
     /// The seat map.
-    pub(super) session: Session,
+    pub(super) session: MapSession,
     /// The theatre.
     pub(super) theatre: StoredValue<String>,
     /// True if an action is running.
@@ -47,7 +47,7 @@ pub(super) struct Selling {
     /// Caller holds of this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
     /// The booking being exchanged.
-    pub(super) exchange: RwSignal<Option<Exchanging>>,
+    pub(super) exchange: RwSignal<Option<BookingToExchange>>,
     /// The amount of the last exchange, in words.
     pub(super) due: RwSignal<Option<String>>,
     /// The manager who approves a refund.
@@ -64,8 +64,8 @@ pub(super) struct Selling {
     pub(super) unanswered: RwSignal<Option<PendingSale>>,
 }
 
-impl Selling {
-    pub(super) fn new(theatre: String, session: Session, exchange: Option<Exchanging>) -> Self {
+impl CounterSaleState {
+    pub(super) fn new(theatre: String, session: MapSession, exchange: Option<BookingToExchange>) -> Self {
         let manager = exchange.as_ref().and_then(|exchange| exchange.managers.first()).map(|first| first.account);
         let selling = Self {
             session,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use super::queue::Queue;
+use super::queue::ScanQueue;
 use super::ticket_list::TicketList;
 use crate::browser::storage;
 
@@ -74,12 +74,12 @@ fn is_list_of_another(name: &str, show: Uuid) -> bool {
 }
 
 /// The queue of a show.
-pub fn queue(show: Uuid) -> Queue {
+pub fn queue(show: Uuid) -> ScanQueue {
     read(&of_show("queue", show)).unwrap_or_default()
 }
 
 /// Stores the queue. `false` if it could not be stored.
-pub fn save_queue(show: Uuid, queue: &Queue) -> bool {
+pub fn save_queue(show: Uuid, queue: &ScanQueue) -> bool {
     if queue.is_empty() {
         storage::remove(&of_show("queue", show));
         return true;

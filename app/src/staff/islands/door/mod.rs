@@ -27,8 +27,8 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
 use self::camera::Camera;
-use self::gate::{Gate, Link};
-use self::outcome::{ScanOutcome, Tone, Undo};
+use self::gate::{Gate, ServerLink};
+use self::outcome::{ScanOutcome, Tone, UndoableAdmission};
 use super::in_the_way;
 use crate::browser::{self, events, ids};
 use crate::language::{Arg, Hindrance};
@@ -96,16 +96,16 @@ fn bar(gate: Gate) -> impl IntoView {
     let came = move || say!("door.came", admitted = gate.admitted(), sold = sold());
     let connection = Memo::new(move |_| match (gate.link.get(), gate.list_of.get()) {
         // Nothing is known yet.
-        (Link::Up, _) if gate.is_uncontacted.get() => say!("common.one_moment"),
-        (Link::Up, _) => say!("door.connected"),
-        (Link::SignedOut, _) => say!("door.signed_out"),
-        (Link::Down, Some(made_at)) if gate.is_uncontacted.get() => {
+        (ServerLink::Up, _) if gate.is_uncontacted.get() => say!("common.one_moment"),
+        (ServerLink::Up, _) => say!("door.connected"),
+        (ServerLink::SignedOut, _) => say!("door.signed_out"),
+        (ServerLink::Down, Some(made_at)) if gate.is_uncontacted.get() => {
             say!("door.opened_without", time = Arg::Ours(&outcome::day_and_clock(&made_at)))
         }
-        (Link::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&outcome::clock(&made_at))),
-        (Link::Down, None) => say!("door.no_network_no_list"),
+        (ServerLink::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&outcome::clock(&made_at))),
+        (ServerLink::Down, None) => say!("door.no_network_no_list"),
     });
-    let waiting = Memo::new(move |_| gate.queue.with(queue::Queue::len));
+    let waiting = Memo::new(move |_| gate.queue.with(queue::ScanQueue::len));
     view! {
         <div class="door-bar" data-testid="door-bar" data-link=move || gate.link.get().as_str()
             data-list=move || gate.list_of.with(|made_at| if made_at.is_some() { "kept" } else { "none" })>
@@ -113,7 +113,7 @@ fn bar(gate: Gate) -> impl IntoView {
             <p class="door-link" role="status">
                 <span class="door-link-mark" aria-hidden="true"></span>
                 <span>{move || connection.get()}</span>
-                {move || (gate.link.get() == Link::SignedOut).then(|| view! { <a href="/login">{say!("door.sign_in")}</a> })}
+                {move || (gate.link.get() == ServerLink::SignedOut).then(|| view! { <a href="/login">{say!("door.sign_in")}</a> })}
             </p>
             <p class="door-queue" data-testid="door-queue" data-waiting=move || waiting.get()>
                 {move || (waiting.get() > 0).then(|| say!("door.waiting", count = waiting.get()))}
@@ -254,8 +254,8 @@ fn conflicts(gate: Gate) -> impl IntoView {
 
 /// The last scans, with undo, also for an earlier admission by any device.
 fn recent(gate: Gate) -> impl IntoView {
-    let undoing = RwSignal::new(None::<Undo>);
-    let undo = move |undo: Undo| {
+    let undoing = RwSignal::new(None::<UndoableAdmission>);
+    let undo = move |undo: UndoableAdmission| {
         if undo.is_done {
             return Either::Left(view! { <span class="quiet">{say!("door.undone")}</span> });
         }
@@ -289,7 +289,7 @@ fn recent(gate: Gate) -> impl IntoView {
     }
 }
 
-fn undo_form(gate: Gate, undo: Undo, undoing: RwSignal<Option<Undo>>) -> impl IntoView {
+fn undo_form(gate: Gate, undo: UndoableAdmission, undoing: RwSignal<Option<UndoableAdmission>>) -> impl IntoView {
     let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<Hindrance>));
     // One key per intent: a press after an unexplained failure repeats the request.
     let attempt = StoredValue::new(None::<(String, String)>);

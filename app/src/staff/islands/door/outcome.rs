@@ -49,12 +49,12 @@ pub struct ScanOutcome {
     /// The tickets, by the ends of their codes.
     pub tickets: String,
     /// Admissions that can be undone: its own, and earlier ones of the same tickets.
-    pub undos: Vec<Undo>,
+    pub undos: Vec<UndoableAdmission>,
 }
 
 /// An admission that can be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undo {
+pub struct UndoableAdmission {
     /// Its scan.
     pub scan: Uuid,
     /// The code of one of its tickets; `None` for all.
@@ -65,7 +65,7 @@ pub struct Undo {
     pub is_done: bool,
 }
 
-impl Undo {
+impl UndoableAdmission {
     /// Returns true if undoing `other` undoes this one.
     #[must_use]
     pub fn is_undone_by(&self, other: &Self) -> bool {
@@ -112,13 +112,13 @@ pub fn of_answer(answer: &ScanAnswer) -> ScanOutcome {
 
 /// The admissions that can be undone after a scan of these codes: its own, and earlier ones of the same tickets.
 #[must_use]
-pub fn undos<'a>(answer: &ScanAnswer, codes: impl Iterator<Item = &'a str>) -> Vec<Undo> {
+pub fn undos<'a>(answer: &ScanAnswer, codes: impl Iterator<Item = &'a str>) -> Vec<UndoableAdmission> {
     let admitted_ends = answer.tickets.iter().filter(|ticket| ticket.outcome == Outcome::Admitted);
     let admitted_ends: Vec<&str> = admitted_ends.map(|ticket| ticket.ends.as_str()).collect();
-    let own = Undo { scan: answer.scan, ticket: None, ends: in_a_list(&admitted_ends), is_done: false };
+    let own = UndoableAdmission { scan: answer.scan, ticket: None, ends: in_a_list(&admitted_ends), is_done: false };
     let earlier = codes.zip(&answer.tickets).filter_map(|(code, ticket)| {
         let (scan, ends) = (ticket.used_by?, ticket.ends.clone());
-        Some(Undo { scan, ticket: Some(code.to_owned()), ends, is_done: false })
+        Some(UndoableAdmission { scan, ticket: Some(code.to_owned()), ends, is_done: false })
     });
     (!admitted_ends.is_empty()).then_some(own).into_iter().chain(earlier).collect()
 }
@@ -300,7 +300,7 @@ mod tests {
             undoable.iter().map(|undo| (undo.scan, undo.ticket.as_deref(), undo.ends.as_str())).collect();
         assert_eq!(found, [(scan, None, "PQRS"), (earlier, Some("two"), "TUVW")]);
         // Undoing one ticket of the earlier scan does not undo all of it, but undoing all of it undoes each.
-        let all = Undo { scan: earlier, ticket: None, ends: "PQRS and TUVW".to_owned(), is_done: false };
+        let all = UndoableAdmission { scan: earlier, ticket: None, ends: "PQRS and TUVW".to_owned(), is_done: false };
         assert!(undoable[1].is_undone_by(&undoable[1]) && undoable[1].is_undone_by(&all));
         assert!(!all.is_undone_by(&undoable[1]) && !undoable[0].is_undone_by(&undoable[1]));
         let none = ScanAnswer { scan, tickets: vec![ticket(Outcome::NotValid)] };

@@ -19,9 +19,9 @@ struct QueuedEntry {
 
 /// Scans in the order in which they were made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Queue(VecDeque<QueuedEntry>);
+pub struct ScanQueue(VecDeque<QueuedEntry>);
 
-impl Queue {
+impl ScanQueue {
     /// Adds a scan. `false` if the queue is full: then no one may be admitted.
     #[must_use]
     pub fn push(&mut self, seal: &ListSeal, scan: QueuedScan) -> bool {
@@ -104,13 +104,13 @@ mod tests {
 
     #[test]
     fn scans_are_batched_in_order_by_list_without_loss() {
-        let mut queue = Queue::default();
+        let mut queue = ScanQueue::default();
         for number in 0..MAX_SETTLED_SCANS + 3 {
             assert!(queue.push(&seal(i64::from(number > MAX_SETTLED_SCANS)), scan(number)));
         }
         assert!(queue.has("") && !queue.has("another"));
         assert_eq!(queue.tickets(), 2 * (MAX_SETTLED_SCANS + 3));
-        let restored: Queue = serde_json::from_str(&serde_json::to_string(&queue).expect("JSON")).expect("JSON");
+        let restored: ScanQueue = serde_json::from_str(&serde_json::to_string(&queue).expect("JSON")).expect("JSON");
         assert_eq!(restored, queue);
         let mut sizes = Vec::new();
         while let Some((_, batch)) = queue.batch() {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn refused_scans_stay_and_do_not_block_others() {
-        let mut queue = Queue::default();
+        let mut queue = ScanQueue::default();
         for number in 0..3 {
             assert!(queue.push(&seal(i64::from(number > 0)), scan(number)));
         }
@@ -135,13 +135,13 @@ mod tests {
         assert_eq!(queue.aside(), ["", ""]);
         queue.remove_settled(&[Uuid::from_u128(1), Uuid::from_u128(2)]);
         assert!(queue.batch().is_none() && !queue.is_empty() && queue.has(""));
-        let kept: Queue = serde_json::from_str(&serde_json::to_string(&queue).expect("JSON")).expect("JSON");
+        let kept: ScanQueue = serde_json::from_str(&serde_json::to_string(&queue).expect("JSON")).expect("JSON");
         assert!(kept.batch().is_some(), "sent once more after a reload");
     }
 
     #[test]
     fn a_full_queue_rejects_scans() {
-        let mut queue = Queue::default();
+        let mut queue = ScanQueue::default();
         for number in 0..MAX_QUEUED_SCANS {
             assert!(queue.push(&seal(0), scan(number)));
         }

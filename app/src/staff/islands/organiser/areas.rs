@@ -1,6 +1,6 @@
 //! Areas without numbered seats: the form for a new one, and the panel of the selected one.
 
-use domain::layout::editing::{Command, DraftArea, Key, Outline};
+use domain::layout::editing::{Command, DraftArea, ObjectKey, Outline};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
@@ -76,12 +76,12 @@ pub(super) fn chosen(editor: Editor) -> impl IntoView {
     }
 }
 
-fn of<T: Default>(editor: Editor, key: Key, read: impl FnOnce(&DraftArea) -> T) -> T {
+fn of<T: Default>(editor: Editor, key: ObjectKey, read: impl FnOnce(&DraftArea) -> T) -> T {
     editor.area(key).map(|area| read(&area)).unwrap_or_default()
 }
 
 /// Changes the current state of an area.
-fn change(editor: Editor, key: Key, change: impl FnOnce(&mut DraftArea)) {
+fn change(editor: Editor, key: ObjectKey, change: impl FnOnce(&mut DraftArea)) {
     if let Some(area) = editor.now(|draft| draft.area(key).cloned()) {
         let mut changed = DraftArea::clone(&area);
         change(&mut changed);
@@ -89,7 +89,7 @@ fn change(editor: Editor, key: Key, change: impl FnOnce(&mut DraftArea)) {
     }
 }
 
-fn facts(editor: Editor, key: Key) -> impl IntoView {
+fn facts(editor: Editor, key: ObjectKey) -> impl IntoView {
     let pitch = editor.pitch();
     let place = move |side: usize| of(editor, key, |area| area.at[side]) / pitch;
     let go = move |side: usize, to: f64| {
@@ -122,7 +122,7 @@ fn facts(editor: Editor, key: Key) -> impl IntoView {
 }
 
 /// Width and depth of a rectangle, or the corners of a polygon.
-fn form(editor: Editor, key: Key) -> impl IntoView {
+fn form(editor: Editor, key: ObjectKey) -> impl IntoView {
     let corners = Memo::new(move |_| {
         editor.area(key).and_then(|area| match &area.outline {
             Outline::Rectangle(_) => None,
@@ -135,7 +135,7 @@ fn form(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-fn rectangle(editor: Editor, key: Key) -> impl IntoView {
+fn rectangle(editor: Editor, key: ObjectKey) -> impl IntoView {
     let pitch = editor.pitch();
     let size = move |side: usize| {
         of(editor, key, |area| match area.outline {
@@ -161,7 +161,7 @@ fn rectangle(editor: Editor, key: Key) -> impl IntoView {
 }
 
 /// The corners, relative to the middle of the area: right and down, in seats.
-fn polygon(editor: Editor, key: Key, count: usize) -> impl IntoView {
+fn polygon(editor: Editor, key: ObjectKey, count: usize) -> impl IntoView {
     let pitch = editor.pitch();
     let corner = move |number: usize| {
         let at = move |side: usize| {

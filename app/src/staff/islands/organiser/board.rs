@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use domain::api::SeatKind;
 use domain::layout::FocusKind;
-use domain::layout::editing::{DraftArea, DraftRow, Key};
+use domain::layout::editing::{DraftArea, DraftRow, ObjectKey};
 use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::svg::Svg;
@@ -13,10 +13,10 @@ use wasm_bindgen::JsCast;
 
 use super::editor::{Drag, Editor};
 use super::markup::{self, SeatLook, tenth};
-use super::pinching::{self, Pinching};
-use super::pointer::{self, Press};
+use super::pinching::{self, ActivePinch};
+use super::pointer::{self, PointerPress};
 use crate::say;
-use crate::seat_map::plan::zoom::{self, Box2};
+use crate::seat_map::plan::zoom::{self, WindowRect};
 
 /// Free space around the drawing, units of the drawing.
 const MARGIN: f64 = 70.0;
@@ -39,10 +39,10 @@ pub(super) struct Board {
     fit: RwSignal<f64>,
     pub(super) drawing: NodeRef<Svg>,
     scroller: NodeRef<Div>,
-    pub(super) press: StoredValue<Option<Press>>,
+    pub(super) press: StoredValue<Option<PointerPress>>,
     /// The selection at the pointer's press: rows and areas, and seats.
-    pub(super) before: StoredValue<(BTreeSet<Key>, BTreeSet<usize>)>,
-    pub(super) pinching: StoredValue<Option<Pinching>>,
+    pub(super) before: StoredValue<(BTreeSet<ObjectKey>, BTreeSet<usize>)>,
+    pub(super) pinching: StoredValue<Option<ActivePinch>>,
 }
 
 /// The drawing with its toolbar.
@@ -159,7 +159,7 @@ impl Board {
     }
 
     /// Zooms by a factor. `drift` then returns how far to scroll, given the drawing's place in the window.
-    pub(super) fn zoom_with(self, factor: f64, drift: impl FnOnce(Box2) -> (f64, f64) + 'static) {
+    pub(super) fn zoom_with(self, factor: f64, drift: impl FnOnce(WindowRect) -> (f64, f64) + 'static) {
         self.editor.zoom.update(|zoom| {
             let closer = *zoom * factor;
             *zoom = if closer < WHOLE_ZOOM { 1.0 } else { closer };
@@ -184,15 +184,15 @@ impl Board {
     }
 
     /// The drawing's place in the window.
-    pub(super) fn place(self) -> Option<Box2> {
+    pub(super) fn place(self) -> Option<WindowRect> {
         let drawing = self.drawing.get_untracked()?;
         Some(box_of(&drawing))
     }
 }
 
-fn box_of(element: &web_sys::Element) -> Box2 {
+fn box_of(element: &web_sys::Element) -> WindowRect {
     let found = element.get_bounding_client_rect();
-    Box2 { left: found.left(), top: found.top(), width: found.width(), height: found.height() }
+    WindowRect { left: found.left(), top: found.top(), width: found.width(), height: found.height() }
 }
 
 fn frame_of(editor: Editor) -> [f64; 4] {
@@ -224,7 +224,7 @@ fn focus_words(editor: Editor) -> String {
 }
 
 /// The transform of a selected part while it is dragged.
-fn dragged(editor: Editor, key: Key) -> Option<String> {
+fn dragged(editor: Editor, key: ObjectKey) -> Option<String> {
     let Some(Drag::Things([x, y])) = editor.drag.get() else { return None };
     let scale = markup::scale(editor.pitch());
     editor
@@ -233,14 +233,14 @@ fn dragged(editor: Editor, key: Key) -> Option<String> {
         .then(|| format!("translate({} {})", tenth(x * scale), tenth(y * scale)))
 }
 
-fn row(editor: Editor, key: Key) -> impl IntoView {
+fn row(editor: Editor, key: ObjectKey) -> impl IntoView {
     let row: Memo<Option<Arc<DraftRow>>> = Memo::new(move |_| editor.row(key));
     let is_chosen = Memo::new(move |_| editor.chosen.with(|chosen| chosen.contains(&key)));
     let chosen_seats = Memo::new(move |_| {
         let is_only = editor.chosen.with(|chosen| chosen.len() == 1 && chosen.contains(&key));
         if is_only { editor.seats.get() } else { Default::default() }
     });
-    let kinds: Memo<Vec<(Key, SeatKind)>> = Memo::new(move |_| {
+    let kinds: Memo<Vec<(ObjectKey, SeatKind)>> = Memo::new(move |_| {
         editor.draft(|draft| draft.categories.iter().map(|known| (known.key, known.category.kind)).collect())
     });
     let content = move || {
@@ -264,7 +264,7 @@ fn row(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-fn area(editor: Editor, key: Key) -> impl IntoView {
+fn area(editor: Editor, key: ObjectKey) -> impl IntoView {
     let area: Memo<Option<Arc<DraftArea>>> = Memo::new(move |_| editor.area(key));
     let is_chosen = Memo::new(move |_| editor.chosen.with(|chosen| chosen.contains(&key)));
     let is_only = Memo::new(move |_| is_chosen.get() && editor.chosen.with(|chosen| chosen.len() == 1));

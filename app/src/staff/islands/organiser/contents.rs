@@ -1,6 +1,6 @@
 //! The contents of the drawing as a list, for screen readers and keyboards, and the findings about it.
 
-use domain::layout::editing::Key;
+use domain::layout::editing::ObjectKey;
 use domain::layout::import::Finding;
 use leptos::prelude::*;
 
@@ -10,8 +10,8 @@ use crate::say;
 
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq)]
-struct Line {
-    key: Key,
+struct ContentsLine {
+    key: ObjectKey,
     words: String,
 }
 
@@ -31,24 +31,24 @@ pub(super) fn list(editor: Editor) -> impl IntoView {
     }
 }
 
-fn lines_of(editor: Editor) -> Vec<Line> {
+fn lines_of(editor: Editor) -> Vec<ContentsLine> {
     editor.draft(|draft| {
         let mut lines = Vec::with_capacity(draft.rows.len() + draft.areas.len());
         for section in &draft.sections {
             for row in draft.rows.iter().filter(|row| row.section == section.key) {
                 let words = say!("editor.row_line", row = &draft.row_name(row), seats = row.seats.len());
-                lines.push(Line { key: row.key, words });
+                lines.push(ContentsLine { key: row.key, words });
             }
             for area in draft.areas.iter().filter(|area| area.section == section.key) {
                 let words = say!("editor.area_words", name = &area.name, places = area.capacity);
-                lines.push(Line { key: area.key, words });
+                lines.push(ContentsLine { key: area.key, words });
             }
         }
         lines
     })
 }
 
-fn line_view(editor: Editor, line: Line) -> impl IntoView {
+fn line_view(editor: Editor, line: ContentsLine) -> impl IntoView {
     let key = line.key;
     let is_chosen = move || if editor.chosen.with(|chosen| chosen.contains(&key)) { "true" } else { "false" };
     let press = move |event: leptos::ev::MouseEvent| {

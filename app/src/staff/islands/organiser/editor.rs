@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use domain::api::organiser::LayoutView;
-use domain::layout::editing::{Command, Draft, DraftArea, DraftRow, History, Key, MAX_EDITED_SEATS, Point, Refused};
+use domain::layout::editing::{
+    Command, CommandError, Draft, DraftArea, DraftRow, DrawingPoint, History, MAX_EDITED_SEATS, ObjectKey,
+};
 use domain::layout::import::Finding;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -28,9 +30,9 @@ pub(super) struct CheckResult {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Drag {
     /// Moves the selection by this.
-    Things(Point),
+    Things(DrawingPoint),
     /// Moves a corner of an area: area, corner and distance.
-    Corner(Key, usize, Point),
+    Corner(ObjectKey, usize, DrawingPoint),
     /// Draws a selection frame: left, top, right, bottom.
     Frame([f64; 4]),
 }
@@ -45,7 +47,7 @@ pub(super) struct Editor {
     sold: StoredValue<HashSet<u32>>,
     pub(super) history: RwSignal<History>,
     /// Selected rows and areas.
-    pub(super) chosen: RwSignal<BTreeSet<Key>>,
+    pub(super) chosen: RwSignal<BTreeSet<ObjectKey>>,
     /// Selected seats of the only selected row.
     pub(super) seats: RwSignal<BTreeSet<usize>>,
     /// True if the next tap adds to the selection.
@@ -97,12 +99,12 @@ impl Editor {
     }
 
     /// A row; `None` once it was removed.
-    pub(super) fn row(self, key: Key) -> Option<Arc<DraftRow>> {
+    pub(super) fn row(self, key: ObjectKey) -> Option<Arc<DraftRow>> {
         self.draft(|draft| draft.row(key).cloned())
     }
 
     /// An area; `None` once it was removed.
-    pub(super) fn area(self, key: Key) -> Option<Arc<DraftArea>> {
+    pub(super) fn area(self, key: ObjectKey) -> Option<Arc<DraftArea>> {
         self.draft(|draft| draft.area(key).cloned())
     }
 
@@ -117,12 +119,12 @@ impl Editor {
     }
 
     /// Moves the selection by a key press.
-    pub(super) fn nudge(self, by: Point) {
+    pub(super) fn nudge(self, by: DrawingPoint) {
         let command = Command::Move(self.keys(), by);
         self.step(|history| history.nudge(&command));
     }
 
-    fn step(self, act: impl FnOnce(&mut History) -> Result<(), Refused>) -> bool {
+    fn step(self, act: impl FnOnce(&mut History) -> Result<(), CommandError>) -> bool {
         let mut done = Ok(());
         self.history.update(|history| done = act(history));
         self.refused.set(done.err().map(refused_in_words));
@@ -149,7 +151,7 @@ impl Editor {
     }
 
     fn clean_selection(self) {
-        let there: BTreeSet<Key> = self
+        let there: BTreeSet<ObjectKey> = self
             .now(|draft| draft.rows.iter().map(|row| row.key).chain(draft.areas.iter().map(|area| area.key)).collect());
         if self.chosen.with_untracked(|chosen| !chosen.is_subset(&there)) {
             self.chosen.update(|chosen| chosen.retain(|key| there.contains(key)));
@@ -162,14 +164,14 @@ impl Editor {
     }
 
     /// Replaces the selection and announces its size.
-    pub(super) fn choose(self, keys: impl IntoIterator<Item = Key>) {
+    pub(super) fn choose(self, keys: impl IntoIterator<Item = ObjectKey>) {
         self.chosen.set(keys.into_iter().collect());
         self.seats.set(BTreeSet::new());
         self.announce_selection();
     }
 
     /// Adds a part to the selection or removes it.
-    pub(super) fn toggle(self, key: Key) {
+    pub(super) fn toggle(self, key: ObjectKey) {
         self.chosen.update(|chosen| {
             if !chosen.remove(&key) {
                 chosen.insert(key);
@@ -194,24 +196,24 @@ impl Editor {
     }
 
     /// The selection.
-    pub(super) fn keys(self) -> Vec<Key> {
+    pub(super) fn keys(self) -> Vec<ObjectKey> {
         self.chosen.with_untracked(|chosen| chosen.iter().copied().collect())
     }
 
     /// Selected rows in the order of the plan. Subscribes.
-    pub(super) fn chosen_rows(self) -> Vec<Key> {
+    pub(super) fn chosen_rows(self) -> Vec<ObjectKey> {
         let chosen = self.chosen.get();
         self.draft(|draft| draft.rows.iter().map(|row| row.key).filter(|key| chosen.contains(key)).collect())
     }
 
     /// Selected areas. Subscribes.
-    pub(super) fn chosen_areas(self) -> Vec<Key> {
+    pub(super) fn chosen_areas(self) -> Vec<ObjectKey> {
         let chosen = self.chosen.get();
         self.draft(|draft| draft.areas.iter().map(|area| area.key).filter(|key| chosen.contains(key)).collect())
     }
 
     /// The selected row, if nothing else is selected.
-    pub(super) fn only_row(self) -> Option<Key> {
+    pub(super) fn only_row(self) -> Option<ObjectKey> {
         let only = self.chosen.with_untracked(|chosen| chosen.first().copied().filter(|_| chosen.len() == 1))?;
         self.now(|draft| draft.row(only).map(|row| row.key))
     }
@@ -255,7 +257,7 @@ impl Editor {
             spawn_local(async move {
                 events::after(CHECK_AFTER_MS).await;
                 if self.changes.get_value() == change {
-                    let check_result = match self.now(Draft::look) {
+                    let check_result = match self.now(Draft::validate) {
                         Ok(findings) => CheckResult { passes: true, findings },
                         Err(findings) => CheckResult { passes: false, findings },
                     };
@@ -268,16 +270,16 @@ impl Editor {
     }
 }
 
-fn refused_in_words(why: Refused) -> String {
+fn refused_in_words(why: CommandError) -> String {
     match why {
-        Refused::TooManySeats => say!("editor.refused_seats", most = MAX_EDITED_SEATS),
-        Refused::TooMany => say!("editor.refused_many"),
-        Refused::NoName => say!("editor.refused_name"),
-        Refused::NotCountable => say!("editor.refused_count"),
-        Refused::OutOfBounds => say!("editor.refused_place"),
-        Refused::Capacity => say!("editor.refused_capacity"),
-        Refused::InUse => say!("editor.refused_in_use"),
-        Refused::LastOne => say!("editor.refused_last"),
-        Refused::Gone => say!("editor.refused_gone"),
+        CommandError::TooManySeats => say!("editor.refused_seats", most = MAX_EDITED_SEATS),
+        CommandError::TooMany => say!("editor.refused_many"),
+        CommandError::NoName => say!("editor.refused_name"),
+        CommandError::NotCountable => say!("editor.refused_count"),
+        CommandError::OutOfBounds => say!("editor.refused_place"),
+        CommandError::Capacity => say!("editor.refused_capacity"),
+        CommandError::InUse => say!("editor.refused_in_use"),
+        CommandError::LastOne => say!("editor.refused_last"),
+        CommandError::Gone => say!("editor.refused_gone"),
     }
 }

@@ -23,7 +23,7 @@ pub fn words(finding: &Finding) -> String {
         FindingKind::DuplicateArea => say!("organiser.finding_duplicate_area", count = count, place = place),
         FindingKind::AreaCapacity => say!("organiser.finding_area_capacity", place = place),
         FindingKind::Refused => say!("organiser.finding_refused", place = place),
-        FindingKind::Tidied => say!("organiser.finding_tidied", count = count),
+        FindingKind::Normalised => say!("organiser.finding_tidied", count = count),
         FindingKind::ZoneRenamed => say!("organiser.finding_zone_renamed", place = place),
         FindingKind::SeatsRenumbered => say!("organiser.finding_seats_renumbered", count = count),
         FindingKind::CategoryAdded => say!("organiser.finding_category_added", place = place),

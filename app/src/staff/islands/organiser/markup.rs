@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use domain::api::{SEAT_PITCH, SeatKind};
-use domain::layout::editing::{DraftArea, DraftRow, Point};
+use domain::layout::editing::{DraftArea, DraftRow, DrawingPoint};
 
 use crate::seat_map::plan::drawing::escaped;
 
@@ -35,7 +35,7 @@ pub(super) fn scale(pitch: f64) -> f64 {
 
 /// A row: its seats, and its letter at both ends.
 pub(super) fn row(row: &DraftRow, scale: f64, looks: &[SeatLook]) -> String {
-    let points: Vec<Point> = row.points().into_iter().map(|[x, y]| [x * scale, y * scale]).collect();
+    let points: Vec<DrawingPoint> = row.points().into_iter().map(|[x, y]| [x * scale, y * scale]).collect();
     let mut out = String::with_capacity(points.len() * 160);
     let order = row.from_left();
     let before_last = order.len().checked_sub(2).and_then(|at| order.get(at));
@@ -47,7 +47,7 @@ pub(super) fn row(row: &DraftRow, scale: f64, looks: &[SeatLook]) -> String {
         out.push_str("</text>");
     }
     for (number, ((seat, [x, y]), look)) in row.seats.iter().zip(&points).zip(looks).enumerate() {
-        let round = if matches!(look.kind, SeatKind::Standard | SeatKind::Recliner) { 5 } else { 1 };
+        let round = if look.kind.is_interchangeable() { 5 } else { 1 };
         push(
             &mut out,
             format_args!(
@@ -69,7 +69,7 @@ pub(super) fn row(row: &DraftRow, scale: f64, looks: &[SeatLook]) -> String {
 }
 
 /// The place of a letter: beyond the row's end in its direction, or beside a single seat.
-fn letter_place([x, y]: Point, inner: Option<Point>, is_left: bool) -> Point {
+fn letter_place([x, y]: DrawingPoint, inner: Option<DrawingPoint>, is_left: bool) -> DrawingPoint {
     let [dx, dy] = inner.map_or([if is_left { -1.0 } else { 1.0 }, 0.0], |[from_x, from_y]| [x - from_x, y - from_y]);
     let length = dx.hypot(dy).max(1e-6);
     [x + dx / length * LETTER_DISTANCE, y + dy / length * LETTER_DISTANCE]
@@ -77,8 +77,8 @@ fn letter_place([x, y]: Point, inner: Option<Point>, is_left: bool) -> Point {
 
 /// An area with its name and capacity, and with corner handles if it is the only selected part.
 pub(super) fn area(area: &DraftArea, scale: f64, colour: usize, words: &str, has_handles: bool) -> String {
-    let place = |[x, y]: Point| [(area.at[0] + x) * scale, (area.at[1] + y) * scale];
-    let corners: Vec<Point> = area.outline.corners().into_iter().map(place).collect();
+    let place = |[x, y]: DrawingPoint| [(area.at[0] + x) * scale, (area.at[1] + y) * scale];
+    let corners: Vec<DrawingPoint> = area.outline.corners().into_iter().map(place).collect();
     let mut out = format!("<polygon class=\"layout-outline cat-{}\" points=\"", colour % COLOURS);
     for [x, y] in &corners {
         push(&mut out, format_args!("{},{} ", tenth(*x), tenth(*y)));
@@ -134,7 +134,7 @@ mod tests {
             gap: 24.0,
             aisles: Vec::new(),
         };
-        draft.after(&Command::AddRows(rows)).expect("it is drawn")
+        draft.apply(&Command::AddRows(rows)).expect("it is drawn")
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn names_are_escaped_and_small_numbers_keep_their_sign() {
         let draft = drawn();
-        let named = draft.after(&Command::Relabel(vec![draft.rows[0].key], "<b>&".to_owned())).expect("a label");
+        let named = draft.apply(&Command::Relabel(vec![draft.rows[0].key], "<b>&".to_owned())).expect("a label");
         assert!(row(&named.rows[0], 1.0, &[SeatLook::default(); 3]).contains("&lt;b>&amp;"));
         assert_eq!([tenth(-0.26), tenth(-0.01), tenth(12.36)], ["-0.3", "0.0", "12.4"]);
     }

@@ -21,7 +21,7 @@ mod pointer;
 mod rows;
 mod saving;
 
-use domain::layout::editing::{Draft, Unreadable};
+use domain::layout::editing::{Draft, DraftError};
 use leptos::html::Div;
 use leptos::mount::mount_to;
 use leptos::prelude::*;
@@ -87,8 +87,8 @@ async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
         Failure::Problem(problem) => problem_for_staff(problem),
     })?;
     Draft::read(plan).map_err(|why| match why {
-        Unreadable::NotAPlan(why) => say!("organiser.finding_not_a_plan", place = &why).into(),
-        Unreadable::TooLarge(seats) => too_large(seats).into(),
+        DraftError::NotAPlan(why) => say!("organiser.finding_not_a_plan", place = &why).into(),
+        DraftError::TooLarge(seats) => too_large(seats).into(),
     })
 }
 

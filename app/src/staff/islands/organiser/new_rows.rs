@@ -1,6 +1,6 @@
 //! The form that draws new rows.
 
-use domain::layout::editing::{Command, Key, NewRows, Numbering, ROW_GAP_SEATS, label_after};
+use domain::layout::editing::{Command, NewRows, Numbering, ObjectKey, ROW_GAP_SEATS, label_after};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::say;
 
 /// The values of the form. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
-struct Form {
+struct NewRowsForm {
     section: RwSignal<String>,
     category: RwSignal<String>,
     rows: RwSignal<String>,
@@ -63,7 +63,7 @@ pub(super) fn categories(editor: Editor) -> Vec<(String, String)> {
 }
 
 /// The key of an option, or of the first one if it is gone.
-pub(super) fn key_in(value: &str, options: &[(String, String)]) -> Key {
+pub(super) fn key_in(value: &str, options: &[(String, String)]) -> ObjectKey {
     let is_there = options.iter().any(|(key, _)| key == value);
     let value = if is_there { value } else { options.first().map_or("", |(key, _)| key) };
     value.parse().unwrap_or_default()
@@ -77,7 +77,7 @@ pub(super) fn shown(value: &str, options: &[(String, String)]) -> String {
 /// The form.
 pub(super) fn form(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
-    let form = Form {
+    let form = NewRowsForm {
         section: text(""),
         category: text(""),
         rows: text("1"),
@@ -119,7 +119,7 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
 }
 
 /// Draws and selects the rows, and continues with the next letter.
-fn draw(editor: Editor, form: Form) {
+fn draw(editor: Editor, form: NewRowsForm) {
     let pitch = editor.pitch();
     let read = |signal: RwSignal<String>| signal.get_untracked();
     let length = |signal| number_in(&read(signal)).unwrap_or_default();
@@ -141,7 +141,7 @@ fn draw(editor: Editor, form: Form) {
     let before = editor.now(|draft| draft.rows.len());
     if editor.apply(&Command::AddRows(rows)) {
         let (drawn, last) = editor.now(|draft| {
-            let drawn: Vec<Key> = draft.rows.iter().skip(before).map(|row| row.key).collect();
+            let drawn: Vec<ObjectKey> = draft.rows.iter().skip(before).map(|row| row.key).collect();
             (drawn, draft.rows.last().map(|row| row.label.clone()).unwrap_or_default())
         });
         editor.choose(drawn);

@@ -1,7 +1,7 @@
 //! The room itself besides its rows: name, screen or stage, sections and categories.
 
 use domain::api::SeatKind;
-use domain::layout::editing::{Command, Key};
+use domain::layout::editing::{Command, ObjectKey};
 use domain::layout::{Focus, FocusKind};
 use leptos::prelude::*;
 
@@ -64,7 +64,7 @@ pub(super) fn sections(editor: Editor) -> impl IntoView {
     }
 }
 
-fn section(editor: Editor, key: Key) -> impl IntoView {
+fn section(editor: Editor, key: ObjectKey) -> impl IntoView {
     let name = move || editor.draft(|draft| draft.section_name(key).to_owned());
     let rename = move |event: leptos::ev::Event| {
         let written = event_target_value(&event);
@@ -80,24 +80,15 @@ fn section(editor: Editor, key: Key) -> impl IntoView {
     }
 }
 
-/// Seat kinds: value and words.
-fn kinds() -> Vec<(SeatKind, &'static str, String)> {
-    vec![
-        (SeatKind::Standard, "standard", say!("editor.kind_standard")),
-        (SeatKind::Recliner, "recliner", say!("editor.kind_recliner")),
-        (SeatKind::Couple, "couple", say!("editor.kind_couple")),
-        (SeatKind::Wheelchair, "wheelchair", say!("editor.kind_wheelchair")),
-        (SeatKind::Companion, "companion", say!("editor.kind_companion")),
-    ]
-}
-
-fn kind_in(value: &str) -> SeatKind {
-    kinds().into_iter().find(|(_, known, _)| *known == value).map(|(kind, ..)| kind).unwrap_or_default()
+fn kind_chosen(event: &leptos::ev::Event) -> SeatKind {
+    SeatKind::of_name(&event_target_value(event)).unwrap_or_default()
 }
 
 fn kind_options(chosen: SeatKind) -> impl IntoView {
-    let option = |(kind, value, words)| view! { <option value=value selected=kind == chosen>{words}</option> };
-    kinds().into_iter().map(option).collect_view()
+    let option = |kind: SeatKind| {
+        view! { <option value=kind.name() selected=kind == chosen>{say!(kind.texts().in_editor)}</option> }
+    };
+    SeatKind::ALL.into_iter().map(option).collect_view()
 }
 
 /// Categories: rename, change kind, add, remove.
@@ -105,9 +96,9 @@ pub(super) fn categories(editor: Editor) -> impl IntoView {
     let keys = Memo::new(move |_| {
         editor.draft(|draft| draft.categories.iter().map(|category| category.key).collect::<Vec<_>>())
     });
-    let (name, kind) = (RwSignal::new(String::new()), RwSignal::new("standard".to_owned()));
+    let (name, kind) = (RwSignal::new(String::new()), RwSignal::new(SeatKind::default()));
     let add = move |_| {
-        if editor.apply(&Command::AddCategory(name.get_untracked(), kind_in(&kind.get_untracked()))) {
+        if editor.apply(&Command::AddCategory(name.get_untracked(), kind.get_untracked())) {
             name.set(String::new());
         }
     };
@@ -122,14 +113,14 @@ pub(super) fn categories(editor: Editor) -> impl IntoView {
                 <input type="text" maxlength="120" autocomplete="off" aria-label=say!("editor.new_category") prop:value=move || name.get()
                     data-testid="layout-category-name" on:input=move |event| name.set(event_target_value(&event)) />
                 <select aria-label=say!("editor.kind") data-testid="layout-category-kind"
-                    on:change=move |event| kind.set(event_target_value(&event))>{kind_options(SeatKind::Standard)}</select>
+                    on:change=move |event| kind.set(kind_chosen(&event))>{kind_options(SeatKind::default())}</select>
                 <button type="button" class="button button-quiet" data-testid="layout-add-category" on:click=add>{say!("editor.add")}</button>
             </div>
         </details>
     }
 }
 
-fn category(editor: Editor, key: Key) -> impl IntoView {
+fn category(editor: Editor, key: ObjectKey) -> impl IntoView {
     let known = move || {
         editor.draft(|draft| {
             let found = draft.categories.iter().find(|category| category.key == key);
@@ -144,10 +135,9 @@ fn category(editor: Editor, key: Key) -> impl IntoView {
         event_target::<web_sys::HtmlInputElement>(&event).set_value(&untrack(known).0);
     };
     let change_kind = move |event: leptos::ev::Event| {
-        editor.apply(&Command::ChangeCategory(key, untrack(known).0, kind_in(&event_target_value(&event))));
+        editor.apply(&Command::ChangeCategory(key, untrack(known).0, kind_chosen(&event)));
     };
-    let value =
-        move || kinds().into_iter().find(|(kind, ..)| *kind == known().1).map_or("standard", |(_, value, _)| value);
+    let value = move || known().1.name();
     view! {
         <li class="layout-line">
             <span class=colour aria-hidden="true"></span>

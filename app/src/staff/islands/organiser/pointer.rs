@@ -1,7 +1,7 @@
 //! Pointer input on the drawing. A click selects, a drag moves the selection, and a drag on the background draws a
 //! selection frame. A finger on the background scrolls the page, and two fingers zoom (`pinching`).
 
-use domain::layout::editing::{Command, Key, Point};
+use domain::layout::editing::{Command, DrawingPoint, ObjectKey};
 use leptos::ev::PointerEvent;
 use leptos::prelude::*;
 
@@ -16,17 +16,17 @@ const STEP_SEATS: f64 = 0.25;
 
 /// A pressed pointer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Press {
+pub(super) struct PointerPress {
     /// Its id.
     id: i32,
     /// The part under it.
-    part: Option<Key>,
+    part: Option<ObjectKey>,
     /// The seat under it.
     seat: Option<usize>,
     /// The corner under it.
     corner: Option<usize>,
     /// Position of the press, units of the plan.
-    from: Point,
+    from: DrawingPoint,
     /// Position of the press in the window.
     at: (f64, f64),
     /// True if the part was selected before.
@@ -46,7 +46,7 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
     let target = element_of(event);
     let number = |name: &str| target.as_ref()?.get_attribute(name)?.parse::<usize>().ok();
     let holder = target.as_ref().and_then(|target| target.closest("[data-key]").ok().flatten());
-    let part: Option<Key> = holder.and_then(|holder| holder.get_attribute("data-key")?.parse().ok());
+    let part: Option<ObjectKey> = holder.and_then(|holder| holder.get_attribute("data-key")?.parse().ok());
     let adds = event.shift_key() || event.ctrl_key() || event.meta_key() || editor.several.get_untracked();
     let was_chosen = part.is_some_and(|key| editor.chosen.with_untracked(|chosen| chosen.contains(&key)));
     board.before.set_value((editor.chosen.get_untracked(), editor.seats.get_untracked()));
@@ -55,7 +55,7 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
         Some(key) if !was_chosen => editor.choose([key]),
         _ => {}
     }
-    let press = Press {
+    let press = PointerPress {
         id: event.pointer_id(),
         part,
         seat: number("data-seat"),
@@ -124,7 +124,7 @@ pub(super) fn release(board: Board, event: &PointerEvent) {
     }
 }
 
-fn click(editor: Editor, press: Press) {
+fn click(editor: Editor, press: PointerPress) {
     match press.part {
         // On the background: clears the selection.
         None if !press.adds => editor.choose([]),
@@ -164,13 +164,13 @@ fn is_finger(event: &PointerEvent) -> bool {
 }
 
 /// Rounds to the step size.
-fn snapped(editor: Editor, way: Point) -> Point {
+fn snapped(editor: Editor, way: DrawingPoint) -> DrawingPoint {
     let step = editor.pitch() * STEP_SEATS;
     way.map(|side| (side / step).round() * step)
 }
 
 /// Position of the pointer, units of the plan.
-fn point_of(board: Board, event: &PointerEvent) -> Option<Point> {
+fn point_of(board: Board, event: &PointerEvent) -> Option<DrawingPoint> {
     let (place, [left, top, width, height]) = (board.place()?, board.frame.get_untracked());
     let scale = markup::scale(board.editor.pitch());
     let x = (f64::from(event.client_x()) - place.left) / place.width.max(1.0) * width + left;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::layout::editing::{Command, DraftRow, Key, Point, ROW_GAP_SEATS};
+use domain::layout::editing::{Command, DraftRow, DrawingPoint, ObjectKey, ROW_GAP_SEATS};
 use leptos::prelude::*;
 
 use super::editor::Editor;
@@ -31,14 +31,14 @@ pub(super) fn chosen(editor: Editor) -> impl IntoView {
 }
 
 /// A value of a row; the default once it was removed.
-fn of<T: Default>(editor: Editor, key: Key, read: impl FnOnce(&DraftRow) -> T) -> T {
+fn of<T: Default>(editor: Editor, key: ObjectKey, read: impl FnOnce(&DraftRow) -> T) -> T {
     editor.row(key).map(|row: Arc<DraftRow>| read(&row)).unwrap_or_default()
 }
 
-fn facts(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+fn facts(editor: Editor, first: ObjectKey, keys: StoredValue<Vec<ObjectKey>>) -> impl IntoView {
     let pitch = editor.pitch();
     let place = move |side: usize| of(editor, first, |row| row.at[side]) / pitch;
-    let go = move |to: Point| {
+    let go = move |to: DrawingPoint| {
         let by = [(to[0] - untrack(|| place(0))) * pitch, (to[1] - untrack(|| place(1))) * pitch];
         editor.apply(&Command::Move(keys.get_value(), by));
     };
@@ -81,7 +81,7 @@ fn facts(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl IntoVi
     }
 }
 
-fn number_form(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+fn number_form(editor: Editor, first: ObjectKey, keys: StoredValue<Vec<ObjectKey>>) -> impl IntoView {
     let start =
         untrack(|| of(editor, first, |row| row.from_left().first().map(|seat| row.seats[*seat].number.clone())));
     let (begin, order) = (RwSignal::new(start.unwrap_or_else(|| "1".to_owned())), RwSignal::new("left".to_owned()));
@@ -98,7 +98,7 @@ fn number_form(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl 
     }
 }
 
-fn aisle_form(editor: Editor, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+fn aisle_form(editor: Editor, keys: StoredValue<Vec<ObjectKey>>) -> impl IntoView {
     let (after, wide) = (RwSignal::new(String::new()), RwSignal::new("1".to_owned()));
     let act = move |_| {
         let wide = number_in(&wide.get_untracked()).unwrap_or_default().max(0.0);
@@ -115,7 +115,7 @@ fn aisle_form(editor: Editor, keys: StoredValue<Vec<Key>>) -> impl IntoView {
 }
 
 /// The seats of the only selected row, from left to right, with their numbers.
-fn seats(editor: Editor, row: Key) -> impl IntoView {
+fn seats(editor: Editor, row: ObjectKey) -> impl IntoView {
     let numbers = Memo::new(move |_| {
         of(editor, row, |row| {
             let number = |seat: usize| (seat, row.seats[seat].number.clone(), editor.is_sold(row.seats[seat].origin));
@@ -163,14 +163,15 @@ fn seats(editor: Editor, row: Key) -> impl IntoView {
     }
 }
 
-fn acts(editor: Editor, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+fn acts(editor: Editor, keys: StoredValue<Vec<ObjectKey>>) -> impl IntoView {
     let copy = move |_| {
         let (keys, pitch) = (keys.get_value(), editor.pitch());
         let bounds = editor.now(|draft| draft.bounds_of(&keys));
         let Some([_, top, _, bottom]) = bounds else { return };
         let before = editor.now(|draft| draft.rows.len());
         if editor.apply(&Command::Copy(keys, [0.0, bottom - top + ROW_GAP_SEATS * pitch])) {
-            let copies: Vec<Key> = editor.now(|draft| draft.rows.iter().skip(before).map(|row| row.key).collect());
+            let copies: Vec<ObjectKey> =
+                editor.now(|draft| draft.rows.iter().skip(before).map(|row| row.key).collect());
             editor.choose(copies);
         }
     };

@@ -16,14 +16,14 @@ use crate::say;
 use crate::staff::islands::in_the_way;
 
 /// An error, with the findings about the room.
-type Trouble = (Hindrance, Vec<String>);
+type SavingError = (Hindrance, Vec<String>);
 
 /// The state of saving. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
-struct Saving {
+struct SavingState {
     editor: Editor,
     busy: RwSignal<bool>,
-    trouble: RwSignal<Option<Trouble>>,
+    trouble: RwSignal<Option<SavingError>>,
     /// The screen to assign it to; empty for a new one.
     screen: RwSignal<String>,
     name: RwSignal<String>,
@@ -37,7 +37,7 @@ struct Saving {
 /// The form.
 pub(super) fn form(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
-    let saving = Saving {
+    let saving = SavingState {
         editor,
         busy: RwSignal::new(false),
         trouble: RwSignal::new(None),
@@ -98,7 +98,7 @@ fn saved_view(editor: Editor, saved: LayoutView) -> impl IntoView {
     }
 }
 
-impl Saving {
+impl SavingState {
     fn save(self) {
         self.act(async move { self.save_room().await.map(drop) });
     }
@@ -110,7 +110,7 @@ impl Saving {
             return Ok(saved);
         }
         let draft = editor.now(Clone::clone);
-        let request = LayoutImport { name: draft.name.clone(), mend: false, plan: draft.to_seating_plan() };
+        let request = LayoutImport { name: draft.name.clone(), may_relabel: false, plan: draft.to_seating_plan() };
         let before = self.unanswered.get_value().filter(|(earlier, _)| *earlier == request);
         let key = before.map_or_else(ids::new_key, |(_, key)| key);
         self.unanswered.set_value(Some((request.clone(), key.clone())));

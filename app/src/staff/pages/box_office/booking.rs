@@ -59,7 +59,7 @@ pub struct CounterBookingPage {
 
 impl Page for CounterBookingPage {
     fn head(&self) -> Head {
-        Head { title: self.booking.reference.clone(), private: true, ..Head::default() }
+        Head { title: self.booking.reference.clone(), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -287,7 +287,7 @@ pub struct PrintPage {
 
 impl Page for PrintPage {
     fn head(&self) -> Head {
-        Head { title: self.reference.clone(), private: true, ..Head::default() }
+        Head { title: self.reference.clone(), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

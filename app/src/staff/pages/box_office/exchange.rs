@@ -5,9 +5,9 @@ use leptos::prelude::*;
 
 use super::super::{Desk, frame};
 use crate::language::{current, money};
-use crate::pages::listing::{Choice, strip};
+use crate::pages::listing::{StripChoice, strip};
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
 
 /// The shows of a day for which a booking can be exchanged.
@@ -20,7 +20,7 @@ pub struct ExchangePage {
     /// Start of its show, in the reader's language.
     pub starts: String,
     /// The next days, as far as they have a short name.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// The chosen day, `YYYY-MM-DD`.
     pub date: String,
     /// Its shows.
@@ -30,7 +30,7 @@ pub struct ExchangePage {
 impl Page for ExchangePage {
     fn head(&self) -> Head {
         let title = say!("box_office.exchange_which", reference = &self.booking.reference);
-        Head { title, live: true, words: WORDS, half: Half::Staff, private: true, ..Head::default() }
+        Head { title, has_island: true, words: WORDS, module: WasmModule::Staff, is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -1,6 +1,6 @@
 //! Bookings found by a part of a name or address.
 
-use domain::api::box_office::{FoundBooking, MAX_FOUND};
+use domain::api::box_office::{BookingMatch, MAX_MATCHES};
 use leptos::prelude::*;
 
 use super::super::{Desk, frame};
@@ -8,7 +8,7 @@ use super::find;
 use crate::language::{self, Moment};
 use crate::pages::accounts::state_words;
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 
 /// The search results.
 #[derive(Clone, Debug)]
@@ -20,18 +20,18 @@ pub struct FoundPage {
     /// The day to return to, `YYYY-MM-DD`; empty for today.
     pub date: String,
     /// The bookings, newest first.
-    pub found: Vec<FoundBooking>,
+    pub found: Vec<BookingMatch>,
 }
 
 impl Page for FoundPage {
     fn head(&self) -> Head {
-        Head { title: say!("box_office.found"), half: Half::Staff, private: true, ..Head::default() }
+        Head { title: say!("box_office.found"), module: WasmModule::Staff, is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
         let base = self.desk.section.href(&self.desk.theatre);
         let back = if self.date.is_empty() { base.clone() } else { format!("{base}?date={}", self.date) };
-        let are_more = self.found.len() >= MAX_FOUND;
+        let are_more = self.found.len() >= MAX_MATCHES;
         let is_empty = self.found.is_empty();
         let lines = self.found.into_iter().map(|found| line(&base, found)).collect_view();
         let content = view! {
@@ -46,8 +46,8 @@ impl Page for FoundPage {
     }
 }
 
-fn line(base: &str, found: FoundBooking) -> impl IntoView + use<> {
-    let FoundBooking { booking, name, email, holder } = found;
+fn line(base: &str, found: BookingMatch) -> impl IntoView + use<> {
+    let BookingMatch { booking, name, email, holder } = found;
     let state = state_words(&booking);
     let language = language::current();
     let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));

@@ -20,9 +20,9 @@ use leptos::prelude::*;
 
 use super::{Desk, frame};
 use crate::language::Hindrance;
-use crate::pages::listing::{Choice, strip};
+use crate::pages::listing::{StripChoice, strip};
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{StaffShows, WORDS};
 use crate::staff::islands::in_the_way;
 
@@ -34,7 +34,7 @@ pub struct CounterPage {
     /// The requested day, `YYYY-MM-DD`; empty for the current day.
     pub date: String,
     /// The next days, as far as they have a short name.
-    pub days: Vec<Choice>,
+    pub days: Vec<StripChoice>,
     /// The shown day, `YYYY-MM-DD`.
     pub shown: String,
     /// Its shows.
@@ -58,7 +58,7 @@ pub struct CounterPage {
 impl Page for CounterPage {
     fn head(&self) -> Head {
         let title = format!("{} · {}", say!("staff.box_office"), self.desk.name);
-        Head { title, live: true, words: WORDS, half: Half::Staff, private: true, ..Head::default() }
+        Head { title, has_island: true, words: WORDS, module: WasmModule::Staff, is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use super::super::{Desk, frame};
 use super::find;
 use crate::say;
-use crate::shell::{Half, Head, Page};
-use crate::staff::islands::box_office::{Exchanging, StaffCounter, WORDS};
+use crate::shell::{Head, Page, WasmModule};
+use crate::staff::islands::box_office::{BookingToExchange, StaffCounter, WORDS};
 
 /// The sales state of a show at the box office.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct SalePage {
     /// Its sales state.
     pub sale: Sale,
     /// The booking being exchanged, if any.
-    pub exchange: Option<Exchanging>,
+    pub exchange: Option<BookingToExchange>,
     /// True if the seller's till is open.
     pub has_till: bool,
 }
@@ -47,10 +47,10 @@ impl Page for SalePage {
     fn head(&self) -> Head {
         Head {
             title: format!("{}, {}", self.film, self.when),
-            live: self.sale != Sale::Over,
+            has_island: self.sale != Sale::Over,
             words: if self.sale == Sale::Over { &[] } else { WORDS },
-            half: Half::Staff,
-            private: true,
+            module: WasmModule::Staff,
+            is_private: true,
             ..Head::default()
         }
     }

@@ -2,7 +2,7 @@
 
 use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
-use domain::till::{Entry, Means};
+use domain::till::{Means, TillEntryKind};
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -170,11 +170,11 @@ fn in_place(till: &TillView) -> Option<impl IntoView + use<>> {
 
 fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
     let what = match row.kind {
-        Entry::Float => say!("box_office.row_float"),
-        Entry::Sale => say!("box_office.row_sale"),
-        Entry::Refund => say!("box_office.row_refund"),
-        Entry::Exchange => say!("box_office.row_exchange"),
-        Entry::Drop => say!("box_office.row_drop"),
+        TillEntryKind::Float => say!("box_office.row_float"),
+        TillEntryKind::Sale => say!("box_office.row_sale"),
+        TillEntryKind::Refund => say!("box_office.row_refund"),
+        TillEntryKind::Exchange => say!("box_office.row_exchange"),
+        TillEntryKind::Drop => say!("box_office.row_drop"),
     };
     let means = match row.means {
         Means::Cash => say!("box_office.cash"),

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Desk, Preview, Tab, page};
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::organiser::{StaffLayoutEditor, WORDS, too_large};
 
 /// The page of the layout editor.
@@ -57,10 +57,10 @@ impl Page for DrawingBoard {
     fn head(&self) -> Head {
         Head {
             title: self.title(),
-            live: self.is_drawn(),
+            has_island: self.is_drawn(),
             words: if self.is_drawn() { WORDS } else { &[] },
-            half: Half::Staff,
-            private: true,
+            module: WasmModule::Staff,
+            is_private: true,
             ..Head::default()
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::api::organiser::{StandingSeat, StandingSeats};
+use domain::api::organiser::{ScreenHouseSeatView, ScreenHouseSeats};
 use leptos::prelude::*;
 
 use super::super::Field;
@@ -35,7 +35,7 @@ pub struct HouseSeatsPage {
     /// Theatre, roles and section.
     pub desk: Desk,
     /// The stored house seats.
-    pub standing: StandingSeats,
+    pub standing: ScreenHouseSeats,
     /// The rows of the room; empty if it is too large.
     pub rows: Vec<HouseRow>,
     /// The refused choice.
@@ -57,7 +57,7 @@ impl HouseSeatsPage {
 impl Page for HouseSeatsPage {
     fn head(&self) -> Head {
         let is_drawn = !self.rows.is_empty();
-        Head { live: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..head(self.title()) }
+        Head { has_island: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..head(self.title()) }
     }
 
     fn view(self) -> AnyView {
@@ -115,7 +115,7 @@ impl Page for HouseSeatsPage {
 }
 
 /// The house seats, grouped by reason and account.
-fn kept(seats: &[StandingSeat]) -> impl IntoView + use<> {
+fn kept(seats: &[ScreenHouseSeatView]) -> impl IntoView + use<> {
     let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for seat in seats {
         groups.entry((&seat.reason, &seat.by)).or_default().push(&seat.label);
@@ -137,7 +137,7 @@ fn kept(seats: &[StandingSeat]) -> impl IntoView + use<> {
 
 /// House seats of a previous room that this room does not have, with a form to remove them.
 fn missing_seats(
-    seats: &[StandingSeat],
+    seats: &[ScreenHouseSeatView],
     action: &str,
     key: &str,
     layout: &str,

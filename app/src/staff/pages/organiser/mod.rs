@@ -34,7 +34,7 @@ use leptos::prelude::*;
 use super::{Desk, frame};
 use crate::language::{self, Hindrance, Moment};
 use crate::say;
-use crate::shell::{Half, Head};
+use crate::shell::{Head, WasmModule};
 use crate::staff::islands::in_the_way;
 
 /// The error of a form, announced when the page loads.
@@ -82,7 +82,7 @@ impl Tab {
 }
 
 fn head(title: String) -> Head {
-    Head { title, private: true, half: Half::Staff, ..Head::default() }
+    Head { title, is_private: true, module: WasmModule::Staff, ..Head::default() }
 }
 
 /// An organiser page within the staff frame.

@@ -2,7 +2,7 @@
 
 use domain::api::organiser::{FilmChoice, ScreenView};
 use domain::pricing::Format;
-use domain::seats::{FLASH_HOLD_MS, USUAL_HOLD_MS};
+use domain::seats::{DEFAULT_HOLD_MS, FLASH_HOLD_MS};
 use domain::time::SECOND_MS;
 use leptos::prelude::*;
 
@@ -73,7 +73,7 @@ impl PlanningForm {
             moves: false,
             sales: "open".to_owned(),
             sales_from: String::new(),
-            hold_seconds: (USUAL_HOLD_MS / SECOND_MS).to_string(),
+            hold_seconds: (DEFAULT_HOLD_MS / SECOND_MS).to_string(),
             per_person: "10".to_owned(),
             flash: false,
             email_code: false,

@@ -3,7 +3,7 @@
 
 use domain::api::waiting_room::DrawView;
 use domain::time::MINUTE_MS;
-use domain::waiting_room::{MAX_PER_SECOND, PASS_MS, Queue};
+use domain::waiting_room::{MAX_PER_SECOND, PASS_MS, WaitingRoomStatus};
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -56,7 +56,7 @@ pub struct RoomStands {
     /// True if seats are on sale. Otherwise no one is called.
     pub is_on_sale: bool,
     /// The queue, as visitors see it.
-    pub queue: Queue,
+    pub queue: WaitingRoomStatus,
     /// People inside, and people called but not inside yet.
     pub inside: u64,
     /// Most people inside; `None` before the opening.
@@ -224,7 +224,7 @@ fn end(here: &str, room: RoomStands, reason: Field, key: String) -> AnyView {
 }
 
 /// People waiting: those with a place who were neither called nor left.
-const fn waiting(queue: &Queue) -> u64 {
+const fn waiting(queue: &WaitingRoomStatus) -> u64 {
     queue.joined.saturating_sub(queue.called).saturating_sub(queue.gone)
 }
 
@@ -325,7 +325,7 @@ fn published(show: Uuid, draw: DrawView) -> impl IntoView {
 mod tests {
     use super::*;
 
-    fn room(queue: Queue) -> RoomStands {
+    fn room(queue: WaitingRoomStatus) -> RoomStands {
         RoomStands {
             opens_local: "2026-11-21T20:15:07".to_owned(),
             is_settled: false,
@@ -340,21 +340,25 @@ mod tests {
 
     #[test]
     fn waiting_people_have_a_place_and_were_not_called_and_did_not_leave() {
-        let queue = Queue { joined: 500, called: 120, gone: 30, ..Queue::default() };
+        let queue = WaitingRoomStatus { joined: 500, called: 120, gone: 30, ..WaitingRoomStatus::default() };
         assert_eq!(waiting(&queue), 350);
-        assert_eq!(waiting(&Queue { joined: 3, called: 2, gone: 5, ..queue }), 0, "figures of different moments");
+        assert_eq!(
+            waiting(&WaitingRoomStatus { joined: 3, called: 2, gone: 5, ..queue }),
+            0,
+            "figures of different moments"
+        );
     }
 
     #[test]
     fn a_room_reports_its_state() {
-        let open = Queue { is_open: true, ..Queue::default() };
+        let open = WaitingRoomStatus { is_open: true, ..WaitingRoomStatus::default() };
         let state = |room: &RoomStands| state_of(room, false).0;
-        assert_eq!(state(&room(Queue::default())), "early");
+        assert_eq!(state(&room(WaitingRoomStatus::default())), "early");
         assert_eq!(state(&room(open)), "open");
         assert_eq!(state(&RoomStands { is_on_sale: false, ..room(open) }), "resting");
-        assert_eq!(state(&room(Queue { is_sold_out: true, ..open })), "sold_out");
+        assert_eq!(state(&room(WaitingRoomStatus { is_sold_out: true, ..open })), "sold_out");
         assert_eq!(state_of(&room(open), true).0, "closed");
-        assert!(state_of(&room(Queue::default()), false).1.contains("21 Nov, 20:15"));
+        assert!(state_of(&room(WaitingRoomStatus::default()), false).1.contains("21 Nov, 20:15"));
         assert_eq!(minute("2026-11-21T20:15:07"), "2026-11-21T20:15");
     }
 }

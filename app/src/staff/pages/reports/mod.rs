@@ -55,7 +55,7 @@ pub struct Figures {
 
 impl Page for Reports {
     fn head(&self) -> Head {
-        Head { title: say!("reports.title"), private: true, ..Head::default() }
+        Head { title: say!("reports.title"), is_private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {

@@ -79,7 +79,7 @@ pub(super) fn view(calendar: &[String], takings: &TakingsReport) -> AnyView {
 
 /// The name of a payment method. Gateways keep their own name.
 fn way_words(way: &str) -> String {
-    let means = match Means::of_settled(way) {
+    let means = match Means::parse_gateway_name(way) {
         Some(Means::Cash) => say!("box_office.cash"),
         Some(Means::Card) => say!("box_office.card"),
         Some(Means::Free) => say!("box_office.free"),

@@ -6,12 +6,12 @@ use http::ClientAddress;
 const SHOW: Uuid = Uuid::from_u128(7);
 const NOW: Timestamp = Timestamp(5_000_000);
 
-fn with(owner: &str, act: impl Fn(&Trying<'_>)) {
+fn with(owner: &str, act: impl Fn(&LimitedCaller<'_>)) {
     let address = ClientAddress("203.0.113.7".to_owned());
-    act(&Trying { show: SHOW, owner, account: None, address: &address, is_exempt: false });
+    act(&LimitedCaller { show: SHOW, owner, account: None, address: &address, is_exempt: false });
 }
 
-fn unwritten(watches: &Watches, now: Timestamp) -> Vec<(Kind, Subject, u32, u32)> {
+fn unwritten(watches: &Watches, now: Timestamp) -> Vec<(UnusualKind, UnusualSubject, u32, u32)> {
     let mut sightings: Vec<_> = watches
         .unusual(now, 0, 100)
         .into_iter()
@@ -28,13 +28,13 @@ fn an_unusual_count_is_reported_once_and_again_after_it_grew() {
     (0..5).for_each(|_| hold());
     assert_eq!(unwritten(&watches, NOW), []);
     hold();
-    assert_eq!(unwritten(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)]);
+    assert_eq!(unwritten(&watches, NOW), [(UnusualKind::NeverBought, UnusualSubject::Visitor, 6, 6)]);
     let found = watches.unusual(NOW, 0, 100);
     assert_eq!(found[0].owners, ["ann"]);
     watches.written(found.iter());
     assert_eq!(unwritten(&watches, NOW), []);
     hold();
-    assert_eq!(unwritten(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 7, 1)]);
+    assert_eq!(unwritten(&watches, NOW), [(UnusualKind::NeverBought, UnusualSubject::Visitor, 7, 1)]);
     watches.record_purchase(&found[0].key);
     assert_eq!(unwritten(&watches, NOW), []);
 }
@@ -59,7 +59,11 @@ fn a_written_visitor_is_checked_for_purchases_until_they_buy() {
     watches.record_purchase(&known[0].key);
     assert!(watches.without_purchase(100).is_empty());
     hold();
-    assert_eq!(unwritten(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)], "and begins anew");
+    assert_eq!(
+        unwritten(&watches, NOW),
+        [(UnusualKind::NeverBought, UnusualSubject::Visitor, 6, 6)],
+        "and begins anew"
+    );
 }
 
 #[test]
@@ -69,11 +73,11 @@ fn written_visitors_are_checked_for_purchases_in_turn() {
         (0..6).for_each(|_| with(who, |trying| watches.record_hold(trying, NOW)));
     }
     let visitors = |found: Vec<Sighting>| -> Vec<String> {
-        let visitors = found.into_iter().filter(|one| one.key.subject == Subject::Visitor);
+        let visitors = found.into_iter().filter(|one| one.key.subject == UnusualSubject::Visitor);
         visitors.map(|one| one.key.name).collect()
     };
     let found = watches.unusual(NOW, 0, 100);
-    watches.written(found.iter().filter(|one| one.key.subject == Subject::Visitor));
+    watches.written(found.iter().filter(|one| one.key.subject == UnusualSubject::Visitor));
     let mut asked = Vec::new();
     for _ in 0..3 {
         let some = visitors(watches.without_purchase(2));
@@ -97,7 +101,7 @@ fn refused_attempts_create_no_watch() {
             if time == 0 { watches.record_attempt(one, at) } else { watches.record_refused_attempt(one, at) }
         });
     }
-    assert_eq!(unwritten(&watches, NOW), [(Kind::Timing, Subject::Visitor, 10, 10)]);
+    assert_eq!(unwritten(&watches, NOW), [(UnusualKind::Timing, UnusualSubject::Visitor, 10, 10)]);
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn visitors_of_an_address_are_counted_once_each() {
             with(&format!("visitor {visitor}"), |one| watches.record_attempt(one, at));
         }
     }
-    assert_eq!(unwritten(&watches, NOW), [(Kind::ManyVisitors, Subject::Address, 70, 70)]);
+    assert_eq!(unwritten(&watches, NOW), [(UnusualKind::ManyVisitors, UnusualSubject::Address, 70, 70)]);
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn attempts_at_regular_intervals_are_detected() {
     for time in 0..30 {
         with("program", |one| watches.record_attempt(one, NOW.plus_ms(500 * time)));
     }
-    assert_eq!(unwritten(&watches, NOW), [(Kind::Timing, Subject::Visitor, 10, 10)]);
+    assert_eq!(unwritten(&watches, NOW), [(UnusualKind::Timing, UnusualSubject::Visitor, 10, 10)]);
 }
 
 #[test]

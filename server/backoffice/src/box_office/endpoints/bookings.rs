@@ -15,7 +15,7 @@ use crate::BackofficeState;
 use crate::box_office::{exchange, find, take_back, tickets};
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff};
+use http::shared_refusals::{KeyReused, NotStaff};
 use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 use identity::accounts::Staff;
 
@@ -33,6 +33,10 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 /// Find a booking by its reference, as people read it aloud; or with `q` by a part of the customer's name or e-mail
 /// address: the newest first, at most 20, of shows of the last 60 days and of the future. The audit list records the
 /// search.
+///
+/// A booking by `?reference=K7QM-2XPA`; or by `?q=ann`, a part of a name or an e-mail address (2 to 100
+/// characters), a list of `{"booking": …, "name": …, "email": …}`, newest first, 20 at most, of shows of the last
+/// 60 days and to come; the audit log records the search with their references.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office",
     params(("theatre" = String, Path), BookingQuery),
     responses((status = 200, body = FoundAtCounter), NotStaff,
@@ -47,7 +51,7 @@ async fn find_booking(
     let counter = at(&staff, &theatre, COUNTER)?;
     match (query.reference.trim(), query.q.trim()) {
         ("", "") => Err(Problem::new(Code::Malformed, "Which booking? Name its reference, or whose it is.")),
-        ("", asked) => find::by_person(&state, counter, asked).await.map(FoundAtCounter::Of).map(Json),
+        ("", asked) => find::by_person(&state, counter, asked).await.map(FoundAtCounter::Many).map(Json),
         (reference, "") => {
             let found = find::by_reference(&state, counter, reference).await?;
             Ok(Json(FoundAtCounter::One(Box::new(found))))
@@ -89,6 +93,8 @@ async fn print(
 
 /// Refund a booking, or some of its seats, in full. A manager approves the refund with their PIN. Payments at the
 /// counter are refunded from your till, gateway payments through the gateway.
+///
+/// Refund a booking, or the seats of `"seats"`, with a manager's PIN.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/refund", tag = "box office",
     request_body = RefundRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -113,6 +119,8 @@ async fn refund(
 }
 
 /// Undo your own sale of the last five minutes, out of the same till.
+///
+/// Undo your own sale of the last five minutes, unless one of its tickets was admitted, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/undo", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -133,6 +141,8 @@ async fn undo(
 }
 
 /// Pay out the refund that waits at the counter, for a counter booking whose show was called off.
+///
+/// Pay out the money that waits at the counter, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -156,6 +166,9 @@ async fn pay_out(
 /// and the difference in price goes into your till, or out of it with a manager's PIN. A booking that was paid online
 /// must get seats that cost the same or less; the gateway refunds the difference. Refused after a ticket of the booking
 /// was used, or while a refund of it is pending.
+///
+/// Exchange a booking for other seats, `{"show": …, "hold": …, "total_minor": 2500, "from_total_minor": 1250,
+/// "reason": …}`, of the same show or another; the difference goes into your till, or back with a manager's PIN.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
     request_body = ExchangeRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),

@@ -6,7 +6,7 @@ mod tills;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use super::Counter;
+use super::CounterStaff;
 use crate::BackofficeState;
 use domain::roles::Role;
 use http::Problem;
@@ -28,13 +28,13 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
 ///
 /// # Errors
 /// 404 for callers without a role in the theatre, 403 for staff with another role.
-fn at<'a>(staff: &'a Staff, theatre: &'a str, wanted: &[Role]) -> Result<Counter<'a>, Problem> {
+fn at<'a>(staff: &'a Staff, theatre: &'a str, wanted: &[Role]) -> Result<CounterStaff<'a>, Problem> {
     staff.at(theatre, wanted)?;
-    Ok(Counter { staff, theatre })
+    Ok(CounterStaff { staff, theatre })
 }
 
 /// Builds the idempotency intent of a counter request; `rest` is the path after `box-office/`.
-fn intent(counter: Counter<'_>, key: IdempotencyKey, rest: &str, body: &impl Serialize) -> Intent {
+fn intent(counter: CounterStaff<'_>, key: IdempotencyKey, rest: &str, body: &impl Serialize) -> Intent {
     let path = format!("POST /theatres/{}/box-office/{rest}", counter.theatre);
     Intent::new(&counter.staff.session.owner, key, &path, body)
 }

@@ -18,7 +18,7 @@ use crate::box_office::{caller_holds, guest_seats, holders, house_seats, sell, s
 use catalogue::read_date;
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 use identity::accounts::Staff;
 
@@ -34,6 +34,8 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 }
 
 /// List the shows of a day with their current occupancy.
+///
+/// The shows of a day, `?date=YYYY-MM-DD`, and their current sales.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows", tag = "box office",
     params(("theatre" = String, Path), DayQuery),
     responses((status = 200, body = Vec<CounterShow>), NotStaff, OtherTheatre,
@@ -87,6 +89,8 @@ async fn holder(
 }
 
 /// Keep seats off sale, or put them back.
+///
+/// Block seats or put them on sale, `{"seats": [46], "kept": true, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats", tag = "box office",
     request_body = HouseSeats,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -108,6 +112,8 @@ async fn house(
 }
 
 /// Hold house seats for a guest: they are never on sale in between.
+///
+/// Hold house seats for a guest, `{"seats": [46], "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats/hold", tag = "box office",
     request_body = GuestSeats,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -144,6 +150,8 @@ async fn callers(
 }
 
 /// Hold seats for a caller at the telephone.
+///
+/// Hold seats for a caller on the phone, `{"seats": [46], "name": …, "minutes": 60}`; sold like any hold.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
     request_body = CallerHold,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -165,6 +173,8 @@ async fn hold_for_caller(
 }
 
 /// Release the seats of a caller.
+///
+/// Release the seats of a caller, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),

@@ -17,7 +17,7 @@ use crate::BackofficeState;
 use crate::box_office::tills;
 use http::idempotency::{Answer, IdempotencyKey};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::{self, Staff};
 
@@ -34,6 +34,8 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
 }
 
 /// Your open till with its ledger.
+///
+/// Your open till with its ledger; 204 without one.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
     responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
 async fn mine(
@@ -48,6 +50,8 @@ async fn mine(
 }
 
 /// Open your till with its float.
+///
+/// Open your till with its float, `{"float_minor": 10000}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till", tag = "box office", request_body = OpenTill,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = TillView), NotStaff, OtherTheatre, KeyReused,
@@ -66,6 +70,8 @@ async fn open(
 }
 
 /// Bring cash from your till to the safe.
+///
+/// Move cash to the safe, `{"amount_minor": 5000, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/drops", tag = "box office", request_body = DropRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
@@ -84,6 +90,8 @@ async fn drop_cash(
 }
 
 /// Count your till and close it. A difference needs a reason.
+///
+/// Cash up and close your till, `{"counted_minor": 12500}`; a difference needs a `reason`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/cash-up", tag = "box office", request_body = CashUp,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
@@ -101,7 +109,9 @@ async fn cash_up(
     tills::cash_up(&state, counter, &request, &intent).await
 }
 
-/// Count and close the till of a colleague who left without counting it. For managers.
+/// Count and close the till of a colleague who left without counting it.
+///
+/// Cash up and close a till whose seller left without it, `{"counted_minor": 12500, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/tills/{till}/cash-up", tag = "box office",
     request_body = CashUpFor,
     params(("theatre" = String, Path), ("till" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -121,7 +131,7 @@ async fn cash_up_for(
     tills::cash_up_for(&state, counter, till, &request, &intent).await
 }
 
-/// Tills since the last day was closed. For managers.
+/// Tills since the last day was closed.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/tills", tag = "box office",
     params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<TillView>), NotStaff, OtherTheatre))]
@@ -133,7 +143,9 @@ async fn of_the_day(
     tills::of_the_day(&state, at(&staff, &theatre, MANAGER)?).await.map(Json)
 }
 
-/// Close the day: all tills must be counted; their sums are added up. For managers.
+/// Close the day: all tills must be counted; their sums are added up.
+///
+/// Close the day after all tills are cashed up, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/day-close", tag = "box office", request_body = DayClose,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = DayView), NotStaff, OtherTheatre, KeyReused,
@@ -164,7 +176,9 @@ async fn managers(
     Ok(Json(accounts::managers_with_pin(&state, &theatre).await?))
 }
 
-/// Set your own PIN. For managers.
+/// Set your own PIN.
+///
+/// Set your own PIN, `{"pin": …, "password": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/pin", tag = "box office", request_body = PinRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), OtherTheatre, KeyReused,

@@ -1,7 +1,7 @@
 //! Queries of `door_admissions`: at most one active admission per ticket.
 
 use chrono::{DateTime, Utc};
-use domain::door::LetIn;
+use domain::door::ScanAdmission;
 use domain::time::Timestamp;
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ pub(in crate::door) struct NewAdmission<'a> {
     pub(in crate::door) theatre: &'a str,
     pub(in crate::door) show: Uuid,
     pub(in crate::door) device: &'a str,
-    pub(in crate::door) let_in: LetIn,
+    pub(in crate::door) let_in: ScanAdmission,
 }
 
 /// The active admission of a ticket.
@@ -29,8 +29,8 @@ pub(in crate::door) struct Admission {
 
 impl Admission {
     /// The scan of the admission.
-    pub(in crate::door) fn let_in(&self) -> LetIn {
-        LetIn { at: from_utc(self.at), scan: self.scan_id }
+    pub(in crate::door) fn let_in(&self) -> ScanAdmission {
+        ScanAdmission { at: from_utc(self.at), scan: self.scan_id }
     }
 }
 

@@ -99,7 +99,7 @@ pub(in crate::door) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Res
 
 /// A show with the counts of its door.
 #[derive(Clone, Debug, FromRow)]
-pub(in crate::door) struct ShowRow {
+pub(in crate::door) struct DoorShowRow {
     pub(in crate::door) id: Uuid,
     pub(in crate::door) film: String,
     pub(in crate::door) screen: String,
@@ -116,7 +116,7 @@ pub(in crate::door) async fn shows(
     theatre: &str,
     from: Timestamp,
     to: Timestamp,
-) -> Result<Vec<ShowRow>, sqlx::Error> {
+) -> Result<Vec<DoorShowRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT show.id, film.title AS film, screen.name AS screen, show.starts_at,
                 to_char(show.starts_at AT TIME ZONE city.time_zone, 'YYYY-MM-DD\"T\"HH24:MI:SS') AS starts_local,

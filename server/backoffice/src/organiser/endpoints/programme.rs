@@ -14,10 +14,10 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::BackofficeState;
-use crate::organiser::{Act, ROLES, films as all_films, shows, tariffs};
+use crate::organiser::{OrganiserAction, ROLES, films as all_films, shows, tariffs};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, ApiQuery};
 use identity::accounts::Staff;
 
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         .routes(routes!(look_at_move, start_move))
 }
 
-/// Films to choose from. For organisers and managers.
+/// Films to choose from.
 #[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<FilmChoice>), NotStaff, OtherTheatre))]
 async fn films(
@@ -45,7 +45,7 @@ async fn films(
     all_films::list(&state).await.map(Json)
 }
 
-/// Add a film to the list of all theatres. For organisers and managers.
+/// Add a film to the list of all theatres.
 #[utoipa::path(post, path = "/theatres/{theatre}/films", tag = "organiser", request_body = FilmRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = FilmChoice), NotStaff, OtherTheatre, KeyReused,
@@ -60,11 +60,11 @@ async fn add_film(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/films"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(all_films::add(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(all_films::add(&state, &action, &request).await?.into_response())
 }
 
-/// The prices of your theatre. For organisers and managers.
+/// The prices of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = TariffView), NotStaff, OtherTheatre))]
 async fn tariff(
@@ -76,7 +76,9 @@ async fn tariff(
     tariffs::current(&state, &theatre).await.map(Json)
 }
 
-/// Set the prices for shows planned from now on. For organisers and managers.
+/// Set the prices for shows planned from now on.
+///
+/// Set the prices for shows planned from now on; names the `version` they were based on.
 #[utoipa::path(post, path = "/theatres/{theatre}/tariff", tag = "organiser", request_body = TariffRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = TariffView), NotStaff, OtherTheatre, KeyReused,
@@ -91,11 +93,13 @@ async fn set_tariff(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/tariff"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(tariffs::set(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(tariffs::set(&state, &action, &request).await?.into_response())
 }
 
-/// Seven days of your theatre's programme, with planned shows, sales and cancellations. For organisers and managers.
+/// Seven days of your theatre's programme, with planned shows, sales and cancellations.
+///
+/// Seven days from `?from=2026-12-07`, with sales and cancellations.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme", tag = "organiser",
     params(("theatre" = String, Path), WeekQuery),
     responses((status = 200, body = Vec<OrganisedShow>), NotStaff, OtherTheatre,
@@ -110,7 +114,7 @@ async fn week(
     Ok(Json(shows::week(&state, &theatre, query.from.as_deref()).await?.1))
 }
 
-/// Plan weeks of shows by a pattern, all or none. For organisers and managers.
+/// Plan weeks of shows by a pattern, all or none.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme", tag = "organiser", request_body = ShowsRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = PlannedShows), NotStaff, KeyReused,
@@ -126,11 +130,11 @@ async fn plan(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/programme"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::plan(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::plan(&state, &action, &request).await?.into_response())
 }
 
-/// A show of your theatre; if it was called off, with the progress of its refunds. For organisers and managers.
+/// A show of your theatre; if it was called off, with the progress of its refunds.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
@@ -143,8 +147,9 @@ async fn show(
     shows::show(&state, &theatre, show).await.map(Json)
 }
 
-/// Open or pause sales, change the terms of holds and the limit per person; and prices, while sales are closed. For
-/// organisers and managers.
+/// Open or pause sales, change the terms of holds and the limit per person; and prices, while sales are closed.
+///
+/// Open or pause the sales of a show, change holds and limits; prices while no seats can be taken.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/terms", tag = "organiser", request_body = TermsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = OrganisedShow), NotStaff, KeyReused,
@@ -161,11 +166,13 @@ async fn terms(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/terms");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::change_terms(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::change_terms(&state, &action, show, &request).await?.into_response())
 }
 
-/// Call a show off: sales stop, and every buyer is refunded in full. For organisers and managers.
+/// Call a show off: sales stop, and every buyer is refunded in full.
+///
+/// Call a show off, `{"reason": …}`: every buyer gets a full refund.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser", request_body = CancelShowRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow), NotStaff, KeyReused,
@@ -182,12 +189,14 @@ async fn cancel(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/cancel");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::call_off(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::call_off(&state, &action, show, &request).await?.into_response())
 }
 
 /// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers are
-/// refunded with a notice, holds lose them, and the waiting list is not offered one. For organisers and managers.
+/// refunded with a notice, holds lose them, and the waiting list is not offered one.
+///
+/// Take defective seats off sale and refund their buyers, `{"seats": ["C7"], "all_shows": false, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/defective-seats", tag = "organiser",
     request_body = DefectiveSeatsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -207,12 +216,13 @@ async fn defective_seats(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/defective-seats");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::withdraw_seats(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::withdraw_seats(&state, &action, show, &request).await?.into_response())
 }
 
-/// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now. For organisers
-/// and managers.
+/// Preview the move of a show to another screen of the theatre: the outcome for its buyers as of now.
+///
+/// A preview of relocating a show to `?screen=` now.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path), MoveQuery),
     responses((status = 200, body = MovePreview), NotStaff,
@@ -230,7 +240,9 @@ async fn look_at_move(
 }
 
 /// Move a show to another screen of the theatre. Bookings whose places exist there keep them. The others are offered
-/// places that are no worse, or are refunded. For organisers and managers.
+/// places that are no worse, or are refunded.
+///
+/// Relocate a show to another screen, `{"screen": …, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow, description = "Continues in the background: `moved` has the progress"),
@@ -248,6 +260,6 @@ async fn start_move(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/programme/{show}/move");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(shows::move_show(&state, &act, show, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::move_show(&state, &action, show, &request).await?.into_response())
 }

@@ -14,10 +14,10 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::BackofficeState;
-use crate::organiser::{Act, ROLES, layouts, screens};
+use crate::organiser::{OrganiserAction, ROLES, layouts, screens};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 use identity::accounts::Staff;
 
@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
         .merge(files)
 }
 
-/// The screens of your theatre. For organisers and managers.
+/// The screens of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/screens", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ScreenView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -43,7 +43,9 @@ async fn list(
     screens::list(&state, &theatre).await.map(Json)
 }
 
-/// Create a screen with an imported layout. For organisers and managers.
+/// Create a screen with an imported layout.
+///
+/// Add a screen with an imported layout: `{"name": …, "layout": …, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens", tag = "organiser", request_body = ScreenRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ScreenView), NotStaff, KeyReused,
@@ -59,11 +61,14 @@ async fn create(
 ) -> ApiResult<Response> {
     staff.at(&theatre, ROLES)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/screens"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(screens::create(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(screens::create(&state, &action, &request).await?.into_response())
 }
 
-/// Give a screen another layout. Planned shows keep theirs. For organisers and managers.
+/// Give a screen another layout. Planned shows keep theirs.
+///
+/// Use another layout for shows planned from now on, `{"layout": …, "reason": …}`; planned shows keep theirs.
+/// `house_seats_gone` names house seats that it lacks.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/layout", tag = "organiser", request_body = PublishRequest,
     params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ScreenView), NotStaff, KeyReused,
@@ -80,12 +85,12 @@ async fn publish(
     staff.at(&theatre, ROLES)?;
     let path = format!("POST /theatres/{theatre}/screens/{screen}/layout");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(screens::publish(&state, &act, &screen, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(screens::publish(&state, &action, &screen, &request).await?.into_response())
 }
 
 /// Import a layout: the public seating-plan JSON, or our own layout file. The answer lists all errors of the file; a
-/// refused file is not stored. For organisers and managers.
+/// refused file is not stored.
 #[utoipa::path(post, path = "/theatres/{theatre}/layouts", tag = "organiser", request_body = LayoutImport,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = LayoutView), NotStaff, OtherTheatre, KeyReused,
@@ -108,8 +113,8 @@ async fn import(
     }
     let (file, digest) = layouts::File::Request(Bytes::from_request(request, &state).await?).digested().await?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/layouts"), &digest);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: layouts::REASON };
-    Ok(layouts::import(&state, &act, file).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: layouts::REASON };
+    Ok(layouts::import(&state, &action, file).await?.into_response())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -118,7 +123,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// A layout that was imported in the theatre, or that one of its screens has. For organisers and managers.
+/// A layout that was imported in the theatre, or that one of its screens has.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path)),
     responses((status = 200, body = LayoutView), NotStaff, OtherTheatre))]
@@ -131,7 +136,9 @@ async fn layout(
     Ok(Json(layouts::room(&state, &theatre, layout).await?.view))
 }
 
-/// Export a layout as a file. For organisers and managers.
+/// Export a layout as a file.
+///
+/// The layout as a file: `?form=seating_plan` (the public JSON) or `own` (as imported).
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}/file", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path), FileQuery),
     responses((status = 200, description = "The file, JSON"), NotStaff, OtherTheatre))]

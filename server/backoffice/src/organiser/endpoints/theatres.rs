@@ -10,10 +10,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::BackofficeState;
-use crate::organiser::{Act, theatres};
+use crate::organiser::{OrganiserAction, theatres};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 
@@ -21,7 +21,9 @@ pub(super) fn routes() -> OpenApiRouter<BackofficeState> {
     OpenApiRouter::new().routes(routes!(create)).routes(routes!(one, change))
 }
 
-/// Create a theatre, in a known city or a new one. You become its manager. For managers of all existing theatres.
+/// Create a theatre, in a known city or a new one. You become its manager.
+///
+/// Add a theatre, in an existing `city` or a `new_city`.
 #[utoipa::path(post, path = "/theatres", tag = "organiser", request_body = TheatreRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 201, body = ManagedTheatre), NotStaff, KeyReused,
@@ -38,7 +40,7 @@ async fn create(
     Ok(theatres::create(&state, &staff, &intent, &request).await?.into_response())
 }
 
-/// The details of your theatre. For managers.
+/// The details of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", params(("theatre" = String, Path)),
     responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre))]
 async fn one(
@@ -50,7 +52,9 @@ async fn one(
     theatres::one(&state, &theatre).await.map(Json)
 }
 
-/// Change the details of your theatre. The currency can change only before anything is planned or sold. For managers.
+/// Change the details of your theatre. The currency can change only before anything is planned or sold.
+///
+/// Change the name, the address, and while nothing is planned or sold the currency of a theatre.
 #[utoipa::path(post, path = "/theatres/{theatre}", tag = "organiser", request_body = TheatreChange,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre, KeyReused,
@@ -65,6 +69,6 @@ async fn change(
 ) -> ApiResult<Response> {
     staff.at(&theatre, &[Role::Manager])?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}"), &request);
-    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-    Ok(theatres::change(&state, &act, &request).await?.into_response())
+    let action = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(theatres::change(&state, &action, &request).await?.into_response())
 }

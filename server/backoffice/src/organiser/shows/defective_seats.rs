@@ -10,7 +10,7 @@ use domain::api::organiser::{DefectiveSeatsRequest, DefectiveSeatsView};
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
-use crate::organiser::Act;
+use crate::organiser::OrganiserAction;
 use crate::organiser::sql::shows as sql;
 use crate::organiser::standing::numbers;
 use crate::{BackofficeState, box_office};
@@ -41,24 +41,24 @@ struct ShowSeats {
 /// 404 for another theatre's show, 400 for unknown seats, 409 for a show that has begun or was called off.
 pub async fn withdraw(
     state: &BackofficeState,
-    act: &Act<'_>,
+    action: &OrganiserAction<'_>,
     show: Uuid,
     request: &DefectiveSeatsRequest,
 ) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
+    if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     let wanted = wanted(&request.seats)?;
     // Layouts are loaded before the transaction, which must not wait for another connection.
-    let scope = (act.theatre, show, request.all_shows);
+    let scope = (action.theatre, show, request.all_shows);
     let planned = sql::planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now(), MAX_SHOWS).await?;
     let parts = parts_of(state, show, planned, &wanted).await?;
 
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    let (now, who, reason) = (begun.now, act.staff.session.account, begun.reason);
+    let (now, who, reason) = (begun.now, action.staff.session.account, begun.reason);
     let ids: Vec<Uuid> = parts.iter().map(|part| part.show).collect();
     let locked = sql::lock_planned(&mut begun.tx, &ids, now).await?;
     if locked != parts.iter().map(|part| (part.show, part.layout)).collect::<Vec<_>>() {
@@ -87,7 +87,7 @@ pub async fn withdraw(
     let done = begun.finish("defective_seats", subject, answer).await;
     if done.is_err() {
         for ShowSeats { show, seats, .. } in &parts {
-            if let Err(problem) = box_office::follow_house_seats(state, *show, seats).await {
+            if let Err(problem) = box_office::correct_house_seats_on_map(state, *show, seats).await {
                 let why = problem.detail();
                 tracing::warn!(why, %show, "restoring the house seats of {show} on the map failed");
             }
@@ -135,7 +135,7 @@ async fn parts_of(
     let mut parts = Vec::new();
     for (id, layout) in planned {
         if let Entry::Vacant(room) = rooms.entry(layout) {
-            let found = state.catalogue.known_show(id).await?;
+            let found = state.catalogue.find_show(id).await?;
             if found.layout_id != layout {
                 return Err(Problem::new(
                     Code::WrongState,

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use domain::api::moving::{MovePreview, MoveRequest};
 use domain::layout::Category;
 use domain::money::Currency;
-use domain::pricing::{Format, PriceList, Slot};
+use domain::pricing::{Format, PriceList, ShowSlot};
 use domain::relocation::answer_until;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -20,7 +20,7 @@ use super::{week, zone_of};
 use crate::BackofficeState;
 use crate::organiser::sql::moving::MovingShow;
 use crate::organiser::sql::{moving as sql, programme, screens, shows};
-use crate::organiser::{Act, layouts};
+use crate::organiser::{OrganiserAction, layouts};
 use crate::relocation::{self, RequestedMove};
 use catalogue::slot_of;
 use http::idempotency::Answer;
@@ -68,14 +68,14 @@ pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen:
 /// As [`preview`]; 409 when the show has begun, was called off or is already being moved.
 pub async fn begin(
     state: &BackofficeState,
-    act: &Act<'_>,
+    action: &OrganiserAction<'_>,
     show: Uuid,
     request: &MoveRequest,
 ) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
+    if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
-    let (theatre, screen) = (act.theatre, request.screen.as_str());
+    let (theatre, screen) = (action.theatre, request.screen.as_str());
     let mut connection = state.pg.acquire().await?;
     let known = sql::show(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let place = shows::screen(&mut connection, theatre, screen).await?.ok_or_else(|| Problem::not_found("screen"))?;
@@ -83,7 +83,7 @@ pub async fn begin(
     let zone = zone_of(&known.time_zone)?;
     let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
 
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
@@ -122,7 +122,7 @@ pub async fn begin(
     let subject = format!("show {show} from screen {} to screen {screen}", known.screen_id);
     let answer = begun.finish("show_moved", subject, answer).await?;
     // Immediate on this replica; the others follow within a second.
-    state.catalogue.forget(show).await;
+    state.catalogue.evict(show).await;
     Ok(answer)
 }
 
@@ -171,7 +171,7 @@ async fn prices(
     Ok(prices)
 }
 
-fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<Slot, Problem> {
+fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<ShowSlot, Problem> {
     let format = Format::parse(format).ok_or_else(|| Problem::internal(&"a show's format is none"))?;
     Ok(slot_of(starts_at.with_timezone(&zone).naive_local(), format))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
-use domain::api::organiser::{DayPattern, InGap};
+use domain::api::organiser::{DayPattern, SkippedTimeHandling};
 use domain::pricing::Weekday;
 
 use catalogue::weekday_of;
@@ -39,7 +39,7 @@ pub(super) fn starts(
     from: NaiveDate,
     weeks: u32,
     pattern: &[DayPattern],
-    in_gap: InGap,
+    in_gap: SkippedTimeHandling,
 ) -> Result<Vec<Start>, Problem> {
     let refuse = |detail: String| Err(Problem::new(Code::Malformed, detail));
     if !(1..=MAX_WEEKS).contains(&weeks) {
@@ -68,8 +68,8 @@ pub(super) fn starts(
             let local = date.and_time(*time);
             match (start(zone, local), in_gap) {
                 (Some(at), _) => found.push(Start { at, local, moved: false }),
-                (None, InGap::Move) => found.extend(after_gap(zone, local)),
-                (None, InGap::Refuse) => missing.push(local.format("%Y-%m-%d %H:%M").to_string()),
+                (None, SkippedTimeHandling::Move) => found.extend(after_gap(zone, local)),
+                (None, SkippedTimeHandling::Refuse) => missing.push(local.format("%Y-%m-%d %H:%M").to_string()),
             }
         }
     }
@@ -115,7 +115,12 @@ mod tests {
         DayPattern { weekday, times: times.iter().map(|time| (*time).to_owned()).collect() }
     }
 
-    fn planned(from: &str, weeks: u32, pattern: &[DayPattern], in_gap: InGap) -> Result<Vec<String>, Code> {
+    fn planned(
+        from: &str,
+        weeks: u32,
+        pattern: &[DayPattern],
+        in_gap: SkippedTimeHandling,
+    ) -> Result<Vec<String>, Code> {
         let found = starts(chrono_tz::Europe::Lisbon, date(from), weeks, pattern, in_gap);
         let formatted =
             |start: &Start| format!("{}{}", start.at.format("%d %H:%M"), if start.moved { " moved" } else { "" });
@@ -126,7 +131,7 @@ mod tests {
     fn starts_are_sorted_from_any_weekday() {
         let pattern = [day(Weekday::Friday, &["20:15", "17:00"]), day(Weekday::Wednesday, &["18:30"])];
         // 10 December 2026 is a Thursday.
-        let found = planned("2026-12-10", 2, &pattern, InGap::Refuse);
+        let found = planned("2026-12-10", 2, &pattern, SkippedTimeHandling::Refuse);
         let expected = ["11 17:00", "11 20:15", "16 18:30", "18 17:00", "18 20:15", "23 18:30"];
         assert_eq!(found.expect("a plan"), expected);
     }
@@ -134,17 +139,17 @@ mod tests {
     #[test]
     fn a_skipped_time_is_refused_or_moved_and_marked() {
         let pattern = [day(Weekday::Sunday, &["01:30", "10:00"])];
-        assert_eq!(planned("2026-03-29", 1, &pattern, InGap::Refuse), Err(Code::NoSuchTime));
-        let found = planned("2026-03-29", 1, &pattern, InGap::Move).expect("a plan");
+        assert_eq!(planned("2026-03-29", 1, &pattern, SkippedTimeHandling::Refuse), Err(Code::NoSuchTime));
+        let found = planned("2026-03-29", 1, &pattern, SkippedTimeHandling::Move).expect("a plan");
         assert_eq!(found, ["29 01:00 moved", "29 09:00"]);
-        let problem = starts(chrono_tz::Europe::Lisbon, date("2026-03-29"), 1, &pattern, InGap::Refuse);
+        let problem = starts(chrono_tz::Europe::Lisbon, date("2026-03-29"), 1, &pattern, SkippedTimeHandling::Refuse);
         assert!(problem.expect_err("refused").detail().contains("2026-03-29 01:30"));
     }
 
     #[test]
     fn an_ambiguous_time_is_its_earlier_instant() {
         let pattern = [day(Weekday::Sunday, &["01:30"])];
-        assert_eq!(planned("2026-10-25", 1, &pattern, InGap::Refuse).expect("a plan"), ["25 00:30"]);
+        assert_eq!(planned("2026-10-25", 1, &pattern, SkippedTimeHandling::Refuse).expect("a plan"), ["25 00:30"]);
     }
 
     #[test]
@@ -159,10 +164,18 @@ mod tests {
             (1, monday(&["8 pm"])),
             (1, monday(&["20:00", "20:00"])),
         ] {
-            assert_eq!(planned("2026-12-07", weeks, &pattern, InGap::Move), Err(Code::Malformed), "{pattern:?}");
+            assert_eq!(
+                planned("2026-12-07", weeks, &pattern, SkippedTimeHandling::Move),
+                Err(Code::Malformed),
+                "{pattern:?}"
+            );
         }
         let all_day: Vec<String> = (0..24).flat_map(|h| [format!("{h:02}:00"), format!("{h:02}:30")]).collect();
         let busy = vec![DayPattern { weekday: Weekday::Monday, times: all_day }];
-        assert_eq!(planned("2026-12-07", 26, &busy, InGap::Move), Err(Code::Malformed), "more than 500 shows");
+        assert_eq!(
+            planned("2026-12-07", 26, &busy, SkippedTimeHandling::Move),
+            Err(Code::Malformed),
+            "more than 500 shows"
+        );
     }
 }

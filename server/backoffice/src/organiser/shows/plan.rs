@@ -16,12 +16,12 @@ use crate::organiser::films::MAX_RUNNING_MINUTES;
 use crate::organiser::sql::shows as sql;
 use crate::organiser::sql::shows::NewShow;
 use crate::organiser::standing::{self, ScreenHouseSeat};
-use crate::organiser::{Act, StartedAct, name_of, sql as queries};
+use crate::organiser::{OrganiserAction, StartedAction, name_of, sql as queries};
 use crate::{BackofficeState, box_office};
 use catalogue::slot_of;
 use http::idempotency::Answer;
 use http::{Code, Problem};
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::ids;
 
@@ -34,12 +34,16 @@ const MAX_NAMED: usize = 10;
 ///
 /// # Errors
 /// 400 for an invalid plan, 404 for an unknown screen or film, 409 for overlapping shows.
-pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest) -> Result<Answer, Problem> {
-    if let Some(answer) = act.intent.replay(&state.pg, state.clock.now()).await? {
+pub async fn plan(
+    state: &BackofficeState,
+    action: &OrganiserAction<'_>,
+    request: &ShowsRequest,
+) -> Result<Answer, Problem> {
+    if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
     let PlanInput { zone, currency, layout_id, running_minutes, title, tariff, screen_name } =
-        load_input(state, act.theatre, request).await?;
+        load_input(state, action.theatre, request).await?;
     let language = name_of(&request.language, "the language")?;
     if request.cleaning_minutes > MAX_CLEANING_MINUTES {
         let detail = format!("Cleaning takes at most {MAX_CLEANING_MINUTES} minutes.");
@@ -48,19 +52,19 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
     let terms = checked(&request.terms, zone)?;
     let starts = pattern::starts(zone, day(&request.from)?, request.weeks, &request.pattern, request.in_gap)?;
     require_future(&starts, to_utc(state.clock.now()))?;
-    let layout = super::super::layouts::room(state, act.theatre, layout_id).await?.layout;
+    let layout = super::super::layouts::room(state, action.theatre, layout_id).await?.layout;
     let shows = starts.iter().map(|start| {
         let prices = prices(&tariff, &layout, start, request, currency)?;
         Ok(NewShow { id: ids::new_id(), start: *start, prices })
     });
     let shows = shows.collect::<Result<Vec<_>, Problem>>()?;
 
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
     // The lock prevents concurrent planning and layout changes on this screen.
-    let room = queries::screens::lock(&mut begun.tx, act.theatre, &request.screen).await?;
+    let room = queries::screens::lock(&mut begun.tx, action.theatre, &request.screen).await?;
     if room != Some(layout_id) {
         let detail = "The screen was given another room just now. Please plan again.";
         return Err(Problem::new(Code::WrongState, detail));
@@ -93,7 +97,7 @@ pub async fn plan(state: &BackofficeState, act: &Act<'_>, request: &ShowsRequest
 
 /// Records standing house seats of new shows, also in the audit list.
 async fn keep_from_start(
-    begun: &mut StartedAct<'_>,
+    begun: &mut StartedAction<'_>,
     request: &ShowsRequest,
     shows: &[NewShow],
     standing: &[ScreenHouseSeat],
@@ -102,8 +106,8 @@ async fn keep_from_start(
     box_office::keep_from_start(&mut begun.tx, &ids, standing, begun.now).await?;
     let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
     let words = standing::format_reasons(standing);
-    let entry = Entry::by(begun.act.staff.session.account, "seats_kept_from_start", subject, &words);
-    Ok(audit::record(&mut begun.tx, &entry.at(begun.act.theatre), begun.now).await?)
+    let entry = AuditEntry::by(begun.action.staff.session.account, "seats_kept_from_start", subject, &words);
+    Ok(audit::record(&mut begun.tx, &entry.at(begun.action.theatre), begun.now).await?)
 }
 
 /// The loaded data a plan depends on.

@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{checked, week, zone_of};
-use crate::organiser::Act;
+use crate::organiser::OrganiserAction;
 use crate::organiser::sql::shows as sql;
 use crate::organiser::sql::shows::OrganisedRow;
 use crate::organiser::tariffs::amount;
@@ -33,19 +33,19 @@ const MIN_TERMS_AGE_MS: i64 = 5 * SECOND_MS;
 /// changed concurrently, or its prices may not change now.
 pub async fn change(
     state: &BackofficeState,
-    act: &Act<'_>,
+    action: &OrganiserAction<'_>,
     show: Uuid,
     request: &TermsRequest,
 ) -> Result<Answer, Problem> {
-    let mut begun = match act.begin(state).await? {
+    let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
     let now = begun.now;
-    if !sql::lock(&mut begun.tx, act.theatre, show).await? {
+    if !sql::lock(&mut begun.tx, action.theatre, show).await? {
         return Err(Problem::not_found("show"));
     }
-    let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let row = sql::one(&mut begun.tx, action.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     if row.called_off || from_utc(row.starts_at) <= now {
         return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
     }
@@ -79,12 +79,12 @@ pub async fn change(
     if prices.is_some() {
         release_holds(state, show).await?;
     }
-    let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let row = sql::one(&mut begun.tx, action.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let view: OrganisedShow = week::view_of(row)?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     let what = if prices.is_some() { "terms and prices" } else { "terms" };
     let answer = begun.finish("show_terms_changed", format!("show {show}, {what}"), answer).await?;
-    state.catalogue.forget(show).await;
+    state.catalogue.evict(show).await;
     Ok(answer)
 }
 

@@ -9,7 +9,7 @@ pub(super) use carry::{
     standing_seats, step_all, take_out_claims,
 };
 pub(super) use moves::{
-    FloorRow, MoveRow, Outcome, ShowNow, SoldRow, begin, carried, count_open, drop_move, finish, floors, is_unsettled,
-    last, lock_move, lock_show, lock_sold, open_moves, show, sold, take_unpaid,
+    CarriedCounts, FloorRow, MoveRow, ShowNow, SoldRow, begin, carried, count_open, drop_move, finish, floors,
+    is_unsettled, last, lock_move, lock_show, lock_sold, open_moves, show, sold, take_unpaid,
 };
 pub(super) use offers::{DueMail, MovedBooking, has_open_offers, mark_mailed, postpone_mail, put_all, take_mail};

@@ -256,7 +256,7 @@ pub(in super::super) async fn take_unpaid(
 
 /// The counts of a completed move.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct Outcome {
+pub(in super::super) struct CarriedCounts {
     pub same: i32,
     pub offered: i32,
     pub refunded: i32,
@@ -266,7 +266,7 @@ pub(in super::super) struct Outcome {
 pub(in super::super) async fn carried(
     tx: &mut PgConnection,
     id: Uuid,
-    outcome: Outcome,
+    outcome: CarriedCounts,
     answer_until: Timestamp,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {

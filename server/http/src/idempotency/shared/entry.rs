@@ -20,16 +20,16 @@ type RequestHash = [u8; 32];
 
 /// The Redis entry of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::idempotency) struct Entry {
+pub(in crate::idempotency) struct KeyEntry {
     pub(in crate::idempotency) request_hash: RequestHash,
-    pub(in crate::idempotency) state: State,
+    pub(in crate::idempotency) state: KeyState,
 }
 
 /// The state of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::idempotency) enum State {
+pub(in crate::idempotency) enum KeyState {
     /// The work is under way.
-    Pending(Claim),
+    Pending(KeyClaim),
     /// Answered.
     Completed(Answer),
     /// Refused or failed: status and body, for a caller who polls. The key is free.
@@ -38,7 +38,7 @@ pub(in crate::idempotency) enum State {
 
 /// The claim of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::idempotency) struct Claim {
+pub(in crate::idempotency) struct KeyClaim {
     /// Of this claim and no other.
     pub(in crate::idempotency) token: Id,
     /// Which replica made it.
@@ -46,7 +46,7 @@ pub(in crate::idempotency) struct Claim {
 }
 
 /// A pending entry.
-pub(super) fn pending(request_hash: &RequestHash, claim: Claim) -> Vec<u8> {
+pub(super) fn pending(request_hash: &RequestHash, claim: KeyClaim) -> Vec<u8> {
     [b"P", &request_hash[..], &claim.token, &claim.replica].concat()
 }
 
@@ -61,7 +61,7 @@ pub(super) fn failed(request_hash: &RequestHash, status: u16, body: &[u8]) -> Ve
     [b"F", &request_hash[..], &status.to_be_bytes(), body].concat()
 }
 
-impl Entry {
+impl KeyEntry {
     /// Decodes an entry; `None` if it is malformed.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
@@ -69,18 +69,18 @@ impl Entry {
         let state = match kind {
             b'P' => {
                 let (token, replica) = rest.split_first_chunk::<16>()?;
-                State::Pending(Claim { token: *token, replica: replica.try_into().ok()? })
+                KeyState::Pending(KeyClaim { token: *token, replica: replica.try_into().ok()? })
             }
             b'C' => {
                 let (status, rest) = rest.split_first_chunk::<2>()?;
                 let (until, body) = rest.split_first_chunk::<8>()?;
                 let until = Timestamp(i64::from_be_bytes(*until));
                 let body = Bytes::copy_from_slice(body);
-                State::Completed(Answer::stored(u16::from_be_bytes(*status), body, until).ok()?)
+                KeyState::Completed(Answer::stored(u16::from_be_bytes(*status), body, until).ok()?)
             }
             b'F' => {
                 let (status, body) = rest.split_first_chunk::<2>()?;
-                State::Failed(u16::from_be_bytes(*status), Bytes::copy_from_slice(body))
+                KeyState::Failed(u16::from_be_bytes(*status), Bytes::copy_from_slice(body))
             }
             _ => return None,
         };
@@ -94,21 +94,21 @@ mod tests {
     use axum::http::StatusCode;
 
     const HASH: RequestHash = [7; 32];
-    const CLAIM: Claim = Claim { token: [1; 16], replica: [2; 16] };
+    const CLAIM: KeyClaim = KeyClaim { token: [1; 16], replica: [2; 16] };
 
     #[test]
     fn every_kind_decodes_to_what_was_encoded() {
         let answer = Answer::stored(201, Bytes::from_static(b"{\"a\":1}"), Timestamp(1_764_000_000_000)).expect("201");
         for (bytes, state) in [
-            (pending(&HASH, CLAIM), State::Pending(CLAIM)),
-            (completed(&HASH, &answer, Timestamp(1_764_000_000_000)), State::Completed(answer.clone())),
-            (failed(&HASH, 410, b"{}"), State::Failed(410, Bytes::from_static(b"{}"))),
+            (pending(&HASH, CLAIM), KeyState::Pending(CLAIM)),
+            (completed(&HASH, &answer, Timestamp(1_764_000_000_000)), KeyState::Completed(answer.clone())),
+            (failed(&HASH, 410, b"{}"), KeyState::Failed(410, Bytes::from_static(b"{}"))),
         ] {
-            assert_eq!(Entry::read(&bytes), Some(Entry { request_hash: HASH, state }));
+            assert_eq!(KeyEntry::read(&bytes), Some(KeyEntry { request_hash: HASH, state }));
         }
         let empty = Answer::stored(StatusCode::NO_CONTENT.as_u16(), Bytes::new(), Timestamp(5)).expect("204");
-        let read = Entry::read(&completed(&HASH, &empty, Timestamp(5))).expect("an entry");
-        assert_eq!(read.state, State::Completed(empty));
+        let read = KeyEntry::read(&completed(&HASH, &empty, Timestamp(5))).expect("an entry");
+        assert_eq!(read.state, KeyState::Completed(empty));
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_malformed_entry_is_refused() {
         for bytes in [&b""[..], b"P", b"O", &[b'X'; 80], &pending(&HASH, CLAIM)[..60], &[b'C'; 40]] {
-            assert_eq!(Entry::read(bytes), None, "{bytes:?}");
+            assert_eq!(KeyEntry::read(bytes), None, "{bytes:?}");
         }
     }
 }

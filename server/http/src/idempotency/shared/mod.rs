@@ -11,7 +11,7 @@
 //! ```
 
 mod entry;
-mod line;
+mod operation_queue;
 mod replicas;
 
 use std::sync::{Mutex, PoisonError};
@@ -22,11 +22,11 @@ use domain::time::Timestamp;
 use redis::Value;
 use tokio::sync::oneshot;
 
-pub(super) use entry::{Claim, Entry, Id, State};
-pub(super) use line::Said;
+pub(super) use entry::{Id, KeyClaim, KeyEntry, KeyState};
+pub(super) use operation_queue::KeyReply;
 pub(super) use replicas::{LAST_CLAIM_AGE_MS, announce_forever};
 
-use self::line::{Names, Traveller, Wish};
+use self::operation_queue::{KeyNames, KeyOperation, QueuedOperation};
 use super::{Answer, Intent, PENDING_LIFE_MS};
 use crate::HttpState;
 use platform::batcher::Batcher;
@@ -41,47 +41,56 @@ const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);
 pub(super) const BUCKETS: u8 = 16;
 
 /// Keys in Redis.
-pub(super) struct Shared {
+pub(super) struct SharedKeys {
     prefix: String,
     /// Of this process.
     replica: Id,
     keys_script: LuaScript,
     due_script: LuaScript,
-    line: Batcher<Traveller>,
+    operations: Batcher<QueuedOperation>,
     /// Time of the last logged failure of a call.
     said: Mutex<Option<Instant>>,
 }
 
-impl Shared {
+impl SharedKeys {
     pub(super) fn new(prefix: &str) -> Self {
         Self {
             prefix: prefix.to_owned(),
             replica: ids::random_bits(),
             keys_script: LuaScript::new(include_str!("keys.lua")),
             due_script: LuaScript::new(include_str!("due.lua")),
-            line: line::queue(),
+            operations: operation_queue::queue(),
             said: Mutex::new(None),
         }
     }
 
     /// A new claim of this replica.
-    pub(super) fn new_claim(&self) -> Claim {
-        Claim { token: ids::random_bits(), replica: self.replica }
+    pub(super) fn new_claim(&self) -> KeyClaim {
+        KeyClaim { token: ids::random_bits(), replica: self.replica }
     }
 
     /// True if this process made the claim.
-    pub(super) fn is_ours(&self, claim: Claim) -> bool {
+    pub(super) fn is_ours(&self, claim: KeyClaim) -> bool {
         claim.replica == self.replica
     }
 
     /// Claims a key for `PENDING_LIFE_MS`, in place of another claim if one is given.
-    pub(super) async fn claim(&self, state: &HttpState, intent: &Intent, claim: Claim, of: Option<Claim>) -> Said {
+    pub(super) async fn claim(
+        &self,
+        state: &HttpState,
+        intent: &Intent,
+        claim: KeyClaim,
+        of: Option<KeyClaim>,
+    ) -> KeyReply {
         let value = entry::pending(&intent.request_hash, claim);
         let (reply, said) = oneshot::channel();
         let token = of.map(|of| of.token);
         let names = self.names(&intent.owner, &intent.key);
         let life_ms = PENDING_LIFE_MS;
-        line::send(state, Traveller { names, wish: Wish::Claim, value, life_ms, token, reply: Some(reply) });
+        operation_queue::send(
+            state,
+            QueuedOperation { names, operation: KeyOperation::Claim, value, life_ms, token, reply: Some(reply) },
+        );
         in_time(said).await
     }
 
@@ -91,8 +100,11 @@ impl Shared {
         if life_ms > 0 {
             let value = entry::completed(&intent.request_hash, answer, until);
             let names = self.names(&intent.owner, &intent.key);
-            let wish = Wish::Complete;
-            line::send(state, Traveller { names, wish, value, life_ms, token: None, reply: None });
+            let operation = KeyOperation::Complete;
+            operation_queue::send(
+                state,
+                QueuedOperation { names, operation, value, life_ms, token: None, reply: None },
+            );
         }
     }
 
@@ -104,30 +116,33 @@ impl Shared {
         request_hash: &[u8; 32],
         answer: &Answer,
         until: Timestamp,
-    ) -> Said {
+    ) -> KeyReply {
         let (reply, said) = oneshot::channel();
         let value = entry::completed(request_hash, answer, until);
         let (names, life_ms) = (self.names(key.0, key.1), until.since(state.clock.now()).max(1));
-        let wish = Wish::Complete;
-        line::send(state, Traveller { names, wish, value, life_ms, token: None, reply: Some(reply) });
+        let operation = KeyOperation::Complete;
+        operation_queue::send(
+            state,
+            QueuedOperation { names, operation, value, life_ms, token: None, reply: Some(reply) },
+        );
         in_time(said).await
     }
 
     /// Abandons a claim. `failure` stays for a caller who polls.
-    pub(super) fn abandon(&self, state: &HttpState, key: (&str, &str), claim: Claim, failure: Option<Failure<'_>>) {
+    pub(super) fn abandon(&self, state: &HttpState, key: (&str, &str), claim: KeyClaim, failure: Option<Failure<'_>>) {
         let value =
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
         let names = self.names(key.0, key.1);
-        let (token, wish, life_ms) = (Some(claim.token), Wish::Abandon, PENDING_LIFE_MS);
-        line::send(state, Traveller { names, wish, value, life_ms, token, reply: None });
+        let (token, operation, life_ms) = (Some(claim.token), KeyOperation::Abandon, PENDING_LIFE_MS);
+        operation_queue::send(state, QueuedOperation { names, operation, value, life_ms, token, reply: None });
     }
 
     /// Reads the entry of a key.
-    pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> Said {
+    pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> KeyReply {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);
-        let (wish, value, life_ms, token) = (Wish::Read, Vec::new(), 0, None);
-        line::send(state, Traveller { names, wish, value, life_ms, token, reply: Some(reply) });
+        let (operation, value, life_ms, token) = (KeyOperation::Read, Vec::new(), 0, None);
+        operation_queue::send(state, QueuedOperation { names, operation, value, life_ms, token, reply: Some(reply) });
         in_time(said).await
     }
 
@@ -152,10 +167,10 @@ impl Shared {
         Some(keys.collect())
     }
 
-    fn names(&self, owner: &str, key: &str) -> Names {
+    fn names(&self, owner: &str, key: &str) -> KeyNames {
         let bucket = bucket_of(owner);
         let shared = self.bucket_name(bucket);
-        Names { entry: [shared.as_str(), owner, ":", key].concat(), pending: shared + "pending" }
+        KeyNames { entry: [shared.as_str(), owner, ":", key].concat(), pending: shared + "pending" }
     }
 
     fn pending_name(&self, bucket: u8) -> String {
@@ -191,8 +206,8 @@ pub(super) struct Failure<'a> {
     pub(super) body: Bytes,
 }
 
-async fn in_time(said: oneshot::Receiver<Said>) -> Said {
-    tokio::time::timeout(DEADLINE, said).await.ok().and_then(Result::ok).unwrap_or(Said::Away)
+async fn in_time(said: oneshot::Receiver<KeyReply>) -> KeyReply {
+    tokio::time::timeout(DEADLINE, said).await.ok().and_then(Result::ok).unwrap_or(KeyReply::Unavailable)
 }
 
 /// Owners are hashes in hex; anything else shares the first bucket.
@@ -207,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_redis_key_names_its_owner_and_key_only() {
-        let shared = Shared::new("t1:");
+        let shared = SharedKeys::new("t1:");
         let owner = "f123456789abcdef0123456789abcdef";
         for key in ["k", "a:b", "{keys:0}:pending", "pending"] {
             let names = shared.names(owner, key);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::{Claim, Id};
+use super::{Id, KeyClaim};
 use crate::HttpState;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::redis_link::LuaScript;
 
 /// A replica that was silent for this long is taken for dead. If it lives, cut off from Redis, no harm is done:
@@ -22,13 +22,13 @@ pub(in crate::idempotency) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_milli
 const SAY: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
 const ASK: &str = "return redis.call('EXISTS', KEYS[1])";
 
-impl super::Shared {
+impl super::SharedKeys {
     fn name_of(&self, replica: &Id) -> String {
         format!("{}replica:{}", self.prefix, hex::encode(replica))
     }
 
     /// True if the replica that made this claim is alive, or if Redis does not answer.
-    pub(in crate::idempotency) async fn is_alive(&self, state: &HttpState, claim: Claim) -> bool {
+    pub(in crate::idempotency) async fn is_alive(&self, state: &HttpState, claim: KeyClaim) -> bool {
         let asked = LuaScript::new(ASK);
         let call = asked.call(&[self.name_of(&claim.replica)]);
         !matches!(state.redis.eval(&call).await, Ok(answer) if answer.value == Value::Int(0))
@@ -40,8 +40,8 @@ pub(in crate::idempotency) async fn announce_forever(state: HttpState) {
     let shared = &state.idempotency.shared;
     let say = LuaScript::new(SAY);
     let name = shared.name_of(&shared.replica);
-    let mut rounds = Rounds::every(&state.stop, SAY_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, SAY_EVERY);
+    while rounds.wait_next().await {
         let mut call = say.call(&[&name]);
         call.arg(REPLICA_LIFE.as_millis() as u64);
         shared.note(state.redis.eval(&call).await.err().as_ref());

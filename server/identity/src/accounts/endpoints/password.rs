@@ -13,7 +13,7 @@ use crate::accounts::{self, SignedIn};
 use crate::{IdentityState, Visitor};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ClientAddress};
 
 pub(super) fn routes() -> OpenApiRouter<IdentityState> {
@@ -21,6 +21,8 @@ pub(super) fn routes() -> OpenApiRouter<IdentityState> {
 }
 
 /// Change your password. Every other session ends; this browser gets another cookie.
+///
+/// `{"current": …, "new": …}`; all other sessions end.
 #[utoipa::path(post, path = "/users/me/password", tag = "accounts", request_body = PasswordChange,
     responses((status = 200, body = AccountView, description = "With a new cookie, for a browser"),
         (status = 400, body = ProblemView, description = "malformed, password_unusable"),
@@ -39,6 +41,8 @@ async fn change(
 }
 
 /// Mail a link for a new password. The answer is the same whether the address has an account or not.
+///
+/// Request a mail with a link for a new password, `{"email": …}`; 202, also for an unknown address.
 #[utoipa::path(post, path = "/users/password/forgotten", tag = "accounts", request_body = ForgottenRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 202, body = NextStep), KeyReused,
@@ -73,6 +77,8 @@ impl ResetIntent {
 }
 
 /// Set a new password by the link of a mail. All sessions end.
+///
+/// The link of the mail has the token, `{"token": …, "password": …}`.
 #[utoipa::path(post, path = "/users/password/reset", tag = "accounts", request_body = ResetRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 204), KeyReused,

@@ -12,14 +12,14 @@ use crate::accounts::{Staff, grants};
 use crate::{IdentityState, audit};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, ApiQuery};
 
 pub(super) fn routes() -> OpenApiRouter<IdentityState> {
     OpenApiRouter::new().routes(routes!(list, change)).routes(routes!(acts))
 }
 
-/// The staff of your theatre. For managers.
+/// The staff of your theatre.
 #[utoipa::path(get, path = "/theatres/{theatre}/staff", tag = "staff", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<StaffView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -31,7 +31,9 @@ async fn list(
     grants::list(&state, &theatre).await.map(Json)
 }
 
-/// Give or take a role in your theatre. The account's sessions end. For managers.
+/// Give or take a role in your theatre. The account's sessions end.
+///
+/// Grant or revoke a role: `{"email": …, "role": "box_office", "granted": true, "reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/staff", tag = "staff", request_body = GrantRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -51,7 +53,9 @@ async fn change(
     grants::change(&state, &staff, &theatre, &request, &intent).await
 }
 
-/// The audit list of your theatre, the newest entries first. For managers.
+/// The audit list of your theatre, the newest entries first.
+///
+/// The audit log of your theatre: actor, action, time, reason; `?before=` a number.
 #[utoipa::path(get, path = "/theatres/{theatre}/audit", tag = "staff",
     params(("theatre" = String, Path), AuditQuery),
     responses((status = 200, body = Vec<AuditView>), NotStaff, OtherTheatre))]

@@ -14,7 +14,7 @@ use crate::accounts::{self, SignedIn};
 use crate::{IdentityState, Visitor};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::KeyReused;
+use http::shared_refusals::KeyReused;
 use http::{ApiJson, ClientAddress, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<IdentityState> {
@@ -46,6 +46,8 @@ impl<'a> Registration<'a> {
 }
 
 /// Create an account. The answer is the same for an address that has one; its owner gets a mail.
+///
+/// Register, `{"name": …, "email": …, "password": …}`; 201, also for a known address.
 #[utoipa::path(post, path = "/users/register", tag = "accounts", request_body = RegisterRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 201, body = NextStep), KeyReused,
@@ -65,6 +67,8 @@ async fn register(
 }
 
 /// Sign in: a browser by a cookie, a program with `"token": true` by a token for `Authorization: Bearer`.
+///
+/// Sign in, `{"email": …, "password": …}`: a cookie; with `"token": true` a token instead.
 #[utoipa::path(post, path = "/users/login", tag = "accounts", request_body = LoginRequest,
     responses((status = 200, body = LoginView, description = "With a cookie, or with `token`"),
         (status = 400, body = ProblemView, description = "malformed"),
@@ -85,11 +89,13 @@ async fn login(
 }
 
 /// Sign out here. It takes no key: a session ends once, and a repeat gets the same answer.
+///
+/// Sign out here, 204 also when already signed out; `Clear-Site-Data` clears the browser's storage.
 #[utoipa::path(post, path = "/users/logout", tag = "accounts",
     responses((status = 204, description = "You are signed out, or were before"),
         (status = 401, body = ProblemView, description = "token_invalid: it is not genuine, or too old")))]
 async fn logout(State(state): State<IdentityState>, headers: HeaderMap) -> ApiResult<Response> {
-    let session = accounts::to_end(&state, &headers).await?;
+    let session = accounts::session_to_end(&state, &headers).await?;
     Ok(forgetting(accounts::end_session(&state, session.as_ref()).await?))
 }
 
@@ -101,7 +107,7 @@ async fn logout_everywhere(State(state): State<IdentityState>, SignedIn(session)
 }
 
 /// Returns 204 with headers that remove the cookies.
-fn forgetting(gone: accounts::Gone) -> Response {
+fn forgetting(gone: accounts::SignOutHeaders) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     for (name, value) in gone {
         response.headers_mut().append(name, value);
@@ -134,6 +140,8 @@ async fn send_proof(
 }
 
 /// Redeem that link: guest bookings with this address join your account.
+///
+/// The link of the mail has the token, `{"token": …}`.
 #[utoipa::path(post, path = "/users/me/email/proof", tag = "accounts", request_body = ProofRequest,
     params(("Idempotency-Key" = String, Header)),
     responses((status = 200, body = AccountView), KeyReused,

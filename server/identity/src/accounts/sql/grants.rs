@@ -90,7 +90,10 @@ pub(in crate::accounts) async fn take(
 }
 
 /// Returns `true` when an account manages all theatres, and at least one exists.
-pub(in crate::accounts) async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx::Error> {
+pub(in crate::accounts) async fn require_manager_of_all(
+    tx: &mut PgConnection,
+    account: Uuid,
+) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM theatres)
             AND NOT EXISTS (SELECT 1 FROM theatres theatre

@@ -1,7 +1,7 @@
 //! Classes of requests, by route, and their latency budgets.
 //!
-//! A route without a row is never shed: paying and all later steps, accounts, the door, the box office, webhooks of gateways,
-//! operators' pages, files of the site. New routes are not shed until they have a row.
+//! Every route of the API has terms in [`authorisation::TABLE`]. A page without a row here is never shed, nor are operators'
+//! pages and files of the site.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,28 +9,30 @@ use std::time::Duration;
 
 use axum::http::Method;
 
+use crate::web::authorisation;
+
 /// A class of requests, from the first to be shed to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum RequestClass {
     /// Browsing the programme.
-    Looking,
+    Browsing,
     /// Opening the room of a show.
     Opening,
     /// Taking seats, or waiting for some.
     Choosing,
 }
 
-impl Class {
+impl RequestClass {
     /// Number of classes.
     pub const COUNT: usize = 3;
     /// All of them, in order.
-    pub const ALL: [Self; Self::COUNT] = [Self::Looking, Self::Opening, Self::Choosing];
+    pub const ALL: [Self; Self::COUNT] = [Self::Browsing, Self::Opening, Self::Choosing];
 
     /// Its name in metrics and logs.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
-            Self::Looking => "looking",
+            Self::Browsing => "looking",
             Self::Opening => "opening",
             Self::Choosing => "choosing",
         }
@@ -42,73 +44,54 @@ impl Class {
     #[must_use]
     pub const fn budget(self) -> Duration {
         match self {
-            Self::Looking => Duration::from_secs(2),
+            Self::Browsing => Duration::from_secs(2),
             Self::Opening => Duration::from_secs(4),
             Self::Choosing => Duration::from_secs(8),
         }
     }
 }
 
-/// A route by method and template, and its class. GET stands for HEAD as well.
-type Row = (&'static str, &'static str, Class);
-
-use Class::{Choosing, Looking, Opening};
-
-/// All that may be refused and is measured.
-const TABLE: &[Row] = &[
-    ("GET", "/", Looking),
-    ("GET", "/cities/{id}", Looking),
-    ("GET", "/theatres/{id}", Looking),
-    ("GET", "/films/{id}", Looking),
-    ("GET", "/search", Looking),
-    ("GET", "/api/v1/cities", Looking),
-    ("GET", "/api/v1/cities/{id}/theatres", Looking),
-    ("GET", "/api/v1/theatres/{id}/shows", Looking),
-    ("GET", "/api/v1/shows", Looking),
-    ("GET", "/api/v1/shows/{id}", Looking),
-    ("GET", "/shows/{id}", Opening),
-    ("GET", "/api/v1/shows/{id}/plan", Opening),
-    ("GET", "/api/v1/shows/{id}/dots", Opening),
-    ("GET", "/shows/{id}/place/{ticket}", Choosing),
-    ("GET", "/api/v1/shows/{show}/seats", Choosing),
-    ("GET", "/api/v1/shows/{show}/best", Choosing),
-    ("GET", "/api/v1/shows/{show}/hold", Choosing),
-    ("POST", "/api/v1/shows/{show}/holds", Choosing),
-    ("PATCH", "/api/v1/shows/{show}/holds/{hold}", Choosing),
-    ("GET", "/api/v1/shows/{show}/waiting-list", Choosing),
-    ("POST", "/api/v1/shows/{show}/waiting-list", Choosing),
-    ("GET", "/api/v1/shows/{show}/queue", Choosing),
-    ("POST", "/api/v1/shows/{show}/queue", Choosing),
-];
-
-/// Reports are refused with those who look, but say nothing about a queue: one may take its five seconds, and they have
-/// a bound of their own (`reports`).
-const REPORTS: &[&str] = &[
-    "/staff/{theatre}/reports",
-    "/api/v1/theatres/{theatre}/reports/sales",
-    "/api/v1/theatres/{theatre}/reports/funnel",
-    "/api/v1/theatres/{theatre}/reports/takings",
-    "/api/v1/theatres/{theatre}/reports/occupancy",
-    "/api/v1/theatres/{theatre}/reports/csv/{table}",
-];
-
 /// Under which terms a route is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct RouteTerms {
     /// The class.
-    pub class: Class,
+    pub class: RequestClass,
     /// True if its latency is measured for the class.
     pub is_measured: bool,
 }
 
-static TERMS: LazyLock<HashMap<(&'static str, &'static str), Terms>> = LazyLock::new(|| {
-    let measured = TABLE.iter().map(|(method, route, class)| ((*method, *route), *class, true));
-    let reports = REPORTS.iter().map(|route| (("GET", *route), Looking, false));
-    measured.chain(reports).map(|(route, class, is_measured)| (route, Terms { class, is_measured })).collect()
+/// Never shed.
+pub const NEVER: Option<RouteTerms> = None;
+/// Shed first: browsing the programme.
+pub const BROWSING: Option<RouteTerms> = Some(RouteTerms { class: RequestClass::Browsing, is_measured: true });
+/// Shed next: opening the room of a show.
+pub const OPENING: Option<RouteTerms> = Some(RouteTerms { class: RequestClass::Opening, is_measured: true });
+/// Shed last: taking seats, or waiting for some.
+pub const CHOOSING: Option<RouteTerms> = Some(RouteTerms { class: RequestClass::Choosing, is_measured: true });
+/// Reports are shed together with browsing, but say nothing about a queue: one may take its five seconds, and they have a
+/// limit of their own (`reports`).
+pub const REPORT: Option<RouteTerms> = Some(RouteTerms { class: RequestClass::Browsing, is_measured: false });
+
+/// Pages that may be shed, by address. Others never are. Routes of the API have their terms in [`authorisation::TABLE`].
+const PAGES: &[(&str, Option<RouteTerms>)] = &[
+    ("/", BROWSING),
+    ("/cities/{id}", BROWSING),
+    ("/theatres/{id}", BROWSING),
+    ("/films/{id}", BROWSING),
+    ("/search", BROWSING),
+    ("/shows/{id}", OPENING),
+    ("/shows/{id}/place/{ticket}", CHOOSING),
+    ("/staff/{theatre}/reports", REPORT),
+];
+
+static TERMS: LazyLock<HashMap<(&'static str, &'static str), RouteTerms>> = LazyLock::new(|| {
+    let api = authorisation::TABLE.iter().map(|(method, route, _, terms)| ((*method, *route), *terms));
+    let pages = PAGES.iter().map(|(route, terms)| (("GET", *route), *terms));
+    api.chain(pages).filter_map(|(route, terms)| Some((route, terms?))).collect()
 });
 
 /// The terms of a route; `None` when no budget refuses it.
-pub fn terms(method: &Method, route: &str) -> Option<Terms> {
+pub fn terms(method: &Method, route: &str) -> Option<RouteTerms> {
     let method = if *method == Method::HEAD { "GET" } else { method.as_str() };
     TERMS.get(&(method, route)).copied()
 }
@@ -116,23 +99,20 @@ pub fn terms(method: &Method, route: &str) -> Option<Terms> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::{authorisation, pages};
+    use crate::web::pages;
 
     #[test]
-    fn every_row_is_a_route_and_none_is_twice() {
-        let rows: Vec<_> = TABLE.iter().map(|(method, route, _)| (*method, *route)).collect();
-        let rows: Vec<_> = rows.into_iter().chain(REPORTS.iter().map(|route| ("GET", *route))).collect();
-        assert_eq!(TERMS.len(), rows.len(), "no row stands twice");
-        for (method, route) in rows {
-            let in_api = authorisation::TABLE.iter().any(|(known, path, _)| (*known, *path) == (method, route));
-            let is_page = method == "GET" && pages::ADDRESSES.contains(&route);
-            assert!(in_api || is_page, "there is no {method} {route}");
+    fn every_row_is_a_page_and_none_is_twice() {
+        let shed_in_api = authorisation::TABLE.iter().filter(|(.., terms)| terms.is_some()).count();
+        assert_eq!(TERMS.len(), shed_in_api + PAGES.len(), "no row is there twice");
+        for (route, _) in PAGES {
+            assert!(pages::ADDRESSES.contains(route), "there is no page {route}");
         }
     }
 
     #[test]
     fn payers_admitted_visitors_and_staff_are_never_shed() {
-        for (method, route, _) in authorisation::TABLE {
+        for (method, route, ..) in authorisation::TABLE {
             let spared = ["/bookings", "/webhooks", "/requests", "/users", "/door", "/box-office", "/extend", "/leave"];
             if spared.iter().any(|part| route.contains(part)) {
                 let method = method.parse().expect("a method");
@@ -159,8 +139,8 @@ mod tests {
 
     #[test]
     fn later_classes_have_longer_budgets() {
-        assert!(Class::ALL.is_sorted_by(|one, next| one.budget() < next.budget()));
-        assert_eq!(terms(&Method::HEAD, "/search"), Some(Terms { class: Looking, is_measured: true }));
+        assert!(RequestClass::ALL.is_sorted_by(|one, next| one.budget() < next.budget()));
+        assert_eq!(terms(&Method::HEAD, "/search"), BROWSING);
         assert_eq!(terms(&Method::POST, "/search"), None);
     }
 }

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::Class;
+use super::RequestClass;
 
 /// Length of a window.
 const WINDOW: Duration = Duration::from_millis(500);
@@ -31,7 +31,7 @@ const REMEMBERED: usize = 64;
 pub struct Controller {
     /// The one that is being filled.
     window: AtomicU64,
-    lanes: [Lane; Class::COUNT],
+    lanes: [Lane; RequestClass::COUNT],
 }
 
 /// A class.
@@ -49,7 +49,7 @@ struct Lane {
 
 /// The result of a window for a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum WindowVerdict {
     /// Answers are in time, or there are no requests.
     Easy,
     /// Some waited too long, too few to decide.
@@ -60,9 +60,9 @@ enum Verdict {
 
 /// A class begins to be refused, or is served again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ClassChange {
     /// Which.
-    pub class: Class,
+    pub class: RequestClass,
     /// True if some requests are shed from now on.
     pub is_refused: bool,
 }
@@ -80,18 +80,18 @@ impl Controller {
     }
 
     /// True if this request of a class is shed; `draw` draws from `0..=limit`.
-    pub fn refuses(&self, class: Class, draw: impl FnOnce(u64) -> u64) -> bool {
+    pub fn refuses(&self, class: RequestClass, draw: impl FnOnce(u64) -> u64) -> bool {
         let share = self.lane(class).share.load(Relaxed);
         share > 0 && draw(u64::from(PARTS - 1)) < u64::from(share)
     }
 
     /// A request of a class begins. All instants are since the server began.
-    pub fn begin(&self, class: Class, at: Duration) {
+    pub fn begin(&self, class: RequestClass, at: Duration) {
         self.lane(class).begun_in(window_of(at)).fetch_add(1, Relaxed);
     }
 
     /// …and ends. A request that was cancelled has waited, but was not answered in time.
-    pub fn end(&self, class: Class, began: Duration, at: Duration, is_answered: bool) {
+    pub fn end(&self, class: RequestClass, began: Duration, at: Duration, is_answered: bool) {
         let lane = self.lane(class);
         lane.begun_in(window_of(began)).fetch_sub(1, Relaxed);
         if at.saturating_sub(began) >= class.budget() {
@@ -102,30 +102,30 @@ impl Controller {
     }
 
     /// Ends the window if it is over, at the start or end of a request. Returns the changes.
-    pub fn turn(&self, at: Duration) -> Vec<Change> {
+    pub fn turn(&self, at: Duration) -> Vec<ClassChange> {
         let (now, last) = (window_of(at), self.window.load(Relaxed));
         // Other threads may have a later time: the thread that moves the window judges it.
         if now <= last || self.window.compare_exchange(last, now, Relaxed, Relaxed).is_err() {
             return Vec::new();
         }
         let before = self.lanes.each_ref().map(|lane| lane.share.load(Relaxed));
-        let stuck = Class::ALL.map(|class| self.lane(class).stuck(now, class.budget()));
-        let judged = Class::ALL.map(|class| self.lane(class).judge(stuck[class as usize]));
+        let stuck = RequestClass::ALL.map(|class| self.lane(class).stuck(now, class.budget()));
+        let judged = RequestClass::ALL.map(|class| self.lane(class).judge(stuck[class as usize]));
         let mut after = step(before, judged);
         // In the windows between, no request started or ended.
-        let quiet = stuck.map(|stuck| if stuck > 0 { Verdict::Unclear } else { Verdict::Easy });
-        for _ in 0..(now - last - 1).min(u64::from(MOST) * Class::COUNT as u64) {
+        let quiet = stuck.map(|stuck| if stuck > 0 { WindowVerdict::Unclear } else { WindowVerdict::Easy });
+        for _ in 0..(now - last - 1).min(u64::from(MOST) * RequestClass::COUNT as u64) {
             after = step(after, quiet);
         }
         for (lane, share) in self.lanes.iter().zip(after) {
             lane.share.store(share, Relaxed);
         }
-        let changed = |class: &Class| (before[*class as usize] > 0) != (after[*class as usize] > 0);
-        let changes = Class::ALL.into_iter().filter(changed);
-        changes.map(|class| Change { class, is_refused: after[class as usize] > 0 }).collect()
+        let changed = |class: &RequestClass| (before[*class as usize] > 0) != (after[*class as usize] > 0);
+        let changes = RequestClass::ALL.into_iter().filter(changed);
+        changes.map(|class| ClassChange { class, is_refused: after[class as usize] > 0 }).collect()
     }
 
-    fn lane(&self, class: Class) -> &Lane {
+    fn lane(&self, class: RequestClass) -> &Lane {
         &self.lanes[class as usize]
     }
 }
@@ -143,13 +143,13 @@ impl Lane {
     }
 
     /// Judges the ended window, and begins the next.
-    fn judge(&self, stuck: u32) -> Verdict {
+    fn judge(&self, stuck: u32) -> WindowVerdict {
         let (has_quick, late) = (self.has_quick.swap(false, Relaxed), self.late.swap(0, Relaxed));
         match late.saturating_add(stuck) {
-            0 => Verdict::Easy,
-            _ if has_quick => Verdict::Easy,
-            ENOUGH.. => Verdict::Over,
-            _ => Verdict::Unclear,
+            0 => WindowVerdict::Easy,
+            _ if has_quick => WindowVerdict::Easy,
+            ENOUGH.. => WindowVerdict::Over,
+            _ => WindowVerdict::Unclear,
         }
     }
 }
@@ -160,21 +160,24 @@ fn window_of(at: Duration) -> u64 {
 
 /// Shares after a window: a class is refused only while those before it are refused for the most part, whosever queue
 /// it is, and recovers before them.
-fn step(shares: [u32; Class::COUNT], verdicts: [Verdict; Class::COUNT]) -> [u32; Class::COUNT] {
+fn step(
+    shares: [u32; RequestClass::COUNT],
+    verdicts: [WindowVerdict; RequestClass::COUNT],
+) -> [u32; RequestClass::COUNT] {
     let mut next = shares;
-    for class in (0..Class::COUNT).rev() {
+    for class in (0..RequestClass::COUNT).rev() {
         let after_it_is_well =
-            (class + 1..Class::COUNT).all(|later| next[later] == 0 && verdicts[later] != Verdict::Over);
+            (class + 1..RequestClass::COUNT).all(|later| next[later] == 0 && verdicts[later] != WindowVerdict::Over);
         match verdicts[class] {
-            Verdict::Over => {
+            WindowVerdict::Over => {
                 let first = (0..=class).find(|earlier| next[*earlier] < MOST);
                 // A class goes one step in a window, also where two ask for it.
                 if let Some(first) = first.filter(|first| next[*first] == shares[*first]) {
                     next[first] = (next[first] + STEP).min(MOST);
                 }
             }
-            Verdict::Easy if after_it_is_well => next[class] = next[class].saturating_sub(1),
-            Verdict::Easy | Verdict::Unclear => {}
+            WindowVerdict::Easy if after_it_is_well => next[class] = next[class].saturating_sub(1),
+            WindowVerdict::Easy | WindowVerdict::Unclear => {}
         }
     }
     next

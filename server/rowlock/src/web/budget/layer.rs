@@ -13,9 +13,9 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Either};
 use tower::{Layer, Service, ServiceExt};
 
-use super::class::{Class, Terms, terms};
+use super::class::{RequestClass, RouteTerms, terms};
 use super::controller::Controller;
-use super::places::{Places, Work};
+use super::slots::{Work, WorkSlots};
 use crate::web::pages::PageError;
 use http::idempotency::Fingerprint;
 use http::{Code, Problem};
@@ -34,9 +34,9 @@ impl BudgetLayer {
     /// For a server with so many connections to its database: half of them for those who look.
     #[must_use]
     pub fn new(connections: u32) -> Self {
-        let places = usize::try_from(connections / 2).unwrap_or(usize::MAX).max(1);
+        let slots = usize::try_from(connections / 2).unwrap_or(usize::MAX).max(1);
         let began = Instant::now();
-        Self(Arc::new(Budgets { began, controller: Controller::new(), places: Places::new(places) }))
+        Self(Arc::new(Budgets { began, controller: Controller::new(), slots: WorkSlots::new(slots) }))
     }
 }
 
@@ -53,7 +53,7 @@ struct Budgets {
     /// Instants are since then.
     began: Instant,
     controller: Controller,
-    places: Places,
+    slots: WorkSlots,
 }
 
 /// Routes with their budgets.
@@ -63,7 +63,7 @@ pub struct Budgeted<S> {
     budgets: Arc<Budgets>,
 }
 
-type Answer = Result<Response, Infallible>;
+type RouteResult = Result<Response, Infallible>;
 
 impl<S> Service<Request> for Budgeted<S>
 where
@@ -71,7 +71,7 @@ where
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = Either<S::Future, BoxFuture<'static, Answer>>;
+    type Future = Either<S::Future, BoxFuture<'static, RouteResult>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.routes.poll_ready(cx)
@@ -88,7 +88,7 @@ where
 }
 
 impl Budgets {
-    async fn answer<S>(self: Arc<Self>, terms: Terms, routes: S, request: Request) -> Response
+    async fn answer<S>(self: Arc<Self>, terms: RouteTerms, routes: S, request: Request) -> Response
     where
         S: Service<Request, Response = Response, Error = Infallible, Future: Send + 'static> + Send + 'static,
     {
@@ -101,8 +101,8 @@ impl Budgets {
         }
         let visit = (terms.is_measured && has_come(&request)).then(|| Visit::begin(Arc::clone(&self), class, at));
         let work = routes.oneshot(request);
-        let Ok(response) = if terms.is_measured && class == Class::Looking {
-            let Some(place) = self.places.take(class.budget()).await else { return refusal(class, is_api) };
+        let Ok(response) = if terms.is_measured && class == RequestClass::Browsing {
+            let Some(place) = self.slots.take(class.budget()).await else { return refusal(class, is_api) };
             Work::new(work.boxed(), place).await
         } else {
             work.await
@@ -138,13 +138,13 @@ fn has_come(request: &Request) -> bool {
 /// A request that is measured, until it is answered or given up.
 struct Visit {
     budgets: Arc<Budgets>,
-    class: Class,
+    class: RequestClass,
     began: Duration,
     is_answered: bool,
 }
 
 impl Visit {
-    fn begin(budgets: Arc<Budgets>, class: Class, at: Duration) -> Self {
+    fn begin(budgets: Arc<Budgets>, class: RequestClass, at: Duration) -> Self {
         budgets.controller.begin(class, at);
         Self { budgets, class, began: at, is_answered: false }
     }
@@ -163,7 +163,7 @@ impl Drop for Visit {
 }
 
 /// Programs get a problem, people a page in their language.
-fn refusal(class: Class, is_api: bool) -> Response {
+fn refusal(class: RequestClass, is_api: bool) -> Response {
     super::metrics::shed(class);
     let mut response = if is_api {
         let detail = "Very many people are here at once. Nothing was lost; please try again in a moment.";
@@ -194,7 +194,7 @@ mod tests {
         for (is_api, kind) in [(true, "application/problem+json"), (false, "text/html; charset=utf-8")] {
             let mut pauses = std::collections::BTreeSet::new();
             for _ in 0..200 {
-                let response = refusal(Class::Looking, is_api);
+                let response = refusal(RequestClass::Browsing, is_api);
                 assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
                 assert_eq!(response.headers()[header::CONTENT_TYPE], kind);
                 assert_eq!(response.headers()[header::CACHE_CONTROL], http::caching::PRIVATE);
@@ -203,7 +203,7 @@ mod tests {
             }
             assert_eq!(pauses, (1..=5).collect(), "spread over five seconds");
         }
-        let body = to_bytes(refusal(Class::Looking, true).into_body(), 10_000).await.expect("a body");
+        let body = to_bytes(refusal(RequestClass::Browsing, true).into_body(), 10_000).await.expect("a body");
         assert!(String::from_utf8_lossy(&body).contains("\"overloaded\""));
     }
 
@@ -221,7 +221,7 @@ mod tests {
             if request.uri().path() == "/search" {
                 std::future::pending::<()>().await;
             }
-            Answer::Ok(StatusCode::NO_CONTENT.into_response())
+            RouteResult::Ok(StatusCode::NO_CONTENT.into_response())
         });
         let layer = BudgetLayer::new(10);
         let (budgets, routes) = (Arc::clone(&layer.0), layer.layer(hangs));
@@ -230,7 +230,7 @@ mod tests {
         for one in &mut hanging {
             assert!(futures::poll!(one).is_pending());
         }
-        assert!(budgets.places.take(Duration::ZERO).await.is_none(), "five places, and all are taken");
+        assert!(budgets.slots.take(Duration::ZERO).await.is_none(), "five places, and all are taken");
         for route in ["/api/v1/bookings", "/shows/{id}", "/staff/{theatre}/reports"] {
             let Ok(answer) = routes.clone().oneshot(request(route, Body::empty())).await;
             assert_eq!(answer.status(), StatusCode::NO_CONTENT, "{route}");

@@ -3,27 +3,27 @@
 
 use std::sync::Arc;
 
-use app::pages::booking::Booking;
-use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, Tickets};
+use app::pages::booking::BookingPage;
+use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, TicketsPage};
 use app::say;
 use axum::Router;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use domain::api::{BookingView, SUBMITTED};
+use domain::api::{BookingView, SUBMITTED_QUERY};
 use domain::booking::BookingState;
 use uuid::Uuid;
 
 use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::AppState;
+use crate::web::pages::{PageResult, PathResult};
 use catalogue::Show;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::Visitor;
-use selling::belongings;
+use selling::account_bookings;
 use selling::bookings;
-use tickets::calendar::Entry;
+use tickets::calendar::CalendarEntry;
 use tickets::{Ticket, code, qr};
 
 /// The pages.
@@ -36,25 +36,23 @@ pub fn routes() -> Router<AppState> {
         .route("/tickets/{code}/ticket.ics", get(calendar_with_code))
 }
 
-pub(super) type BookingId = Result<Path<Uuid>, PathRejection>;
-
 async fn booking(
     State(state): State<AppState>,
     visitor: Visitor,
-    id: BookingId,
+    id: PathResult<Uuid>,
     RawQuery(query): RawQuery,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let (booking, show) = load(&state, &visitor, id).await?;
     if booking.state == BookingState::PaymentPending
-        && let Err(cause) = bookings::ask_soon(&state, booking.id).await
+        && let Err(cause) = bookings::make_payment_due(&state, booking.id).await
     {
         tracing::debug!(booking = %booking.id, %cause, "ask the gateway about {} failed; the reconciler retries", booking.id);
     }
-    let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED));
-    Ok(html(Booking { booking, show, is_submitted }, PRIVATE_CACHE))
+    let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED_QUERY));
+    Ok(html(BookingPage { booking, show, is_submitted }, PRIVATE_CACHE))
 }
 
-async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+async fn ticket(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let (booking, show) = load(&state, &visitor, id).await?;
     let address = format!("/bookings/{}", booking.id);
     let tickets = tickets::of_booking(&state.pg, booking.id).await?;
@@ -67,25 +65,22 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
     let (file, calendar) = (format!("{address}/ticket.pdf"), format!("{address}/ticket.ics"));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
     let (reference, booking) = (booking.reference, Some(address));
-    Ok(html(Tickets { reference, booking, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
+    Ok(html(TicketsPage { reference, booking, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
 }
 
 /// One ticket, for the friend it was bought for, or all of a booking. A code opens the door, so it may open this page: 128
 /// random bits are not guessed; nor is a signature of as many.
-async fn with_code(
-    State(state): State<AppState>,
-    code: Result<Path<String>, PathRejection>,
-) -> Result<Response, PageError> {
+async fn with_code(State(state): State<AppState>, code: PathResult<String>) -> PageResult {
     let Path(code) = code?;
-    let Opened { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
+    let OpenedTickets { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
     let (file, calendar) = (format!("/tickets/{code}/ticket.pdf"), format!("/tickets/{code}/ticket.ics"));
     let (group, show) = (group(&tickets, &holder)?, facts(&show));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    Ok(html(Tickets { reference, booking: None, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
+    Ok(html(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
 }
 
 /// Tickets found by what their holder has, at least one, and what they are for.
-pub(super) struct Opened {
+pub(super) struct OpenedTickets {
     pub booking: Uuid,
     pub reference: String,
     pub holder: String,
@@ -94,7 +89,7 @@ pub(super) struct Opened {
 }
 
 /// The ticket of this code, or all tickets of the booking of this key, while they are valid.
-pub(super) async fn opened(state: &AppState, code: &str) -> Result<Opened, PageError> {
+pub(super) async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets, PageError> {
     let whole = tickets::links::booking_of(code);
     let booking = match whole {
         Some(booking) => booking,
@@ -107,24 +102,21 @@ pub(super) async fn opened(state: &AppState, code: &str) -> Result<Opened, PageE
     if tickets.is_empty() {
         return Err(PageError::NotFound);
     }
-    Ok(Opened { booking, reference: facts.reference, holder: facts.holder, show, tickets })
+    Ok(OpenedTickets { booking, reference: facts.reference, holder: facts.holder, show, tickets })
 }
 
 /// The show as an entry for the calendar of the one who has these tickets.
-async fn calendar_with_code(
-    State(state): State<AppState>,
-    code: Result<Path<String>, PathRejection>,
-) -> Result<Response, PageError> {
+async fn calendar_with_code(State(state): State<AppState>, code: PathResult<String>) -> PageResult {
     let Path(code) = code?;
-    let Opened { booking, reference, show, tickets, .. } = opened(&state, &code).await?;
+    let OpenedTickets { booking, reference, show, tickets, .. } = opened(&state, &code).await?;
     let seats = tickets.into_iter().map(|ticket| ticket.label).collect::<Vec<_>>().join(", ");
     Ok(entry(&state, &show, (booking, reference), seats, &format!("/tickets/{code}")))
 }
 
 /// The show as a calendar entry, for ticket holders.
-async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+async fn calendar(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
-    let owner = belongings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
@@ -143,7 +135,7 @@ fn entry(
     seats: String,
     address: &str,
 ) -> Response {
-    let entry = Entry {
+    let entry = CalendarEntry {
         booking,
         title: show.film.clone(),
         place: format!("{}, {}, {}", show.theatre, show.screen, show.postal_address()),
@@ -159,9 +151,13 @@ fn entry(
 }
 
 /// The caller's booking and what it is for. Another's is not found.
-async fn load(state: &AppState, visitor: &Visitor, id: BookingId) -> Result<(BookingView, ShowFacts), PageError> {
+async fn load(
+    state: &AppState,
+    visitor: &Visitor,
+    id: PathResult<Uuid>,
+) -> Result<(BookingView, ShowFacts), PageError> {
     let Path(id) = id?;
-    let owner = belongings::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
+    let owner = account_bookings::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
     let booking = bookings::view(state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
@@ -187,7 +183,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
     }
     let codes: Vec<&str> = tickets.iter().map(|ticket| ticket.code.as_str()).collect();
     let labels = tickets.iter().map(|ticket| ticket.label.clone()).collect();
-    let label = say!(in reader::language(), "ticket.code_for_all", tickets = tickets.len());
+    let label = say!(in page_locale::language(), "ticket.code_for_all", tickets = tickets.len());
     let qr_svg = qr::svg(&code::group_qr_text(&codes, holder), &label).map_err(|cause| {
         tracing::error!(%cause, tickets = tickets.len(), "draw the QR code of a party failed");
         PageError::Fault
@@ -197,11 +193,12 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
 
 pub(super) fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
-    let qr_svg =
-        qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
+    let qr_svg = qr::svg(&text, &say!(in page_locale::language(), "ticket.code_for", seat = &ticket.label)).map_err(
+        |cause| {
             tracing::error!(%cause, seat = ticket.label, "draw the QR code of a ticket failed");
             PageError::Fault
-        })?;
+        },
+    )?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })
 }
 

@@ -1,26 +1,22 @@
 //! Pages of bookings that open without the buyer's cookie: the signed address, "Find my booking", and cancelling.
 
-use app::pages::booking_by_mail::{CancelByMail, FindBooking, MailedBooking};
+use app::pages::booking_by_mail::{CancelByMailPage, FindBookingPage, MailedBookingPage};
 use axum::Router;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use domain::booking::BookingState;
 use serde::Deserialize;
 
-use super::PageError;
-use super::accounts::{FormResult, once_more, private, see};
+use super::accounts::{once_more, private, see};
 use super::booking::{facts, passing_or_fault};
 use crate::AppState;
-use http::{ClientAddress, reader};
+use crate::web::pages::{FormResult, PageResult, PathResult};
+use http::{ClientAddress, page_locale};
 use selling::bookings::{self, OpenedByMail};
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 2 * 1024;
-
-type Key = Result<Path<String>, PathRejection>;
-type PageResult = Result<Response, PageError>;
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -28,12 +24,12 @@ pub fn routes() -> Router<AppState> {
         .route("/bookings/find", get(ask).post(find))
         .route("/bookings/by-mail/{key}", get(opened))
         .route("/bookings/by-mail/{key}/cancel", post(ask_to_cancel))
-        .route("/bookings/cancel/{key}", get(look).post(cancel))
+        .route("/bookings/cancel/{key}", get(show_page).post(cancel))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
 async fn ask() -> Response {
-    private(FindBooking::Ask { reference: String::new(), email: String::new(), trouble: None })
+    private(FindBookingPage::Ask { reference: String::new(), email: String::new(), trouble: None })
 }
 
 #[derive(Deserialize)]
@@ -44,23 +40,23 @@ struct FindForm {
 
 async fn find(State(state): State<AppState>, address: ClientAddress, form: FormResult<FindForm>) -> PageResult {
     let Form(FindForm { reference, email }) = form?;
-    Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), reader::language()).await {
-        Ok(()) => private(FindBooking::Sent),
+    Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), page_locale::language()).await {
+        Ok(()) => private(FindBookingPage::Sent),
         Err(problem) => {
-            once_more(problem, |trouble| private(FindBooking::Ask { reference, email, trouble: Some(trouble) }))
+            once_more(problem, |trouble| private(FindBookingPage::Ask { reference, email, trouble: Some(trouble) }))
         }
     })
 }
 
-async fn opened(State(state): State<AppState>, key: Key) -> PageResult {
+async fn opened(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     Ok(private(page(opened, &key)))
 }
 
-fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBooking {
+fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookingPage {
     let is_sold = booking.state == BookingState::Confirmed;
-    MailedBooking {
+    MailedBookingPage {
         tickets: is_sold.then(|| format!("/tickets/{}", tickets::links::key_of(booking.id))),
         cancel: booking.cancel_until_ms.map(|_| format!("/bookings/by-mail/{key}/cancel")),
         show: facts(&show),
@@ -70,36 +66,36 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
     }
 }
 
-async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
+async fn ask_to_cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
-    let asked = bookings::ask_to_cancel(&state, &key, reader::language()).await;
+    let asked = bookings::ask_to_cancel(&state, &key, page_locale::language()).await;
     let opened = bookings::open_by_mail(&state, &key).await.map_err(passing_or_fault)?;
     let page = page(opened, &key);
     Ok(match asked {
-        Ok(email) => private(MailedBooking { is_mailed_to: Some(email), ..page }),
-        Err(problem) => once_more(problem, |trouble| private(MailedBooking { trouble: Some(trouble), ..page })),
+        Ok(email) => private(MailedBookingPage { is_mailed_to: Some(email), ..page }),
+        Err(problem) => once_more(problem, |trouble| private(MailedBookingPage { trouble: Some(trouble), ..page })),
     })
 }
 
-async fn look(State(state): State<AppState>, key: Key) -> PageResult {
+async fn show_page(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
     Ok(private(question(opened, &key)))
 }
 
-fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelByMail {
+fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelByMailPage {
     let action = booking.cancel_until_ms.map(|_| format!("/bookings/cancel/{key}"));
-    CancelByMail { action, show: facts(&show), booking, trouble: None }
+    CancelByMailPage { action, show: facts(&show), booking, trouble: None }
 }
 
-async fn cancel(State(state): State<AppState>, key: Key) -> PageResult {
+async fn cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
     let Path(key) = key?;
     let opened = bookings::open_to_cancel(&state, &key).await.map_err(passing_or_fault)?;
     Ok(match bookings::cancel_by_mail(&state, &key).await {
         Ok(page) => see(&format!("/bookings/by-mail/{page}")),
         Err(problem) => {
             let question = question(opened, &key);
-            once_more(problem, |trouble| private(CancelByMail { trouble: Some(trouble), ..question }))
+            once_more(problem, |trouble| private(CancelByMailPage { trouble: Some(trouble), ..question }))
         }
     })
 }

@@ -3,20 +3,21 @@
 //! Not here: the API, and what pages look like.
 
 use app::language::{self, Moment};
-use app::pages::not_found::NotFound;
-use app::pages::problems::{ProblemEntry, Problems};
+use app::pages::not_found::NotFoundPage;
+use app::pages::problems::{ProblemEntry, ProblemsPage};
 use axum::Router;
-use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
+use axum::extract::{Form, Path, Query};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use domain::time::Timestamp;
 
 use crate::AppState;
-use catalogue::{Show, Unreadable};
-use http::cache_tags::Tags;
-use http::caching::{Kept, PRIVATE};
-use http::{Code, Problem, describe_rejection, reader};
+use catalogue::{InvalidSearch, Show};
+use http::cache_tags::CacheTags;
+use http::caching::{CachePolicy, PRIVATE};
+use http::{Code, Problem, describe_rejection, page_locale};
 
 mod accounts;
 mod booking;
@@ -128,7 +129,7 @@ async fn problems() -> Response {
         let (status, name, title) = code.describe();
         ProblemEntry { code: name.to_owned(), status: status.as_u16(), title: title.to_owned() }
     });
-    for_all(Problems { entries: entries.collect() }, Kept::under(Tags::default()))
+    for_all(ProblemsPage { entries: entries.collect() }, CachePolicy::with_tags(CacheTags::default()))
 }
 
 /// A page as an answer in its reader's language, with how long it may be kept.
@@ -137,30 +138,39 @@ pub fn html(page: impl app::Page, cache: &'static str) -> Response {
 }
 
 /// A public page, the same for all readers of its language.
-pub fn for_all(page: impl app::Page, kept: Kept) -> Response {
+pub fn for_all(page: impl app::Page, kept: CachePolicy) -> Response {
     (kept, Html(document(page))).into_response()
 }
 
 fn document(page: impl app::Page) -> String {
-    let reader = reader::current();
+    let reader = page_locale::current();
     app::render_in(reader.language, |other| reader.address_in(other), page)
 }
 
 /// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.
 pub fn start_in_words(show: &Show) -> String {
     let start = Moment::parse(&show.local_iso(show.starts_at));
-    start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(reader::language()))
+    start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(page_locale::language()))
 }
 
 /// The problem's message in the reader's language.
 pub fn words(problem: &Problem) -> String {
-    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
+    language::with_language(page_locale::language(), || language::problem_in_words(&problem.view()))
 }
 
 /// Another instant on the clocks of a show's theatre, in the reader's language.
 pub fn in_words(show: &Show, at: Timestamp) -> String {
-    Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(reader::language()))
+    Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(page_locale::language()))
 }
+
+/// A page, or an error page.
+pub type PageResult = Result<Response, PageError>;
+/// The variables of a page's address.
+type PathResult<T> = Result<Path<T>, PathRejection>;
+/// The query of a page's address.
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
+/// A form that a page sends.
+type FormResult<T> = Result<Form<T>, FormRejection>;
 
 /// Why a page cannot be shown.
 #[derive(Debug)]
@@ -190,8 +200,8 @@ impl From<sqlx::Error> for PageError {
     }
 }
 
-impl From<Unreadable> for PageError {
-    fn from(why: Unreadable) -> Self {
+impl From<InvalidSearch> for PageError {
+    fn from(why: InvalidSearch) -> Self {
         Self::Unreadable(why.to_string())
     }
 }
@@ -210,12 +220,12 @@ impl From<QueryRejection> for PageError {
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
-        let language = reader::language();
+        let language = page_locale::language();
         let (status, page) = match self {
-            Self::NotFound => (StatusCode::NOT_FOUND, NotFound::nothing_here(language)),
-            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFound::unreadable(language, why)),
-            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFound::trouble(language)),
-            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFound::trouble(language)),
+            Self::NotFound => (StatusCode::NOT_FOUND, NotFoundPage::nothing_here(language)),
+            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFoundPage::unreadable(language, why)),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFoundPage::trouble(language)),
+            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFoundPage::trouble(language)),
         };
         let mut response = (status, html(page, PRIVATE_CACHE)).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {

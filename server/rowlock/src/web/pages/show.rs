@@ -1,14 +1,13 @@
 //! The page of a show. It sets the visitor's cookie, so that the island's first calls, made side by
 //! side, all come from the same visitor.
 
-use app::Place;
-use app::pages::show::Show as ShowPage;
-use app::pages::waiting_room::InFront;
+use app::PageLink;
+use app::pages::show::SeatMapPage;
+use app::pages::waiting_room::QueuePage;
 use axum::Router;
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use domain::api::organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
@@ -18,8 +17,9 @@ use uuid::Uuid;
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
 use crate::AppState;
-use admission::waiting_room::{self, Brought, Whereabouts};
-use http::reader;
+use crate::web::pages::{PageResult, PathResult};
+use admission::waiting_room::{self, TicketImport, VisitorPage};
+use http::page_locale;
 use identity::{Visitor, accounts};
 use platform::clock;
 
@@ -30,15 +30,10 @@ const SPREAD_S: u64 = 8;
 
 /// The page.
 pub fn routes() -> Router<AppState> {
-    Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(bring_ticket))
+    Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(import_ticket))
 }
 
-async fn show(
-    State(state): State<AppState>,
-    visitor: Visitor,
-    headers: HeaderMap,
-    id: Result<Path<Uuid>, PathRejection>,
-) -> Result<Response, PageError> {
+async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMap, id: PathResult<Uuid>) -> PageResult {
     let Path(id) = id?;
     let Some(show) = state.catalogue.show(id).await? else { return sent_to_its_region(&state, id).await };
     if show.sales == Sales::Planned {
@@ -46,14 +41,14 @@ async fn show(
     }
     let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
-    let buyer = accounts::named(&state, visitor.account).await.map_err(passing_or_fault)?;
-    let page = ShowPage {
+    let buyer = accounts::name_and_address(&state, visitor.account).await.map_err(passing_or_fault)?;
+    let page = SeatMapPage {
         id,
         buyer,
-        film: Place::new(&show.film, format!("/films/{}", show.film_id)),
-        theatre: Place::new(&show.theatre, format!("/theatres/{}", show.theatre_id)),
+        film: PageLink::new(&show.film, format!("/films/{}", show.film_id)),
+        theatre: PageLink::new(&show.theatre, format!("/theatres/{}", show.theatre_id)),
         screen: show.screen.clone(),
-        city: Place::new(&show.city, format!("/cities/{}", show.city_id)),
+        city: PageLink::new(&show.city, format!("/cities/{}", show.city_id)),
         starts: start_in_words(&show),
         starts_at: clock::rfc3339(show.starts_at),
         format: show.format.clone(),
@@ -71,9 +66,9 @@ async fn show(
     };
     // Also before the sale begins: people come to wait for it.
     let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
-    if may_be_sold && waiting_room::whereabouts(&state, id, &visitor.owner, &headers) == Whereabouts::Outside {
+    if may_be_sold && waiting_room::page_of(&state, id, &visitor.owner, &headers) == VisitorPage::WaitingRoom {
         let opens = opening_in_words(&state, &show);
-        return Ok((visitor, html(InFront { show: page, opens }, PRIVATE_CACHE)).into_response());
+        return Ok((visitor, html(QueuePage { show: page, opens }, PRIVATE_CACHE)).into_response());
     }
     let again = page.is_paused.then(|| {
         let later = visitor.owner.bytes().map(u64::from).sum::<u64>() % SPREAD_S;
@@ -83,9 +78,9 @@ async fn show(
 }
 
 /// Redirects to the region of the show, in the reader's language.
-async fn sent_to_its_region(state: &AppState, id: Uuid) -> Result<Response, PageError> {
-    let address = state.catalogue.elsewhere(id).await?.ok_or(PageError::NotFound)?;
-    let here = reader::current().address_in(reader::language());
+async fn sent_to_its_region(state: &AppState, id: Uuid) -> PageResult {
+    let address = state.catalogue.other_region_of(id).await?.ok_or(PageError::NotFound)?;
+    let here = page_locale::current().address_in(page_locale::language());
     let location = HeaderValue::try_from(format!("{address}{here}")).map_err(|_| PageError::NotFound)?;
     let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
@@ -93,21 +88,23 @@ async fn sent_to_its_region(state: &AppState, id: Uuid) -> Result<Response, Page
 
 /// When the waiting room of a show opens, on its theatre's clocks and in its reader's language.
 fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
-    state.waiting_rooms.of(show.id).map(|room| in_words(show, room.setting().opens_at)).unwrap_or_default()
+    state.waiting_rooms.of(show.id).map(|room| in_words(show, room.settings().opens_at)).unwrap_or_default()
 }
 
 /// Transfers a place in the queue to the device that opens this link.
-async fn bring_ticket(
+async fn import_ticket(
     State(state): State<AppState>,
     headers: HeaderMap,
-    path: Result<Path<(Uuid, String)>, PathRejection>,
-) -> Result<Response, PageError> {
+    path: PathResult<(Uuid, String)>,
+) -> PageResult {
     let Path((show, ticket)) = path?;
     let location = HeaderValue::try_from(format!("/shows/{show}")).map_err(|_| PageError::NotFound)?;
     let to_show = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
-    match waiting_room::bring_ticket(&state, show, &headers, &ticket) {
-        Brought::Keeps(cookie) => Ok((StatusCode::SEE_OTHER, to_show, [(header::SET_COOKIE, cookie)]).into_response()),
-        Brought::HasAnother => Ok((StatusCode::SEE_OTHER, to_show).into_response()),
-        Brought::Nothing => Err(PageError::NotFound),
+    match waiting_room::import_ticket(&state, show, &headers, &ticket) {
+        TicketImport::Stored(cookie) => {
+            Ok((StatusCode::SEE_OTHER, to_show, [(header::SET_COOKIE, cookie)]).into_response())
+        }
+        TicketImport::HasAnother => Ok((StatusCode::SEE_OTHER, to_show).into_response()),
+        TicketImport::Invalid => Err(PageError::NotFound),
     }
 }

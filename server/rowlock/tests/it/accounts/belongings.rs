@@ -4,19 +4,15 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token};
-use crate::world::{Visitor, World, text};
+use crate::world::{Visitor, World, expect_answer, text};
 
 /// Buys these seats as `email`.
 async fn buy(visitor: &Visitor, seats: &[u32], email: &str) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let buyer = json!({ "name": "Ann Example", "email": email });
     let body = json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer });
-    let (status, booking) = visitor.call(Method::POST, "/api/v1/bookings", body).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
-    let (status, paid) = visitor.pay(&booking, Some("tok_paid")).await;
-    assert_eq!(status, StatusCode::OK, "{paid}");
-    paid
+    let booking = expect_answer(visitor.call(Method::POST, "/api/v1/bookings", body).await, StatusCode::CREATED);
+    expect_answer(visitor.pay(&booking, Some("tok_paid")).await, StatusCode::OK)
 }
 
 async fn booking_status(browser: &Browser, booking: &Value) -> StatusCode {
@@ -52,8 +48,7 @@ async fn bookings_and_holds_of_a_guest_move_to_the_account_at_sign_in() {
     assert_eq!(booking_status(&phone, &bought).await, StatusCode::OK);
     let own = format!("/api/v1/shows/{}/hold", world.show);
     assert_eq!(phone.visitor().get(&own).await.1["id"], held["id"]);
-    let (status, booked) = phone.visitor().book(&held).await;
-    assert_eq!(status, StatusCode::CREATED, "{booked}");
+    let booked = expect_answer(phone.visitor().book(&held).await, StatusCode::CREATED);
     assert_eq!(phone.visitor().pay(&booked, Some("tok_paid")).await.0, StatusCode::OK);
     // On another device both are listed, newest first, and can be cancelled.
     let mut laptop = Browser::new(&world);
@@ -75,8 +70,7 @@ async fn copied_guest_cookie_loses_waiting_list_entry_and_stored_answer_at_sign_
     let world = World::start(1, &[]).await;
     world.sell_only(&[1]).await;
     let lucky = world.visitor();
-    let (status, sold_out) = lucky.hold(&[1]).await;
-    assert_eq!(status, StatusCode::CREATED, "{sold_out}");
+    let sold_out = expect_answer(lucky.hold(&[1]).await, StatusCode::CREATED);
     register_and_log_in(&world, "ann@example.org").await;
     let mut phone = guest(&world).await;
     let mut copy = Browser::new(&world);
@@ -150,7 +144,7 @@ async fn shared_browser_shows_nothing_of_the_previous_account() {
     let mut phone = Browser::new(&world);
     phone.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(booking_status(&phone, &hers).await, StatusCode::OK);
-    sqlx::query("UPDATE sessions SET ended_at = now()").execute(&world.pg).await.expect("the sessions are ended");
+    world.execute("UPDATE sessions SET ended_at = now()").await;
     crate::world::wait_until("the replica sees that the session has ended", || async {
         booking_status(&phone, &hers).await == StatusCode::NOT_FOUND
     })
@@ -207,17 +201,16 @@ async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
                 SELECT gen_random_uuid(), 'R' || n, show_id, owner, gen_random_uuid(), 1, 'CONFIRMED', 'PAID', 0, 'EUR',
                        '', '', '', '', now(), created_at - (n / 5) * interval '1 microsecond', now()
                 FROM bookings, generate_series(1, 50) AS n";
-    sqlx::query(more).execute(&world.pg).await.expect("the bookings are written");
+    world.execute(more).await;
     let hidden = "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                         buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
                   SELECT gen_random_uuid(), 'H', show_id, owner, gen_random_uuid(), 1, 'EXPIRED', 'NONE', 0, 'EUR',
                          '', '', '', '', now(), now(), now()
                   FROM bookings LIMIT 1";
-    sqlx::query(hidden).execute(&world.pg).await.expect("the booking is written");
+    world.execute(hidden).await;
     let (mut seen, mut after, mut pages) = (Vec::new(), String::new(), 0);
     loop {
-        let (status, page) = ann.get(&format!("/api/v1/users/me/bookings?after={after}")).await;
-        assert_eq!(status, StatusCode::OK, "{page}");
+        let page = expect_answer(ann.get(&format!("/api/v1/users/me/bookings?after={after}")).await, StatusCode::OK);
         let bookings = page["bookings"].as_array().expect("a list");
         assert!(bookings.len() <= 20);
         seen.extend(bookings.iter().map(|booking| text(&booking["id"]).to_owned()));

@@ -5,9 +5,8 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::{Browser, PASSWORD, register_and_log_in};
-use crate::cancel::wait_until_books_balance;
 use crate::commits::SLOW_GATHER;
-use crate::world::{Visitor, World, text};
+use crate::world::{World, expect_answer, expect_problem, text};
 
 /// Ann's login.
 const ANN: &str = "ann@example.org";
@@ -20,19 +19,10 @@ async fn world_with_limit(servers: usize, most: i16, settings: &[(&str, &str)]) 
     world
 }
 
-async fn check_out(visitor: &Visitor, seats: &[u32]) -> (Value, Value) {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
-    (hold, booking)
-}
-
 /// Another browser of Ann's at this server.
 async fn another_browser(world: &World, server: usize) -> Browser {
     let mut browser = Browser::at(world, server);
-    let (status, answer) = browser.log_in(ANN, PASSWORD).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.log_in(ANN, PASSWORD).await, StatusCode::OK);
     browser
 }
 
@@ -45,9 +35,9 @@ async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
     assert_eq!(ann.log_in(ANN, PASSWORD).await.0, StatusCode::OK);
     assert_eq!(world.count("SELECT count(*) FROM account_visitors").await, 2, "sign-in creates another visitor");
     let again = ann.visitor();
-    let (hold, booking) = check_out(&again, &[5, 6]).await;
-    let (status, refusal) = again.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"), "{refusal}");
+    let (hold, booking) = again.check_out(&[5, 6]).await;
+    let refusal =
+        expect_problem(again.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     let words = text(&refusal["detail"]);
     assert!(
         words.contains("may have 3") && words.contains("your account has 2"),
@@ -62,8 +52,7 @@ async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
     assert_eq!(again.change(&hold, &[], &[6]).await.0, StatusCode::OK);
     let (_, fewer) = again.book(&hold).await;
     assert_eq!(again.pay(&fewer, Some("tok_paid")).await.1["state"], "CONFIRMED", "the limit of three is reached");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,8 +78,7 @@ async fn one_of_concurrent_payments_from_browsers_of_an_account_passes_the_limit
     assert_eq!((sold, refused), (1, 3), "{answers:?}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "the others were not charged");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 2);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// More accounts than pipeline lanes, so some share a lane.
@@ -101,7 +89,7 @@ async fn payments_of_accounts_with_one_browser_are_batched() {
     for number in 0..5_u32 {
         let browser = register_and_log_in(&world, &format!("buyer{number}@example.org")).await;
         let visitor = browser.visitor();
-        let (_, booking) = check_out(&visitor, &[number]).await;
+        let (_, booking) = visitor.check_out(&[number]).await;
         ready.push((visitor, booking));
     }
     // These pay on the gateway's page: their bookings stay as the submission wrote them.

@@ -16,7 +16,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// A valid password.
 pub const PASSWORD: &str = "correct horse battery";
@@ -104,6 +104,11 @@ impl Browser {
         self.send(Method::GET, path, Value::Null).await
     }
 
+    /// Reads a page.
+    pub async fn page(&self, path: &str) -> (StatusCode, String) {
+        self.visitor().page(path).await
+    }
+
     fn keep(&mut self, headers: &HeaderMap) {
         for cookie in headers.get_all("set-cookie") {
             let cookie = cookie.to_str().expect("text");
@@ -128,8 +133,7 @@ impl Browser {
 
     pub async fn token(&mut self, email: &str) -> String {
         let body = json!({ "email": email, "password": PASSWORD, "token": true });
-        let (status, answer) = self.post("/api/v1/users/login", body).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        let answer = expect_answer(self.post("/api/v1/users/login", body).await, StatusCode::OK);
         text(&answer["token"]).to_owned()
     }
 
@@ -139,8 +143,7 @@ impl Browser {
 
     /// The account's bookings.
     pub async fn bookings(&mut self) -> Vec<Value> {
-        let (status, page) = self.get("/api/v1/users/me/bookings").await;
-        assert_eq!(status, StatusCode::OK, "{page}");
+        let page = expect_answer(self.get("/api/v1/users/me/bookings").await, StatusCode::OK);
         page["bookings"].as_array().expect("a list").clone()
     }
 }
@@ -155,10 +158,8 @@ pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwes
 /// Registers an account and signs in.
 pub async fn register_and_log_in(world: &World, email: &str) -> Browser {
     let mut browser = Browser::new(world);
-    let (status, answer) = browser.register(email, PASSWORD).await;
-    assert_eq!(status, StatusCode::CREATED, "{answer}");
-    let (status, answer) = browser.log_in(email, PASSWORD).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.register(email, PASSWORD).await, StatusCode::CREATED);
+    expect_answer(browser.log_in(email, PASSWORD).await, StatusCode::OK);
     browser
 }
 
@@ -172,8 +173,7 @@ pub fn mails_about(world: &World, subject: &str) -> Vec<String> {
 pub async fn register_proven(world: &World, email: &str) -> Browser {
     let mut browser = register_and_log_in(world, email).await;
     let token = wait_for_mailed_token(world, "Please confirm your address", email).await;
-    let (status, answer) = browser.post("/api/v1/users/me/email/proof", json!({ "token": token })).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.post("/api/v1/users/me/email/proof", json!({ "token": token })).await, StatusCode::OK);
     browser
 }
 
@@ -203,5 +203,5 @@ pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
 /// Inserts a second theatre.
 pub async fn another_theatre(world: &World) {
     let theatre = "INSERT INTO theatres VALUES ('rialto', 'lisbon', 'Rialto', 'Rua 2', 'EUR')";
-    sqlx::query(theatre).execute(&world.pg).await.expect("the theatre is written");
+    world.execute(theatre).await;
 }

@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, mails_about, register_and_log_in, wait_for_mailed_token};
-use crate::world::{World, text, wait_until};
+use crate::world::{World, expect_problem, text, wait_until};
 
 const ANOTHER: &str = "another good password";
 
@@ -63,7 +63,7 @@ async fn reset_link_works_once_and_ends_every_session() {
     assert_eq!((known.0, unknown.0), (StatusCode::ACCEPTED, StatusCode::ACCEPTED));
     assert_eq!((&known.1["next"], &unknown.1["next"]), (&json!("READ_MAIL"), &json!("READ_MAIL")));
     let token = wait_for_mailed_token(&world, "A new password", "ann@example.org").await;
-    wait_until("no mail waits", || async { world.count("SELECT count(*) FROM account_mails").await == 0 }).await;
+    world.wait_for_count("no mail waits", "SELECT count(*) FROM account_mails", 0).await;
     assert!(
         world.mails().iter().all(|mail| !mail.contains("unknown@example.org")),
         "no mail goes to an unknown address"
@@ -72,8 +72,11 @@ async fn reset_link_works_once_and_ends_every_session() {
     assert_eq!((token.len(), kept), (64, 2), "the other link is the registration's");
 
     let reset = "/api/v1/users/password/reset";
-    let (status, problem) = lost.post(reset, json!({ "token": token, "password": "short" })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "password_unusable"));
+    expect_problem(
+        lost.post(reset, json!({ "token": token, "password": "short" })).await,
+        StatusCode::BAD_REQUEST,
+        "password_unusable",
+    );
     for odd in ["", "0", &"0a".repeat(32), "\u{0}"] {
         let (status, problem) = lost.post(reset, json!({ "token": odd, "password": ANOTHER })).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::GONE, "link_invalid"), "{odd:?}");
@@ -115,7 +118,7 @@ async fn reset_links_expire_after_an_hour_and_one_use_voids_all() {
     }
     let stale = "UPDATE account_links SET expires_at = now() - interval '1 second'
                  WHERE token_hash = (SELECT token_hash FROM account_links WHERE purpose = 'reset' ORDER BY created_at LIMIT 1)";
-    sqlx::query(stale).execute(&world.pg).await.expect("the link is expired");
+    world.execute(stale).await;
     let set = |token: &str| {
         let (mut browser, body) = (Browser::new(&world), json!({ "token": token, "password": ANOTHER }));
         async move { browser.post("/api/v1/users/password/reset", body).await.0 }
@@ -156,11 +159,11 @@ async fn unreadable_account_mail_does_not_block_other_mails() {
     let world = World::start(1, &[]).await;
     register_and_log_in(&world, "ann@example.org").await;
     let odd = "ALTER TABLE account_mails DROP CONSTRAINT account_mails_kind_check";
-    sqlx::query(odd).execute(&world.pg).await.expect("any kind can be written");
+    world.execute(odd).await;
     let odd = "INSERT INTO account_mails (id, kind, email, run_after, tries, created_at)
                SELECT gen_random_uuid(), 'of another time', 'ann@example.org', '2020-01-01', n, now()
                FROM generate_series(20, 29) AS n";
-    sqlx::query(odd).execute(&world.pg).await.expect("the mails are written");
+    world.execute(odd).await;
     let mut ann = Browser::new(&world);
     ann.post("/api/v1/users/password/forgotten", json!({ "email": "ann@example.org" })).await;
     wait_for_mailed_token(&world, "A new password", "ann@example.org").await;

@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, register_and_log_in};
-use crate::world::{TOKEN_SECRET, World, text, wait_until};
+use crate::world::{TOKEN_SECRET, World, expect_answer, expect_problem, text, wait_until};
 
 /// Sends a request of a program with this token.
 async fn with_token(world: &World, method: Method, path: &str, body: Value, token: &str) -> (StatusCode, Value) {
@@ -76,7 +76,7 @@ async fn sessions_end_when_unused_expired_or_the_account_is_closed() {
     let mut ann = register_and_log_in(&world, "ann@example.org").await;
     let token = ann.token("ann@example.org").await;
     let run = async |statement: &'static str| {
-        sqlx::query(statement).execute(&world.pg).await.expect("the sessions are changed");
+        world.execute(statement).await;
     };
     run("UPDATE sessions SET last_seen_at = now() - interval '13 days' WHERE kind = 'browser'").await;
     assert_eq!(ann.me().await.0, StatusCode::OK);
@@ -91,8 +91,7 @@ async fn sessions_end_when_unused_expired_or_the_account_is_closed() {
     let (good, said) =
         world.command(&["admin", "close", "--email", "ANN@example.org", "--reason", "On request."]).await;
     assert!(good, "{said}");
-    let (status, problem) = current_user(&world, &token).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"));
+    expect_problem(current_user(&world, &token).await, StatusCode::UNAUTHORIZED, "token_invalid");
     assert_eq!(again.log_in("ann@example.org", PASSWORD).await.1["code"], "login_failed");
     world.end().await;
 }
@@ -107,8 +106,7 @@ async fn signing_out_everywhere_ends_all_sessions_and_tokens_at_all_replicas() {
     let token = laptop.token("ann@example.org").await;
     // The other replica caches the session for a few seconds for requests on seats.
     let elsewhere = laptop.moved_to(&world, other).visitor();
-    let (status, hold) = elsewhere.hold(&[7]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(elsewhere.hold(&[7]).await, StatusCode::CREATED);
     let (status, _) = phone.post("/api/v1/users/logout-everywhere", Value::Null).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
     for browser in [&mut phone, &mut laptop.moved_to(&world, other), &mut laptop] {
@@ -132,13 +130,17 @@ async fn token_buys_without_a_cookie_and_the_account_lists_the_booking() {
     let (first, second) = (ann.token("ann@example.org").await, ann.token("ann@example.org").await);
     assert_ne!(first, second);
     let holds = format!("/api/v1/shows/{}/holds", world.show);
-    let (status, hold) = with_token(&world, Method::POST, &holds, json!({ "seats": [4] }), &first).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(
+        with_token(&world, Method::POST, &holds, json!({ "seats": [4] }), &first).await,
+        StatusCode::CREATED,
+    );
     // A renewed token is the same visitor.
     let buyer = json!({ "name": "Ann", "email": "ann@example.org" });
     let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
-    let (status, booking) = with_token(&world, Method::POST, "/api/v1/bookings", request_body, &second).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking = expect_answer(
+        with_token(&world, Method::POST, "/api/v1/bookings", request_body, &second).await,
+        StatusCode::CREATED,
+    );
     let confirm = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
     let pay = json!({ "payment_token": "tok_paid" });
     assert_eq!(with_token(&world, Method::POST, &confirm, pay, &second).await.0, StatusCode::OK);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, form, mails_about, register_and_log_in};
 use crate::hanging_mail_server::HangingMailServer;
-use crate::world::{World, text, wait_until};
+use crate::world::{World, expect_problem, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registered_user_logs_in_and_stays_logged_in_until_logout() {
@@ -64,7 +64,7 @@ async fn eight_mails_wait_on_a_hanging_mail_server_and_others_stay_queued() {
     let more = "INSERT INTO account_mails (id, kind, email, run_after, created_at)
                 SELECT gen_random_uuid(), 'registered_again', 'ann@example.org', now(), now()
                 FROM generate_series(1, 9)";
-    sqlx::query(more).execute(&world.pg).await.expect("more mails");
+    world.execute(more).await;
     wait_until("eight mails hang at the same time", || async { mail_server.waiting_clients() == 8 }).await;
     assert_eq!(world.count("SELECT count(*) FROM account_mails WHERE tries = 1").await, 8);
     assert_eq!(world.count("SELECT count(*) FROM account_mails").await, 10, "no mail is sent or retried");
@@ -100,8 +100,7 @@ async fn invalid_registrations_are_refused_and_write_nothing() {
         assert!(!problem.to_string().contains(PASSWORD), "an answer never repeats a password: {problem}");
     }
     for body in [json!({ "email": "a\u{0}@b.cd", "password": "x" }), json!({ "email": "", "password": "" })] {
-        let (status, problem) = ann.post("/api/v1/users/login", body).await;
-        assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "login_failed"));
+        expect_problem(ann.post("/api/v1/users/login", body).await, StatusCode::UNAUTHORIZED, "login_failed");
     }
     // Without a key, and under one that another request used.
     let body = json!({ "name": "Ann", "email": "ann@example.org", "password": PASSWORD });

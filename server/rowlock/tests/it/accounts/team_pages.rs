@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 
 use super::pages::{Page, open, submit};
 use super::{Browser, PASSWORD, another_theatre, grant, register_proven};
-use crate::world::World;
+use crate::world::{World, expect_answer};
 
 const TEAM: &str = "/staff/aurora/team";
 
@@ -12,8 +12,7 @@ const TEAM: &str = "/staff/aurora/team";
 async fn staff_member(world: &World, email: &str, role: &str) -> Browser {
     let mut browser = register_proven(world, email).await;
     grant(world, email, "aurora", role).await;
-    let (status, answer) = browser.log_in(email, PASSWORD).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.log_in(email, PASSWORD).await, StatusCode::OK);
     browser
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{acts, booking_path, code, desk_path, hold_seats, sell_seats, seller_with_open_till, two_theatres};
 use crate::door::{codes, device, tonight};
-use crate::world::{PRICE, World, text, wait_until};
+use crate::world::{PRICE, World, expect_answer, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() {
@@ -46,7 +46,7 @@ async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() 
     assert_eq!(code(&ann.post(&booking_path(&new, "/exchange"), less).await), (422, "pin_wrong".into()));
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000 + 2 * PRICE);
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(world.count(claims).await, 2);
     assert_eq!(acts(&world).await, ["till_opened", "sold", "exchanged"]);
     world.end().await;
@@ -62,8 +62,7 @@ async fn online_booking_is_exchanged_at_the_same_price_and_refunded_later_throug
     let dear = json!({ "show": world.show, "hold": hold["id"], "total_minor": 2 * PRICE, "reason": "More legroom." });
     assert_eq!(code(&ann.post(&booking_path(&bought, "/exchange"), dear).await), (409, "wrong_state".into()));
     let path = format!("/api/v1/shows/{}/holds/{}", world.show, text(&hold["id"]));
-    let (status, hold) = ann.send(reqwest::Method::PATCH, &path, json!({ "remove": [7] })).await;
-    assert_eq!(status, StatusCode::OK, "{hold}");
+    let hold = expect_answer(ann.send(reqwest::Method::PATCH, &path, json!({ "remove": [7] })).await, StatusCode::OK);
     let same = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "reason": "More legroom." });
     let (status, new) = ann.post(&booking_path(&bought, "/exchange"), same).await;
     assert_eq!((status, &new["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{new}");
@@ -118,12 +117,11 @@ async fn booking_with_a_pending_refund_is_exchanged_once_the_refund_is_settled()
     let path = booking_path(&old, "/exchange");
     assert_eq!(code(&ann.post(&path, request_body.clone()).await), (409, "wrong_state".into()));
     let why = json!({ "reason": "With the ticket in hand." });
-    let (status, paid) = ann.post(&booking_path(&old, "/pay-out"), why).await;
-    assert_eq!(status, StatusCode::OK, "{paid}");
+    expect_answer(ann.post(&booking_path(&old, "/pay-out"), why).await, StatusCode::OK);
     let (status, new) = ann.post(&path, request_body).await;
     assert_eq!((status, &new["total"]["minor"]), (StatusCode::CREATED, &json!(PRICE)), "{new}");
     // Paid out once, whatever is left in the outbox.
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 1);
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000 + PRICE);

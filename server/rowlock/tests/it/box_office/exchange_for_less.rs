@@ -15,7 +15,7 @@ use crate::books::Totals;
 use crate::door::{codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy as Gateway;
 use crate::faults::injector::FaultInjector;
-use crate::world::{PRICE, Visitor, World, insert_show, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
 
 /// A world with a gateway whose ledger the test can read.
 pub(super) async fn audited_world() -> (World, Gateway) {
@@ -52,9 +52,10 @@ async fn show_for(world: &World, price: i64) -> Uuid {
 }
 
 async fn holds_in(browser: &mut Browser, show: Uuid, seats: &[u32]) -> Value {
-    let (status, hold) = browser.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": seats })).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    hold
+    expect_answer(
+        browser.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": seats })).await,
+        StatusCode::CREATED,
+    )
 }
 
 /// Asserts that the exchange changed nothing: one sale of two seats.
@@ -169,8 +170,7 @@ async fn exchange_of_a_counter_card_payment_moves_no_cash_and_guest_seats_stay_f
 
     let hold = hold_seats(&mut ann, &world, &[0, 1]).await;
     let guest = json!({ "hold": hold["id"], "means": "free", "total_minor": 0, "reason": "Press." });
-    let (status, given) = ann.post(&sales_path(&world), guest).await;
-    assert_eq!(status, StatusCode::CREATED, "{given}");
+    let given = expect_answer(ann.post(&sales_path(&world), guest).await, StatusCode::CREATED);
     let hold = hold_seats(&mut ann, &world, &[2]).await;
     let mut other = exchange_body(world.show, &hold);
     other["total_minor"] = json!(0);
@@ -197,15 +197,16 @@ async fn exchange_of_an_online_payment_refunds_the_card_and_no_till() {
     let (status, new) = max.post(&path, approved(&plain, &account, PIN)).await;
     assert_eq!((status, &new["refunds"][0]["amount"]["minor"]), (StatusCode::CREATED, &json!(PRICE)), "{new}");
     assert_eq!(world.count("SELECT count(*) FROM till_rows").await, 0);
-    wait_until("the gateway has refunded it", || async {
-        world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 1
-    })
-    .await;
+    world
+        .wait_for_count("the gateway has refunded it", "SELECT count(*) FROM refunds WHERE state = 'settled'", 1)
+        .await;
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, PRICE, 0]);
     // Exchanged once more at the same price; then the buyer cancels. Refunds never exceed the payments.
     let hold = hold_seats(&mut max, &world, &[9]).await;
-    let (status, last) = max.post(&booking_path(&new, "/exchange"), exchange_body(world.show, &hold)).await;
-    assert_eq!(status, StatusCode::CREATED, "{last}");
+    let last = expect_answer(
+        max.post(&booking_path(&new, "/exchange"), exchange_body(world.show, &hold)).await,
+        StatusCode::CREATED,
+    );
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, PRICE, 0]);
     assert_eq!(buyer.cancel(&last, None).await.0, StatusCode::OK);
     buyer.wait_for_money(&last, "REFUNDED").await;
@@ -269,10 +270,8 @@ async fn exchange_needs_a_show_that_has_not_begun_and_cash_in_the_till() {
     // The hold survived the refusals: with cash in the till the exchange succeeds.
     let other = holds_in(&mut ann, insert_show(&world.pg, 300_000, 30 * 3_600).await, &[0]).await;
     let elsewhere = sales_path(&world).replace(&world.show.to_string(), text(&other["show"]));
-    let (status, sold) = ann.post(&elsewhere, sale(&other, "cash")).await;
-    assert_eq!(status, StatusCode::CREATED, "{sold}");
-    let (status, new) = ann.post(&path, less).await;
-    assert_eq!(status, StatusCode::CREATED, "{new}");
+    expect_answer(ann.post(&elsewhere, sale(&other, "cash")).await, StatusCode::CREATED);
+    expect_answer(ann.post(&path, less).await, StatusCode::CREATED);
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 0);
     world.end().await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{acts, code, desk_path, hired, hold_seats, sale, sales_path, seller, seller_with_open_till, two_theatres};
 use crate::accounts::{Browser, register_and_log_in};
-use crate::world::{World, text};
+use crate::world::{World, expect_answer, text};
 
 fn path(world: &World) -> String {
     desk_path(&format!("shows/{}/house-seats/hold", world.show))
@@ -18,8 +18,10 @@ fn grant_body(seats: &[u32]) -> Value {
 /// Blocks these seats for the house.
 async fn block_seats(seller: &mut Browser, world: &World, seats: &[u32]) {
     let body = json!({ "seats": seats, "kept": true, "reason": "For the mayor." });
-    let (status, answer) = seller.post(&desk_path(&format!("shows/{}/house-seats", world.show)), body).await;
-    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    expect_answer(
+        seller.post(&desk_path(&format!("shows/{}/house-seats", world.show)), body).await,
+        StatusCode::NO_CONTENT,
+    );
 }
 
 /// Sends the request with the same key each time.
@@ -68,8 +70,7 @@ async fn house_seat_is_held_for_its_guest_without_being_on_sale() {
     // It is an ordinary hold from now on.
     let (_, mine) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     assert_eq!(mine["id"], held["id"]);
-    let (status, sold) = ann.post(&sales_path(&world), sale(&held, "cash")).await;
-    assert_eq!(status, StatusCode::CREATED, "{sold}");
+    expect_answer(ann.post(&sales_path(&world), sale(&held, "cash")).await, StatusCode::CREATED);
     visitor.wait_for_seat(1, '2').await;
     assert_eq!(acts(&world).await, ["till_opened", "seats_kept", "house_seats_taken", "sold"]);
     world.end().await;
@@ -88,8 +89,7 @@ async fn repeated_grant_of_a_house_seat_gets_the_same_answer_and_takes_nothing()
     let visitor = world.visitor();
     release(&mut ann, &world, &first.1).await;
     visitor.wait_for_seat(4, '0').await;
-    let (status, visitors) = visitor.hold(&[4]).await;
-    assert_eq!(status, StatusCode::CREATED, "{visitors}");
+    let visitors = expect_answer(visitor.hold(&[4]).await, StatusCode::CREATED);
     assert_eq!(send(&mut ann, &world, grant_body(&[4])).await, first);
     assert!(visitor.has_hold().await);
     // Nor from the house, which keeps it again.
@@ -166,8 +166,7 @@ async fn house_seat_that_is_held_stays_with_its_holder_and_the_grant_is_refused(
     let visitor = world.visitor();
     assert_eq!(visitor.hold(&[11]).await.0, StatusCode::CREATED);
     // Blocked in Postgres only; the map has the hold.
-    let past = sqlx::query("UPDATE shows SET blocked = blocked || 11").execute(&world.pg).await;
-    past.expect("the seat is blocked");
+    world.execute("UPDATE shows SET blocked = blocked || 11").await;
     let refused = ann.post(&path(&world), grant_body(&[10, 11])).await;
     assert_eq!(code(&refused), (423, "seats_locked".into()));
     assert!(text(&refused.1["detail"]).contains("keeps the seats no more"), "{}", refused.1);
@@ -184,8 +183,7 @@ async fn lost_map_does_not_block_the_grant_of_a_house_seat() {
     let mut ann = seller(&world, "ann@example.org").await;
     block_seats(&mut ann, &world, &[12]).await;
     world.delete_redis_keys().await;
-    let (status, held) = ann.post(&path(&world), grant_body(&[12])).await;
-    assert_eq!(status, StatusCode::CREATED, "{held}");
+    expect_answer(ann.post(&path(&world), grant_body(&[12])).await, StatusCode::CREATED);
     world.visitor().wait_for_seat(12, '1').await;
     world.end().await;
 }

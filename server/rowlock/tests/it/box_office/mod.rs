@@ -16,7 +16,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
-use crate::world::{PRICE, World, text};
+use crate::world::{PRICE, World, expect_answer, text};
 
 /// PIN of the managers in these tests.
 pub const PIN: &str = "274951";
@@ -35,8 +35,7 @@ pub async fn seller(world: &World, email: &str) -> Browser {
 pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     let mut browser = register_and_log_in(world, email).await;
     grant(world, email, "aurora", role).await;
-    let (status, answer) = browser.log_in(email, PASSWORD).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.log_in(email, PASSWORD).await, StatusCode::OK);
     browser
 }
 
@@ -49,8 +48,10 @@ pub async fn set_name(world: &World, email: &str, name: &str) {
 /// A manager of the Aurora with a PIN, and their account.
 pub async fn manager(world: &World) -> (Browser, Value) {
     let mut max = hired(world, "max@example.org", "manager").await;
-    let (status, answer) = max.post(&desk_path("pin"), json!({ "pin": PIN, "password": PASSWORD })).await;
-    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    expect_answer(
+        max.post(&desk_path("pin"), json!({ "pin": PIN, "password": PASSWORD })).await,
+        StatusCode::NO_CONTENT,
+    );
     let (_, me) = max.me().await;
     (max, me["id"].clone())
 }
@@ -58,17 +59,14 @@ pub async fn manager(world: &World) -> (Browser, Value) {
 /// A seller whose till is open with a float of 100.
 pub async fn seller_with_open_till(world: &World, email: &str) -> Browser {
     let mut browser = seller(world, email).await;
-    let (status, till) = browser.post(&desk_path("till"), json!({ "float_minor": 10_000 })).await;
-    assert_eq!(status, StatusCode::CREATED, "{till}");
+    expect_answer(browser.post(&desk_path("till"), json!({ "float_minor": 10_000 })).await, StatusCode::CREATED);
     browser
 }
 
 /// Holds these seats for the seller.
 pub async fn hold_seats(browser: &mut Browser, world: &World, seats: &[u32]) -> Value {
     let path = format!("/api/v1/shows/{}/holds", world.show);
-    let (status, hold) = browser.post(&path, json!({ "seats": seats })).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    hold
+    expect_answer(browser.post(&path, json!({ "seats": seats })).await, StatusCode::CREATED)
 }
 
 /// Body of a sale of this hold.
@@ -79,8 +77,7 @@ pub fn sale(hold: &Value, means: &str) -> Value {
 /// Sells these seats and returns the booking.
 pub async fn sell_seats(browser: &mut Browser, world: &World, seats: &[u32], means: &str) -> Value {
     let hold = hold_seats(browser, world, seats).await;
-    let (status, sold) = browser.post(&sales_path(world), sale(&hold, means)).await;
-    assert_eq!(status, StatusCode::CREATED, "{sold}");
+    let sold = expect_answer(browser.post(&sales_path(world), sale(&hold, means)).await, StatusCode::CREATED);
     assert_eq!(sold["total"]["minor"], PRICE * seats.len() as i64);
     sold
 }

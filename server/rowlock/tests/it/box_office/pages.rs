@@ -8,15 +8,7 @@ use super::{
     two_theatres,
 };
 use crate::accounts::{Browser, PASSWORD, form};
-use crate::world::{PRICE, World, insert_show, text};
-
-/// Status and text of a page.
-pub async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
-    let visitor = browser.visitor();
-    let request = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
-    let answer = request.send().await.expect("the server answers");
-    (answer.status(), answer.text().await.expect("a page"))
-}
+use crate::world::{PRICE, World, expect_answer, expect_problem, insert_show, text};
 
 /// Submits a form with a fresh key. Returns the status, and the redirect or the page.
 pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
@@ -35,7 +27,7 @@ async fn shift_works_without_javascript() {
     let world = World::start(1, &[]).await;
     let mut ann = seller(&world, "ann@example.org").await;
     let home = "/staff/aurora/box-office";
-    let (status, html) = page(&ann, home).await;
+    let (status, html) = ann.page(home).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"open-till\""), "{html}");
     assert!(!html.contains("data-testid=\"close-day\""), "only a manager closes the day");
     let (status, html) = send(&ann, &format!("{home}/till/open"), &[("amount", "a lot")]).await;
@@ -47,9 +39,9 @@ async fn shift_works_without_javascript() {
     assert_eq!(opened, (StatusCode::SEE_OTHER, home.to_owned()));
     let sold = sell_seats(&mut ann, &world, &[0, 1], "cash").await;
     let booking = format!("{home}/bookings/{}", crate::world::text(&sold["id"]));
-    let found = page(&ann, &format!("{home}/bookings?reference={}", crate::world::text(&sold["reference"]))).await;
+    let found = ann.page(&format!("{home}/bookings?reference={}", crate::world::text(&sold["reference"]))).await;
     assert_eq!(found.0, StatusCode::SEE_OTHER);
-    let (status, html) = page(&ann, &booking).await;
+    let (status, html) = ann.page(&booking).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"undo\""), "{html}");
     let (status, html) = send(&ann, &format!("{booking}/tickets"), &[]).await;
     assert_eq!((status, html.matches("paper-ticket\"").count() >= 2), (StatusCode::OK, true), "{html}");
@@ -66,7 +58,7 @@ async fn shift_works_without_javascript() {
     let up = send(&ann, &format!("{home}/till/cash-up"), &[("amount", "100,00"), ("reason", "")]).await;
     assert_eq!(up.0, StatusCode::SEE_OTHER);
     let max = hired(&world, "max@example.org", "manager").await;
-    let (_, html) = page(&max, home).await;
+    let (_, html) = max.page(home).await;
     assert!(html.contains("data-testid=\"close-day\""), "{html}");
     let closed = send(&max, &format!("{home}/day-close"), &[("reason", "Quiet.")]).await;
     assert_eq!(closed.0, StatusCode::SEE_OTHER);
@@ -83,7 +75,7 @@ async fn manager_counts_a_sellers_till_and_the_seller_sees_by_whom_and_why() {
     let home = "/staff/aurora/box-office";
     let (_, till) = ann.get(&desk_path("till")).await;
     let form = format!("{home}/tills/{}/cash-up", text(&till["id"]));
-    let (_, html) = page(&max, home).await;
+    let (_, html) = max.page(home).await;
     assert!(html.contains(&format!("action=\"{form}\"")) && !html.contains("data-testid=\"close-day\""), "{html}");
     let fields = |amount: &'static str, reason: &'static str| [("amount", amount), ("reason", reason)];
     assert_eq!(send(&ann, &form, &fields("100", "Mine.")).await.0, StatusCode::NOT_FOUND, "a manager's form");
@@ -94,15 +86,15 @@ async fn manager_counts_a_sellers_till_and_the_seller_sees_by_whom_and_why() {
     let (status, html) = send(&max, &form, &fields("99.00", "Twice.")).await;
     assert!(status == StatusCode::CONFLICT && html.contains("This till was counted already."), "{status} {html}");
     assert!(html.contains("data-testid=\"close-day\""), "{html}");
-    let (_, html) = page(&ann, home).await;
+    let (_, html) = ann.page(home).await;
     for part in ["data-testid=\"counted-for-me\"", "data-testid=\"open-till\"", "Max Example", "Ann is ill."] {
         assert!(html.contains(part), "{part}: {html}");
     }
-    let (_, html) = page(&max, home).await;
+    let (_, html) = max.page(home).await;
     assert!(!html.contains("data-testid=\"counted-for-me\"") && html.contains("data-testid=\"counted-by\""), "{html}");
     let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
     assert_eq!(opened.0, StatusCode::SEE_OTHER);
-    assert!(!page(&ann, home).await.1.contains("data-testid=\"counted-for-me\""), "the notice is about the last shift");
+    assert!(!ann.page(home).await.1.contains("data-testid=\"counted-for-me\""), "the notice is about the last shift");
     world.end().await;
 }
 
@@ -119,11 +111,11 @@ async fn counter_shows_any_day_and_its_forms_keep_the_day() {
     let home = "/staff/aurora/box-office";
     let on_that_day = format!("{home}?date={day}");
     let leads_to = format!("href=\"{home}/shows/{later}\"");
-    let (status, html) = page(&ann, home).await;
+    let (status, html) = ann.page(home).await;
     assert!(status == StatusCode::OK && !html.contains(&leads_to), "{html}");
     assert!(html.contains(&format!("href=\"{on_that_day}\"")), "the strip links to the day: {html}");
     assert!(!html.contains("type=\"hidden\" name=\"date\""), "a form of today names no date: {html}");
-    let (status, html) = page(&ann, &on_that_day).await;
+    let (status, html) = ann.page(&on_that_day).await;
     assert!(status == StatusCode::OK && html.contains(&leads_to), "{html}");
     assert!(html.contains(&format!("name=\"date\" value=\"{day}\"")), "{html}");
     let open = format!("{home}/till/open");
@@ -133,8 +125,8 @@ async fn counter_shows_any_day_and_its_forms_keep_the_day() {
     let drop = [("amount", "1"), ("reason", "Full."), ("date", "//x")];
     let elsewhere = send(&ann, &format!("{home}/till/drop"), &drop).await;
     assert_eq!(elsewhere, (StatusCode::SEE_OTHER, home.to_owned()));
-    assert_eq!(page(&ann, &format!("{home}?date=tomorrow")).await.0, StatusCode::BAD_REQUEST);
-    let (status, html) = page(&ann, &format!("{home}/bookings?reference=NONE-NONE&date={day}")).await;
+    assert_eq!(ann.page(&format!("{home}?date=tomorrow")).await.0, StatusCode::BAD_REQUEST);
+    let (status, html) = ann.page(&format!("{home}/bookings?reference=NONE-NONE&date={day}")).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains(&leads_to), "{html}");
     world.end().await;
 }
@@ -146,20 +138,19 @@ async fn booking_is_found_by_name_without_javascript() {
     let hold = hold_seats(&mut ann, &world, &[0]).await;
     let mut request_body = super::sale(&hold, "cash");
     request_body["name"] = json!("Zoe <Quill>");
-    let (status, sold) = ann.post(&super::sales_path(&world), request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{sold}");
+    let sold = expect_answer(ann.post(&super::sales_path(&world), request_body).await, StatusCode::CREATED);
     let home = "/staff/aurora/box-office";
-    assert!(page(&ann, home).await.1.contains("data-testid=\"find\""));
-    let (status, html) = page(&ann, &format!("{home}/bookings?q=quill")).await;
+    assert!(ann.page(home).await.1.contains("data-testid=\"find\""));
+    let (status, html) = ann.page(&format!("{home}/bookings?q=quill")).await;
     let booking = format!("{home}/bookings/{}", text(&sold["id"]));
     assert!(status == StatusCode::OK && html.contains(&format!("href=\"{booking}\"")), "{html}");
     // The same field accepts a booking reference.
     let aloud = text(&sold["reference"]).replace('-', "+").to_lowercase();
-    assert_eq!(page(&ann, &format!("{home}/bookings?q={aloud}")).await.0, StatusCode::SEE_OTHER);
+    assert_eq!(ann.page(&format!("{home}/bookings?q={aloud}")).await.0, StatusCode::SEE_OTHER);
     assert!(html.contains("Zoe &lt;Quill&gt;") && !html.contains("<Quill>"), "{html}");
-    let (status, html) = page(&ann, &format!("{home}/bookings?q=unmatched")).await;
+    let (status, html) = ann.page(&format!("{home}/bookings?q=unmatched")).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"found-none\""), "{html}");
-    let (status, html) = page(&ann, &format!("{home}/bookings?q=x")).await;
+    let (status, html) = ann.page(&format!("{home}/bookings?q=x")).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
     world.end().await;
 }
@@ -174,12 +165,15 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
     // The film ends after a hundred minutes. Until then latecomers look for their seats.
     for (starts_in_s, has_map) in [(4 * 60, true), (-60 * 60, true), (-2 * 60 * 60, false)] {
         let show = insert_show(&world.pg, 300_000, starts_in_s).await;
-        let (status, html) = page(&ann, &format!("{home}/shows/{show}")).await;
+        let (status, html) = ann.page(&format!("{home}/shows/{show}")).await;
         assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 3]), "{html}");
         assert_eq!(html.contains(map), has_map, "{starts_in_s}: {html}");
         // Sales are closed for staff as well.
-        let (status, refused) = ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await;
-        assert_eq!((status, &refused["code"]), (StatusCode::CONFLICT, &json!("sales_closed")), "{refused}");
+        expect_problem(
+            ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await,
+            StatusCode::CONFLICT,
+            "sales_closed",
+        );
         let (status, holder) = ann.get(&desk_path(&format!("shows/{show}/seats/0"))).await;
         assert_eq!(
             (status, holder),
@@ -188,7 +182,7 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
         );
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}/seats")).await.0, StatusCode::OK);
     }
-    let (_, html) = page(&ann, &format!("{home}/shows/{}", world.show)).await;
+    let (_, html) = ann.page(&format!("{home}/shows/{}", world.show)).await;
     assert_eq!(closed.map(|part| html.contains(part)), [false; 3], "a closed show is sold from its map: {html}");
     assert!(html.contains(map), "{html}");
     world.end().await;
@@ -202,7 +196,7 @@ async fn page_of_a_show_links_to_its_day() {
     let day = "SELECT to_char(starts_at AT TIME ZONE 'Europe/Lisbon', 'YYYY-MM-DD') FROM shows WHERE id = $1";
     let day = sqlx::query_scalar::<_, String>(day).bind(later).fetch_one(&world.pg).await.expect("a day");
     let home = "/staff/aurora/box-office";
-    let (_, html) = page(&ann, &format!("{home}/shows/{later}")).await;
+    let (_, html) = ann.page(&format!("{home}/shows/{later}")).await;
     let back = html.split("<a ").find(|link| link.contains("data-testid=\"back\"")).expect("a link back");
     assert!(back.contains(&format!("href=\"{home}?date={day}\"")), "{back}");
     world.end().await;
@@ -239,20 +233,20 @@ async fn only_sold_bookings_are_exchanged_and_only_for_shows_on_sale() {
     let id = text(&sold["id"]);
     let base = "/staff/aurora/box-office";
     let choosing = format!("{base}/bookings/{id}/exchange");
-    let (status, html) = page(&ann, &format!("{choosing}?date={day}")).await;
+    let (status, html) = ann.page(&format!("{choosing}?date={day}")).await;
     let leads_to = |show: uuid::Uuid| html.contains(&format!("href=\"{base}/shows/{show}?exchange={id}\""));
     assert_eq!(status, StatusCode::OK, "{html}");
     assert_eq!([world.show, later, begun].map(leads_to), [true, true, false], "{html}");
     for no_day in ["tomorrow", "-9999-01-1"] {
-        assert_eq!(page(&ann, &format!("{choosing}?date={no_day}")).await.0, StatusCode::BAD_REQUEST, "{no_day}");
+        assert_eq!(ann.page(&format!("{choosing}?date={no_day}")).await.0, StatusCode::BAD_REQUEST, "{no_day}");
     }
     let at_counter = format!("{base}/shows/{later}?exchange={id}");
-    let (status, html) = page(&ann, &at_counter).await;
+    let (status, html) = ann.page(&at_counter).await;
     assert!(status == StatusCode::OK && html.contains(text(&sold["reference"])), "{html}");
     let undone = ann.post(&booking_path(&sold, "/undo"), json!({ "reason": "The wrong day." })).await;
     assert_eq!(undone.0, StatusCode::OK);
     for gone in [choosing, at_counter] {
-        assert_eq!(page(&ann, &gone).await.0, StatusCode::SEE_OTHER, "{gone}");
+        assert_eq!(ann.page(&gone).await.0, StatusCode::SEE_OTHER, "{gone}");
     }
     world.end().await;
 }
@@ -266,15 +260,14 @@ async fn page_of_an_exchanged_booking_links_to_the_new_one_and_names_the_refund(
     let hold = hold_seats(&mut ann, &world, &[8]).await;
     let request_body = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "from_total_minor": 2 * PRICE,
                        "reason": "One stays at home.", "manager": max, "pin": PIN });
-    let (status, new) = ann.post(&booking_path(&old, "/exchange"), request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{new}");
+    let new = expect_answer(ann.post(&booking_path(&old, "/exchange"), request_body).await, StatusCode::CREATED);
     let (_, before) = ann.get(&booking_path(&old, "")).await;
     assert_eq!(before["moved_to"], new["id"]);
     let at = |booking: &serde_json::Value| format!("/staff/aurora/box-office/bookings/{}", text(&booking["id"]));
-    let (status, html) = page(&ann, &at(&old)).await;
+    let (status, html) = ann.page(&at(&old)).await;
     assert!(status == StatusCode::OK && html.contains(&format!("href=\"{}\"", at(&new))), "{html}");
     assert_eq!(html.matches("data-testid=\"went-back\"").count(), 1, "{html}");
-    let (_, html) = page(&ann, &at(&new)).await;
+    let (_, html) = ann.page(&at(&new)).await;
     let seen = ["data-testid=\"went-back\"", "data-testid=\"moved-to\""].map(|part| html.contains(part));
     assert_eq!(seen, [true, false], "{html}");
     world.end().await;
@@ -294,11 +287,11 @@ async fn box_office_pages_are_hidden_from_strangers_and_need_a_login() {
         format!("/staff/aurora/box-office/bookings/{id}/exchange"),
     ];
     for path in &pages {
-        assert_eq!(page(&ann, path).await.0, StatusCode::OK, "{path}");
-        assert_eq!(page(&rita, path).await.0, StatusCode::NOT_FOUND, "{path}");
-        assert_eq!(page(&Browser::new(&world), path).await.0, StatusCode::SEE_OTHER, "{path}");
+        assert_eq!(ann.page(path).await.0, StatusCode::OK, "{path}");
+        assert_eq!(rita.page(path).await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(Browser::new(&world).page(path).await.0, StatusCode::SEE_OTHER, "{path}");
         assert_eq!(
-            page(&rita, &path.replace("aurora", "rialto")).await.0 == StatusCode::OK,
+            rita.page(&path.replace("aurora", "rialto")).await.0 == StatusCode::OK,
             path.ends_with("box-office")
         );
     }

@@ -35,7 +35,7 @@ async fn cash_refund_leaves_the_till_with_a_managers_pin_and_calls_no_gateway() 
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!((&till["expected"]["minor"], &till["cash"]["minor"]), (&json!(10_000), &json!(0)));
     // The relay has finished the outbox and called no gateway.
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM tickets WHERE revoked_at IS NULL").await, 0);
     let again = ann.post(&booking_path(&sold, "/refund"), refund(&max, PIN, None)).await;
@@ -173,7 +173,7 @@ async fn refunds_of_a_cancelled_show_wait_at_the_counter() {
     };
     wait_until("the booking is cancelled", || async { standing().await["state"] == "CANCELLED" }).await;
     assert_eq!(standing().await["to_pay_out"]["minor"], 2 * PRICE);
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let why = json!({ "reason": "With the ticket in hand." });
     let (status, paid) = ann.post(&booking_path(&sold, "/pay-out"), why.clone()).await;
     assert_eq!((status, text(&paid["money"])), (StatusCode::OK, "REFUNDED"), "{paid}");

@@ -7,22 +7,20 @@ use super::{
     acts, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller_with_open_till, two_theatres,
 };
 use crate::accounts::Browser;
-use crate::world::{World, text};
+use crate::world::{World, expect_answer, text};
 
 /// Sells a seat to this buyer and returns the booking's reference.
 async fn sell_to(ann: &mut Browser, world: &World, seat: u32, name: &str, email: &str) -> String {
     let hold = hold_seats(ann, world, &[seat]).await;
     let mut request_body = sale(&hold, "cash");
     (request_body["name"], request_body["email"]) = (json!(name), json!(email));
-    let (status, sold) = ann.post(&sales_path(world), request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{sold}");
+    let sold = expect_answer(ann.post(&sales_path(world), request_body).await, StatusCode::CREATED);
     text(&sold["reference"]).to_owned()
 }
 
 /// References of the search results, in order.
 async fn search(browser: &mut Browser, asked: &str) -> Vec<String> {
-    let (status, list) = browser.get(&desk_path(&format!("bookings?q={asked}"))).await;
-    assert_eq!(status, StatusCode::OK, "{list}");
+    let list = expect_answer(browser.get(&desk_path(&format!("bookings?q={asked}"))).await, StatusCode::OK);
     let of = |one: &Value| text(&one["booking"]["reference"]).to_owned();
     list.as_array().expect("a list").iter().map(of).collect()
 }
@@ -81,12 +79,10 @@ async fn past_shows_and_unpaid_bookings_are_not_searched() {
     // The name of every visitor in these tests.
     let sold = sell_to(&mut ann, &world, 0, "Ann Example", "").await;
     let visitor = world.visitor();
-    let (_, hold) = visitor.hold(&[1]).await;
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    visitor.check_out(&[1]).await;
     assert_eq!(search(&mut ann, "ann%20example").await, [sold], "a pending booking is not listed");
     let past = "UPDATE shows SET starts_at = now() - interval '61 days'";
-    sqlx::query(past).execute(&world.pg).await.expect("the show is in the past");
+    world.execute(past).await;
     assert!(search(&mut ann, "ann%20example").await.is_empty());
     world.end().await;
 }

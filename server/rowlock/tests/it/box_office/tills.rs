@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{acts, code, desk_path, hired, sell_seats, seller, seller_with_open_till, set_name, two_theatres};
-use crate::world::{CHECK_VIOLATION, PRICE, World, assert_refused, text};
+use crate::world::{CHECK_VIOLATION, PRICE, World, assert_refused, expect_answer, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shift_runs_from_float_to_cash_up_and_the_day_closes() {
@@ -16,8 +16,10 @@ async fn shift_runs_from_float_to_cash_up_and_the_day_closes() {
     assert_eq!((status, &till["expected"]["minor"]), (StatusCode::CREATED, &json!(10_000)), "{till}");
     sell_seats(&mut ann, &world, &[0, 1], "cash").await;
     sell_seats(&mut ann, &world, &[2], "card").await;
-    let (status, till) = ann.post(&desk_path("till/drops"), json!({ "amount_minor": 5_000, "reason": "Full." })).await;
-    assert_eq!(status, StatusCode::OK, "{till}");
+    let till = expect_answer(
+        ann.post(&desk_path("till/drops"), json!({ "amount_minor": 5_000, "reason": "Full." })).await,
+        StatusCode::OK,
+    );
     let sums = |till: &Value| ["float", "cash", "card", "dropped", "expected"].map(|name| till[name]["minor"].clone());
     assert_eq!(sums(&till), [10_000, 2 * PRICE, PRICE, 5_000, 5_000 + 2 * PRICE].map(Value::from));
     let kinds: Vec<_> = till["rows"].as_array().expect("rows").iter().map(|row| row["kind"].clone()).collect();

@@ -1,6 +1,6 @@
 //! Cache headers of answers.
 
-use http::caching::{Class, FOREVER, PRIVATE, REVALIDATED, SHARED, class};
+use http::caching::{CacheClass, FOREVER, PRIVATE, REVALIDATED, SHARED, cache_class};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName};
 use rowlock::web::authorisation::TABLE;
@@ -41,13 +41,13 @@ fn header(headers: &HeaderMap, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_sends_the_cache_headers_of_its_class() {
     let world = World::start(1, &[]).await;
-    let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, _)| *route);
+    let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, ..)| *route);
     let (mut kept, mut private) = (0, 0);
     for route in api.chain(ADDRESSES).chain(["/api/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
         let (status, headers) = fetch(&world, &address(route, &world)).await;
         let control = header(&headers, "cache-control");
-        match class(route).unwrap_or(Class::Never) {
-            Class::Shared => {
+        match cache_class(route).unwrap_or(CacheClass::Never) {
+            CacheClass::Shared => {
                 assert_eq!((status, control.as_str()), (StatusCode::OK, SHARED), "{route}");
                 assert_eq!(
                     header(&headers, "cache-tag").replace(',', " "),
@@ -61,9 +61,9 @@ async fn every_route_sends_the_cache_headers_of_its_class() {
                 assert_eq!(vary.contains("cookie") && vary.contains("accept-language"), is_page, "{route}: {vary}");
                 kept += 1;
             }
-            Class::Revalidated => assert_eq!((status, control.as_str()), (StatusCode::OK, REVALIDATED), "{route}"),
-            Class::Immutable => panic!("{route} is covered by `static_files`"),
-            Class::Never => {
+            CacheClass::Revalidated => assert_eq!((status, control.as_str()), (StatusCode::OK, REVALIDATED), "{route}"),
+            CacheClass::Immutable => panic!("{route} is covered by `static_files`"),
+            CacheClass::Never => {
                 assert_eq!(control, PRIVATE, "{route}");
                 assert!(!headers.contains_key("cache-tag") && !headers.contains_key("surrogate-key"), "{route}");
                 private += 1;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{TOKEN, cdn_settings, tags};
 use crate::check_command::{check, state};
 use crate::organiser::{API, organiser, post_ok};
-use crate::systems::receiver::{Receiver, Reply};
+use crate::systems::receiver::{Receiver, ReceiverReply};
 use crate::world::{World, wait_until};
 
 /// A page may be stale for this long after the first purge: replication lag, shared caches, and latency.
@@ -35,7 +35,7 @@ async fn set_hold_ms(world: &World, hold_ms: i64) {
 }
 
 async fn wait_until_purged(world: &World) {
-    wait_until("no purge is pending", || async { world.count("SELECT count(*) FROM cdn_purges").await == 0 }).await;
+    world.wait_for_count("no purge is pending", "SELECT count(*) FROM cdn_purges", 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,10 +71,7 @@ async fn repeated_changes_share_a_purge_and_another_server_purges_for_a_dead_one
     assert_eq!(world.count("SELECT count(*) FROM cdn_purges").await, 10);
     world.add_server(&[]).await;
     receiver.wait_for_deliveries(1).await;
-    wait_until("both wait for the second purge", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 10
-    })
-    .await;
+    world.wait_for_count("both wait for the second purge", "SELECT count(*) FROM cdn_purges WHERE round = 2", 10).await;
     wait_until_purged(&world).await;
     assert_eq!(tags(&receiver), [show_tags(&world), show_tags(&world)]);
     world.end().await;
@@ -84,7 +81,7 @@ async fn repeated_changes_share_a_purge_and_another_server_purges_for_a_dead_one
 async fn server_that_dies_during_a_purge_is_replaced_by_another() {
     let receiver = Receiver::start().await;
     let mut world = World::start(1, &cdn_settings(&receiver.url())).await;
-    receiver.reply_with(&[Reply::Silence]);
+    receiver.reply_with(&[ReceiverReply::Silence]);
     pause_sales(&world).await;
     receiver.wait_for_deliveries(1).await;
     world.kill(0).await;
@@ -92,10 +89,7 @@ async fn server_that_dies_during_a_purge_is_replaced_by_another() {
     world.add_server(&[]).await;
     receiver.wait_for_deliveries(2).await;
     assert_eq!(tags(&receiver), [show_tags(&world), show_tags(&world)]);
-    wait_until("the attempt is recorded", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 5
-    })
-    .await;
+    world.wait_for_count("the attempt is recorded", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     world.end().await;
 }
 
@@ -103,14 +97,11 @@ async fn server_that_dies_during_a_purge_is_replaced_by_another() {
 async fn unavailable_cdn_is_retried_and_redirects_are_not_followed() {
     let receiver = Receiver::start().await;
     let world = World::start(1, &cdn_settings(&receiver.url())).await;
-    receiver.reply_with(&[Reply::Status(503), Reply::Redirect, Reply::Status(429)]);
+    receiver.reply_with(&[ReceiverReply::Status(503), ReceiverReply::Redirect, ReceiverReply::Status(429)]);
     pause_sales(&world).await;
     let calls = receiver.wait_for_deliveries(4).await;
     assert!(calls.iter().all(|call| call.path == "/hooks"), "the token is sent to no other URL");
-    wait_until("the first purge is done", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 5
-    })
-    .await;
+    world.wait_for_count("the first purge is done", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     assert_eq!(tags(&receiver), vec![show_tags(&world); 4]);
     world.end().await;
 }
@@ -127,7 +118,7 @@ async fn rejected_purge_is_parked_and_reported() {
     wait_until("the last attempt fails", || async {
         // As after half an hour of retries.
         let last = "UPDATE cdn_purges SET tries = 29, run_after = now() WHERE parked_why IS NULL AND tries < 29";
-        sqlx::query(last).execute(&world.pg).await.expect("the attempts are set");
+        world.execute(last).await;
         world.count("SELECT count(*) FROM cdn_purges WHERE parked_why LIKE '%401%'").await == 5
     })
     .await;
@@ -139,10 +130,7 @@ async fn rejected_purge_is_parked_and_reported() {
     receiver.always_reply(204);
     let (good, said) = world.command(&["parked", "retry-purges"]).await;
     assert!(good && said.contains("5 tags"), "{said}");
-    wait_until("the purges are sent", || async {
-        world.count("SELECT count(*) FROM cdn_purges WHERE round = 2").await == 5
-    })
-    .await;
+    world.wait_for_count("the purges are sent", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     let (_, report) = check(&world, &flags).await;
     assert_eq!(state(&report, "cdn purge"), "ok", "{report:#}");
     world.end().await;

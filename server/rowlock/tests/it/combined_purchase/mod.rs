@@ -7,10 +7,9 @@ use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cancel::wait_until_books_balance;
 use crate::commits::{SLOW_GATHER, SUBMISSIONS, with_holds};
 use crate::sale::event_names;
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
 
 /// Rows that a refused request must not write.
 const WRITTEN: &str = "
@@ -18,9 +17,7 @@ const WRITTEN: &str = "
          + (SELECT count(*) FROM idempotency_keys) + (SELECT count(*) FROM seat_claims) + (SELECT count(*) FROM outbox)";
 
 async fn hold_seats(visitor: &Visitor, seats: &[u32]) -> Value {
-    let (status, hold) = visitor.hold(seats).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    hold
+    expect_answer(visitor.hold(seats).await, StatusCode::CREATED)
 }
 
 async fn booking_events(visitor: &Visitor, booking: &Value) -> Value {
@@ -64,12 +61,11 @@ async fn combined_request_creates_the_same_sale() {
     assert_eq!(paid["ticket_url"], format!("/bookings/{}/ticket", text(&paid["id"])));
     assert_sale_events(&ann, &paid).await;
     ann.wait_for_seat(46, '2').await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     wait_until("the mail is sent", || async { world.mails().len() == 1 }).await;
     assert!(world.mails()[0].contains("ann@example.org"));
     // The webhook arrives too, and changes nothing.
-    wait_until("the webhook is stored", || async { world.count("SELECT count(*) FROM webhook_events").await == 1 })
-        .await;
+    world.wait_for_count("the webhook is stored", "SELECT count(*) FROM webhook_events", 1).await;
     assert_sale_events(&ann, &paid).await;
     for (query, count) in [
         ("SELECT count(*) FROM bookings", 1),
@@ -87,8 +83,7 @@ async fn combined_request_creates_the_same_sale() {
     // A second payment changes nothing and gets the confirmed booking.
     let (status, again) = ann.pay(&paid, Some("tok_paid")).await;
     assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{again}");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,15 +106,14 @@ async fn concurrent_combined_requests_share_a_transaction() {
                  WHERE made.event = 'created' AND paying.event = 'payment_submitted'
                    AND made.xmin::text <> paying.xmin::text";
     assert_eq!(world.count(apart).await, 0, "each was checked out and submitted in one transaction");
-    wait_until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     wait_until("each has a mail", || async { world.mails().len() == 11 }).await;
     let states = world.visitor().seat_states().await;
     assert_eq!(states.matches('2').count(), 11, "{states}");
     wait_until("every webhook is noted", || async { world.count("SELECT count(*) FROM webhook_events").await >= 11 })
         .await;
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'seats_sold'").await, 11);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,8 +136,7 @@ async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
     assert_eq!(answer.headers()["location"].to_str().expect("text"), back);
     ann.wait_for_booking(&pending, "CONFIRMED").await;
     ann.wait_for_seat(8, '2').await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,8 +160,7 @@ async fn declined_card_keeps_the_hold_and_slow_payment_ends_by_webhook() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 1);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,8 +170,7 @@ async fn earlier_checkout_is_revised_and_paid() {
     let hold = hold_seats(&ann, &[70]).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
-    let (status, hold) = ann.change(&hold, &[71, 72], &[70]).await;
-    assert_eq!(status, StatusCode::OK, "{hold}");
+    let hold = expect_answer(ann.change(&hold, &[71, 72], &[70]).await, StatusCode::OK);
     let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
     assert_eq!((&paid["id"], &paid["reference"]), (&booking["id"], &booking["reference"]));
@@ -190,8 +181,7 @@ async fn earlier_checkout_is_revised_and_paid() {
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
     ann.wait_for_seat(71, '2').await;
     ann.wait_for_seat(70, '0').await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -240,7 +230,7 @@ async fn places_are_bought_beside_seats() {
     let (status, declined) = bob.buy(&hold, Some("tok_declined")).await;
     assert_eq!((status, text(&declined["state"])), (StatusCode::CREATED, "CANCELLED"), "{declined}");
     bob.release_kept_hold(&declined).await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     assert_eq!((ann.places_left().await, &ann.seat_states().await[7..8]), (json!(2), "2"));
     let stock: (i32, i32) =
         sqlx::query_as("SELECT claimed, sold FROM area_stock").fetch_one(&world.pg).await.expect("a row");

@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::{WRITTEN, hold_seats};
 use crate::accounts::{Browser, PASSWORD, register_and_log_in};
-use crate::cancel::wait_until_books_balance;
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::world::{PRICE, Visitor, World, text};
 
 /// Asserts that the hold is unchanged, is not being paid for, and can be modified.
 async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
@@ -64,8 +63,7 @@ async fn payment_of_another_total_is_refused() {
         assert_eq!(status, expected, "{answer}");
     }
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,8 +87,7 @@ async fn price_change_after_the_hold_is_reported_and_not_charged() {
     let paid = assert_sold(&ann, &now).await;
     assert_eq!((&paid["id"], &paid["total"]["minor"]), (&booking["id"], &json!(4 * PRICE)));
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 4 * PRICE);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +149,7 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
     ann.wait_for_seat(100, '2').await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     world.mark_seat_free_in_redis(100).await;
     let hold = hold_seats(&bob, &[100, 101]).await;
     let before = world.count(WRITTEN).await;
@@ -169,8 +166,7 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
     assert_sold(&bob, &left).await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,7 +174,7 @@ async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let hold = hold_seats(&bob, &[101]).await;
     let (_, booking) = bob.book(&hold).await;
     world.mark_seat_free_in_redis(100).await;
@@ -191,8 +187,7 @@ async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
     assert_eq!((text(&seen["state"]), &seen["total"]["minor"]), ("SEATS_LOCKED", &json!(PRICE)), "{seen}");
     let paid = assert_sold(&bob, &bob.current_hold().await).await;
     assert_eq!((&paid["id"], &paid["seats"]), (&booking["id"], &booking["seats"]));
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,11 +219,10 @@ async fn unavailable_gateway_writes_nothing_and_keeps_the_seats() {
 #[tokio::test(flavor = "multi_thread")]
 async fn person_and_card_limits_are_checked_before_any_write() {
     let world = World::start(1, &[]).await;
-    let limit = sqlx::query("UPDATE shows SET per_instrument = 9").execute(&world.pg).await;
-    limit.expect("the limit is set");
+    world.execute("UPDATE shows SET per_instrument = 9").await;
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_sold(&bob, &hold_seats(&bob, &[0, 1, 2, 3, 4, 5, 6, 7]).await).await;
-    wait_until("the map shows the sale", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let hold = hold_seats(&ann, &[10, 11, 12]).await;
     // Only Postgres counts these eight seats for Ann; Redis does not.
     let secret = ann.cookie.split_once('=').expect("a cookie").1;
@@ -247,7 +241,7 @@ async fn person_and_card_limits_are_checked_before_any_write() {
     let (status, paid) =
         cem.buy(&hold_seats(&cem, &[40, 41, 42, 43, 44, 45, 46, 47]).await, Some("tok_paid@7.a")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     let hold = hold_seats(&dan, &[50, 51]).await;
     let before = world.count(WRITTEN).await;
     assert_refused(&dan, &dan.purchase_body(&hold, Some("tok_paid@7.b")), (429, "instrument_limit")).await;
@@ -341,8 +335,7 @@ async fn cancelled_or_moved_show_charges_nothing_at_a_server_with_a_stale_read()
             assert_eq!(buyer.current_hold().await, *hold, "{off}");
         }
     }
-    let on = sqlx::query("UPDATE shows SET called_off = false, is_moving = false").execute(&world.pg).await;
-    on.expect("the show is restored");
+    world.execute("UPDATE shows SET called_off = false, is_moving = false").await;
     for (buyer, hold) in &buyers {
         assert_sold(buyer, hold).await;
     }

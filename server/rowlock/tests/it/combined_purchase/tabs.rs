@@ -8,10 +8,9 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{assert_sale_events, hold_seats};
-use crate::cancel::wait_until_books_balance;
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::idempotency::{poll_until_done, post};
-use crate::world::{Answer, Visitor, World, text, wait_until};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text};
 
 /// The same visitor at the second server.
 fn at_second_server(world: &World, visitor: &Visitor) -> Visitor {
@@ -60,15 +59,14 @@ async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer
     ] {
         assert_eq!(world.count(query).await, count, "{query}");
     }
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// A tab that gets `Retry-After` waits this long before its next attempt.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Buys a hold from one tab. Retries while other requests of the same hold are served, as a page does.
-async fn buy_from_tab(visitor: &Visitor, hold: &Value, tab: usize) -> Answer {
+async fn buy_from_tab(visitor: &Visitor, hold: &Value, tab: usize) -> JsonAnswer {
     let (order, key) = (visitor.purchase_body(hold, Some("tok_paid")), format!("tab-{tab}"));
     loop {
         let answer = visitor.call_with_key(Method::POST, "/api/v1/bookings", order.clone(), &key).await;
@@ -112,7 +110,7 @@ async fn assert_tabs_are_one_sale(settings: &[(&str, &str)]) {
                 assert_eq!((status, &again["id"]), (StatusCode::OK, &booking["id"]), "{again}");
             }
             ann.wait_for_seat(seats[9] as usize, '2').await;
-            wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+            world.wait_for_empty_outbox().await;
         }
         assert_sale_events(&ann, &booking).await;
     }
@@ -120,8 +118,7 @@ async fn assert_tabs_are_one_sale(settings: &[(&str, &str)]) {
         assert_eq!(world.count(query).await, 4, "{query}");
     }
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 40);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,8 +160,7 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 6);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 6);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,10 +183,8 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
     let granted = hold_seats(&bob, &[30]).await;
     let (_, changed) = there.change(&granted, &[31], &[]).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&granted["id"]));
-    let (status, longer) = there.call(Method::POST, &path, Value::Null).await;
-    assert_eq!(status, StatusCode::OK, "{longer}");
-    let (status, refused) = bob.buy(&granted, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::CONFLICT, "price_changed"), "{refused}");
+    let longer = expect_answer(there.call(Method::POST, &path, Value::Null).await, StatusCode::OK);
+    expect_problem(bob.buy(&granted, Some("tok_paid")).await, StatusCode::CONFLICT, "price_changed");
     assert_eq!(bob.current_hold().await["expires_at_ms"], longer["expires_at_ms"]);
     let (status, pending) = bob.buy(&changed, None).await;
     assert_eq!((status, &pending["seats"]), (StatusCode::CREATED, &changed["seats"]), "{pending}");
@@ -200,8 +194,7 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
     let there = at_second_server(&world, &cem);
     let granted = hold_seats(&cem, &[40]).await;
     assert_eq!(there.release_hold(&granted).await, StatusCode::NO_CONTENT);
-    let (status, refused) = cem.buy(&granted, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    expect_problem(cem.buy(&granted, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     let (status, gone) = world.visitor().buy(&granted, Some("tok_paid")).await;
     assert_eq!((status, text(&gone["code"])), (StatusCode::GONE, "hold_expired"), "not this visitor's hold: {gone}");
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
@@ -234,7 +227,7 @@ async fn respond_async_request_is_answered_with_a_location() {
     let hasty = bob.client.post(format!("{}/api/v1/bookings", bob.base)).header("cookie", &bob.cookie);
     let hasty = hasty.header("idempotency-key", "buy").json(&order).timeout(Duration::from_millis(100));
     assert!(hasty.send().await.is_err_and(|error| error.is_timeout()), "the client disconnects");
-    wait_until("the request is running", || async { world.count("SELECT count(*) FROM payments").await == 2 }).await;
+    world.wait_for_count("the request is running", "SELECT count(*) FROM payments", 2).await;
     let asked = poll_until_done(&bob, "/api/v1/requests/buy").await;
     assert_eq!((asked.status, text(&asked.json()["state"])), (StatusCode::CREATED, "CONFIRMED"), "{asked:?}");
     // A failure is reported the same way.

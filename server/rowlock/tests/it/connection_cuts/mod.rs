@@ -9,9 +9,8 @@ use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::cancel::wait_until_books_balance;
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 use proxy::{ConnectionFault, PostgresProxy};
 
 /// A token that pays, and whose gateway repeats its webhook later.
@@ -36,21 +35,20 @@ async fn world_behind_proxy(settings: &[(&str, &str)]) -> (World, PostgresProxy)
 }
 
 /// A buyer's payment: of a booking by `/confirm`, or of a hold in one request.
-struct Order {
+struct PendingPayment {
     buyer: Visitor,
     path: String,
     body: Value,
 }
 
-impl Order {
+impl PendingPayment {
     fn at_once(buyer: Visitor, hold: &Value) -> Self {
         let body = buyer.purchase_body(hold, Some(PAID));
         Self { path: "/api/v1/bookings".to_owned(), body, buyer }
     }
 
     async fn after_checkout(buyer: Visitor, hold: &Value) -> Self {
-        let (status, booking) = buyer.book(hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let booking = expect_answer(buyer.book(hold).await, StatusCode::CREATED);
         let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
         Self { path, body: json!({ "payment_token": PAID }), buyer }
     }
@@ -68,12 +66,12 @@ impl Order {
 }
 
 /// This many buyers who are about to pay, every other one for a booking.
-async fn orders(world: &World, count: u32) -> Vec<Order> {
+async fn orders(world: &World, count: u32) -> Vec<PendingPayment> {
     let mut orders = Vec::new();
     for (number, (buyer, hold)) in with_holds(world, count).await.into_iter().enumerate() {
         orders.push(match number % 2 {
-            0 => Order::at_once(buyer, &hold),
-            _ => Order::after_checkout(buyer, &hold).await,
+            0 => PendingPayment::at_once(buyer, &hold),
+            _ => PendingPayment::after_checkout(buyer, &hold).await,
         });
     }
     orders
@@ -85,7 +83,7 @@ async fn assert_sold_once_despite(fault: ConnectionFault, words: &'static str) {
     let (world, proxy) = world_behind_proxy(&[SLOW_GATHER]).await;
     let orders = orders(&world, BUYERS).await;
     proxy.fail_next(1, fault, words);
-    let answers = join_all(orders.iter().map(Order::send)).await;
+    let answers = join_all(orders.iter().map(PendingPayment::send)).await;
     assert_eq!(proxy.failed_connections(), 1, "{answers:?}");
     // Buyers in another batch get an ordinary answer.
     let is_refused = |(status, _): &&(StatusCode, Value)| !status.is_success();
@@ -101,8 +99,7 @@ async fn assert_sold_once_despite(fault: ConnectionFault, words: &'static str) {
     let sold = i64::from(BUYERS);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, sold, "one payment each");
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, sold);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,6 +148,5 @@ async fn unanswered_lookups_do_not_delay_later_buyers() {
     for order in orders {
         order.wait_until_sold().await;
     }
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }

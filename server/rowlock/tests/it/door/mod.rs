@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::accounts::{grant, register_and_log_in};
-use crate::world::{Answer, Visitor, World, insert_show, text};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, insert_show, text};
 
 /// A show this evening, and a visitor of it.
 pub async fn tonight(world: &World) -> Visitor {
@@ -47,15 +47,14 @@ impl Device {
         json!({ "id": self.id, "name": self.name })
     }
 
-    pub async fn scan_as(&self, text: &str, scan: Uuid) -> Answer {
+    pub async fn scan_as(&self, text: &str, scan: Uuid) -> JsonAnswer {
         let body = json!({ "text": text, "device": self.view() });
         self.browser.call_with_key(Method::POST, &self.path("/scans"), body, &scan.to_string()).await
     }
 
     /// Scans a code; one result per ticket.
     pub async fn scan(&self, text: &str) -> Vec<Value> {
-        let (status, answer) = self.scan_as(text, platform::ids::new_id()).await;
-        assert_eq!(status, StatusCode::OK, "{answer}");
+        let answer = expect_answer(self.scan_as(text, platform::ids::new_id()).await, StatusCode::OK);
         answer["tickets"].as_array().expect("tickets").clone()
     }
 
@@ -65,13 +64,11 @@ impl Device {
     }
 
     pub async fn list(&self) -> Value {
-        let (status, list) = self.browser.get(&self.path(&format!("/list?device={}", self.id))).await;
-        assert_eq!(status, StatusCode::OK, "{list}");
-        list
+        expect_answer(self.browser.get(&self.path(&format!("/list?device={}", self.id))).await, StatusCode::OK)
     }
 
     /// Settles offline scans of a list. Each has an id, a code, and its age in milliseconds.
-    pub async fn settle(&self, list: &Value, scans: &[(Uuid, &str, i64)]) -> Answer {
+    pub async fn settle(&self, list: &Value, scans: &[(Uuid, &str, i64)]) -> JsonAnswer {
         let now = platform::clock::now().0;
         let scans: Vec<Value> = scans
             .iter()
@@ -81,25 +78,23 @@ impl Device {
             .await
     }
 
-    pub async fn send_settlement(&self, body: Value) -> Answer {
+    pub async fn send_settlement(&self, body: Value) -> JsonAnswer {
         self.browser.call(Method::POST, &self.path("/settlements"), body).await
     }
 
-    pub async fn undo(&self, scan: Uuid, reason: &str) -> Answer {
+    pub async fn undo(&self, scan: Uuid, reason: &str) -> JsonAnswer {
         self.browser.call(Method::POST, &self.path("/undo"), json!({ "scan": scan, "reason": reason })).await
     }
 
     /// Undoes one ticket of a scan.
-    pub async fn undo_ticket(&self, scan: &Value, code: &str) -> Answer {
+    pub async fn undo_ticket(&self, scan: &Value, code: &str) -> JsonAnswer {
         let body = json!({ "scan": scan, "ticket": code, "reason": "Their friend has it." });
         self.browser.call(Method::POST, &self.path("/undo"), body).await
     }
 
     /// Reads the door's state.
     pub async fn state(&self) -> Value {
-        let (status, view) = self.browser.get(&self.path("")).await;
-        assert_eq!(status, StatusCode::OK, "{view}");
-        view
+        expect_answer(self.browser.get(&self.path("")).await, StatusCode::OK)
     }
 
     /// Tickets sold, admitted, and in conflict.

@@ -7,7 +7,7 @@ use tickets::TicketCode;
 use uuid::Uuid;
 
 use super::{Device, codes, device, outcomes, tonight};
-use crate::world::{CHECK_VIOLATION, Visitor, World, assert_refused, text};
+use crate::world::{CHECK_VIOLATION, Visitor, World, assert_refused, expect_problem, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scanner_list_has_only_digests_and_the_tickets_outcome() {
@@ -108,8 +108,7 @@ async fn ticket_admitted_twice_is_reported_and_the_earlier_admission_counts() {
     assert_eq!(used[0]["used_where"], "Right door", "the earlier one is the admission");
     assert_ne!(used[0]["used_by"], stood[0]["used_by"]);
     // The earlier admission can be undone, and the later scan cannot.
-    let (status, problem) = left.undo_ticket(&stood[0]["used_by"], &codes[0]).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "not_admitted"));
+    expect_problem(left.undo_ticket(&stood[0]["used_by"], &codes[0]).await, StatusCode::CONFLICT, "not_admitted");
     assert_eq!(left.undo_ticket(&used[0]["used_by"], &codes[0]).await.0, StatusCode::NO_CONTENT);
     assert_eq!(left.counts().await, [2, 1, 2]);
     // The conflict also names the scan before it.
@@ -242,8 +241,7 @@ async fn invalid_settlement_is_refused_and_admits_no_one() {
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, code), "{body}");
     }
     let flood = body(&left, seal, (0..10_000).map(|_| scan(&code)).collect());
-    let (status, problem) = left.send_settlement(flood).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::PAYLOAD_TOO_LARGE, "too_large"));
+    expect_problem(left.send_settlement(flood).await, StatusCode::PAYLOAD_TOO_LARGE, "too_large");
     assert_eq!(left.counts().await, [1, 0, 0]);
     assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
     world.end().await;

@@ -11,7 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use futures::stream;
 use serde_json::Value;
-use simulator::payment::{Dialect, NewPayment};
+use simulator::payment::{NewPayment, Protocol};
 use simulator::{Simulator, cards};
 use tokio::sync::watch;
 use uuid::Uuid;
@@ -117,7 +117,7 @@ impl GatewayProxy {
             webhook_url: "http://127.0.0.1:9/".to_owned(),
             expires_at_ms: now.plus_ms(600_000).0,
             token: None,
-            dialect: Dialect::Own,
+            protocol: Protocol::Own,
         };
         let id = format!("pay_{}", key.replace([':', '-'], ""));
         self.simulator.ledger.open(key, asked, id.clone(), now.0).expect("the payment is opened");
@@ -137,7 +137,7 @@ impl GatewayProxy {
         }
         let of_payment = |id: &str| {
             let payment = self.simulator.ledger.get(id).ok()?;
-            Uuid::parse_str(&payment.asked.reference).ok()
+            Uuid::parse_str(&payment.request.reference).ok()
         };
         let path: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
         match path[..] {

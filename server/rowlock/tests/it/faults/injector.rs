@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 /// Fault of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fault {
+pub enum EffectFault {
     /// The service refuses it, at the first attempt and at the second.
     Refused,
     /// Done, but the connection is closed before the answer.
@@ -26,7 +26,7 @@ pub enum Fault {
     Repeated,
 }
 
-impl Fault {
+impl EffectFault {
     /// Returns whether it happens between server and service, and not at the outbox.
     pub const fn is_in_transit(self) -> bool {
         matches!(self, Self::Refused | Self::AnswerLost | Self::KilledBeforeAnswer)
@@ -76,7 +76,7 @@ pub enum AnswerFate {
 
 #[derive(Clone, Copy, Debug)]
 struct ArmedFault {
-    fault: Fault,
+    fault: EffectFault,
     struck: u32,
     is_over: bool,
 }
@@ -162,7 +162,7 @@ impl FaultInjector {
         armed.unwrap_or(&alike[0])
     }
 
-    pub fn arm(&self, booking: Uuid, effect: &'static str, fault: Fault) {
+    pub fn arm(&self, booking: Uuid, effect: &'static str, fault: EffectFault) {
         self.state().armed.insert((booking, effect), ArmedFault { fault, struck: 0, is_over: false });
     }
 
@@ -174,7 +174,7 @@ impl FaultInjector {
     /// Effects that are refused now and were refused before.
     pub fn refused_effects(&self) -> Vec<(Uuid, &'static str)> {
         let state = self.state();
-        let refused = |armed: &ArmedFault| armed.fault == Fault::Refused && armed.struck > 0 && !armed.is_over;
+        let refused = |armed: &ArmedFault| armed.fault == EffectFault::Refused && armed.struck > 0 && !armed.is_over;
         state.armed.iter().filter(|(_, armed)| refused(armed)).map(|(which, _)| *which).collect()
     }
 
@@ -197,7 +197,7 @@ impl FaultInjector {
     /// Returns whether an effect's request reaches the service.
     pub fn reaches_service(&self, booking: Uuid, effect: &'static str) -> bool {
         match self.state().armed.get_mut(&(booking, effect)) {
-            Some(armed) if armed.fault == Fault::Refused && !armed.is_over => {
+            Some(armed) if armed.fault == EffectFault::Refused && !armed.is_over => {
                 armed.struck += 1;
                 false
             }
@@ -233,8 +233,8 @@ impl FaultInjector {
             return AnswerFate::Arrives;
         };
         let answer = match armed.fault {
-            Fault::AnswerLost => AnswerFate::Lost,
-            Fault::KilledBeforeAnswer => AnswerFate::HeldBack,
+            EffectFault::AnswerLost => AnswerFate::Lost,
+            EffectFault::KilledBeforeAnswer => AnswerFate::HeldBack,
             _ => return AnswerFate::Arrives,
         };
         armed.struck += 1;
@@ -250,7 +250,7 @@ impl FaultInjector {
     pub fn may_lose_answer(&self, booking: Uuid, effect: &'static str) -> bool {
         let state = self.state();
         let minded = |armed: &ArmedFault| {
-            matches!(armed.fault, Fault::AnswerLost | Fault::KilledBeforeAnswer) && armed.struck == 0
+            matches!(armed.fault, EffectFault::AnswerLost | EffectFault::KilledBeforeAnswer) && armed.struck == 0
         };
         state.held_back.contains(&(booking, effect)) || state.armed.get(&(booking, effect)).is_some_and(minded)
     }

@@ -15,12 +15,12 @@ mod sagas;
 
 use std::collections::BTreeSet;
 
-use injector::{CHANNELS, Channel, Fault};
+use injector::{CHANNELS, Channel, EffectFault};
 use saga_runner::{Case, SagaRunner};
 use sagas::Saga;
 
 /// Runs every saga, and then every saga again with this fault at each of its effects.
-async fn assert_every_effect_survives(fault: Fault) {
+async fn assert_every_effect_survives(fault: EffectFault) {
     let runner = SagaRunner::open().await;
     let all_effects = runner.outbox_faults.all_effects().await;
     let mut covered = run_with_faults(&runner, &Saga::WITH_ONE_GATEWAY, fault, |_| true).await;
@@ -39,7 +39,7 @@ async fn assert_every_effect_survives(fault: Fault) {
 async fn run_with_faults(
     runner: &SagaRunner,
     sagas: &[Saga],
-    fault: Fault,
+    fault: EffectFault,
     is_asked: fn(Channel) -> bool,
 ) -> BTreeSet<&'static str> {
     let undisturbed: Vec<Case> = sagas.iter().map(|saga| Case { saga: *saga, strike: None }).collect();
@@ -70,30 +70,30 @@ fn find_effect(name: &str) -> (&'static str, Channel) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_effect_is_retried() {
-    assert_every_effect_survives(Fault::Refused).await;
+    assert_every_effect_survives(EffectFault::Refused).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn effect_with_a_lost_answer_happens_once() {
-    assert_every_effect_survives(Fault::AnswerLost).await;
+    assert_every_effect_survives(EffectFault::AnswerLost).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_that_dies_before_the_answer_leaves_the_effect_to_another() {
-    assert_every_effect_survives(Fault::KilledBeforeAnswer).await;
+    assert_every_effect_survives(EffectFault::KilledBeforeAnswer).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn server_that_dies_before_marking_the_effect_done_leaves_it_to_another() {
-    assert_every_effect_survives(Fault::KilledBeforeMark).await;
+    assert_every_effect_survives(EffectFault::KilledBeforeMark).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn effect_whose_mark_is_lost_happens_once() {
-    assert_every_effect_survives(Fault::MarkLost).await;
+    assert_every_effect_survives(EffectFault::MarkLost).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn effect_that_runs_twice_happens_once() {
-    assert_every_effect_survives(Fault::Repeated).await;
+    assert_every_effect_survives(EffectFault::Repeated).await;
 }

@@ -5,7 +5,7 @@
 use sqlx::{Connection, PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::injector::Fault;
+use super::injector::EffectFault;
 
 /// A server that is to be killed before the mark waits for this advisory lock, which the test holds.
 const KILL_LOCK: i64 = 0x6661_756c_7473;
@@ -65,7 +65,7 @@ impl OutboxFaults {
         Self { pg, _kill_lock: gallows }
     }
 
-    pub async fn arm(&self, booking: Uuid, effect: &str, fault: Fault) {
+    pub async fn arm(&self, booking: Uuid, effect: &str, fault: EffectFault) {
         let id: i32 =
             sqlx::query_scalar("INSERT INTO faults.armed (booking_id, effect, fault) VALUES ($1, $2, $3) RETURNING id")
                 .bind(booking)

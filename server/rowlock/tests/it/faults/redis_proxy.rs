@@ -29,9 +29,9 @@ const EFFECTS: [(&[&str], &str); 3] = [
 ];
 
 /// Scripts by text and by hash.
-struct Scripts(Vec<(&'static [&'static str], &'static str, String)>);
+struct EffectScripts(Vec<(&'static [&'static str], &'static str, String)>);
 
-impl Scripts {
+impl EffectScripts {
     fn new() -> Self {
         let hashed = |(effects, code): &(&'static [&'static str], &'static str)| {
             (*effects, *code, redis::Script::new(code).get_hash().to_owned())
@@ -55,7 +55,7 @@ impl Scripts {
 pub async fn start(address: String, injector: Arc<FaultInjector>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let own = listener.local_addr().expect("an address").to_string();
-    let scripts = Arc::new(Scripts::new());
+    let scripts = Arc::new(EffectScripts::new());
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             let (address, injector, scripts) = (address.clone(), Arc::clone(&injector), Arc::clone(&scripts));
@@ -74,7 +74,7 @@ async fn pass(
     mut client: TcpStream,
     mut redis: TcpStream,
     injector: &FaultInjector,
-    scripts: &Scripts,
+    scripts: &EffectScripts,
 ) -> std::io::Result<()> {
     client.set_nodelay(true)?;
     redis.set_nodelay(true)?;
@@ -119,7 +119,7 @@ async fn pass(
 fn first_effects(
     bytes: &[u8],
     injector: &FaultInjector,
-    scripts: &Scripts,
+    scripts: &EffectScripts,
 ) -> Option<(Vec<(Uuid, &'static str)>, usize)> {
     let (words, length) = parse_command(bytes)?;
     let Some(alike) = scripts.effects_of(&words) else { return Some((Vec::new(), length)) };

@@ -11,7 +11,7 @@ use tokio::sync::{Barrier, watch};
 use uuid::Uuid;
 
 use super::gateway_proxy::GatewayProxy;
-use super::injector::{Fault, FaultInjector};
+use super::injector::{EffectFault, FaultInjector};
 use super::mail_server::MailServer;
 use super::outbox_faults::OutboxFaults;
 use super::redis_proxy;
@@ -42,17 +42,17 @@ const SEATS: u32 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub saga: Saga,
-    pub strike: Option<(&'static str, Fault)>,
+    pub strike: Option<(&'static str, EffectFault)>,
 }
 
 /// A booking and its buyer.
-pub struct Order {
+pub struct SagaOrder {
     pub buyer: Buyer,
     pub booking: Uuid,
     pub reference: String,
     /// The first of its seats.
     pub seat: u32,
-    strike: Option<(&'static str, Fault)>,
+    strike: Option<(&'static str, EffectFault)>,
 }
 
 /// A show that begins during its sagas' payments.
@@ -112,7 +112,7 @@ impl SagaRunner {
         let outbox_faults = OutboxFaults::open(world.pg.clone()).await;
         let server = Replica::new(&world, &[]);
         if let Some(second) = &second {
-            second.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", server.url));
+            second.simulator.set_stripe_endpoint(format!("{}/api/v1/webhooks/payments/stripe", server.url));
         }
         server.start().await;
         injector.require_registration();
@@ -212,7 +212,7 @@ impl SagaRunner {
     }
 
     /// Waits until the booking is in this state, its ticket is mailed if it has one, and no effect is left.
-    pub async fn wait_for_state(&self, order: &Order, (state, money): (&str, &str)) -> Result<(), String> {
+    pub async fn wait_for_state(&self, order: &SagaOrder, (state, money): (&str, &str)) -> Result<(), String> {
         loop {
             let booking = order.buyer.booking(order.booking).await?;
             let is_in_state = booking["state"] == state && booking["money"] == money;
@@ -225,14 +225,14 @@ impl SagaRunner {
     }
 
     /// The same, after the fault has struck.
-    async fn wait_for_end(&self, order: &Order, final_state: (&str, &str)) -> Result<(), String> {
+    async fn wait_for_end(&self, order: &SagaOrder, final_state: (&str, &str)) -> Result<(), String> {
         while !self.has_struck(order).await {
             self.pause().await;
         }
         self.wait_for_state(order, final_state).await
     }
 
-    async fn has_struck(&self, order: &Order) -> bool {
+    async fn has_struck(&self, order: &SagaOrder) -> bool {
         match order.strike {
             None => true,
             Some((effect, fault)) if fault.is_in_transit() => self.injector.has_struck(order.booking, effect),
@@ -241,7 +241,7 @@ impl SagaRunner {
     }
 
     /// Effects in the outbox for this booking.
-    pub async fn pending_effects(&self, order: &Order) -> i64 {
+    pub async fn pending_effects(&self, order: &SagaOrder) -> i64 {
         let count = sqlx::query_scalar("SELECT count(*) FROM outbox WHERE booking_id = $1").bind(order.booking);
         count.fetch_one(&self.world.pg).await.expect("the outbox is counted")
     }
@@ -251,7 +251,7 @@ impl SagaRunner {
     }
 
     /// The booking's events and effects, for a failure message.
-    async fn describe_booking(&self, order: &Order) -> String {
+    async fn describe_booking(&self, order: &SagaOrder) -> String {
         let description = sqlx::query_scalar::<_, String>(
             "SELECT 'booking ' || id || ' is ' || state || ', its money ' || money || '; events: '
                     || coalesce((SELECT string_agg(event || ' (' || actor || ')', ', ' ORDER BY number)
@@ -266,7 +266,7 @@ impl SagaRunner {
     }
 
     /// Expires the booking, and ages its payment by an hour.
-    pub async fn expire_booking(&self, order: &Order) {
+    pub async fn expire_booking(&self, order: &SagaOrder) {
         for statement in [
             "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1",
             "UPDATE payments SET updated_at = now() - interval '1 hour' WHERE booking_id = $1",
@@ -276,7 +276,7 @@ impl SagaRunner {
     }
 
     /// The claims expired so long ago that they were taken over and released.
-    pub async fn lose_claims(&self, order: &Order) {
+    pub async fn lose_claims(&self, order: &SagaOrder) {
         let lost = sqlx::query("UPDATE seat_claims SET state = 'released' WHERE booking_id = $1");
         let lost = lost.bind(order.booking).execute(&self.world.pg).await.expect("claims are lost");
         assert_eq!(lost.rows_affected(), u64::from(SEATS));
@@ -312,7 +312,7 @@ impl SagaRunner {
                         AND payments.updated_at BETWEEN now() - interval '20 seconds' AND now() - interval '3 seconds'
                       FOR UPDATE OF payments SKIP LOCKED)",
             ] {
-                sqlx::query(statement).execute(&self.world.pg).await.expect("pauses are shortened");
+                self.world.execute(statement).await;
             }
             for (booking, effect) in self.injector.refused_effects() {
                 if self.attempts(booking, effect).await >= Some(2) {
@@ -364,10 +364,9 @@ impl SagaRunner {
         self.outbox_faults.end(&self.outbox_faults.backends_to_kill().await).await;
         self.injector.killed();
         // The dead server's leases last a minute; they end now.
-        sqlx::query("UPDATE outbox SET run_after = now() WHERE id IN (SELECT id FROM outbox FOR UPDATE SKIP LOCKED)")
-            .execute(&self.world.pg)
-            .await
-            .expect("the leases end");
+        self.world
+            .execute("UPDATE outbox SET run_after = now() WHERE id IN (SELECT id FROM outbox FOR UPDATE SKIP LOCKED)")
+            .await;
         self.restart_server().await;
     }
 

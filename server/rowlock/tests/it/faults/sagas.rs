@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::saga_runner::{Order, SagaRunner};
+use super::saga_runner::{SagaOrder, SagaRunner};
 
 /// A course of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,7 +112,7 @@ impl Saga {
     }
 
     /// Runs the saga from a new booking.
-    pub async fn run(self, runner: &SagaRunner, order: &Order) -> Result<(), String> {
+    pub async fn run(self, runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
         match self {
             Self::InOneRequest | Self::InOneRequestDeclined | Self::InOneRequestPending => Ok(()),
             Self::PaidAtOnce => pay(order, Some("tok_paid")).await,
@@ -178,7 +178,7 @@ impl Saga {
     }
 }
 
-async fn pay(order: &Order, token: Option<&str>) -> Result<(), String> {
+async fn pay(order: &SagaOrder, token: Option<&str>) -> Result<(), String> {
     match order.buyer.pay(order.booking, token).await? {
         // Finished already, if the first attempt died with its server and the next server finished it.
         (StatusCode::OK | StatusCode::GONE, _) => Ok(()),
@@ -187,12 +187,12 @@ async fn pay(order: &Order, token: Option<&str>) -> Result<(), String> {
 }
 
 /// Pays, and waits until the tickets are issued and no effect is left.
-async fn pay_and_wait_until_confirmed(runner: &SagaRunner, order: &Order) -> Result<(), String> {
+async fn pay_and_wait_until_confirmed(runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
     pay(order, Some("tok_paid")).await?;
     runner.wait_for_state(order, ("CONFIRMED", "PAID")).await
 }
 
-async fn cancel(order: &Order, request_body: &Value) -> Result<(), String> {
+async fn cancel(order: &SagaOrder, request_body: &Value) -> Result<(), String> {
     let path = format!("/api/v1/bookings/{}/cancel", order.booking);
     match order.buyer.send_with_retries(Method::POST, &path, request_body).await? {
         // A conflict, if the first attempt died with its server after the cancellation.
@@ -202,12 +202,12 @@ async fn cancel(order: &Order, request_body: &Value) -> Result<(), String> {
 }
 
 /// Pays without a token, and waits until the gateway's page is open and recorded.
-async fn open_page(runner: &SagaRunner, order: &Order) -> Result<(), String> {
+async fn open_page(runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
     pay(order, None).await?;
     wait_until_page_is_open(runner, order).await
 }
 
-async fn wait_until_page_is_open(runner: &SagaRunner, order: &Order) -> Result<(), String> {
+async fn wait_until_page_is_open(runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
     loop {
         let booking = order.buyer.booking(order.booking).await?;
         if !booking["pay_url"].is_null() && runner.pending_effects(order).await == 0 {

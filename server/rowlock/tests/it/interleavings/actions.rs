@@ -6,14 +6,14 @@ use futures::FutureExt;
 use platform::ids;
 use reqwest::{Method, StatusCode};
 use rowlock::AppState;
-use selling::bookings::{self, Batch};
+use selling::bookings::{self, CallOffProgress};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::controller::ActionFuture;
 use super::schedule_world::{ScheduleWorld, mark_cancellation_finished};
 use crate::late_payments::{expire_without_gateway, pay_on_page};
-use crate::world::{Answer, PRICE, Visitor, World, text};
+use crate::world::{JsonAnswer, PRICE, Visitor, World, text};
 
 /// Places that a revision adds to the hold or removes from it.
 const PLACES: u32 = 5;
@@ -210,7 +210,7 @@ impl PreparedBooking {
     }
 
     /// Adds places to the hold or removes them.
-    async fn change_places(&self, which: &str) -> Answer {
+    async fn change_places(&self, which: &str) -> JsonAnswer {
         change(&self.buyer, &self.hold, json!({ which: [{ "area": 0, "quantity": PLACES }] })).await
     }
 
@@ -276,18 +276,18 @@ async fn insert_waiting_list_entry(setup: &ScheduleWorld, show: Uuid) {
     }
 }
 
-fn done((status, body): Answer) -> Value {
+fn done((status, body): JsonAnswer) -> Value {
     assert!(status.is_success(), "{status} {body}");
     body
 }
 
 /// Status, and the booking's state or the problem's code.
-fn summarise((status, body): Answer) -> String {
+fn summarise((status, body): JsonAnswer) -> String {
     let what = if status.is_success() { &body["state"] } else { &body["code"] };
     format!("{} {}", status.as_u16(), what.as_str().unwrap_or_default())
 }
 
-async fn hold(buyer: &Visitor, seats: &[u32], places: u32) -> Answer {
+async fn hold(buyer: &Visitor, seats: &[u32], places: u32) -> JsonAnswer {
     let mut request_body = json!({ "seats": seats });
     if places > 0 {
         request_body["area"] = 0.into();
@@ -296,7 +296,7 @@ async fn hold(buyer: &Visitor, seats: &[u32], places: u32) -> Answer {
     buyer.call(Method::POST, &format!("/api/v1/shows/{}/holds", buyer.show), request_body).await
 }
 
-async fn change(buyer: &Visitor, hold: &Value, request_body: Value) -> Answer {
+async fn change(buyer: &Visitor, hold: &Value, request_body: Value) -> JsonAnswer {
     buyer.call(Method::PATCH, &format!("/api/v1/shows/{}/holds/{}", buyer.show, text(&hold["id"])), request_body).await
 }
 
@@ -375,9 +375,9 @@ async fn call_off(state: AppState, show: Uuid) -> String {
     let _ = state.locks.release_all(show).await;
     loop {
         match bookings::undo_batch(&state.pg, show, now).await {
-            Ok(Batch::Undone(_)) => {}
-            Ok(Batch::Busy) => return format!("{} busy", StatusCode::OK.as_u16()),
-            Ok(Batch::NoneLeft) => break,
+            Ok(CallOffProgress::Cancelled(_)) => {}
+            Ok(CallOffProgress::Busy) => return format!("{} busy", StatusCode::OK.as_u16()),
+            Ok(CallOffProgress::NoneLeft) => break,
             Err(problem) => return format!("500 {problem:?}"),
         }
     }
@@ -395,7 +395,7 @@ async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
 
 /// One round of the waiting lists.
 async fn offer(state: AppState) -> String {
-    match selling::waiting_list::round(&state).await {
+    match selling::waiting_list::serve_all_lists(&state).await {
         Ok(()) => "done".to_owned(),
         Err(cause) => format!("500 {cause}"),
     }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use super::gate::{ConnectionId, Event, Gate};
+use super::gate::{ConnectionId, Gate, GateEvent};
 use super::schedule::{Schedule, letter};
 
 /// Interval of the queries for lock waits, while a statement has no answer.
@@ -46,8 +46,8 @@ impl ScheduleResult {
 
 /// Grants permits.
 pub struct Controller {
-    events: UnboundedReceiver<Event>,
-    sender: UnboundedSender<Event>,
+    events: UnboundedReceiver<GateEvent>,
+    sender: UnboundedSender<GateEvent>,
     /// Queries lock waits, past any gate.
     watcher: PgPool,
 }
@@ -87,7 +87,7 @@ impl Actor {
 }
 
 impl Controller {
-    pub fn new(events: UnboundedReceiver<Event>, sender: UnboundedSender<Event>, watcher: PgPool) -> Self {
+    pub fn new(events: UnboundedReceiver<GateEvent>, sender: UnboundedSender<GateEvent>, watcher: PgPool) -> Self {
         Self { events, sender, watcher }
     }
 
@@ -148,7 +148,7 @@ impl Controller {
             tokio::spawn(async move {
                 let answer = act.await;
                 // The receiver is gone when the test is over.
-                let _ = events.send(Event::Finished { actor: number, answer });
+                let _ = events.send(GateEvent::Finished { actor: number, answer });
             });
         } else if let Some(WaitingStatement { connection, statement, permit }) = actor.waiting.pop_front() {
             played.trace.push((number, statement));
@@ -219,24 +219,24 @@ impl Controller {
     }
 }
 
-fn take(event: Event, gates: &[&Gate], actors: &mut [Actor]) {
+fn take(event: GateEvent, gates: &[&Gate], actors: &mut [Actor]) {
     let number = match &event {
-        Event::Waits { connection, .. } | Event::Answered { connection, .. } | Event::Closed { connection } => {
-            connection.actor
-        }
-        Event::Finished { actor, .. } => *actor,
+        GateEvent::Waits { connection, .. }
+        | GateEvent::Answered { connection, .. }
+        | GateEvent::Closed { connection } => connection.actor,
+        GateEvent::Finished { actor, .. } => *actor,
     };
     // An actor outside this schedule.
     let Some(actor) = actors.get_mut(number) else { return };
     match event {
         // From before its start, or background work after its end.
-        Event::Waits { permit, .. } if actor.act.is_some() || actor.is_over => {
+        GateEvent::Waits { permit, .. } if actor.act.is_some() || actor.is_over => {
             let _ = permit.send(());
         }
-        Event::Waits { connection, statement, permit } => {
+        GateEvent::Waits { connection, statement, permit } => {
             actor.waiting.push_back(WaitingStatement { connection, statement, permit });
         }
-        Event::Answered { connection, is_in_transaction } => {
+        GateEvent::Answered { connection, is_in_transaction } => {
             if actor.running == Some(connection) {
                 (actor.running, actor.is_blocked) = (None, false);
             }
@@ -246,14 +246,14 @@ fn take(event: Event, gates: &[&Gate], actors: &mut [Actor]) {
                 actor.open.remove(&connection);
             }
         }
-        Event::Closed { connection } => {
+        GateEvent::Closed { connection } => {
             if actor.running == Some(connection) {
                 (actor.running, actor.is_blocked) = (None, false);
             }
             actor.open.remove(&connection);
             actor.waiting.retain(|waiting| waiting.connection != connection);
         }
-        Event::Finished { answer, .. } => actor.answer = Some(answer),
+        GateEvent::Finished { answer, .. } => actor.answer = Some(answer),
     }
     if actor.may_be_over() && !actor.is_over {
         actor.is_over = true;

@@ -35,7 +35,7 @@ pub struct ConnectionId {
 
 /// Events for the controller.
 #[derive(Debug)]
-pub enum Event {
+pub enum GateEvent {
     /// A statement waits for its permit.
     Waits { connection: ConnectionId, statement: String, permit: oneshot::Sender<()> },
     /// Postgres has answered a batch.
@@ -56,13 +56,13 @@ pub struct Gate {
 struct GateState {
     actor: usize,
     is_closed: watch::Receiver<bool>,
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<GateEvent>,
     connections: AtomicU32,
 }
 
 impl Gate {
     /// Opens an actor's proxy in front of this Postgres. Statements pass until it is closed.
-    pub async fn new(database_url: &str, actor: usize, events: UnboundedSender<Event>) -> Self {
+    pub async fn new(database_url: &str, actor: usize, events: UnboundedSender<GateEvent>) -> Self {
         let mut direct = reqwest::Url::parse(database_url).expect("DATABASE_URL is an address");
         // The proxy cannot parse encrypted traffic.
         direct.query_pairs_mut().append_pair("sslmode", "disable");
@@ -159,7 +159,7 @@ async fn connection(client: TcpStream, postgres: TcpStream, shared: &GateState) 
     let connection = ConnectionId { actor: shared.actor, number, pid };
     let ended = serve(&mut ends, connection, shared).await;
     // The receiver is gone when the test is over.
-    let _ = shared.events.send(Event::Closed { connection });
+    let _ = shared.events.send(GateEvent::Closed { connection });
     ended
 }
 
@@ -203,7 +203,7 @@ async fn serve(ends: &mut ConnectionEnds, connection: ConnectionId, shared: &Gat
             }
             // Sent before the actor can continue.
             let is_in_transaction = message.0.get(HEADER_BYTES) != Some(&b'I');
-            let _ = shared.events.send(Event::Answered { connection, is_in_transaction });
+            let _ = shared.events.send(GateEvent::Answered { connection, is_in_transaction });
             ends.to_client.write_all(&message.0).await?;
             break;
         }
@@ -268,7 +268,7 @@ async fn wait_for_permit(connection: ConnectionId, statement: String, shared: &G
         return;
     }
     let (permit, granted) = oneshot::channel();
-    let _ = shared.events.send(Event::Waits { connection, statement, permit });
+    let _ = shared.events.send(GateEvent::Waits { connection, statement, permit });
     tokio::select! {
         // A dropped permit counts as granted: its controller is gone.
         _ = granted => {}

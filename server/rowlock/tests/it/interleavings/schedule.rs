@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Statements of one actor without a preemption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct StepRun {
     pub actor: usize,
     /// Steps until another actor continues; `None` until it waits for a lock or is over. The first step of an action is
     /// everything before its first statement.
@@ -16,13 +16,13 @@ pub struct Run {
 /// Runs in order. After them the actors run to the end, the first actor first; so does an actor that waited for a lock.
 /// Printed as `A3 B5 A*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schedule(pub Vec<Run>);
+pub struct Schedule(pub Vec<StepRun>);
 
 impl Schedule {
     /// Preempts these actors in turn, then runs this actor to its end.
     pub fn new(preempted: &[(usize, u32)], last: usize) -> Self {
-        let runs = preempted.iter().map(|(actor, steps)| Run { actor: *actor, steps: Some(*steps) });
-        Self(runs.chain([Run { actor: last, steps: None }]).collect())
+        let runs = preempted.iter().map(|(actor, steps)| StepRun { actor: *actor, steps: Some(*steps) });
+        Self(runs.chain([StepRun { actor: last, steps: None }]).collect())
     }
 }
 
@@ -104,7 +104,7 @@ impl FromStr for Schedule {
                 "*" => None,
                 number => Some(number.parse().map_err(|_| wrong())?),
             };
-            Ok(Run { actor: name as usize - 'A' as usize, steps })
+            Ok(StepRun { actor: name as usize - 'A' as usize, steps })
         };
         text.split_whitespace().map(run).collect::<Result<_, _>>().map(Self)
     }

@@ -10,7 +10,7 @@ use clap::FromArgMatches;
 use rowlock::config::{Config, settings};
 use rowlock::{AppState, start, web};
 use selling::SellingState;
-use selling::bookings::{self, Batch, BookingEffects};
+use selling::bookings::{self, BookingEffects, CallOffProgress};
 use selling::outbox::{self, Lane};
 use simulator::Simulator;
 use tokio::net::TcpListener;
@@ -40,7 +40,7 @@ const CONNECTIONS: &str = "6";
 const DEADLOCKS_AFTER: &str = "50ms";
 
 /// The server of one actor.
-pub struct Server {
+pub struct ActorServer {
     pub state: AppState,
     gate: Gate,
     /// Its index in the world's servers.
@@ -50,7 +50,7 @@ pub struct Server {
 pub struct ScheduleWorld {
     pub world: World,
     pub clerk: AppState,
-    pub servers: Vec<Server>,
+    pub servers: Vec<ActorServer>,
     /// One per actor, each with a till.
     pub sellers: Vec<Browser>,
     pub organiser: Browser,
@@ -84,7 +84,7 @@ impl ScheduleWorld {
         for actor in 0..ACTORS {
             let gate = Gate::new(world.database_url(), actor, sender.clone()).await;
             let (state, url) = serve(world.settings(), &gate.url).await;
-            servers.push(Server { state, gate, place: world.add_in_process_server(url) });
+            servers.push(ActorServer { state, gate, place: world.add_in_process_server(url) });
         }
         let mut sellers = Vec::new();
         for actor in 0..ACTORS {
@@ -135,7 +135,7 @@ impl ScheduleWorld {
         let cancelled_shows: Vec<Uuid> =
             sqlx::query_scalar(open).fetch_all(&self.world.pg).await.expect("shows are read");
         for show in cancelled_shows {
-            while let Batch::Undone(_) = bookings::undo_batch(&self.world.pg, show, self.clerk.clock.now())
+            while let CallOffProgress::Cancelled(_) = bookings::undo_batch(&self.world.pg, show, self.clerk.clock.now())
                 .await
                 .unwrap_or_else(|problem| panic!("bookings are cancelled: {problem:?}"))
             {}
@@ -147,7 +147,7 @@ impl ScheduleWorld {
                 // As if every replica had read the move.
                 let heard =
                     "UPDATE show_moves SET carried_at = carried_at - interval '1 minute' WHERE state = 'carried'";
-                sqlx::query(heard).execute(&self.world.pg).await.expect("the move is older");
+                self.world.execute(heard).await;
                 relocation::round(&self.clerk).await.unwrap_or_else(|problem| panic!("a round: {problem:?}"));
             }
         }
@@ -163,7 +163,7 @@ impl ScheduleWorld {
             return Ok(());
         }
         let now = "UPDATE outbox SET run_after = now() - interval '1 second' WHERE parked_why IS NULL";
-        sqlx::query(now).execute(&self.world.pg).await.expect("the effects are due");
+        self.world.execute(now).await;
         let selling = SellingState::from_ref(&self.clerk);
         let lanes = [Lane::Gateway, Lane::Map].map(|lane| {
             tokio::spawn(outbox::relay_forever(selling.clone(), BookingEffects::new(selling.clone()), lane))
@@ -183,7 +183,7 @@ impl ScheduleWorld {
     /// everything else, other effects wait for it, and no balance depends on it.
     async fn effects_left(&self) -> i64 {
         let mails = "DELETE FROM outbox WHERE effect IN ('send_ticket', 'send_notice')";
-        sqlx::query(mails).execute(&self.world.pg).await.expect("mails are dropped");
+        self.world.execute(mails).await;
         self.world.count("SELECT count(*) FROM outbox WHERE parked_why IS NULL").await
     }
 
@@ -246,7 +246,7 @@ async fn serve(all: &[(String, String)], database_url: &str) -> (AppState, Strin
     let state = start::assemble(config).await.expect("a server is assembled");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let limits = web::connections::Limits::of(&state.config);
+    let limits = web::connections::ConnectionLimits::of(&state.config);
     tokio::spawn(web::connections::serve(listener, web::router::build(state.clone()), limits, state.stop.clone()));
     (state, url)
 }

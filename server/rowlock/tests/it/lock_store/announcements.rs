@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use domain::seats::AreaIndex;
-use platform::redis_link::{Heard, Subscriber};
+use platform::redis_link::{Subscriber, SubscriptionEvent};
 use seats::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use super::fixture::{TERMS, attempt, clock, known, lot, memory};
+use super::fixture::{TERMS, attempt, clock, known, memory, selection};
 use super::redis_fixture::RedisFixture;
 
 /// One announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct AnnouncedChange {
     pub epoch: u64,
     pub version: u64,
     /// New states of seats and areas, the last one of each; `None` if the map was built.
@@ -36,8 +36,8 @@ impl AnnouncementListener {
     }
 
     /// Receives everything up to this version.
-    pub async fn until(&mut self, version: u64) -> Vec<Step> {
-        let mut steps = Vec::<Step>::new();
+    pub async fn until(&mut self, version: u64) -> Vec<AnnouncedChange> {
+        let mut steps = Vec::<AnnouncedChange>::new();
         while steps.last().is_none_or(|step| step.version < version) {
             let next = tokio::time::timeout(crate::world::TEST_TIMEOUT, self.next()).await;
             steps.push(next.unwrap_or_else(|_| panic!("no announcement of version {version} after {steps:?}")));
@@ -45,7 +45,7 @@ impl AnnouncementListener {
         steps
     }
 
-    async fn next(&mut self) -> Step {
+    async fn next(&mut self) -> AnnouncedChange {
         match self {
             Self::Memory(show, receiver) => loop {
                 let announcement = receiver.recv().await.expect("an announcement");
@@ -54,7 +54,7 @@ impl AnnouncementListener {
                 }
             },
             Self::Redis(subscription) => {
-                let Heard::Message { payload, .. } = subscription.next().await else {
+                let SubscriptionEvent::Message { payload, .. } = subscription.next_event().await else {
                     panic!("the subscription was lost");
                 };
                 read(std::str::from_utf8(&payload).expect("text"))
@@ -63,13 +63,13 @@ impl AnnouncementListener {
     }
 }
 
-fn read(text: &str) -> Step {
+fn read(text: &str) -> AnnouncedChange {
     let parts: Vec<&str> = text.splitn(3, ';').collect();
     let change = |change: &str| {
         let (what, became) = change.split_once('=').expect("a change");
         (what.to_owned(), became.parse().expect("a number"))
     };
-    Step {
+    AnnouncedChange {
         epoch: parts[0].parse().expect("an epoch"),
         version: parts[1].parse().expect("a version"),
         changes: (parts[2] != "*").then(|| parts[2].split(',').map(change).collect()),
@@ -77,7 +77,7 @@ fn read(text: &str) -> Step {
 }
 
 /// Applies these steps to a map. They must follow each other without a gap.
-pub fn after(mut map: MapSnapshot, steps: &[Step]) -> MapSnapshot {
+pub fn after(mut map: MapSnapshot, steps: &[AnnouncedChange]) -> MapSnapshot {
     let mut seats = map.map.to_vec();
     for step in steps {
         assert_eq!((step.epoch, step.version), (map.epoch, map.version + 1), "one step after the other");
@@ -99,23 +99,23 @@ async fn check_announcements(store: &dyn SeatLocks, show: Uuid, mut listener: An
     store.load(show, &known()).await.expect("the map is loaded");
     store.load(show, &known()).await.expect("the map exists");
     let before = store.snapshot(show).await.expect("a snapshot");
-    let take = |owner, lot| store_lock(store, show, owner, lot);
-    take("ann", lot(&[1, 2], &[(0, 2)])).await;
-    take("ben", lot(&[2], &[])).await;
+    let take = |owner, selection| store_lock(store, show, owner, selection);
+    take("ann", selection(&[1, 2], &[(0, 2)])).await;
+    take("ben", selection(&[2], &[])).await;
     store.block(show, &[4], true).await.expect("an answer").expect("the seat is free");
     let now = store.snapshot(show).await.expect("a snapshot");
     assert_eq!(now.version, before.version + 2, "a refusal is no step");
 
     let steps = listener.until(now.version).await;
-    assert_eq!(steps[0], Step { epoch: before.epoch, version: before.version, changes: None });
+    assert_eq!(steps[0], AnnouncedChange { epoch: before.epoch, version: before.version, changes: None });
     assert_eq!(steps[1].changes, Some([("1".into(), 1), ("2".into(), 1), ("a0".into(), 3)].into()));
     assert_eq!(steps[2].changes, Some([("4".into(), 3)].into()));
     assert_eq!(after(before, &steps[1..]), now);
     store.forget(show).await.expect("the show is forgotten");
 }
 
-async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, lot: seats::seat_locks::Lot) {
-    store.lock(show, TERMS, &[attempt(owner, lot)]).await.expect("an answer");
+async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, selection: seats::seat_locks::Selection) {
+    store.lock(show, TERMS, &[attempt(owner, selection)]).await.expect("an answer");
 }
 
 #[tokio::test]

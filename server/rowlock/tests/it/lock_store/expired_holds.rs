@@ -1,11 +1,11 @@
 //! Expired holds shorten the owner's next extensions: to half, then to none, until a purchase or some time has passed.
 
-use domain::fairness::{HALF_FROM, LAPSES_COUNT_MS, NONE_FROM};
+use domain::fairness::{EXPIRY_COUNT_WINDOW_MS, HALF_FROM, NONE_FROM};
 use domain::seats::SeatIndex;
 use domain::time::MINUTE_MS;
-use seats::seat_locks::{Held, Refusal};
+use seats::seat_locks::{Refusal, StoredHold};
 
-use super::fixture::{StoreFixture, TERMS, asked, attempt, lot, sale};
+use super::fixture::{StoreFixture, TERMS, asked, attempt, sale, selection};
 
 /// Lets this many holds of an owner expire, one after the other.
 async fn expire_holds(fixture: &StoreFixture, owner: &str, times: u32) {
@@ -21,7 +21,7 @@ async fn minutes_more(fixture: &StoreFixture, owner: &str, seat: SeatIndex) -> R
     let held = fixture.take(owner, &[seat]).await.expect("the seat is free");
     let longer = fixture.extend(owner, held.hold, 2 * MINUTE_MS).await;
     fixture.release(owner, held.hold).await.expect("it is their hold");
-    longer.map(|longer: Held| longer.expires_at.since(held.expires_at) / MINUTE_MS)
+    longer.map(|longer: StoredHold| longer.expires_at.since(held.expires_at) / MINUTE_MS)
 }
 
 on_every_store! {
@@ -39,7 +39,7 @@ on_every_store! {
         expire_holds(fixture, "ann", NONE_FROM).await;
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         fixture.pass(TERMS.length_ms - 20_000).await;
-        assert_eq!(fixture.mine("ann").await.map(|mine| mine.hold), Some(held.hold));
+        assert_eq!(fixture.hold_of("ann").await.map(|mine| mine.hold), Some(held.hold));
     }
 
     async fn purchase_resets_the_expired_holds(fixture: &StoreFixture) {
@@ -52,7 +52,7 @@ on_every_store! {
 
     async fn expired_holds_are_forgotten_after_some_time(fixture: &StoreFixture) {
         expire_holds(fixture, "ann", NONE_FROM).await;
-        fixture.pass(LAPSES_COUNT_MS - MINUTE_MS).await;
+        fixture.pass(EXPIRY_COUNT_WINDOW_MS - MINUTE_MS).await;
         assert_eq!(minutes_more(fixture, "ann", 2).await, Err(Refusal::Lapsed));
         fixture.pass(MINUTE_MS).await;
         assert_eq!(minutes_more(fixture, "ann", 2).await, Ok(2));
@@ -63,7 +63,7 @@ on_every_store! {
             let held = fixture.take("ann", &[1]).await.expect("the seat is free");
             fixture.release("ann", held.hold).await.expect("it is her hold");
             let held = fixture.take("ann", &[1]).await.expect("the seat is free");
-            fixture.leave("ann", held.hold, MINUTE_MS).await;
+            fixture.shorten_hold("ann", held.hold, MINUTE_MS).await;
             fixture.pass(MINUTE_MS).await;
             let held = fixture.take("ann", &[1]).await.expect("the seat is free");
             let end = fixture.begin_payment(&sale("ann", &held)).await.expect("it is her hold");
@@ -77,7 +77,7 @@ on_every_store! {
         for _ in 0..NONE_FROM {
             let held = fixture.take("ann", &[1]).await.expect("the seat is free");
             fixture.pass(TERMS.length_ms - 20_000).await;
-            fixture.leave("ann", held.hold, MINUTE_MS).await;
+            fixture.shorten_hold("ann", held.hold, MINUTE_MS).await;
             assert_eq!(fixture.holds().await, 1);
             fixture.pass(20_000).await;
             assert_eq!(fixture.holds().await, 0);
@@ -96,7 +96,7 @@ on_every_store! {
 
     async fn expired_waiting_list_offer_does_not_count(fixture: &StoreFixture) {
         for number in 0..u128::from(NONE_FROM) {
-            let mut offer = attempt("ann", lot(&[1], &[]));
+            let mut offer = attempt("ann", selection(&[1], &[]));
             offer.asked.id = uuid::Builder::from_sha1_bytes(number.to_be_bytes()).into_uuid();
             fixture.try_one(&offer).await.expect("the seat is free");
             fixture.pass(TERMS.length_ms).await;
@@ -113,7 +113,7 @@ on_every_store! {
         fixture.pass(TERMS.length_ms + 2 * MINUTE_MS).await;
         expire_holds(fixture, "ann", NONE_FROM).await;
         let again = extend().await.expect("an answer").expect("the answer is stored");
-        assert_eq!((again.hold, again.fence, again.lot), (first.hold, first.fence, first.lot));
+        assert_eq!((again.hold, again.fence, again.selection), (first.hold, first.fence, first.selection));
     }
 
     async fn hold_at_its_longest_life_cannot_be_extended(fixture: &StoreFixture) {

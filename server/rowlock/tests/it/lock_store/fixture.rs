@@ -5,8 +5,8 @@ use std::sync::Arc;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, Timestamp};
 use seats::seat_locks::{
-    Asked, Attempt, Change, Held, KnownSeats, Lot, ManualClock, MemoryLocks, RedisLocks, Refusal, Renewal, Sale,
-    SeatLocks, ShadowLocks, StoreError, Terms,
+    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, ManualClock, MemoryLocks, RebuildInput, RedisLocks, Refusal,
+    Renewal, RequestIdentity, SeatLocks, Selection, ShadowLocks, StoreError, StoredHold,
 };
 use uuid::Uuid;
 
@@ -19,9 +19,9 @@ pub const AREAS: [(AreaIndex, u32); 2] = [(0, 5), (1, 3)];
 /// Above every time in microseconds, so fences are the same in every store.
 pub const LOWEST_FENCE: i64 = 5_000_000_000_000_000;
 /// Six seats a person, five minutes, eight with extensions.
-pub const TERMS: Terms = Terms { per_person: 6, length_ms: 5 * MINUTE_MS, life_ms: 8 * MINUTE_MS };
+pub const TERMS: HoldLimits = HoldLimits { per_person: 6, length_ms: 5 * MINUTE_MS, life_ms: 8 * MINUTE_MS };
 /// Limits of a flash sale.
-pub const FLASH: Terms = Terms { per_person: 6, length_ms: 90_000, life_ms: 90_000 };
+pub const FLASH: HoldLimits = HoldLimits { per_person: 6, length_ms: 90_000, life_ms: 90_000 };
 /// Extension of a hold during a payment.
 pub const PAYING_MS: i64 = 10 * MINUTE_MS;
 
@@ -128,69 +128,75 @@ impl StoreFixture {
     }
 
     /// Holds these seats with a new request id.
-    pub async fn take(&self, owner: &str, seats: &[SeatIndex]) -> Result<Held, Refusal> {
-        self.take_lot(owner, lot(seats, &[])).await
+    pub async fn take(&self, owner: &str, seats: &[SeatIndex]) -> Result<StoredHold, Refusal> {
+        self.take_selection(owner, selection(seats, &[])).await
     }
 
-    pub async fn take_lot(&self, owner: &str, lot: Lot) -> Result<Held, Refusal> {
-        self.try_one(&attempt(owner, lot)).await
+    pub async fn take_selection(&self, owner: &str, selection: Selection) -> Result<StoredHold, Refusal> {
+        self.try_one(&attempt(owner, selection)).await
     }
 
-    pub async fn try_one(&self, attempt: &Attempt) -> Result<Held, Refusal> {
+    pub async fn try_one(&self, attempt: &LockAttempt) -> Result<StoredHold, Refusal> {
         self.try_with(TERMS, attempt).await
     }
 
-    pub async fn try_with(&self, terms: Terms, attempt: &Attempt) -> Result<Held, Refusal> {
+    pub async fn try_with(&self, terms: HoldLimits, attempt: &LockAttempt) -> Result<StoredHold, Refusal> {
         let mut answers = self.store.lock(self.show, terms, std::slice::from_ref(attempt)).await.expect("an answer");
         assert_eq!(answers.len(), 1);
         answers.remove(0)
     }
 
-    pub async fn try_all(&self, attempts: &[Attempt]) -> Vec<Result<Held, Refusal>> {
+    pub async fn try_all(&self, attempts: &[LockAttempt]) -> Vec<Result<StoredHold, Refusal>> {
         self.store.lock(self.show, TERMS, attempts).await.expect("answers")
     }
 
-    pub async fn change(&self, owner: &str, hold: Uuid, add: Lot, remove: Lot) -> Result<Held, Refusal> {
-        self.try_change(&Change { asked: asked(), hold, owner: owner.into(), add, remove }).await
+    pub async fn change(
+        &self,
+        owner: &str,
+        hold: Uuid,
+        add: Selection,
+        remove: Selection,
+    ) -> Result<StoredHold, Refusal> {
+        self.try_change(&HoldUpdate { asked: asked(), hold, owner: owner.into(), add, remove }).await
     }
 
-    pub async fn try_change(&self, change: &Change) -> Result<Held, Refusal> {
+    pub async fn try_change(&self, change: &HoldUpdate) -> Result<StoredHold, Refusal> {
         self.store.change(self.show, TERMS, change).await.expect("an answer")
     }
 
-    pub async fn extend(&self, owner: &str, hold: Uuid, by_ms: i64) -> Result<Held, Refusal> {
+    pub async fn extend(&self, owner: &str, hold: Uuid, by_ms: i64) -> Result<StoredHold, Refusal> {
         self.store.extend(self.show, asked(), hold, owner, by_ms).await.expect("an answer")
     }
 
-    pub async fn mine(&self, owner: &str) -> Option<Held> {
-        self.store.mine(self.show, owner).await.expect("an answer")
+    pub async fn hold_of(&self, owner: &str) -> Option<StoredHold> {
+        self.store.hold_of(self.show, owner).await.expect("an answer")
     }
 
-    pub async fn leave(&self, owner: &str, hold: Uuid, grace_ms: i64) {
-        self.store.leave(self.show, hold, owner, grace_ms).await.expect("an answer");
+    pub async fn shorten_hold(&self, owner: &str, hold: Uuid, grace_ms: i64) {
+        self.store.shorten_hold(self.show, hold, owner, grace_ms).await.expect("an answer");
     }
 
     pub async fn release(&self, owner: &str, hold: Uuid) -> Result<(), Refusal> {
         self.store.release(self.show, hold, owner).await.expect("an answer")
     }
 
-    pub async fn begin_payment(&self, sale: &Sale) -> Result<Timestamp, Refusal> {
+    pub async fn begin_payment(&self, sale: &FencedSelection) -> Result<Timestamp, Refusal> {
         self.store.begin_payment(self.show, sale, PAYING_MS).await.expect("an answer")
     }
 
-    pub async fn end_payment(&self, sale: &Sale) {
+    pub async fn end_payment(&self, sale: &FencedSelection) {
         self.store.end_payment(self.show, sale, PAYING_MS).await.expect("an answer");
     }
 
-    pub async fn renew(&self, party: &Sale, renewal: &Renewal) -> Result<Held, Refusal> {
+    pub async fn renew(&self, party: &FencedSelection, renewal: &Renewal) -> Result<StoredHold, Refusal> {
         self.store.renew(self.show, party, renewal).await.expect("an answer")
     }
 
-    pub async fn book(&self, sale: &Sale) {
+    pub async fn book(&self, sale: &FencedSelection) {
         self.store.book(self.show, sale).await.expect("an answer");
     }
 
-    pub async fn free(&self, sale: &Sale) {
+    pub async fn free(&self, sale: &FencedSelection) {
         self.store.free(self.show, sale).await.expect("an answer");
     }
 
@@ -199,8 +205,8 @@ impl StoreFixture {
     }
 
     /// Frees a sale, and keeps these seats of it off sale.
-    pub async fn free_keeping(&self, sale: &Sale, kept: &[SeatIndex]) {
-        self.store.free_keeping(self.show, sale, kept).await.expect("an answer");
+    pub async fn free_and_block(&self, sale: &FencedSelection, kept: &[SeatIndex]) {
+        self.store.free_and_block(self.show, sale, kept).await.expect("an answer");
     }
 
     pub async fn withdraw(&self, seats: &[SeatIndex]) -> Result<Vec<SeatIndex>, Refusal> {
@@ -223,30 +229,30 @@ pub fn memory(clock: &ManualClock) -> MemoryLocks {
 }
 
 /// The layout with every seat free.
-pub fn known() -> KnownSeats {
-    KnownSeats {
+pub fn known() -> RebuildInput {
+    RebuildInput {
         map: vec![SeatState::Available as u8; SEATS],
         areas: AREAS.to_vec(),
         lowest_fence: LOWEST_FENCE,
-        ..KnownSeats::default()
+        ..RebuildInput::default()
     }
 }
 
-pub fn lot(seats: &[SeatIndex], places: &[(AreaIndex, u32)]) -> Lot {
+pub fn selection(seats: &[SeatIndex], places: &[(AreaIndex, u32)]) -> Selection {
     let places = places.iter().map(|(area, count)| Places { area: *area, count: *count }).collect();
-    Lot { seats: seats.to_vec(), places }
+    Selection { seats: seats.to_vec(), places }
 }
 
 /// A new request.
-pub fn asked() -> Asked {
-    Asked { id: platform::ids::new_id(), digest: 1 }
+pub fn asked() -> RequestIdentity {
+    RequestIdentity { id: platform::ids::new_id(), digest: 1 }
 }
 
-pub fn attempt(owner: &str, lot: Lot) -> Attempt {
-    Attempt { asked: asked(), owner: owner.into(), lot, takes_kept: false }
+pub fn attempt(owner: &str, selection: Selection) -> LockAttempt {
+    LockAttempt { asked: asked(), owner: owner.into(), selection, takes_kept: false }
 }
 
 /// The sale of everything in a hold.
-pub fn sale(owner: &str, held: &Held) -> Sale {
-    Sale { hold: held.hold, owner: owner.into(), fence: held.fence, lot: held.lot.clone() }
+pub fn sale(owner: &str, held: &StoredHold) -> FencedSelection {
+    FencedSelection { hold: held.hold, owner: owner.into(), fence: held.fence, selection: held.selection.clone() }
 }

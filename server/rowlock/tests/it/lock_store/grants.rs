@@ -3,22 +3,22 @@
 use domain::seats::SeatState::{Blocked, Booked, Locked};
 use seats::seat_locks::Refusal;
 
-use super::fixture::{LOWEST_FENCE, StoreFixture, TERMS, attempt, lot, sale};
+use super::fixture::{LOWEST_FENCE, StoreFixture, TERMS, attempt, sale, selection};
 
 on_every_store! {
     async fn one_of_two_owners_gets_a_contested_seat(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[3, 4]).await.expect("the seats are free");
-        assert_eq!(held.lot, lot(&[3, 4], &[]));
+        assert_eq!(held.selection, selection(&[3, 4], &[]));
         assert!(!held.paying);
         assert_eq!(fixture.take("ben", &[4, 5]).await, Err(Refusal::Taken(vec![(4, Locked)])));
         assert_eq!(fixture.map().await, "000110000000");
     }
 
     async fn one_of_thirty_concurrent_owners_gets_the_seat(fixture: &StoreFixture) {
-        let attempts: Vec<_> = (0..30).map(|number| attempt(&format!("visitor {number}"), lot(&[7], &[]))).collect();
+        let attempts: Vec<_> = (0..30).map(|number| attempt(&format!("visitor {number}"), selection(&[7], &[]))).collect();
         let answers = futures::future::join_all(attempts.iter().map(|attempt| fixture.try_one(attempt))).await;
         assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
-        assert!(answers.iter().flatten().all(|held| held.lot.seats == [7]));
+        assert!(answers.iter().flatten().all(|held| held.selection.seats == [7]));
         assert_eq!(answers.iter().filter(|answer| **answer == Err(Refusal::Taken(vec![(7, Locked)]))).count(), 29);
         assert_eq!(fixture.holds().await, 1);
     }
@@ -31,7 +31,7 @@ on_every_store! {
         let in_the_way = vec![(2, Booked), (4, Locked), (6, Blocked)];
         assert_eq!(fixture.take("cat", &[1, 2, 4, 5, 6]).await, Err(Refusal::Taken(in_the_way)));
         assert_eq!(fixture.map().await, "002010300000");
-        assert_eq!(fixture.mine("cat").await, None);
+        assert_eq!(fixture.hold_of("cat").await, None);
     }
 
     async fn distant_seats_of_one_hold_are_checked_individually(fixture: &StoreFixture) {
@@ -45,7 +45,7 @@ on_every_store! {
     }
 
     async fn unknown_area_is_refused_and_nothing_is_taken(fixture: &StoreFixture) {
-        assert_eq!(fixture.take_lot("ann", lot(&[1], &[(0, 1), (7, 1)])).await, Err(Refusal::NoArea(7)));
+        assert_eq!(fixture.take_selection("ann", selection(&[1], &[(0, 1), (7, 1)])).await, Err(Refusal::NoArea(7)));
         assert_eq!(fixture.map().await, "000000000000");
         assert_eq!(fixture.areas().await, [(0, 5), (1, 3)]);
     }
@@ -56,13 +56,13 @@ on_every_store! {
     }
 
     async fn owner_holds_at_most_the_limit_of_seats_and_places(fixture: &StoreFixture) {
-        let seven = lot(&[0, 1, 2, 3, 4], &[(0, 2)]);
-        assert_eq!(fixture.take_lot("ann", seven).await, Err(Refusal::Limit(6)));
-        fixture.take_lot("ann", lot(&[0, 1, 2, 3], &[(0, 2)])).await.expect("six are allowed");
+        let seven = selection(&[0, 1, 2, 3, 4], &[(0, 2)]);
+        assert_eq!(fixture.take_selection("ann", seven).await, Err(Refusal::Limit(6)));
+        fixture.take_selection("ann", selection(&[0, 1, 2, 3], &[(0, 2)])).await.expect("six are allowed");
     }
 
     async fn bought_seats_and_places_count_towards_the_limit(fixture: &StoreFixture) {
-        let held = fixture.take_lot("ann", lot(&[0, 1, 2], &[(1, 1)])).await.expect("the seats are free");
+        let held = fixture.take_selection("ann", selection(&[0, 1, 2], &[(1, 1)])).await.expect("the seats are free");
         fixture.book(&sale("ann", &held)).await;
         assert_eq!(fixture.take("ann", &[4, 5, 6]).await, Err(Refusal::Limit(2)));
         fixture.take("ann", &[4, 5]).await.expect("two more are allowed");
@@ -78,15 +78,15 @@ on_every_store! {
 
     async fn grant_refusals_have_the_order_other_hold_limit_unknown_taken_area(fixture: &StoreFixture) {
         fixture.take("ben", &[3]).await.expect("the seat is free");
-        let all = lot(&[3, 4, 5, 6, 7, 50], &[(1, 9), (9, 1)]);
+        let all = selection(&[3, 4, 5, 6, 7, 50], &[(1, 9), (9, 1)]);
         let held = fixture.take("ann", &[0]).await.expect("the seat is free");
-        assert_eq!(fixture.take_lot("ann", all.clone()).await, Err(Refusal::OtherHold(held.hold)));
+        assert_eq!(fixture.take_selection("ann", all.clone()).await, Err(Refusal::OtherHold(held.hold)));
         fixture.release("ann", held.hold).await.expect("it is her hold");
-        assert_eq!(fixture.take_lot("ann", all).await, Err(Refusal::Limit(6)));
-        assert_eq!(fixture.take_lot("ann", lot(&[3, 50], &[(9, 1)])).await, Err(Refusal::Outside(50)));
-        assert_eq!(fixture.take_lot("ann", lot(&[3], &[(1, 4), (9, 1)])).await, Err(Refusal::Taken(vec![(3, Locked)])));
-        assert_eq!(fixture.take_lot("ann", lot(&[4], &[(1, 4), (9, 1)])).await, Err(Refusal::NoArea(9)));
-        assert_eq!(fixture.take_lot("ann", lot(&[4], &[(0, 1), (1, 4)])).await, Err(Refusal::Full(vec![(1, 3)])));
+        assert_eq!(fixture.take_selection("ann", all).await, Err(Refusal::Limit(6)));
+        assert_eq!(fixture.take_selection("ann", selection(&[3, 50], &[(9, 1)])).await, Err(Refusal::Outside(50)));
+        assert_eq!(fixture.take_selection("ann", selection(&[3], &[(1, 4), (9, 1)])).await, Err(Refusal::Taken(vec![(3, Locked)])));
+        assert_eq!(fixture.take_selection("ann", selection(&[4], &[(1, 4), (9, 1)])).await, Err(Refusal::NoArea(9)));
+        assert_eq!(fixture.take_selection("ann", selection(&[4], &[(0, 1), (1, 4)])).await, Err(Refusal::Full(vec![(1, 3)])));
     }
 
     async fn fences_increase_with_every_hold(fixture: &StoreFixture) {
@@ -110,6 +110,6 @@ on_every_store! {
     async fn hold_has_its_expiry_and_latest_possible_expiry(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         assert_eq!(held.latest.since(held.expires_at), TERMS.life_ms - TERMS.length_ms);
-        assert_eq!(fixture.mine("ann").await, Some(held));
+        assert_eq!(fixture.hold_of("ann").await, Some(held));
     }
 }

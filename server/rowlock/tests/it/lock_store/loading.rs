@@ -3,14 +3,14 @@
 use domain::seats::Places;
 use domain::seats::SeatState::{Available, Blocked, Booked, Locked};
 use domain::time::{MINUTE_MS, Timestamp};
-use seats::seat_locks::{Held, KnownSeats, Refusal, Sale, StoreError};
+use seats::seat_locks::{FencedSelection, RebuildInput, Refusal, StoreError, StoredHold};
 use uuid::Uuid;
 
-use super::fixture::{LOWEST_FENCE, StoreFixture, TERMS, asked, attempt, known, lot, sale};
+use super::fixture::{LOWEST_FENCE, StoreFixture, TERMS, asked, attempt, known, sale, selection};
 
 /// A layout of six seats and an area, partly sold.
-fn partly_sold() -> KnownSeats {
-    KnownSeats {
+fn partly_sold() -> RebuildInput {
+    RebuildInput {
         map: [Available, Booked, Booked, Blocked, Available, Available].map(|state| state as u8).to_vec(),
         sold: vec![(1, 40), (2, 41)],
         areas: vec![(3, 2)],
@@ -25,10 +25,10 @@ on_every_store! {
         let (show, id) = (platform::ids::new_id(), platform::ids::new_id());
         let no_map = |answer: Result<(), StoreError>| matches!(answer, Err(StoreError::NoMap(lost)) if lost == show);
         let store = &fixture.store;
-        let sale = Sale { hold: id, owner: "ann".into(), fence: 1, lot: lot(&[1], &[]) };
-        assert!(no_map(store.lock(show, TERMS, &[attempt("ann", lot(&[1], &[]))]).await.map(drop)));
-        assert!(no_map(store.mine(show, "ann").await.map(drop)));
-        assert!(no_map(store.leave(show, id, "ann", 1).await));
+        let sale = FencedSelection { hold: id, owner: "ann".into(), fence: 1, selection: selection(&[1], &[]) };
+        assert!(no_map(store.lock(show, TERMS, &[attempt("ann", selection(&[1], &[]))]).await.map(drop)));
+        assert!(no_map(store.hold_of(show, "ann").await.map(drop)));
+        assert!(no_map(store.shorten_hold(show, id, "ann", 1).await));
         assert!(no_map(store.release(show, id, "ann").await.map(drop)));
         assert!(no_map(store.extend(show, asked(), id, "ann", 1).await.map(drop)));
         assert!(no_map(store.begin_payment(show, &sale, 1).await.map(drop)));
@@ -39,7 +39,7 @@ on_every_store! {
         assert!(no_map(store.release_all(show).await.map(drop)));
         assert!(no_map(store.sweep(show).await.map(drop)));
         assert!(no_map(store.snapshot(show).await.map(drop)));
-        assert!(no_map(store.stamp(show, &[(id, 1)]).await));
+        assert!(no_map(store.copy_fences(show, &[(id, 1)]).await));
         store.forget(show).await.expect("forgetting nothing succeeds");
     }
 
@@ -48,10 +48,10 @@ on_every_store! {
         fixture.store.load(show, &partly_sold()).await.expect("the map is loaded");
         let snapshot = fixture.store.snapshot(show).await.expect("a snapshot");
         assert_eq!((snapshot.map.to_vec(), snapshot.areas), (partly_sold().map, vec![(3, 2)]));
-        let request = attempt("ben", lot(&[4, 5], &[]));
+        let request = attempt("ben", selection(&[4, 5], &[]));
         let answers = fixture.store.lock(show, TERMS, &[request]).await.expect("answers");
         assert_eq!(answers, [Err(Refusal::Limit(1))], "five of his six are sold");
-        let ben = Sale { hold: Uuid::nil(), owner: "ben".into(), fence: 41, lot: lot(&[1, 2], &[(3, 4)]) };
+        let ben = FencedSelection { hold: Uuid::nil(), owner: "ben".into(), fence: 41, selection: selection(&[1, 2], &[(3, 4)]) };
         fixture.store.free(show, &ben).await.expect("an answer");
         let snapshot = fixture.store.snapshot(show).await.expect("a snapshot");
         assert_eq!((snapshot.map[1], snapshot.map[2], snapshot.areas), (Booked as u8, Available as u8, vec![(3, 6)]));
@@ -63,7 +63,7 @@ on_every_store! {
         let before = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
         fixture.store.load(fixture.show, &partly_sold()).await.expect("an answer");
         assert_eq!(fixture.store.snapshot(fixture.show).await.expect("a snapshot"), before);
-        assert_eq!(fixture.mine("ann").await, Some(held));
+        assert_eq!(fixture.hold_of("ann").await, Some(held));
     }
 
     async fn lost_map_is_rebuilt_with_a_later_epoch(fixture: &StoreFixture) {
@@ -74,13 +74,13 @@ on_every_store! {
         fixture.store.load(fixture.show, &known()).await.expect("the map is loaded");
         let after = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
         assert!(after.epoch > before.epoch);
-        assert_eq!((fixture.map().await, fixture.mine("ann").await), ("000000000000".into(), None));
+        assert_eq!((fixture.map().await, fixture.hold_of("ann").await), ("000000000000".into(), None));
         assert_eq!(fixture.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
     }
 
     async fn fences_continue_above_the_highest_in_postgres(fixture: &StoreFixture) {
         fixture.lose().await;
-        let known = KnownSeats { lowest_fence: LOWEST_FENCE + 500, ..known() };
+        let known = RebuildInput { lowest_fence: LOWEST_FENCE + 500, ..known() };
         fixture.store.load(fixture.show, &known).await.expect("the map is loaded");
         assert!(fixture.take("ann", &[1]).await.expect("the seat is free").fence > LOWEST_FENCE + 500);
     }
@@ -88,7 +88,7 @@ on_every_store! {
     async fn forgotten_show_leaves_no_data(fixture: &StoreFixture) {
         let show = platform::ids::new_id();
         fixture.store.load(show, &known()).await.expect("the map is loaded");
-        fixture.store.lock(show, TERMS, &[attempt("ann", lot(&[1], &[(0, 1)]))]).await.expect("an answer");
+        fixture.store.lock(show, TERMS, &[attempt("ann", selection(&[1], &[(0, 1)]))]).await.expect("an answer");
         fixture.store.forget(show).await.expect("the show is forgotten");
         assert!(fixture.has_nothing_of(show).await);
         fixture.store.forget(show).await.expect("a second call changes nothing");
@@ -96,9 +96,9 @@ on_every_store! {
 
     async fn layout_with_areas_only_has_a_map(fixture: &StoreFixture) {
         let show = platform::ids::new_id();
-        let field = KnownSeats { areas: vec![(0, 10)], ..KnownSeats::default() };
+        let field = RebuildInput { areas: vec![(0, 10)], ..RebuildInput::default() };
         fixture.store.load(show, &field).await.expect("the map is loaded");
-        let answers = fixture.store.lock(show, TERMS, &[attempt("ann", lot(&[], &[(0, 4)]))]).await.expect("answers");
+        let answers = fixture.store.lock(show, TERMS, &[attempt("ann", selection(&[], &[(0, 4)]))]).await.expect("answers");
         assert!(answers[0].is_ok());
         assert_eq!(fixture.store.snapshot(show).await.expect("a snapshot").areas, [(0, 6)]);
         fixture.store.forget(show).await.expect("the show is forgotten");
@@ -106,32 +106,32 @@ on_every_store! {
 
     async fn adopted_hold_equals_the_other_stores_hold(fixture: &StoreFixture) {
         let theirs = Timestamp(77_000);
-        let held = Held {
+        let held = StoredHold {
             hold: platform::ids::new_id(),
             expires_at: theirs.plus_ms(4 * MINUTE_MS),
             latest: theirs.plus_ms(6 * MINUTE_MS),
             fence: LOWEST_FENCE + 900,
             paying: false,
-            lot: lot(&[1, 2], &[(1, 2)]),
+            selection: selection(&[1, 2], &[(1, 2)]),
         };
         let adopt = |owner, held| async move {
-            fixture.store.adopt(fixture.show, owner, &held, theirs).await.expect("an answer")
+            fixture.store.copy_hold(fixture.show, owner, &held, theirs).await.expect("an answer")
         };
         adopt("ann", held.clone()).await.expect("the seats are free");
-        let mine = fixture.mine("ann").await.expect("it is her hold");
-        assert_eq!((mine.hold, mine.fence, mine.paying, &mine.lot), (held.hold, held.fence, false, &held.lot));
+        let mine = fixture.hold_of("ann").await.expect("it is her hold");
+        assert_eq!((mine.hold, mine.fence, mine.paying, &mine.selection), (held.hold, held.fence, false, &held.selection));
         assert_eq!(mine.latest.since(mine.expires_at), 2 * MINUTE_MS);
         assert_eq!((fixture.map().await, fixture.areas().await), ("011000000000".into(), vec![(0, 5), (1, 1)]));
         assert!(fixture.take("ben", &[5]).await.expect("the seat is free").fence > held.fence, "later fences are higher");
         // Again with other seats: its previous seats are freed.
-        adopt("ann", Held { lot: lot(&[2, 3], &[(1, 3)]), ..held.clone() }).await.expect("the seats are hers or free");
+        adopt("ann", StoredHold { selection: selection(&[2, 3], &[(1, 3)]), ..held.clone() }).await.expect("the seats are hers or free");
         assert_eq!((fixture.map().await, fixture.areas().await), ("001101000000".into(), vec![(0, 5), (1, 0)]));
         // Another hold of hers also replaces it.
-        let other = Held { hold: platform::ids::new_id(), lot: lot(&[3], &[]), ..held.clone() };
+        let other = StoredHold { hold: platform::ids::new_id(), selection: selection(&[3], &[]), ..held.clone() };
         adopt("ann", other.clone()).await.expect("it is her hold");
-        assert_eq!((fixture.mine("ann").await.map(|held| held.hold), fixture.holds().await), (Some(other.hold), 2));
+        assert_eq!((fixture.hold_of("ann").await.map(|held| held.hold), fixture.holds().await), (Some(other.hold), 2));
         // A foreign hold is not replaced.
-        let taken = Held { hold: platform::ids::new_id(), lot: lot(&[4, 5], &[]), ..held.clone() };
+        let taken = StoredHold { hold: platform::ids::new_id(), selection: selection(&[4, 5], &[]), ..held.clone() };
         assert_eq!(adopt("ann", taken).await, Err(Refusal::Taken(vec![(5, Locked)])));
         assert_eq!(adopt("cat", other.clone()).await, Err(Refusal::OtherHold(other.hold)));
         assert_eq!(fixture.map().await, "000101000000");
@@ -140,32 +140,32 @@ on_every_store! {
     }
 
     async fn adopted_hold_needs_known_seats_and_areas_and_free_places(fixture: &StoreFixture) {
-        let held = |lot| Held {
+        let held = |selection| StoredHold {
             hold: platform::ids::new_id(),
             expires_at: Timestamp(MINUTE_MS),
             latest: Timestamp(MINUTE_MS),
             fence: LOWEST_FENCE + 1,
             paying: true,
-            lot,
+            selection,
         };
-        let adopt = |lot| async move {
-            fixture.store.adopt(fixture.show, "ann", &held(lot), Timestamp(0)).await.expect("an answer")
+        let adopt = |selection| async move {
+            fixture.store.copy_hold(fixture.show, "ann", &held(selection), Timestamp(0)).await.expect("an answer")
         };
-        assert_eq!(adopt(lot(&[1, 12], &[])).await, Err(Refusal::Outside(12)));
-        assert_eq!(adopt(lot(&[1], &[(9, 1)])).await, Err(Refusal::NoArea(9)));
-        assert_eq!(adopt(lot(&[1], &[(0, 6), (1, 4)])).await, Err(Refusal::Full(vec![(0, 5), (1, 3)])));
+        assert_eq!(adopt(selection(&[1, 12], &[])).await, Err(Refusal::Outside(12)));
+        assert_eq!(adopt(selection(&[1], &[(9, 1)])).await, Err(Refusal::NoArea(9)));
+        assert_eq!(adopt(selection(&[1], &[(0, 6), (1, 4)])).await, Err(Refusal::Full(vec![(0, 5), (1, 3)])));
         assert_eq!(fixture.holds().await, 0);
-        adopt(lot(&[1], &[])).await.expect("the seat is free");
-        assert!(fixture.mine("ann").await.is_some_and(|held| held.paying));
+        adopt(selection(&[1], &[])).await.expect("the seat is free");
+        assert!(fixture.hold_of("ann").await.is_some_and(|held| held.paying));
     }
 
     async fn stamped_hold_uses_the_given_fence(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         let fence = LOWEST_FENCE + 700;
-        fixture.store.stamp(fixture.show, &[(platform::ids::new_id(), 1), (held.hold, fence)]).await.expect("an answer");
-        assert_eq!(fixture.mine("ann").await, Some(Held { fence, ..held.clone() }));
+        fixture.store.copy_fences(fixture.show, &[(platform::ids::new_id(), 1), (held.hold, fence)]).await.expect("an answer");
+        assert_eq!(fixture.hold_of("ann").await, Some(StoredHold { fence, ..held.clone() }));
         assert_eq!(fixture.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
-        fixture.begin_payment(&Sale { fence, ..sale("ann", &held) }).await.expect("it is her hold");
+        fixture.begin_payment(&FencedSelection { fence, ..sale("ann", &held) }).await.expect("it is her hold");
         assert!(fixture.take("ben", &[2]).await.expect("the seat is free").fence > fence);
     }
 }

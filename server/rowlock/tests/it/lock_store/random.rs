@@ -14,13 +14,14 @@ use domain::seats::SeatState;
 use domain::time::{MINUTE_MS, Timestamp};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use seats::seat_locks::{
-    Held, KnownSeats, ManualClock, MapSnapshot, MemoryLocks, RedisLocks, Refusal, Sale, SeatLocks, ShadowLocks,
+    FencedSelection, ManualClock, MapSnapshot, MemoryLocks, RebuildInput, RedisLocks, Refusal, SeatLocks, ShadowLocks,
+    StoredHold,
 };
 use uuid::Uuid;
 
 use super::announcements::{AnnouncementListener, after};
-use super::fixture::{LOWEST_FENCE, clock, lot, memory};
-use super::random_calls::{AREAS, Call, PEOPLE, SEATS, SaleSpec, calls, terms};
+use super::fixture::{LOWEST_FENCE, clock, memory, selection};
+use super::random_calls::{AREAS, PEOPLE, SEATS, SaleSpec, StoreCall, calls, terms};
 use super::redis_fixture::RedisFixture;
 
 /// Cases of each property.
@@ -29,7 +30,7 @@ const CASES: u32 = 256;
 const MAX_CALLS: usize = 40;
 
 /// Runs a property on this many sequences of calls.
-fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn(Vec<Call>) -> F) {
+fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn(Vec<StoreCall>) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&calls(MAX_CALLS), |calls| runtime.block_on(property(calls)));
@@ -38,38 +39,38 @@ fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn
     }
 }
 
-fn known() -> KnownSeats {
-    KnownSeats {
+fn known() -> RebuildInput {
+    RebuildInput {
         map: vec![SeatState::Available as u8; SEATS],
         areas: AREAS.to_vec(),
         lowest_fence: LOWEST_FENCE,
-        ..KnownSeats::default()
+        ..RebuildInput::default()
     }
 }
 
 /// Holds as they were last granted: the bookings' view.
 #[derive(Default)]
-struct GrantedHolds(HashMap<Uuid, Held>);
+struct GrantedHolds(HashMap<Uuid, StoredHold>);
 
 impl GrantedHolds {
     fn fence(&self, hold: Uuid, off: i64) -> i64 {
         self.0.get(&hold).map_or(LOWEST_FENCE, |held| held.fence) + off
     }
 
-    fn sale(&self, sold: &SaleSpec) -> Sale {
+    fn sale(&self, sold: &SaleSpec) -> FencedSelection {
         let hold = sold.of.hold();
-        let lot = sold.lot.clone().or_else(|| self.0.get(&hold).map(|held| held.lot.clone()));
-        let lot = lot.unwrap_or_else(|| unknown_lot(&sold.of));
-        Sale { hold, owner: sold.of.owner().into(), fence: self.fence(hold, sold.fence_off), lot }
+        let selection = sold.selection.clone().or_else(|| self.0.get(&hold).map(|held| held.selection.clone()));
+        let selection = selection.unwrap_or_else(|| unknown_lot(&sold.of));
+        FencedSelection { hold, owner: sold.of.owner().into(), fence: self.fence(hold, sold.fence_off), selection }
     }
 
-    fn note(&mut self, held: &Held) {
+    fn note(&mut self, held: &StoredHold) {
         self.0.insert(held.hold, held.clone());
     }
 }
 
-fn unknown_lot(of: &super::random_calls::HoldRef) -> seats::seat_locks::Lot {
-    lot(&[of.person as u32], &[])
+fn unknown_lot(of: &super::random_calls::HoldRef) -> seats::seat_locks::Selection {
+    selection(&[of.person as u32], &[])
 }
 
 /// A store with one show.
@@ -115,42 +116,42 @@ impl StoreUnderTest {
         Timestamp((at.since(self.began) + self.passed + MINUTE_MS / 2).div_euclid(MINUTE_MS))
     }
 
-    fn by_the_minute(&self, held: Held) -> Held {
-        Held { expires_at: self.minute(held.expires_at), latest: self.minute(held.latest), ..held }
+    fn by_the_minute(&self, held: StoredHold) -> StoredHold {
+        StoredHold { expires_at: self.minute(held.expires_at), latest: self.minute(held.latest), ..held }
     }
 
     /// Performs a call. Returns the answer in comparable form, and the holds in it.
-    async fn answer(&mut self, call: &Call, ledger: &GrantedHolds) -> (String, Vec<Held>) {
+    async fn answer(&mut self, call: &StoreCall, ledger: &GrantedHolds) -> (String, Vec<StoredHold>) {
         let (store, show) = (Arc::clone(&self.store), self.show);
-        let held = |answer: Result<Held, Refusal>| answer.map(|held| self.by_the_minute(held));
+        let held = |answer: Result<StoredHold, Refusal>| answer.map(|held| self.by_the_minute(held));
         match call {
-            Call::Lock { flash, attempts } => {
+            StoreCall::Lock { flash, attempts } => {
                 let answers = store.lock(show, terms(*flash), attempts).await.expect("answers");
                 let answers: Vec<_> = answers.into_iter().map(held).collect();
                 (format!("{answers:?}"), answers.into_iter().flatten().collect())
             }
-            Call::Change(change) => {
+            StoreCall::Change(change) => {
                 let answer = held(store.change(show, terms(false), change).await.expect("an answer"));
                 (format!("{answer:?}"), answer.into_iter().collect())
             }
-            Call::Extend { asked, of, owner, by_ms } => {
+            StoreCall::Extend { asked, of, owner, by_ms } => {
                 let answer = held(store.extend(show, *asked, of.hold(), owner, *by_ms).await.expect("an answer"));
                 (format!("{answer:?}"), vec![])
             }
-            Call::Mine(owner) => {
-                let mine = store.mine(show, owner).await.expect("an answer").map(|held| self.by_the_minute(held));
+            StoreCall::Mine(owner) => {
+                let mine = store.hold_of(show, owner).await.expect("an answer").map(|held| self.by_the_minute(held));
                 (format!("{mine:?}"), mine.into_iter().collect())
             }
-            Call::BeginPayment(sold) => {
+            StoreCall::BeginPayment(sold) => {
                 let sale = ledger.sale(sold);
                 let end = store.begin_payment(show, &sale, 2 * MINUTE_MS).await.expect("an answer");
                 (format!("{:?}", end.map(|end| self.minute(end))), vec![])
             }
-            Call::Snapshot => {
+            StoreCall::Snapshot => {
                 let MapSnapshot { version, map, areas, .. } = store.snapshot(show).await.expect("a snapshot");
                 (format!("{version} {map:?} {areas:?}"), vec![])
             }
-            Call::Pass(ms) => {
+            StoreCall::Pass(ms) => {
                 self.pass(*ms).await;
                 (String::new(), vec![])
             }
@@ -159,31 +160,38 @@ impl StoreUnderTest {
     }
 
     /// Answers of calls without instants.
-    async fn plain_answer(&self, call: &Call, ledger: &GrantedHolds) -> String {
+    async fn plain_answer(&self, call: &StoreCall, ledger: &GrantedHolds) -> String {
         let (store, show) = (&self.store, self.show);
         match call {
-            Call::Leave { of, owner, grace_ms } => {
-                format!("{:?}", store.leave(show, of.hold(), owner, *grace_ms).await)
+            StoreCall::Leave { of, owner, grace_ms } => {
+                format!("{:?}", store.shorten_hold(show, of.hold(), owner, *grace_ms).await)
             }
-            Call::Release { of, owner } => format!("{:?}", store.release(show, of.hold(), owner).await),
-            Call::EndPayment(sold) => {
+            StoreCall::Release { of, owner } => format!("{:?}", store.release(show, of.hold(), owner).await),
+            StoreCall::EndPayment(sold) => {
                 format!("{:?}", store.end_payment(show, &ledger.sale(sold), 2 * MINUTE_MS).await)
             }
-            Call::Book(sold) => format!("{:?}", store.book(show, &ledger.sale(sold)).await),
-            Call::Free(sold) => format!("{:?}", store.free(show, &ledger.sale(sold)).await),
-            Call::Block { seats, blocked } => format!("{:?}", store.block(show, seats, *blocked).await),
-            Call::ReleaseAll => format!("{:?}", store.release_all(show).await),
-            Call::Adopt { of, lot, fence_off, paying, length_ms } => {
+            StoreCall::Book(sold) => format!("{:?}", store.book(show, &ledger.sale(sold)).await),
+            StoreCall::Free(sold) => format!("{:?}", store.free(show, &ledger.sale(sold)).await),
+            StoreCall::Block { seats, blocked } => format!("{:?}", store.block(show, seats, *blocked).await),
+            StoreCall::ReleaseAll => format!("{:?}", store.release_all(show).await),
+            StoreCall::Adopt { of, selection, fence_off, paying, length_ms } => {
                 let (hold, end) = (of.hold(), Timestamp(*length_ms));
                 let fence = ledger.fence(hold, *fence_off);
-                let held = Held { hold, expires_at: end, latest: end, fence, paying: *paying, lot: lot.clone() };
-                format!("{:?}", store.adopt(show, of.owner(), &held, Timestamp(0)).await)
+                let held = StoredHold {
+                    hold,
+                    expires_at: end,
+                    latest: end,
+                    fence,
+                    paying: *paying,
+                    selection: selection.clone(),
+                };
+                format!("{:?}", store.copy_hold(show, of.owner(), &held, Timestamp(0)).await)
             }
-            Call::Stamp { of, fence_off } => {
-                format!("{:?}", store.stamp(show, &[(of.hold(), ledger.fence(of.hold(), *fence_off))]).await)
+            StoreCall::Stamp { of, fence_off } => {
+                format!("{:?}", store.copy_fences(show, &[(of.hold(), ledger.fence(of.hold(), *fence_off))]).await)
             }
-            Call::Sweep => format!("{:?}", store.sweep(show).await),
-            Call::Load => format!("{:?}", store.load(show, &known()).await),
+            StoreCall::Sweep => format!("{:?}", store.sweep(show).await),
+            StoreCall::Load => format!("{:?}", store.load(show, &known()).await),
             other => unreachable!("{other:?} is answered elsewhere"),
         }
     }
@@ -195,9 +203,9 @@ impl StoreUnderTest {
         let mut locked: Vec<u32> = Vec::new();
         let mut places: HashMap<u16, u32> = snapshot.areas.iter().copied().collect();
         for owner in PEOPLE {
-            let Some(held) = self.store.mine(self.show, owner).await.expect("an answer") else { continue };
-            locked.extend(&held.lot.seats);
-            for place in &held.lot.places {
+            let Some(held) = self.store.hold_of(self.show, owner).await.expect("an answer") else { continue };
+            locked.extend(&held.selection.seats);
+            for place in &held.selection.places {
                 *places.entry(place.area).or_default() += place.count;
             }
         }
@@ -268,7 +276,7 @@ fn shadow_of_the_same_kind_never_diverges() {
         let mut stage = StoreUnderTest::open(Arc::clone(&shadow) as _, show, Some(clock), None).await;
         let mut ledger = GrantedHolds::default();
         // The first store gets no holds from another one.
-        for call in calls.iter().filter(|call| !matches!(call, Call::Adopt { .. } | Call::Stamp { .. })) {
+        for call in calls.iter().filter(|call| !matches!(call, StoreCall::Adopt { .. } | StoreCall::Stamp { .. })) {
             let (_, holds) = stage.answer(call, &ledger).await;
             holds.iter().for_each(|held| ledger.note(held));
             shadow.caught_up().await;

@@ -8,10 +8,10 @@ use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use seats::seat_locks::{Asked, Attempt, Change, Lot, Terms};
+use seats::seat_locks::{HoldLimits, HoldUpdate, LockAttempt, RequestIdentity, Selection};
 use uuid::Uuid;
 
-use super::fixture::lot;
+use super::fixture::selection;
 
 /// Seats of the layout; calls may also name the next number.
 pub const SEATS: usize = 8;
@@ -46,14 +46,14 @@ pub struct SaleSpec {
     /// Offset from the hold's fence.
     pub fence_off: i64,
     /// `None`: everything in the hold.
-    pub lot: Option<Lot>,
+    pub selection: Option<Selection>,
 }
 
 #[derive(Clone, Debug)]
-pub enum Call {
-    Lock { flash: bool, attempts: Vec<Attempt> },
-    Change(Change),
-    Extend { asked: Asked, of: HoldRef, owner: &'static str, by_ms: i64 },
+pub enum StoreCall {
+    Lock { flash: bool, attempts: Vec<LockAttempt> },
+    Change(HoldUpdate),
+    Extend { asked: RequestIdentity, of: HoldRef, owner: &'static str, by_ms: i64 },
     Mine(&'static str),
     Leave { of: HoldRef, owner: &'static str, grace_ms: i64 },
     Release { of: HoldRef, owner: &'static str },
@@ -63,7 +63,7 @@ pub enum Call {
     Free(SaleSpec),
     Block { seats: Vec<SeatIndex>, blocked: bool },
     ReleaseAll,
-    Adopt { of: HoldRef, lot: Lot, fence_off: i64, paying: bool, length_ms: i64 },
+    Adopt { of: HoldRef, selection: Selection, fence_off: i64, paying: bool, length_ms: i64 },
     Stamp { of: HoldRef, fence_off: i64 },
     Sweep,
     Snapshot,
@@ -72,15 +72,15 @@ pub enum Call {
 }
 
 /// Limits of a show, in whole minutes: two stores whose clocks differ by moments are compared by the minute.
-pub const fn terms(flash: bool) -> Terms {
-    Terms { per_person: 4, length_ms: 5 * MINUTE_MS, life_ms: if flash { 5 } else { 8 } * MINUTE_MS }
+pub const fn terms(flash: bool) -> HoldLimits {
+    HoldLimits { per_person: 4, length_ms: 5 * MINUTE_MS, life_ms: if flash { 5 } else { 8 } * MINUTE_MS }
 }
 
-pub fn calls(most: usize) -> impl Strategy<Value = Vec<Call>> {
+pub fn calls(most: usize) -> impl Strategy<Value = Vec<StoreCall>> {
     vec(call(), 1..most)
 }
 
-fn call() -> impl Strategy<Value = Call> {
+fn call() -> impl Strategy<Value = StoreCall> {
     prop_oneof![
         10 => lock(),
         5 => change(),
@@ -89,44 +89,44 @@ fn call() -> impl Strategy<Value = Call> {
             // Half of it is whole minutes as well.
             let by_ms = 2 * by_ms;
             let digest = digest(&(of.hold(), by_ms));
-            Call::Extend { asked: Asked { id: key_of(3_000, of, key), digest }, of, owner, by_ms }
+            StoreCall::Extend { asked: RequestIdentity { id: key_of(3_000, of, key), digest }, of, owner, by_ms }
         }),
-        2 => person().prop_map(Call::Mine),
+        2 => person().prop_map(StoreCall::Mine),
         2 => (of(), mostly_owner(), minutes()).prop_map(|(of, owner, grace_ms)| {
-            Call::Leave { of, owner: owner.unwrap_or(of.owner()), grace_ms }
+            StoreCall::Leave { of, owner: owner.unwrap_or(of.owner()), grace_ms }
         }),
-        2 => (of(), mostly_owner()).prop_map(|(of, owner)| Call::Release { of, owner: owner.unwrap_or(of.owner()) }),
-        3 => sold().prop_map(Call::BeginPayment),
-        2 => sold().prop_map(Call::EndPayment),
-        4 => sold().prop_map(Call::Book),
-        3 => sold().prop_map(Call::Free),
-        2 => (seats(0..3), any::<bool>()).prop_map(|(seats, blocked)| Call::Block { seats, blocked }),
-        1 => Just(Call::ReleaseAll),
+        2 => (of(), mostly_owner()).prop_map(|(of, owner)| StoreCall::Release { of, owner: owner.unwrap_or(of.owner()) }),
+        3 => sold().prop_map(StoreCall::BeginPayment),
+        2 => sold().prop_map(StoreCall::EndPayment),
+        4 => sold().prop_map(StoreCall::Book),
+        3 => sold().prop_map(StoreCall::Free),
+        2 => (seats(0..3), any::<bool>()).prop_map(|(seats, blocked)| StoreCall::Block { seats, blocked }),
+        1 => Just(StoreCall::ReleaseAll),
         2 => (of(), some_lot(), fence_off(), any::<bool>(), minutes()).prop_map(
-            |(of, lot, fence_off, paying, length_ms)| Call::Adopt { of, lot, fence_off, paying, length_ms }
+            |(of, selection, fence_off, paying, length_ms)| StoreCall::Adopt { of, selection, fence_off, paying, length_ms }
         ),
-        1 => (of(), fence_off()).prop_map(|(of, fence_off)| Call::Stamp { of, fence_off }),
-        1 => Just(Call::Sweep),
-        1 => Just(Call::Snapshot),
-        1 => Just(Call::Load),
-        3 => minutes().prop_map(Call::Pass),
+        1 => (of(), fence_off()).prop_map(|(of, fence_off)| StoreCall::Stamp { of, fence_off }),
+        1 => Just(StoreCall::Sweep),
+        1 => Just(StoreCall::Snapshot),
+        1 => Just(StoreCall::Load),
+        3 => minutes().prop_map(StoreCall::Pass),
     ]
 }
 
-fn lock() -> impl Strategy<Value = Call> {
-    let attempt = (of(), some_lot(), any::<bool>()).prop_map(|(of, lot, takes_kept)| {
-        let asked = Asked { id: of.hold(), digest: digest(&format!("{lot:?} {takes_kept}")) };
-        Attempt { asked, owner: of.owner().into(), lot, takes_kept }
+fn lock() -> impl Strategy<Value = StoreCall> {
+    let attempt = (of(), some_lot(), any::<bool>()).prop_map(|(of, selection, takes_kept)| {
+        let asked = RequestIdentity { id: of.hold(), digest: digest(&format!("{selection:?} {takes_kept}")) };
+        LockAttempt { asked, owner: of.owner().into(), selection, takes_kept }
     });
-    (any::<bool>(), vec(attempt, 1..5)).prop_map(|(flash, attempts)| Call::Lock { flash, attempts })
+    (any::<bool>(), vec(attempt, 1..5)).prop_map(|(flash, attempts)| StoreCall::Lock { flash, attempts })
 }
 
-fn change() -> impl Strategy<Value = Call> {
+fn change() -> impl Strategy<Value = StoreCall> {
     (of(), mostly_owner(), 0..KEYS, any_lot(), any_lot()).prop_map(|(of, owner, key, add, remove)| {
         let digest = digest(&format!("{of:?} {add:?} {remove:?}"));
         let owner = owner.unwrap_or(of.owner()).into();
-        Call::Change(Change {
-            asked: Asked { id: key_of(2_000, of, key), digest },
+        StoreCall::Change(HoldUpdate {
+            asked: RequestIdentity { id: key_of(2_000, of, key), digest },
             hold: of.hold(),
             owner,
             add,
@@ -168,8 +168,12 @@ fn fence_off() -> impl Strategy<Value = i64> {
 }
 
 fn sold() -> impl Strategy<Value = SaleSpec> {
-    let part = (seats(0..4), areas(2)).prop_map(|(seats, places)| lot(&seats, &places));
-    (of(), fence_off(), option::weighted(0.3, part)).prop_map(|(of, fence_off, lot)| SaleSpec { of, fence_off, lot })
+    let part = (seats(0..4), areas(2)).prop_map(|(seats, places)| selection(&seats, &places));
+    (of(), fence_off(), option::weighted(0.3, part)).prop_map(|(of, fence_off, selection)| SaleSpec {
+        of,
+        fence_off,
+        selection,
+    })
 }
 
 fn seats(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<SeatIndex>> {
@@ -182,11 +186,12 @@ fn areas(below: AreaIndex) -> impl Strategy<Value = Vec<(AreaIndex, u32)>> {
     btree_map(any_area, 1..4_u32, 0..3).prop_map(|places| places.into_iter().collect())
 }
 
-fn any_lot() -> impl Strategy<Value = Lot> {
-    (seats(0..4), option::weighted(0.3, areas(3))).prop_map(|(seats, places)| lot(&seats, &places.unwrap_or_default()))
+fn any_lot() -> impl Strategy<Value = Selection> {
+    (seats(0..4), option::weighted(0.3, areas(3)))
+        .prop_map(|(seats, places)| selection(&seats, &places.unwrap_or_default()))
 }
 
-/// A lot that is not empty.
-fn some_lot() -> impl Strategy<Value = Lot> {
-    any_lot().prop_map(|any| if any.is_empty() { lot(&[0], &[]) } else { any })
+/// A selection that is not empty.
+fn some_lot() -> impl Strategy<Value = Selection> {
+    any_lot().prop_map(|any| if any.is_empty() { selection(&[0], &[]) } else { any })
 }

@@ -1,9 +1,9 @@
 //! Sales and refunds of seats: by fence, late, repeated, and after the hold was lost.
 
 use domain::seats::SeatState::{Available, Booked, Locked};
-use seats::seat_locks::{Lot, Refusal};
+use seats::seat_locks::{Refusal, Selection};
 
-use super::fixture::{StoreFixture, TERMS, lot, sale};
+use super::fixture::{StoreFixture, TERMS, sale, selection};
 
 on_every_store! {
     async fn sold_seat_stays_sold_and_its_hold_ends(fixture: &StoreFixture) {
@@ -33,8 +33,8 @@ on_every_store! {
         fixture.begin_payment(&sale("ben", &other)).await.expect("it is his hold");
         fixture.book(&sale("ann", &lost)).await;
         assert_eq!(fixture.map().await, "021000000000");
-        let rest = fixture.mine("ben").await.expect("he keeps the rest");
-        assert_eq!((rest.lot, rest.paying), (lot(&[2], &[]), false));
+        let rest = fixture.hold_of("ben").await.expect("he keeps the rest");
+        assert_eq!((rest.selection, rest.paying), (selection(&[2], &[]), false));
         assert_eq!(fixture.begin_payment(&sale("ben", &other)).await, Err(Refusal::Changed));
     }
 
@@ -43,27 +43,27 @@ on_every_store! {
         fixture.release("ann", lost.hold).await.expect("it is her hold");
         fixture.take("ben", &[1]).await.expect("the seat is free");
         fixture.book(&sale("ann", &lost)).await;
-        assert_eq!((fixture.mine("ben").await, fixture.holds().await), (None, 0));
+        assert_eq!((fixture.hold_of("ben").await, fixture.holds().await), (None, 0));
         fixture.take("ben", &[2]).await.expect("he may take another hold");
     }
 
     async fn batched_sales_equal_consecutive_sales(fixture: &StoreFixture) {
-        let ann = fixture.take_lot("ann", lot(&[1, 2], &[(0, 2)])).await.expect("the seats are free");
+        let ann = fixture.take_selection("ann", selection(&[1, 2], &[(0, 2)])).await.expect("the seats are free");
         let ben = fixture.take("ben", &[3, 4]).await.expect("the seats are free");
         let lost = fixture.take("eve", &[5]).await.expect("the seat is free");
         fixture.release("eve", lost.hold).await.expect("it is her hold");
         let cal = fixture.take("cal", &[5, 6]).await.expect("the seats are free");
         let mut part = sale("ben", &ben);
-        part.lot = lot(&[3], &[]);
+        part.selection = selection(&[3], &[]);
         let sales = [sale("ann", &ann), part, sale("eve", &lost), sale("ann", &ann)];
         fixture.store.book_all(fixture.show, &sales).await.expect("sales are recorded");
         assert_eq!((fixture.map().await, fixture.areas().await), ("022202100000".into(), vec![(0, 3), (1, 3)]));
-        assert_eq!(fixture.mine("cal").await.map(|rest| (rest.hold, rest.lot)), Some((cal.hold, lot(&[6], &[]))));
+        assert_eq!(fixture.hold_of("cal").await.map(|rest| (rest.hold, rest.selection)), Some((cal.hold, selection(&[6], &[]))));
         assert_eq!(fixture.take("ann", &[7, 8, 9]).await, Err(Refusal::Limit(2)), "each sale counts once");
     }
 
     async fn batched_sales_of_whole_holds_count_once_across_calls(fixture: &StoreFixture) {
-        let ann = fixture.take_lot("ann", lot(&[0, 2, 3], &[(0, 1)])).await.expect("the seats are free");
+        let ann = fixture.take_selection("ann", selection(&[0, 2, 3], &[(0, 1)])).await.expect("the seats are free");
         let ben = fixture.take("ben", &[4, 5, 6]).await.expect("the seats are free");
         fixture.store.book_all(fixture.show, &[sale("ann", &ann), sale("ben", &ben)]).await.expect("sales are recorded");
         assert_eq!((fixture.map().await, fixture.areas().await), ("202222200000".into(), vec![(0, 4), (1, 3)]));
@@ -92,19 +92,19 @@ on_every_store! {
     }
 
     async fn unsold_part_of_the_hold_is_freed(fixture: &StoreFixture) {
-        let held = fixture.take_lot("ann", lot(&[1, 2], &[(0, 3), (1, 1)])).await.expect("the seats are free");
+        let held = fixture.take_selection("ann", selection(&[1, 2], &[(0, 3), (1, 1)])).await.expect("the seats are free");
         let mut part = sale("ann", &held);
-        part.lot = lot(&[1], &[(0, 2)]);
+        part.selection = selection(&[1], &[(0, 2)]);
         fixture.book(&part).await;
         assert_eq!((fixture.map().await, fixture.areas().await), ("020000000000".into(), vec![(0, 3), (1, 3)]));
     }
 
     async fn sold_seat_removed_from_its_hold_is_taken_from_a_newer_hold(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1, 2]).await.expect("the seats are free");
-        fixture.change("ann", held.hold, Lot::default(), lot(&[2], &[])).await.expect("it is her hold");
+        fixture.change("ann", held.hold, Selection::default(), selection(&[2], &[])).await.expect("it is her hold");
         fixture.take("ben", &[2, 3]).await.expect("the seats are free");
         fixture.book(&sale("ann", &held)).await;
-        assert_eq!(fixture.mine("ben").await.map(|held| held.lot), Some(lot(&[3], &[])));
+        assert_eq!(fixture.hold_of("ben").await.map(|held| held.selection), Some(selection(&[3], &[])));
         fixture.pass(TERMS.length_ms).await;
         assert_eq!(fixture.map().await, "022000000000", "the end of Ben's hold frees only his seats");
     }
@@ -120,14 +120,14 @@ on_every_store! {
     async fn sale_of_an_unknown_seat_is_ignored(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         let mut outside = sale("ann", &held);
-        outside.lot = lot(&[1, 12, 70], &[]);
+        outside.selection = selection(&[1, 12, 70], &[]);
         fixture.book(&outside).await;
         fixture.free(&outside).await;
         assert_eq!(fixture.map().await, "000000000000");
     }
 
     async fn freeing_an_unpaid_booking_ends_its_hold(fixture: &StoreFixture) {
-        let held = fixture.take_lot("ann", lot(&[1, 2], &[(0, 1)])).await.expect("the seats are free");
+        let held = fixture.take_selection("ann", selection(&[1, 2], &[(0, 1)])).await.expect("the seats are free");
         fixture.begin_payment(&sale("ann", &held)).await.expect("it is her hold");
         fixture.free(&sale("ann", &held)).await;
         assert_eq!((fixture.map().await, fixture.areas().await), ("000000000000".into(), vec![(0, 5), (1, 3)]));
@@ -161,7 +161,7 @@ on_every_store! {
         let held = fixture.take("ann", &[1, 2, 3]).await.expect("the seats are free");
         fixture.book(&sale("ann", &held)).await;
         let mut part = sale("ann", &held);
-        part.lot = lot(&[2], &[]);
+        part.selection = selection(&[2], &[]);
         fixture.free(&part).await;
         assert_eq!(fixture.map().await, "020200000000");
         assert_eq!(fixture.take("ann", &[4, 5, 6, 7, 8]).await, Err(Refusal::Limit(4)));

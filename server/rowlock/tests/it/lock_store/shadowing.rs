@@ -7,11 +7,11 @@ use domain::fairness::{HALF_FROM, NONE_FROM};
 use domain::seats::SeatState::{Blocked, Locked};
 use domain::time::MINUTE_MS;
 use seats::seat_locks::{
-    Divergence, Held, Kind, KnownSource, ManualClock, MemoryLocks, Refusal, SeatLocks, ShadowLocks,
+    Divergence, DivergenceKind, ManualClock, MemoryLocks, RebuildSource, Refusal, SeatLocks, ShadowLocks, StoredHold,
 };
 use uuid::Uuid;
 
-use super::fixture::{PAYING_MS, TERMS, attempt, clock, known, lot, memory, sale};
+use super::fixture::{PAYING_MS, TERMS, attempt, clock, known, memory, sale, selection};
 use super::redis_fixture::RedisFixture;
 
 struct ShadowPair {
@@ -28,7 +28,7 @@ impl ShadowPair {
         Self::with_source(Arc::new(|_| Box::pin(async { Some(known()) }) as _)).await
     }
 
-    async fn with_source(source: KnownSource) -> Self {
+    async fn with_source(source: RebuildSource) -> Self {
         let (clock, show) = (clock(), platform::ids::new_id());
         let (first, second) = (Arc::new(memory(&clock)), Arc::new(memory(&clock)));
         first.load(show, &known()).await.expect("the map is loaded");
@@ -36,8 +36,8 @@ impl ShadowPair {
         Self { shadow, first, second, show, clock }
     }
 
-    async fn take(&self, store: &dyn SeatLocks, owner: &str, seat: u32) -> Result<Held, Refusal> {
-        let attempts = [attempt(owner, lot(&[seat], &[]))];
+    async fn take(&self, store: &dyn SeatLocks, owner: &str, seat: u32) -> Result<StoredHold, Refusal> {
+        let attempts = [attempt(owner, selection(&[seat], &[]))];
         store.lock(self.show, TERMS, &attempts).await.expect("answers").remove(0)
     }
 
@@ -46,8 +46,8 @@ impl ShadowPair {
         self.shadow.divergence()
     }
 
-    async fn mine(&self, store: &MemoryLocks, owner: &str) -> Option<Held> {
-        store.mine(self.show, owner).await.expect("an answer")
+    async fn hold_of(&self, store: &MemoryLocks, owner: &str) -> Option<StoredHold> {
+        store.hold_of(self.show, owner).await.expect("an answer")
     }
 
     async fn map(&self, store: &MemoryLocks) -> Vec<u8> {
@@ -55,8 +55,8 @@ impl ShadowPair {
     }
 }
 
-fn once(call: &'static str, first: &'static str, second: &'static str) -> BTreeMap<Kind, u64> {
-    [(Kind { call, first, second }, 1)].into()
+fn once(call: &'static str, first: &'static str, second: &'static str) -> BTreeMap<DivergenceKind, u64> {
+    [(DivergenceKind { call, first, second }, 1)].into()
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn shadow_uses_the_fences_of_the_first_store_and_can_replace_it() {
 
     let held = pair.take(&pair.shadow, "ann", 1).await.expect("the seat is free");
     pair.shadow.caught_up().await;
-    assert_eq!(pair.mine(&pair.second, "ann").await, Some(held.clone()));
+    assert_eq!(pair.hold_of(&pair.second, "ann").await, Some(held.clone()));
     let sale = sale("ann", &held);
     pair.shadow.begin_payment(pair.show, &sale, PAYING_MS).await.expect("an answer").expect("it is her hold");
     pair.shadow.book(pair.show, &sale).await.expect("an answer");
@@ -93,10 +93,10 @@ async fn shadow_uses_the_fences_of_the_first_store_and_can_replace_it() {
 async fn earlier_hold_is_adopted_when_its_owner_reads_it_and_counted_separately() {
     let pair = ShadowPair::open().await;
     let held = pair.take(&*pair.first, "ann", 1).await.expect("the seat is free");
-    assert_eq!(pair.shadow.mine(pair.show, "ann").await.expect("an answer"), Some(held.clone()));
+    assert_eq!(pair.shadow.hold_of(pair.show, "ann").await.expect("an answer"), Some(held.clone()));
     let found = pair.divergence().await;
     assert_eq!((found.unknown_holds, found.kinds), (1, BTreeMap::new()));
-    assert_eq!(pair.mine(&pair.second, "ann").await, Some(held.clone()));
+    assert_eq!(pair.hold_of(&pair.second, "ann").await, Some(held.clone()));
     pair.shadow.release(pair.show, held.hold, "ann").await.expect("an answer").expect("it is her hold");
     assert_eq!(pair.divergence().await.unknown_holds, 1);
     assert_eq!(pair.map(&pair.second).await, known().map);
@@ -110,7 +110,7 @@ async fn earlier_hold_is_adopted_when_its_owner_pays() {
     let end = pair.shadow.begin_payment(pair.show, &sale, PAYING_MS).await.expect("an answer").expect("it is her hold");
     let found = pair.divergence().await;
     assert_eq!((found.unknown_holds, found.kinds), (1, BTreeMap::new()));
-    let there = pair.mine(&pair.second, "ann").await.expect("the hold is in the shadow");
+    let there = pair.hold_of(&pair.second, "ann").await.expect("the hold is in the shadow");
     assert_eq!((there.expires_at, there.paying, there.fence), (end, true, held.fence));
 }
 
@@ -147,18 +147,18 @@ async fn hold_of_the_shadow_only_is_replaced() {
     let pair = ShadowPair::open().await;
     pair.second.load(pair.show, &known()).await.expect("the map is loaded");
     pair.take(&*pair.second, "ann", 1).await.expect("the seat is free");
-    assert_eq!(pair.shadow.mine(pair.show, "ann").await.expect("an answer"), None);
+    assert_eq!(pair.shadow.hold_of(pair.show, "ann").await.expect("an answer"), None);
     assert_eq!(pair.divergence().await.kinds, once("mine", "gone", "ok"));
     pair.take(&*pair.second, "ann", 2).await.expect("the seat is free");
     let held = pair.take(&pair.shadow, "ann", 3).await.expect("the first store decides");
-    assert_eq!(pair.divergence().await.kinds[&Kind { call: "lock", first: "ok", second: "other_hold" }], 1);
-    assert_eq!(pair.mine(&pair.second, "ann").await.map(|there| there.hold), Some(held.hold));
+    assert_eq!(pair.divergence().await.kinds[&DivergenceKind { call: "lock", first: "ok", second: "other_hold" }], 1);
+    assert_eq!(pair.hold_of(&pair.second, "ann").await.map(|there| there.hold), Some(held.hold));
 }
 
 #[tokio::test]
 async fn retry_of_an_ended_hold_restores_nothing_in_the_shadow() {
     let pair = ShadowPair::open().await;
-    let request = [attempt("ann", lot(&[1], &[]))];
+    let request = [attempt("ann", selection(&[1], &[]))];
     let ask = || async { pair.shadow.lock(pair.show, TERMS, &request).await.expect("answers") };
     let first = ask().await;
     pair.shadow.caught_up().await;
@@ -177,7 +177,7 @@ async fn expire_holds(pair: &ShadowPair, store: &MemoryLocks, owner: &str, times
 }
 
 /// Requests a one-minute extension.
-async fn extend(pair: &ShadowPair, owner: &str, hold: Uuid) -> Result<Held, Refusal> {
+async fn extend(pair: &ShadowPair, owner: &str, hold: Uuid) -> Result<StoredHold, Refusal> {
     pair.shadow.extend(pair.show, super::fixture::asked(), hold, owner, MINUTE_MS).await.expect("an answer")
 }
 
@@ -271,7 +271,7 @@ async fn divergences_of_overlapping_calls_are_counted_separately() {
     shadow.load(show, &known()).await.expect("the map is loaded");
     shadow.caught_up().await;
     second.block(show, &[1], true).await.expect("an answer").expect("the seat is free");
-    let request = [attempt("ann", lot(&[1], &[]))];
+    let request = [attempt("ann", selection(&[1], &[]))];
     let (answers, _) = tokio::join!(shadow.lock(show, TERMS, &request), shadow.sweep(show));
     assert!(answers.expect("answers")[0].is_ok());
     shadow.caught_up().await;

@@ -2,9 +2,9 @@
 
 use domain::seats::SeatState;
 use domain::time::MINUTE_MS;
-use seats::seat_locks::{KnownSeats, Lot, Refusal, Terms};
+use seats::seat_locks::{HoldLimits, RebuildInput, Refusal, Selection};
 
-use super::fixture::{FLASH, StoreFixture, TERMS, asked, attempt, lot, sale};
+use super::fixture::{FLASH, StoreFixture, TERMS, asked, attempt, sale, selection};
 
 /// Longer than a test takes, and much shorter than a hold.
 const MOMENT_MS: i64 = 20_000;
@@ -15,7 +15,7 @@ on_every_store! {
         fixture.pass(TERMS.length_ms - MOMENT_MS).await;
         assert_eq!(fixture.map().await, "010000000000");
         fixture.pass(MOMENT_MS).await;
-        assert_eq!((fixture.map().await, fixture.mine("ann").await), ("000000000000".into(), None));
+        assert_eq!((fixture.map().await, fixture.hold_of("ann").await), ("000000000000".into(), None));
     }
 
     async fn call_that_finds_a_seat_expired_may_take_it(fixture: &StoreFixture) {
@@ -28,11 +28,11 @@ on_every_store! {
     }
 
     async fn reading_the_map_changes_nothing_and_the_next_call_frees_expired_holds(fixture: &StoreFixture) {
-        fixture.take_lot("ann", lot(&[1], &[(0, 2)])).await.expect("the seats are free");
+        fixture.take_selection("ann", selection(&[1], &[(0, 2)])).await.expect("the seats are free");
         let before = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
         fixture.pass(TERMS.length_ms).await;
         assert_eq!(fixture.store.snapshot(fixture.show).await.expect("a snapshot"), before);
-        assert_eq!(fixture.mine("ben").await, None);
+        assert_eq!(fixture.hold_of("ben").await, None);
         let after = fixture.store.snapshot(fixture.show).await.expect("a snapshot");
         assert_eq!((after.version, after.map[1], after.areas), (before.version + 1, 0, vec![(0, 5), (1, 3)]));
     }
@@ -54,26 +54,26 @@ on_every_store! {
 
     async fn closed_tab_shortens_a_hold_and_returning_restores_its_expiry(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
-        fixture.leave("ann", held.hold, 30_000).await;
-        fixture.leave("ann", held.hold, 3 * MINUTE_MS).await;
-        assert_eq!(fixture.mine("ann").await, Some(held.clone()));
-        fixture.leave("ann", held.hold, 30_000).await;
+        fixture.shorten_hold("ann", held.hold, 30_000).await;
+        fixture.shorten_hold("ann", held.hold, 3 * MINUTE_MS).await;
+        assert_eq!(fixture.hold_of("ann").await, Some(held.clone()));
+        fixture.shorten_hold("ann", held.hold, 30_000).await;
         fixture.pass(30_000).await;
-        assert_eq!((fixture.mine("ann").await, fixture.map().await), (None, "000000000000".into()));
+        assert_eq!((fixture.hold_of("ann").await, fixture.map().await), (None, "000000000000".into()));
     }
 
     async fn closed_tab_never_lengthens_a_hold(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         fixture.pass(TERMS.length_ms - 30_000).await;
-        fixture.leave("ann", held.hold, 10 * MINUTE_MS).await;
+        fixture.shorten_hold("ann", held.hold, 10 * MINUTE_MS).await;
         fixture.pass(30_000).await;
         assert_eq!(fixture.holds().await, 0);
     }
 
     async fn foreign_hold_cannot_be_shortened_and_leaving_none_is_no_error(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
-        fixture.leave("ben", held.hold, 0).await;
-        fixture.leave("ann", platform::ids::new_id(), 0).await;
+        fixture.shorten_hold("ben", held.hold, 0).await;
+        fixture.shorten_hold("ann", platform::ids::new_id(), 0).await;
         assert_eq!(fixture.holds().await, 1);
     }
 
@@ -91,7 +91,7 @@ on_every_store! {
     }
 
     async fn flash_sale_holds_cannot_be_extended(fixture: &StoreFixture) {
-        let held = fixture.try_with(FLASH, &attempt("ann", lot(&[1], &[]))).await.expect("the seat is free");
+        let held = fixture.try_with(FLASH, &attempt("ann", selection(&[1], &[]))).await.expect("the seat is free");
         assert_eq!(held.expires_at, held.latest);
         assert_eq!(fixture.extend("ann", held.hold, MINUTE_MS).await, Err(Refusal::Capped));
         fixture.pass(FLASH.length_ms).await;
@@ -100,7 +100,7 @@ on_every_store! {
 
     async fn extension_after_a_closed_tab_counts_from_the_original_expiry(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
-        fixture.leave("ann", held.hold, 30_000).await;
+        fixture.shorten_hold("ann", held.hold, 30_000).await;
         let longer = fixture.extend("ann", held.hold, MINUTE_MS).await.expect("the extension is allowed");
         assert_eq!(longer.expires_at.since(held.expires_at), MINUTE_MS);
     }
@@ -127,35 +127,35 @@ on_every_store! {
     async fn expired_hold_cannot_be_changed(fixture: &StoreFixture) {
         let held = fixture.take("ann", &[1]).await.expect("the seat is free");
         fixture.pass(TERMS.length_ms).await;
-        assert_eq!(fixture.change("ann", held.hold, lot(&[2], &[]), Lot::default()).await, Err(Refusal::Gone));
+        assert_eq!(fixture.change("ann", held.hold, selection(&[2], &[]), Selection::default()).await, Err(Refusal::Gone));
     }
 }
 
 // Not with a shadow: stores may free many expired holds in different orders, which would count as divergence.
 async fn check_expiry_of_very_many_holds(fixture: &StoreFixture) {
     let (show, store) = (platform::ids::new_id(), &fixture.store);
-    let known = KnownSeats { map: vec![0; 200], ..KnownSeats::default() };
+    let known = RebuildInput { map: vec![0; 200], ..RebuildInput::default() };
     store.load(show, &known).await.expect("the map is loaded");
-    let attempts: Vec<_> = (0..200).map(|seat| attempt(&format!("visitor {seat}"), lot(&[seat], &[]))).collect();
-    let at_once = Terms { length_ms: 0, life_ms: MINUTE_MS, ..TERMS };
+    let attempts: Vec<_> = (0..200).map(|seat| attempt(&format!("visitor {seat}"), selection(&[seat], &[]))).collect();
+    let at_once = HoldLimits { length_ms: 0, life_ms: MINUTE_MS, ..TERMS };
     let answers = store.lock(show, at_once, &attempts).await.expect("answers");
     assert!(answers.iter().all(Result::is_ok));
     let locked = || async {
         let map = store.snapshot(show).await.expect("a snapshot").map;
         map.iter().filter(|state| **state == SeatState::Locked as u8).count()
     };
-    assert_eq!(store.mine(show, "no-owner").await.expect("an answer"), None);
+    assert_eq!(store.hold_of(show, "no-owner").await.expect("an answer"), None);
     assert_eq!(locked().await, 200 - 64);
     // Among holds with one expiry, the one with the highest id is freed last.
     let last = attempts.iter().max_by_key(|attempt| attempt.asked.id).expect("an attempt");
     let (hold, owner) = (last.asked.id, last.owner.as_str());
     assert_eq!(store.extend(show, asked(), hold, owner, MINUTE_MS).await.expect("an answer"), Err(Refusal::Gone));
-    assert_eq!(store.mine(show, owner).await.expect("an answer"), None);
+    assert_eq!(store.hold_of(show, owner).await.expect("an answer"), None);
     assert_eq!(locked().await, 200 - 3 * 64);
     assert_eq!(store.release(show, hold, owner).await.expect("an answer"), Err(Refusal::Gone));
     assert_eq!(locked().await, 0);
 
-    let again: Vec<_> = (0..200).map(|seat| attempt(&format!("visitor {seat}"), lot(&[seat], &[]))).collect();
+    let again: Vec<_> = (0..200).map(|seat| attempt(&format!("visitor {seat}"), selection(&[seat], &[]))).collect();
     store.lock(show, at_once, &again).await.expect("answers");
     assert_eq!(store.sweep(show).await.expect("an answer"), 0);
     assert_eq!(locked().await, 0);
@@ -179,8 +179,8 @@ async fn memory_call_frees_some_of_many_expired_holds_and_a_sweep_the_rest() {
 #[tokio::test]
 async fn redis_frees_an_expired_hold_without_calls() {
     let fixture = StoreFixture::in_redis().await;
-    let short = Terms { length_ms: 150, life_ms: 150, ..TERMS };
-    let held = fixture.try_with(short, &attempt("ann", lot(&[1], &[]))).await.expect("the seat is free");
+    let short = HoldLimits { length_ms: 150, life_ms: 150, ..TERMS };
+    let held = fixture.try_with(short, &attempt("ann", selection(&[1], &[]))).await.expect("the seat is free");
     assert_eq!(fixture.map().await, "010000000000");
     crate::world::wait_until("the hold expires", || async { fixture.holds().await == 0 }).await;
     assert!(fixture.store.now() >= held.expires_at);

@@ -4,11 +4,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::pages::{PAGES, page, send};
+use super::pages::{PAGES, send};
 use super::{API, organiser};
 use crate::box_office::acts;
-use crate::cancel::wait_until_books_balance;
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, wait_until};
 
 /// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
@@ -64,8 +63,7 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let mut olga = organiser(&world).await;
     let (bob, cat, ann) = (world.visitor(), world.visitor(), world.visitor_at(1));
     let (sold, other) = (bob.buy_seats(&[20, 21], "tok_paid").await, cat.buy_seats(&[22], "tok_paid").await);
-    let (status, place) = ann.join_waiting_list(1).await;
-    assert_eq!(status, StatusCode::CREATED, "{place}");
+    expect_answer(ann.join_waiting_list(1).await, StatusCode::CREATED);
 
     let path = format!("{API}/programme/{}/defective-seats", world.show);
     let key = [("idempotency-key", "the-broken-seat")];
@@ -79,10 +77,7 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let (status, _, again) = olga.send_with(Method::POST, &path, &withdrawal_body(&["B1"], false), &key).await;
     assert_eq!((status, &again), (StatusCode::ACCEPTED, &answer));
 
-    wait_until("the seat is refunded", || async {
-        world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 1
-    })
-    .await;
+    world.wait_for_count("the seat is refunded", "SELECT count(*) FROM refunds WHERE state = 'settled'", 1).await;
     bob.wait_for_seat(20, '3').await;
     let seen = bob.booking(&sold).await;
     assert_eq!((&seen["state"], seats_of(&seen)), (&json!("CONFIRMED"), vec![21]), "{seen}");
@@ -91,7 +86,7 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
         world.mails().iter().any(|mail| mail.contains("backrest is broken"))
     })
     .await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     wait_for_two_rounds(&world).await;
     assert_eq!(ann.waiting_list_entry().await.1["state"], "WAITING");
     assert_no_offer(&world).await;
@@ -103,8 +98,7 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let seats = offered["offer"]["seats"].as_array().expect("seats");
     assert_eq!(seats.iter().filter_map(|line| line["seat"].as_u64()).collect::<Vec<_>>(), [22]);
     assert_eq!(acts(&world).await, ["defective_seats"]);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 /// The same visitor at another show.
@@ -128,10 +122,8 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
     );
     let alone_booking = alone.buy_seats(&[5], "tok_paid").await;
     let beside_booking = beside.buy_seats(&[7, 8], "tok_paid").await;
-    let (status, held) = chooses.hold(&[6, 26]).await;
-    assert_eq!(status, StatusCode::CREATED, "{held}");
-    let (status, hold) = pays.hold(&[5]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    expect_answer(chooses.hold(&[6, 26]).await, StatusCode::CREATED);
+    let hold = expect_answer(pays.hold(&[5]).await, StatusCode::CREATED);
     let (_, pending) = pays.book(&hold).await;
     let (_, pending) = pays.pay(&pending, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
@@ -151,10 +143,7 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
     // Nothing is charged.
     let seen = pays.wait_for_money(&pending, "FAILED").await;
     assert_eq!(seen["state"], "CANCELLED", "{seen}");
-    wait_until("the part is refunded", || async {
-        world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 2
-    })
-    .await;
+    world.wait_for_count("the part is refunded", "SELECT count(*) FROM refunds WHERE state = 'settled'", 2).await;
     assert_eq!(seats_of(&beside.booking(&beside_booking).await), [8]);
     for visitor in [&alone, &pays] {
         for seat in [5, 6, 7] {
@@ -171,8 +160,7 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
         .await
         .expect("a number");
     assert_eq!(of_gone, 0, "a cancelled show is skipped");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,15 +188,13 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
     let back = "UPDATE shows SET blocked = '{9}' WHERE id = $1";
     sqlx::query(back).bind(world.show).execute(&world.pg).await.expect("the seat is back on sale");
     let open = "SELECT count(*) FROM seat_withdrawals WHERE seat_no = 10 AND finished_at IS NULL";
-    wait_until("the withdrawal is closed", || async { world.count(open).await == 0 }).await;
+    world.wait_for_count("the withdrawal is closed", open, 0).await;
     let old = "UPDATE seat_withdrawals SET requested_at = requested_at - interval '1 minute'";
-    sqlx::query(old).execute(&world.pg).await.expect("the withdrawal is older");
-    wait_until("all refunds are settled", || async {
-        world.count("SELECT count(*) FROM seat_withdrawals WHERE finished_at IS NULL").await == 0
-    })
-    .await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.execute(old).await;
+    world
+        .wait_for_count("all refunds are settled", "SELECT count(*) FROM seat_withdrawals WHERE finished_at IS NULL", 0)
+        .await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +202,7 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let there = format!("{PAGES}/shows/{}", world.show);
-    let (status, html) = page(&olga, &there).await;
+    let (status, html) = olga.page(&there).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"defective-seats\""), "{html}");
     let form = |key, seats, reason| [("key", key), ("seats", seats), ("reason", reason)];
     let to = format!("{there}/defective-seats");
@@ -231,14 +217,14 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
 
     let path = format!("{API}/programme/{}/defective-seats", world.show);
     for (seats, code) in [(&["Z9"][..], "unknown_seat"), (&[][..], "malformed"), (&["A1", "A1"][..], "seat_twice")] {
-        let (status, problem) = olga.post(&path, withdrawal_body(seats, true)).await;
-        assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, code), "{problem}");
+        expect_problem(olga.post(&path, withdrawal_body(seats, true)).await, StatusCode::BAD_REQUEST, code);
     }
-    let (status, problem) = olga.post(&path.replace("aurora", "rialto"), withdrawal_body(&["A1"], false)).await;
-    assert_eq!(status, StatusCode::NOT_FOUND, "{problem}");
+    expect_answer(
+        olga.post(&path.replace("aurora", "rialto"), withdrawal_body(&["A1"], false)).await,
+        StatusCode::NOT_FOUND,
+    );
     let begun = "UPDATE shows SET starts_at = now() - interval '1 minute'";
-    sqlx::query(begun).execute(&world.pg).await.expect("the show has begun");
-    let (status, problem) = olga.post(&path, withdrawal_body(&["A1"], false)).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "{problem}");
+    world.execute(begun).await;
+    expect_problem(olga.post(&path, withdrawal_body(&["A1"], false)).await, StatusCode::CONFLICT, "wrong_state");
     world.end().await;
 }

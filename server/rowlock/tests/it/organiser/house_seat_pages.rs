@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::pages::{PAGES, PLAN, page, send};
+use super::pages::{PAGES, PLAN, send};
 use super::{organiser, post_ok};
 use crate::world::World;
 
@@ -12,7 +12,7 @@ async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
     let world = World::start(1, &[]).await;
     let olga = organiser(&world).await;
     let there = format!("{PAGES}/screens/{}/house-seats", world.screen);
-    let (status, html) = page(&olga, &there).await;
+    let (status, html) = olga.page(&there).await;
     assert_eq!((status, html.matches("name=\"seat\"").count()), (StatusCode::OK, 300), "{html}");
     let layout = world.layout.to_string();
     let fields = |key, names, kept| {
@@ -28,7 +28,7 @@ async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
     assert!(html.contains("value=\"Press &amp; friends\"") && ticked == 2, "{html}");
     let (status, on, html) = send(&olga, &there, &fields("k-2", "A1, A2", "true")).await;
     assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{there}?done=true")), "{html}");
-    let (_, html) = page(&olga, &there).await;
+    let (_, html) = olga.page(&there).await;
     assert_eq!(html.matches("data-kept=\"true\"").count(), 3, "{html}");
     let (status, ..) = send(&olga, &there, &fields("k-3", "", "false")).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
@@ -36,7 +36,7 @@ async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
     assert_eq!(world.count("SELECT count(*) FROM standing_house_seats").await, 1);
     // An incomplete form is refused.
     assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
-    let (status, _) = page(&olga, &format!("{PAGES}/screens/none/house-seats")).await;
+    let (status, _) = olga.page(&format!("{PAGES}/screens/none/house-seats")).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     world.end().await;
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
 use crate::box_office::{desk_path, seller};
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 /// Rows of ten seats, all gold: in `A-B`, A1 is 0 and B10 is 19.
 fn room(rows: &str) -> Value {
@@ -67,8 +67,7 @@ async fn planned_shows_block_the_screens_house_seats_and_the_box_office_releases
     let (_, holder) = ann.get(&desk_path(&format!("shows/{}/seats/0", one.show))).await;
     assert_eq!([&holder["by"], &holder["reason"]], [&json!("house"), &json!("Press")], "{holder}");
     let back = json!({ "seats": [0], "kept": false, "reason": "No press today." });
-    let (status, answer) = ann.post(&desk_path(&format!("shows/{}/house-seats", one.show)), back).await;
-    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    expect_answer(ann.post(&desk_path(&format!("shows/{}/house-seats", one.show)), back).await, StatusCode::NO_CONTENT);
     one.wait_for_seat(0, '0').await;
     // Redis loses everything; the house seats survive.
     world.delete_redis_keys().await;
@@ -139,8 +138,11 @@ async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_
     let planned = shows(&mut olga, &world, &screen, "monday", &["20:00"]).await;
     assert_eq!(planned[0].seat_states().await, "0030000000");
     // Chosen for the previous layout, on a page that was opened earlier.
-    let (status, problem) = post(&mut olga, &path(&screen), house_seats_body(&screen, &["A1"], true, "House")).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(
+        post(&mut olga, &path(&screen), house_seats_body(&screen, &["A1"], true, "House")).await,
+        StatusCode::CONFLICT,
+        "wrong_state",
+    );
     for wanted in ["/screens", &path(&screen)] {
         let there = format!("/staff/aurora{wanted}");
         let (status, page) = olga.visitor().raw(reqwest::Method::GET, &there, Value::Null, "page").await;
@@ -205,8 +207,7 @@ async fn buyers_have_priority_over_house_seats_when_a_moved_show_lacks_seats() {
     let show = shows(&mut olga, &world, &from, "monday", &["20:00"]).await.remove(0);
     show.buy_seats(&[14, 15], "tok_paid").await;
     let moving = format!("/programme/{}/move?screen={}", show.show, text(&to["id"]));
-    let (status, preview) = olga.get(&format!("{API}{moving}")).await;
-    assert_eq!(status, StatusCode::OK, "{preview}");
+    let preview = expect_answer(olga.get(&format!("{API}{moving}")).await, StatusCode::OK);
     assert_eq!((&preview["offered"]["seats"], &preview["refunded"]["seats"]), (&json!(2), &json!(0)), "{preview}");
     world.end().await;
 }

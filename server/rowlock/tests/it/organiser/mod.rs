@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::accounts::{Browser, PASSWORD, grant, register_and_log_in};
-use crate::world::{Visitor, World, text};
+use crate::world::{Visitor, World, expect_answer, text};
 
 /// API path of the Aurora.
 pub const API: &str = "/api/v1/theatres/aurora";
@@ -24,8 +24,7 @@ pub const API: &str = "/api/v1/theatres/aurora";
 pub async fn organiser(world: &World) -> Browser {
     let mut browser = register_and_log_in(world, "olga@example.org").await;
     grant(world, "olga@example.org", "aurora", "organiser").await;
-    let (status, answer) = browser.log_in("olga@example.org", PASSWORD).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
+    expect_answer(browser.log_in("olga@example.org", PASSWORD).await, StatusCode::OK);
     browser
 }
 

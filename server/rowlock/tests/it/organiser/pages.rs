@@ -1,6 +1,6 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use reqwest::{Method, StatusCode};
+use reqwest::StatusCode;
 use serde_json::json;
 
 use super::{API, organiser, post_ok, set_prices};
@@ -10,10 +10,6 @@ use crate::world::World;
 
 /// Path of the Aurora's staff pages.
 pub(super) const PAGES: &str = "/staff/aurora";
-
-pub(super) async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
-    browser.visitor().raw(Method::GET, path, serde_json::Value::Null, "unused").await
-}
 
 /// Submits a form. Returns the status, the redirect location, and the page.
 pub(super) async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
@@ -31,18 +27,18 @@ pub(super) const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{
 async fn screen_prices_film_and_week_are_created_by_forms() {
     let world = World::start(1, &[]).await;
     let olga = organiser(&world).await;
-    let (status, html) = page(&olga, &format!("{PAGES}/screens")).await;
+    let (status, html) = olga.page(&format!("{PAGES}/screens")).await;
     assert!(status == StatusCode::OK && html.contains("plan-file.js"), "{html}");
     let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", PLAN)];
     let (status, room, _) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
-    let (_, html) = page(&olga, &room).await;
+    let (_, html) = olga.page(&room).await;
     assert!(html.contains("preview-seats cat-0") && html.matches("preview-number").count() == 20, "{html}");
     let layout = room.rsplit('/').next().expect("an id");
     let fields = [("key", "k-screen"), ("layout", layout), ("name", "Kleiner Saal"), ("reason", "New.")];
     let (status, on, _) = send(&olga, &format!("{PAGES}/screens"), &fields).await;
     assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{PAGES}/screens?done=true")));
-    let (_, html) = page(&olga, &format!("{PAGES}/shows/plan")).await;
+    let (_, html) = olga.page(&format!("{PAGES}/shows/plan")).await;
     assert!(html.contains(&format!("{PAGES}/prices")), "the page asks for prices first: {html}");
     let percents = [("weekend", "120"), ("matinee", "80"), ("prime", "100")];
     let mut fields = vec![
@@ -81,7 +77,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     };
     let (status, on, html) = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-plan")).await;
     assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{PAGES}/shows?from=2030-01-07&done=true")), "{html}");
-    let (_, html) = page(&olga, &format!("{PAGES}/shows?from=2030-01-07")).await;
+    let (_, html) = olga.page(&format!("{PAGES}/shows?from=2030-01-07")).await;
     assert_eq!(html.matches("data-testid=\"organised-show\"").count(), 2, "{html}");
     // A repeat is refused in its form, which keeps the input.
     let (status, _, html) = send(&olga, &format!("{PAGES}/shows/plan"), &plan("k-again")).await;
@@ -94,7 +90,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
         .fetch_one(&world.pg)
         .await
         .expect("the show");
-    let (_, html) = page(&olga, &format!("{PAGES}/shows/{show}")).await;
+    let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
     assert!(html.contains("value=\"10.00\""), "a matinee's price: {html}");
     let fields = [
         ("key", "k-terms"),
@@ -107,12 +103,12 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     ];
     let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/terms"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
-    let (status, html) = page(&olga, &format!("/shows/{show}")).await;
+    let (status, html) = olga.page(&format!("/shows/{show}")).await;
     assert!(status == StatusCode::OK && html.contains("paused"), "{html}");
     let fields = [("key", "k-cancel"), ("reason", "No audience."), ("sure", "true")];
     let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/cancel"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
-    let (_, html) = page(&olga, &format!("{PAGES}/shows/{show}")).await;
+    let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
     assert!(html.contains("data-testid=\"undoing\"") && html.contains("No audience."), "{html}");
     world.end().await;
 }
@@ -121,7 +117,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
 async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     let world = World::start(1, &[]).await;
     let max = staff(&world, "max@example.org", "manager").await;
-    let (status, html) = page(&max, "/staff").await;
+    let (status, html) = max.page("/staff").await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"new-theatre\""), "{html}");
     let fields = |key, city, time_zone, reason| {
         let name = [("key", key), ("name", "Kino"), ("address", "Am Ufer 3"), ("currency", "EUR"), ("city", city)];
@@ -142,10 +138,10 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     assert_eq!(world.count("SELECT count(*) FROM theatres").await, 1);
     let (status, on, html) = send(&max, there, &fields("k-3", "", "Europe/Berlin", why)).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
-    let (status, html) = page(&max, &on).await;
+    let (status, html) = max.page(&on).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"theatre-done\""), "{html}");
     assert!(html.contains("value=\"Kino\"") && html.contains("Ulm · Europe/Berlin"), "{html}");
-    let (_, html) = page(&max, "/staff").await;
+    let (_, html) = max.page("/staff").await;
     assert_eq!(html.matches("data-testid=\"workplace\"").count(), 2, "{html}");
     world.end().await;
 }
@@ -198,7 +194,7 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     set_prices(&mut olga, &["gold"]).await;
-    let (_, html) = page(&olga, &format!("{PAGES}/prices")).await;
+    let (_, html) = olga.page(&format!("{PAGES}/prices")).await;
     assert!(html.contains(">Gold<") && !html.contains(">gold<"), "the label that customers see: {html}");
     let typed = [
         ("version", "1"),
@@ -280,7 +276,7 @@ async fn saving_unchanged_prices_changes_nothing() {
         "prime_percent": 100, "surcharge": { "2D": 100, "LIVE": 300 }, "version": 0 });
     post_ok(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "First." })).await;
     let (_, before) = olga.get(&format!("{API}/tariff")).await;
-    let (_, html) = page(&olga, &format!("{PAGES}/prices")).await;
+    let (_, html) = olga.page(&format!("{PAGES}/prices")).await;
     let value = |name: &str| {
         let input = html.split("<input").find(|input| input.contains(&format!("name=\"{name}\"")));
         let (_, rest) = input.and_then(|input| input.split_once("value=\"")).unwrap_or(("", ""));
@@ -313,8 +309,8 @@ async fn organiser_pages_are_hidden_from_strangers() {
     let ann = register_and_log_in(&world, "ann@example.org").await;
     let guest = Browser::new(&world);
     for path in ["shows", "shows/plan", "screens", "prices", "films"] {
-        assert_eq!(page(&ann, &format!("{PAGES}/{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
-        assert_eq!(page(&guest, &format!("{PAGES}/{path}")).await.0, StatusCode::SEE_OTHER, "{path}");
+        assert_eq!(ann.page(&format!("{PAGES}/{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(guest.page(&format!("{PAGES}/{path}")).await.0, StatusCode::SEE_OTHER, "{path}");
     }
     let (status, ..) = send(&ann, &format!("{PAGES}/layouts"), &[("key", "k"), ("pasted", PLAN)]).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
@@ -326,14 +322,14 @@ async fn organiser_pages_are_hidden_from_strangers() {
 async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
-    let (status, html) = page(&olga, &format!("{PAGES}/layouts/new")).await;
+    let (status, html) = olga.page(&format!("{PAGES}/layouts/new")).await;
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
     let buyer = world.visitor();
     let booking = buyer.buy_seats(&[7], "tok_paid").await;
     buyer.wait_for_booking(&booking, "CONFIRMED").await;
     let layout: uuid::Uuid =
         sqlx::query_scalar("SELECT layout_id FROM shows").fetch_one(&world.pg).await.expect("a room");
-    let (status, html) = page(&olga, &format!("{PAGES}/layouts/{layout}/edit")).await;
+    let (status, html) = olga.page(&format!("{PAGES}/layouts/{layout}/edit")).await;
     // Island props are JSON in an attribute.
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
     assert!(html.contains("[7]"), "{html}");
@@ -341,14 +337,14 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
         "zones": [{ "category": "gold", "rows": [{ "rows": "1-101", "seats": "1-50" }] }] });
     let layout = super::post_ok(&mut olga, "/layouts", json!({ "plan": large })).await;
     let path = format!("{PAGES}/layouts/{}/edit", crate::world::text(&layout["id"]));
-    let (status, html) = page(&olga, &path).await;
+    let (status, html) = olga.page(&path).await;
     assert!(
         status == StatusCode::OK && html.contains("layout-too-large") && !html.contains("StaffLayoutEditor"),
         "{html}"
     );
     let ann = register_and_log_in(&world, "ann@example.org").await;
     for path in [path, format!("{PAGES}/layouts/new")] {
-        assert_eq!(page(&ann, &path).await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(ann.page(&path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
     world.end().await;
 }

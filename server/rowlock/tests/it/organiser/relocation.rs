@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 use super::{API, organiser, post, post_ok, screen_of};
 use crate::accounts::{Browser, another_theatre};
 use crate::booking_totals::WAITING;
-use crate::cancel::wait_until_books_balance;
 use crate::cancel_show::insert_pending_payment;
 use crate::hanging_mail_server::HangingMailServer;
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{PRICE, Visitor, World, assert_refused, text, wait_until};
+use crate::world::{PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until};
 
 /// A layout with these rows of ten and these areas, all gold: `A-B` has A1 to B10, numbered 0 to 19.
 fn room(rows: &str, areas: &Value) -> Value {
@@ -67,8 +66,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     let before = codes(&world).await;
 
     // The preview changes nothing.
-    let (status, preview) = olga.get(&format!("{API}{}?screen={screen}", path(&world))).await;
-    assert_eq!(status, StatusCode::OK, "{preview}");
+    let preview = expect_answer(olga.get(&format!("{API}{}?screen={screen}", path(&world))).await, StatusCode::OK);
     assert_eq!((&preview["seats"], &preview["same"]), (&json!(20), &json!({ "bookings": 1, "seats": 2 })));
     assert_eq!((&preview["offered"]["bookings"], &preview["refunded"]["bookings"]), (&json!(1), &json!(0)));
     assert_eq!(preview["lines"][0]["before"], json!(["C7", "C8"]), "{preview}");
@@ -93,7 +91,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     let states = ann.seat_states().await;
     assert_eq!(states.matches('2').count(), 4, "sold seats are shown: {states}");
     assert_eq!((&states[1..3], states.matches('1').count()), ("22", 0), "no seat is held");
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
 
     // Offered seats are reserved, and sales continue.
     let offered = asked["seats"][0]["seat"].as_u64().expect("a number") as u32;
@@ -122,8 +120,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     let acts = "SELECT count(*) FROM audit_list WHERE act = 'show_moved'";
     assert_eq!(world.count(acts).await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,7 +134,7 @@ async fn show_moves_while_a_hanging_mail_server_blocks_mails() {
     }
     post_ok(&mut olga, &path(&world), move_body(&screen)).await;
     let tried = "SELECT count(*) FROM moved_bookings WHERE mail_tries > 0";
-    wait_until("eight mails hang at the same time", || async { world.count(tried).await == 8 }).await;
+    world.wait_for_count("eight mails hang at the same time", tried, 8).await;
     wait_until_moved(&olga, &world).await;
     assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mail_tries = 1").await, 8, "and no more");
     assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mailed_at IS NULL").await, 9);
@@ -156,8 +153,7 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     wait_until_moved(&olga, &world).await;
     assert_eq!(move_state(&olga, &world).await["unanswered"], 2);
     // No second move while buyers may choose.
-    let (status, problem) = post(&mut olga, &path(&world), move_body(&world.screen)).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(post(&mut olga, &path(&world), move_body(&world.screen)).await, StatusCode::CONFLICT, "wrong_state");
 
     let (status, said) = answer_offer(&ann, &no, false).await;
     assert_eq!((status, &said["state"]), (StatusCode::OK, &json!("CANCELLED")), "{said}");
@@ -168,7 +164,7 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     assert_eq!(ben.wait_for_money(&nothing, "REFUNDED").await["refunds"][0]["amount"]["minor"], 2 * PRICE);
     wait_until("every seat is free", || async { !ann.seat_states().await.contains(['1', '2']) }).await;
     assert_eq!(answer_offer(&ben, &nothing, true).await.1["code"], "wrong_state", "too late");
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
 
     // Move back: cancelled seats do not block it.
     let buyer = world.visitor();
@@ -176,15 +172,14 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     let third = ann.buy_seats(&[0, 1], "tok_paid").await;
     assert_eq!(ann.cancel(&third, Some(&[0])).await.0, StatusCode::OK);
     ann.wait_for_money(&third, "PAID").await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     post_ok(&mut olga, &path(&world), move_body(&world.screen)).await;
     wait_until_moved(&olga, &world).await;
     assert_eq!(labels(&ann.booking(&third).await), ["A2"]);
     wait_until("the first layout is back", || async { ann.seat_states().await.len() == 300 }).await;
     assert_eq!(ann.cancel(&third, None).await.0, StatusCode::OK);
     ann.wait_for_money(&third, "REFUNDED").await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,8 +207,7 @@ async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
         world.mails().iter().any(|mail| mail.contains("no seats like yours") && mail.contains("projector"))
     })
     .await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,14 +218,12 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
     let mut pending = Vec::new();
     for (visitor, seat) in [(&ann, 1), (&ben, 2)] {
-        let (_, hold) = visitor.hold(&[seat]).await;
-        let (_, booking) = visitor.book(&hold).await;
+        let (_, booking) = visitor.check_out(&[seat]).await;
         let (_, paying) = visitor.pay(&booking, None).await;
         assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
         pending.push(paying);
     }
-    let (_, hold) = cem.hold(&[3]).await;
-    let (_, locked) = cem.book(&hold).await;
+    let (_, locked) = cem.check_out(&[3]).await;
     post_ok(&mut olga, &path(&world), move_body(&screen)).await;
     let (status, refusal) = cem.pay(&locked, Some("tok_paid")).await;
     assert!(status == StatusCode::CONFLICT || status == StatusCode::GONE, "{status} {refusal}");
@@ -246,14 +238,13 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     ann.wait_for_booking(&pending[0], "CONFIRMED").await;
     assert_eq!(move_state(&olga, &world).await["state"], "closing", "the other payment is undecided");
     let later = "UPDATE show_moves SET requested_at = now() - interval '3 minutes'";
-    sqlx::query(later).execute(&world.pg).await.expect("the payment has expired");
+    world.execute(later).await;
     assert_eq!(ben.wait_for_money(&pending[1], "FAILED").await["state"], "CANCELLED");
     wait_until_moved(&olga, &world).await;
     assert_eq!(labels(&ann.booking(&pending[0]).await), ["A2"]);
     let states = ann.seat_states().await;
     assert_eq!((states.len(), states.matches('2').count()), (20, 1), "{states}");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,18 +256,13 @@ async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
     let (same, other) = (ann.buy_seats(&[1], "tok_paid").await, ben.buy_seats(&[100], "tok_paid").await);
     post_ok(&mut olga, &path(&world), move_body(&screen)).await;
     world.kill(0).await;
-    wait_until("every booking has moved", || async {
-        world.count("SELECT count(*) FROM show_moves WHERE state IN ('carried', 'done')").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM show_moves WHERE state IN ('carried', 'done')";
+    world.wait_for_count("every booking has moved", query, 1).await;
     // A second crash, before sales continue; Redis loses its data as well.
     world.kill(1).await;
     world.delete_redis_keys().await;
     let third = world.add_server(&[]).await;
-    wait_until("the move is done", || async {
-        world.count("SELECT count(*) FROM show_moves WHERE state = 'done'").await == 1
-    })
-    .await;
+    world.wait_for_count("the move is done", "SELECT count(*) FROM show_moves WHERE state = 'done'", 1).await;
     let base = &world.servers[third].url;
     let (ann, ben) = (Visitor { base: base.clone(), ..ann }, Visitor { base: base.clone(), ..ben });
     assert_eq!(labels(&ann.booking(&same).await), ["A2"]);
@@ -284,8 +270,7 @@ async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 2, "once each");
     assert_eq!(world.count("SELECT count(*) FROM shows WHERE is_moving OR sales <> 'open'").await, 0);
     wait_until("the map has the other layout", || async { ann.seat_states().await.matches('2').count() == 2 }).await;
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -301,8 +286,7 @@ async fn places_move_to_the_area_of_the_same_name() {
     let mut bookings = Vec::new();
     for quantity in [3, 4, 2, 2] {
         let visitor = world.visitor();
-        let (status, hold) = visitor.hold_places(quantity).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let hold = expect_answer(visitor.hold_places(quantity).await, StatusCode::CREATED);
         let (_, booking) = visitor.book(&hold).await;
         assert_eq!(visitor.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
         bookings.push((visitor, booking));
@@ -322,8 +306,7 @@ async fn places_move_to_the_area_of_the_same_name() {
     assert_eq!(world.count(stock).await, 2);
     let (_, map) = bookings[0].0.get(&format!("/api/v1/shows/{}/seats", world.show)).await;
     assert_eq!(map["areas"], json!([{ "area": 0, "left": 0 }, { "area": 1, "left": 0 }]), "{map}");
-    wait_until_books_balance(&world).await;
-    world.end().await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -333,7 +316,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
     let screen = small_screen(&mut olga, "A-B").await;
     another_theatre(&world).await;
     let theirs = "INSERT INTO screens SELECT 'rialto-1', 'rialto', 'Screen 1', layout_id FROM screens LIMIT 1";
-    sqlx::query(theirs).execute(&world.pg).await.expect("the other theatre's screen is written");
+    world.execute(theirs).await;
     for (screen, status, code) in [
         ("rialto-1", StatusCode::NOT_FOUND, "not_found"),
         ("nowhere", StatusCode::NOT_FOUND, "not_found"),
@@ -342,15 +325,17 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
         let (answered, problem) = post(&mut olga, &path(&world), move_body(screen)).await;
         assert_eq!((answered, text(&problem["code"])), (status, code), "{screen}: {problem}");
     }
-    let (status, problem) = post(&mut olga, &path(&world), json!({ "screen": screen, "reason": " " })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"));
+    expect_problem(
+        post(&mut olga, &path(&world), json!({ "screen": screen, "reason": " " })).await,
+        StatusCode::BAD_REQUEST,
+        "malformed",
+    );
     // Another show starts there before this one ends.
     let busy = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
                 SELECT gen_random_uuid(), $1, film_id, layout_id, starts_at + interval '90 minutes', local_date, language, format, currency, prices
                 FROM shows";
     sqlx::query(busy).bind(&screen).execute(&world.pg).await.expect("the other show is written");
-    let (status, problem) = post(&mut olga, &path(&world), move_body(&screen)).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "shows_overlap"), "{problem}");
+    expect_problem(post(&mut olga, &path(&world), move_body(&screen)).await, StatusCode::CONFLICT, "shows_overlap");
     sqlx::query("DELETE FROM shows WHERE screen_id = $1")
         .bind(&screen)
         .execute(&world.pg)
@@ -414,7 +399,7 @@ async fn move_waits_for_a_payment_that_is_starting() {
     let mut buyer = world.pg.begin().await.expect("a transaction");
     insert_pending_payment(&world, &mut buyer).await.expect("the show is not moving");
     let ended = async {
-        wait_until("the move waits for the lock", || async { world.count(WAITING).await == 1 }).await;
+        world.wait_for_count("the move waits for the lock", WAITING, 1).await;
         buyer.rollback().await.expect("the payment is rolled back");
     };
     let begun = async { post(&mut olga, &path(&world), move_body(&screen)).await };

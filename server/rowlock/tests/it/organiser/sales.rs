@@ -5,13 +5,10 @@ use serde_json::{Value, json};
 
 use super::{API, organiser, post, post_ok};
 use crate::box_office::{hold_seats, sales_path, sell_seats, seller_with_open_till};
-use crate::cancel::wait_until_books_balance;
-use crate::world::{PRICE, UNIQUE_VIOLATION, World, assert_refused, text, wait_until};
+use crate::world::{PRICE, UNIQUE_VIOLATION, World, assert_refused, expect_answer, expect_problem, text, wait_until};
 
 async fn seen(olga: &mut crate::accounts::Browser, world: &World) -> Value {
-    let (status, show) = olga.get(&format!("{API}/programme/{}", world.show)).await;
-    assert_eq!(status, StatusCode::OK, "{show}");
-    show
+    expect_answer(olga.get(&format!("{API}/programme/{}", world.show)).await, StatusCode::OK)
 }
 
 /// The show's terms with one change, as a request.
@@ -36,12 +33,14 @@ async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
         world.visitor_at(1).hold(&[3]).await.1["code"] == "sales_closed"
     })
     .await;
-    let (status, booking) = ann.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
     // A change based on an older version is refused.
-    let (status, problem) = post(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(
+        post(&mut olga, &terms, changed(&show, "sales", json!("open"))).await,
+        StatusCode::CONFLICT,
+        "wrong_state",
+    );
     // With sold seats the show cannot be hidden.
     let show = seen(&mut olga, &world).await;
     let (status, _) = post(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
@@ -155,8 +154,7 @@ async fn organiser_cancels_a_show_and_every_buyer_gets_a_full_refund() {
     let (first, second) = (ann.buy_seats(&[1, 2], "tok_paid").await, ben.buy_seats(&[3], "tok_paid").await);
     ann.hold(&[9]).await;
     let path = format!("/programme/{}/cancel", world.show);
-    let (status, problem) = post(&mut olga, &path, json!({ "reason": " " })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"));
+    expect_problem(post(&mut olga, &path, json!({ "reason": " " })).await, StatusCode::BAD_REQUEST, "malformed");
     let (status, answer) = post(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
     assert_eq!((status, &answer["cancellation"]["left"]), (StatusCode::ACCEPTED, &json!(2)), "{answer}");
     assert_eq!(ann.wait_for_money(&first, "REFUNDED").await["refunds"][0]["amount"]["minor"], 2 * PRICE);
@@ -173,11 +171,11 @@ async fn organiser_cancels_a_show_and_every_buyer_gets_a_full_refund() {
         world.mails().iter().filter(|mail| mail.contains("The roof leaks.")).count() >= 2
     })
     .await;
-    wait_until_books_balance(&world).await;
+    world.wait_until_books_balance().await;
     // Another show may take its time.
     let again = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
                  SELECT gen_random_uuid(), screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices FROM shows";
-    sqlx::query(again).execute(&world.pg).await.expect("the time is free");
+    world.execute(again).await;
     let again = sqlx::query(again).execute(&world.pg).await;
     assert_refused("the time is taken", again, UNIQUE_VIOLATION, "shows_one_at_a_time");
     world.end().await;
@@ -190,8 +188,7 @@ async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let hold = hold_seats(&mut ann, &world, &[0, 1]).await;
     let guest = json!({ "hold": hold["id"], "means": "free", "total_minor": 0, "reason": "Press.", "name": "Lu Xun" });
-    let (status, free) = ann.post(&sales_path(&world), guest).await;
-    assert_eq!(status, StatusCode::CREATED, "{free}");
+    let free = expect_answer(ann.post(&sales_path(&world), guest).await, StatusCode::CREATED);
     sell_seats(&mut ann, &world, &[2], "cash").await;
     let ben = world.visitor();
     let paid = ben.buy_seats(&[3], "tok_paid").await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::API;
 use crate::accounts::{another_theatre, form, grant, register_and_log_in};
 use crate::reports::staff;
-use crate::world::{World, text};
+use crate::world::{World, expect_answer, text};
 
 fn theatre(city: Value) -> Value {
     let mut request_body =
@@ -158,7 +158,6 @@ async fn first_theatre_is_created_on_the_command_line() {
     let mut max = crate::accounts::Browser::new(&world);
     max.log_in("max@example.org", crate::accounts::PASSWORD).await;
     let city: String = sqlx::query_scalar("SELECT id FROM cities").fetch_one(&world.pg).await.expect("there is one");
-    let (status, second) = max.post("/api/v1/theatres", theatre(json!({ "city": city }))).await;
-    assert_eq!(status, StatusCode::CREATED, "{second}");
+    expect_answer(max.post("/api/v1/theatres", theatre(json!({ "city": city }))).await, StatusCode::CREATED);
     world.end().await;
 }

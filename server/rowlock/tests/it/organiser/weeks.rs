@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
-use crate::world::{World, text};
+use crate::world::{World, expect_problem, text};
 
 fn small() -> Value {
     json!({ "sketch": 1, "name": "Small", "categories": [{ "name": "gold", "label": "Gold" }, { "name": "floor" }],
@@ -99,8 +99,8 @@ async fn time_skipped_by_daylight_saving_is_refused_or_moved_with_a_note() {
     set_prices(&mut olga, &["gold", "floor"]).await;
     // In Lisbon the clocks go from 1:00 to 2:00 on 31 March 2030.
     let mut plan = week(&screen["id"], "2030-03-31", "sunday", &["01:30", "20:00"]);
-    let (status, problem) = post(&mut olga, "/programme", plan.clone()).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "no_such_time"));
+    let problem =
+        expect_problem(post(&mut olga, "/programme", plan.clone()).await, StatusCode::BAD_REQUEST, "no_such_time");
     assert!(text(&problem["detail"]).contains("2030-03-31 01:30"), "{problem}");
     plan["in_gap"] = json!("move");
     let planned = post_ok(&mut olga, "/programme", plan).await;
@@ -163,8 +163,11 @@ async fn invalid_plans_and_prices_are_refused_with_a_reason() {
     assert_eq!(status, StatusCode::BAD_REQUEST);
     let mut old = before.clone();
     old["version"] = json!(before["version"].as_u64().expect("a version") - 1);
-    let (status, problem) = post(&mut olga, "/tariff", json!({ "tariff": old, "reason": "Too late." })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(
+        post(&mut olga, "/tariff", json!({ "tariff": old, "reason": "Too late." })).await,
+        StatusCode::CONFLICT,
+        "wrong_state",
+    );
     assert_eq!(olga.get(&format!("{API}/tariff")).await.1, before, "nothing changed");
     assert_eq!(world.count("SELECT count(*) FROM shows").await, 1, "the world's own");
     world.end().await;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{report, staff};
 use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
-use crate::world::{PRICE, World, insert_show, text, wait_until};
+use crate::world::{PRICE, World, expect_answer, insert_show, text};
 
 /// Time zone of the theatre.
 const ZONE: chrono_tz::Tz = chrono_tz::Europe::Lisbon;
@@ -116,7 +116,7 @@ async fn create_history(world: &World) -> i64 {
         }
         sold += 1;
     }
-    wait_until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.wait_for_empty_outbox().await;
     sold
 }
 
@@ -170,8 +170,7 @@ async fn exchange_keeps_the_day_of_the_sale_and_matches_the_till() {
     }
     let hold = hold_seats(&mut ann, &world, &[6, 7]).await;
     let more = json!({ "show": world.show, "hold": hold["id"], "total_minor": 2 * PRICE, "reason": "A friend came." });
-    let (status, new) = ann.post(&booking_path(&old, "/exchange"), more).await;
-    assert_eq!(status, StatusCode::CREATED, "{new}");
+    expect_answer(ann.post(&booking_path(&old, "/exchange"), more).await, StatusCode::CREATED);
     let (_, takings) = max.get("/api/v1/theatres/aurora/reports/takings").await;
     let days: Vec<TakenAndRefunded> = money_of(&takings).into_values().collect();
     assert_eq!(days, [(PRICE, 0), (PRICE, 0)], "{takings}");
@@ -202,8 +201,8 @@ async fn refunds_before_and_with_an_exchange_are_counted_once_and_match_the_till
         let total = &hold["total"]["minor"];
         let request_body = json!({ "show": world.show, "hold": hold["id"], "total_minor": total, "reason": "A better view.",
                            "manager": account, "pin": PIN });
-        let (status, new) = ann.post(&booking_path(&booking, "/exchange"), request_body).await;
-        assert_eq!(status, StatusCode::CREATED, "{new}");
+        let new =
+            expect_answer(ann.post(&booking_path(&booking, "/exchange"), request_body).await, StatusCode::CREATED);
         agree(&mut max, expected).await;
         booking = new;
     }
@@ -270,9 +269,7 @@ async fn funnel_counts_visitors_from_hold_to_ticket_and_where_they_left() {
     world.visitor().buy_seats(&[3], "tok_paid").await;
     for (seat, pays) in [(4, Some("tok_declined")), (5, None), (6, None)] {
         let visitor = world.visitor();
-        let (_, hold) = visitor.hold(&[seat]).await;
-        let (status, booking) = visitor.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let (_, booking) = visitor.check_out(&[seat]).await;
         if pays.is_some() {
             visitor.pay(&booking, pays).await;
         } else if seat == 5 {
@@ -282,13 +279,9 @@ async fn funnel_counts_visitors_from_hold_to_ticket_and_where_they_left() {
     let idle = world.visitor();
     assert_eq!(idle.hold(&[7]).await.0, StatusCode::CREATED);
     assert_eq!(idle.hold(&[8]).await.0, StatusCode::CONFLICT, "a refused hold does not count");
-    wait_until("holds are recorded", || async {
-        world.count("SELECT coalesce(sum(granted), 0)::bigint FROM hold_counts").await == 6
-    })
-    .await;
+    world.wait_for_count("holds are recorded", "SELECT coalesce(sum(granted), 0)::bigint FROM hold_counts", 6).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let (status, funnel) = max.get("/api/v1/theatres/aurora/reports/funnel").await;
-    assert_eq!(status, StatusCode::OK, "{funnel}");
+    let funnel = expect_answer(max.get("/api/v1/theatres/aurora/reports/funnel").await, StatusCode::OK);
     for (step, number) in [
         ("holds", 6),
         ("checked_out", 5),
@@ -327,10 +320,8 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
     let given_back = again.buy_seats(&[46, 48], "tok_paid").await;
     assert_eq!(again.cancel(&given_back, Some(&[48])).await.0, StatusCode::OK);
     crate::world::Visitor { show: other, ..world.visitor() }.buy_seats(&[46], "tok_paid").await;
-    wait_until("the seat is free again", || async {
-        world.count("SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'").await == 0
-    })
-    .await;
+    let query = "SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'";
+    world.wait_for_count("the seat is free again", query, 0).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let screen: String = sqlx::query_scalar("SELECT screen_id FROM shows WHERE id = $1")
         .bind(world.show)
@@ -339,8 +330,7 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
         .expect("a screen");
     let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let path = format!("/api/v1/theatres/aurora/reports/occupancy?to={ahead}&screen={screen}");
-    let (status, room) = max.get(&path).await;
-    assert_eq!(status, StatusCode::OK, "{room}");
+    let room = expect_answer(max.get(&path).await, StatusCode::OK);
     assert_eq!((&room["shows"], &room["shows_in_other_rooms"]), (&2.into(), &1.into()), "{room}");
     let sold = |seat: usize| room["sold"][seat].as_i64();
     assert_eq!((sold(46), sold(47), sold(48), sold(0)), (Some(2), Some(1), Some(0), Some(0)));

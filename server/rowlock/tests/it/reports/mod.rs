@@ -7,7 +7,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::accounts::{Browser, grant, register_and_log_in};
-use crate::world::World;
+use crate::world::{World, expect_answer};
 
 /// A signed-in member of the Aurora's staff.
 pub async fn staff(world: &World, email: &str, role: &str) -> Browser {
@@ -18,7 +18,5 @@ pub async fn staff(world: &World, email: &str, role: &str) -> Browser {
 
 /// A report of the Aurora.
 pub async fn report(of: &mut Browser, name: &str, from: &str, to: &str) -> Value {
-    let (status, report) = of.get(&format!("/api/v1/theatres/aurora/reports/{name}?from={from}&to={to}")).await;
-    assert_eq!(status, StatusCode::OK, "{report}");
-    report
+    expect_answer(of.get(&format!("/api/v1/theatres/aurora/reports/{name}?from={from}&to={to}")).await, StatusCode::OK)
 }

@@ -1,18 +1,13 @@
 //! Reports as pages and files: access, charts, and escaping of formulas.
 
+use reqwest::StatusCode;
 use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use reqwest::{Method, StatusCode};
-use serde_json::Value;
 
 use super::staff;
 use crate::accounts::Browser;
-use crate::world::{Visitor, World, insert_show, text};
+use crate::world::{Visitor, World, expect_answer, expect_problem, insert_show, text};
 
 /// A page for this browser, or the redirect's location.
-async fn page(of: &Browser, path: &str) -> (StatusCode, String) {
-    of.visitor().raw(Method::GET, path, Value::Null, "page").await
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
     let world = World::start(1, &[]).await;
@@ -22,8 +17,7 @@ async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
     let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let path = format!("/staff/aurora/reports?to={ahead}");
     for who in [&max, &olga] {
-        let (status, html) = page(who, &path).await;
-        assert_eq!(status, StatusCode::OK, "{html}");
+        let html = expect_answer(who.page(&path).await, StatusCode::OK);
         for drawing in ["chart-days", "chart-takings", "chart-room"] {
             assert!(html.contains(&format!("data-testid=\"{drawing}\"")), "{drawing}: {html}");
         }
@@ -34,7 +28,7 @@ async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
         }
         assert!(!html.contains("style=\""), "the content security policy forbids it");
     }
-    let (status, html) = page(&max, "/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
+    let (status, html) = max.page("/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(html.contains("höchstens 92 Tage"), "{html}");
     world.end().await;
@@ -64,8 +58,8 @@ async fn selected_screen_filters_every_report_and_no_selection_means_all() {
     let first = world.screen.as_str();
     for (screen, tickets, gross) in [("", "3", "€37.50"), (first, "2", "€25.00"), (second.as_str(), "1", "€12.50")]
     {
-        let (status, html) = page(&max, &format!("/staff/aurora/reports?to={ahead}&screen={screen}")).await;
-        assert_eq!(status, StatusCode::OK, "{html}");
+        let html =
+            expect_answer(max.page(&format!("/staff/aurora/reports?to={ahead}&screen={screen}")).await, StatusCode::OK);
         let totals = ["total-tickets", "total-gross", "total-net"].map(|card| total(&html, card));
         assert_eq!(totals, [tickets, gross, gross], "{screen}: {html}");
         assert!(html.contains(&format!("value=\"{screen}\" selected")), "{screen}: {html}");
@@ -105,7 +99,7 @@ async fn report_pages_are_for_managers_and_organisers_only() {
         (&max, "/staff/aurora/systems", StatusCode::OK),
         (&max, "/staff/rialto/reports", StatusCode::NOT_FOUND),
     ] {
-        assert_eq!(page(who, path).await.0, expected, "{path}");
+        assert_eq!(who.page(path).await.0, expected, "{path}");
     }
     world.end().await;
 }
@@ -141,8 +135,7 @@ async fn csv_export_is_a_table_without_formulas() {
             assert!(text.lines().all(|line| cells(line) == cells(names)), "{table}: {text}");
         }
     }
-    let (status, problem) = max.get("/api/v1/theatres/aurora/reports/csv/passwords").await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::NOT_FOUND, "not_found"));
+    expect_problem(max.get("/api/v1/theatres/aurora/reports/csv/passwords").await, StatusCode::NOT_FOUND, "not_found");
     for days in ["from=2026-02-30", "from=2026-03-02&to=2026-03-01", "from=2026-01-01&to=2026-12-31"] {
         let (status, problem) = max.get(&format!("/api/v1/theatres/aurora/reports/sales?{days}")).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{days}");

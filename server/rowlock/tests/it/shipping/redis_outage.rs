@@ -19,7 +19,7 @@ use crate::faults::injector::FaultInjector;
 use crate::ports;
 use crate::redis_process::{Redis, hold_with_retries, try_hold};
 use crate::replicas::Replica;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 const NAMES: [&str; 2] = ["one", "two"];
 /// Pause between two requests of a visitor.
@@ -121,14 +121,6 @@ async fn keep_requesting(visitor: Visitor, stop: Arc<AtomicBool>) {
     }
 }
 
-async fn check_out(visitor: &Visitor, seat: u32) -> Value {
-    let (status, hold) = visitor.hold(&[seat]).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let (status, booking) = visitor.book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
-    booking
-}
-
 /// Visitors and staff in several states when the outage begins.
 struct Participants {
     /// On the gateway's page, with its URL.
@@ -147,11 +139,11 @@ struct Participants {
 impl Participants {
     async fn arrive(site: &ProxiedSite) -> Self {
         let [ann, bob, dan] = [(); 3].map(|()| site.visitor());
-        let pending = check_out(&ann, 1).await;
+        let pending = ann.check_out(&[1]).await.1;
         let (_, pending) = ann.pay(&pending, None).await;
         assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
         let page = text(&pending["pay_url"]).to_owned();
-        let check_out = check_out(&bob, 2).await;
+        let check_out = bob.check_out(&[2]).await.1;
         let cat = site.through(&tonight(&site.world).await);
         let ticket = cat.buy_seats(&[3], "tok_paid").await;
         let unwanted = dan.buy_seats(&[4], "tok_paid").await;
@@ -188,12 +180,11 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
         "SELECT count(*) FROM outbox WHERE effect = 'send_ticket'",
         "SELECT count(*) FROM outbox WHERE effect = 'mark_booked'",
     );
-    wait_until("tickets are mailed", || async { site.world.count(unmailed).await == 0 }).await;
+    site.world.wait_for_count("tickets are mailed", unmailed, 0).await;
     assert!(site.world.count(unmarked).await > 0, "map effects wait for Redis");
     // A ticket and the door.
     let code = &codes(&site.world, ticket).await[0];
-    let (status, opened) = cat.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "").await;
-    assert_eq!(status, StatusCode::OK, "{opened}");
+    expect_answer(cat.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "").await, StatusCode::OK);
     assert_eq!(people.door.outcome(code).await, "admitted");
     // A cancellation: the refund does not wait for the map.
     let (status, cancelled) = dan.cancel(unwanted, None).await;

@@ -10,7 +10,7 @@ use tokio::process::Command;
 use super::{RunningProgram, file, is_used, program, proxy};
 use crate::ports;
 use crate::replicas::Replica;
-use crate::static_files::{NEW, OF_A_MODULE, OLD, Site, content};
+use crate::static_files::{NEW, OF_A_MODULE, OLD, SiteFolder, content};
 use crate::world::{World, wait_until};
 
 /// Requests per file: without the retry at the other replica, some would fail.
@@ -22,7 +22,7 @@ async fn files_of_both_versions_are_served_during_a_rolling_update() {
     let world = World::start(0, &[]).await;
     let port = ports::free().port();
     let public = format!("http://127.0.0.1:{port}");
-    let sites = [Site::with_versions(&[OLD]), Site::with_versions(&[NEW])];
+    let sites = [SiteFolder::with_versions(&[OLD]), SiteFolder::with_versions(&[NEW])];
     let replicas = sites.each_ref().map(|site| {
         let settings = [("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1"), ("SITE_ROOT", site.path())];
         Replica::new(&world, &settings)

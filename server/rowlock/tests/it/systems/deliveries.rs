@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::receiver::{Delivery, Receiver};
 use crate::accounts::Browser;
 use crate::reports::staff;
-use crate::world::{PRICE, World, text, wait_until};
+use crate::world::{PRICE, World, expect_answer, text};
 
 pub const HOOKS: &str = "/api/v1/theatres/aurora/webhooks";
 /// Servers that may deliver to private addresses and retry soon.
@@ -17,8 +17,7 @@ const ALL: [&str; 5] = ["booking.confirmed", "booking.cancelled", "booking.refun
 /// Creates an endpoint for all events. Returns its id and its secret.
 pub async fn create_endpoint(max: &mut Browser, url: &str) -> (String, String) {
     let request_body = json!({ "url": url, "events": ALL, "reason": "The newsletter listens." });
-    let (status, made) = max.post(HOOKS, request_body).await;
-    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let made = expect_answer(max.post(HOOKS, request_body).await, StatusCode::CREATED);
     (text(&made["id"]).to_owned(), text(&made["secret"]).to_owned())
 }
 
@@ -59,10 +58,9 @@ async fn sale_cancellation_and_refund_are_each_delivered_once_and_signed() {
     let back: i64 = deliveries.iter().filter_map(|one| one.json()["refund"]["amount"]["minor"].as_i64()).sum();
     assert_eq!(back, 2 * PRICE - 2 * PRICE / 10);
     // Two replicas deliver everything once, and nothing is pending.
-    wait_until("all is delivered", || async {
-        world.count("SELECT count(*) FROM webhook_deliveries WHERE state <> 'delivered'").await == 0
-    })
-    .await;
+    world
+        .wait_for_count("all is delivered", "SELECT count(*) FROM webhook_deliveries WHERE state <> 'delivered'", 0)
+        .await;
     assert_eq!((receiver.deliveries().len(), world.count("SELECT count(*) FROM webhook_messages").await), (5, 5));
     world.end().await;
 }
@@ -145,7 +143,7 @@ async fn both_secrets_sign_during_a_rotation_and_each_is_shown_once() {
     );
     // A day later only the new secret signs.
     let aged = "UPDATE webhook_endpoints SET old_until = now() - interval '1 second'";
-    sqlx::query(aged).execute(&world.pg).await.expect("the old secret expires");
+    world.execute(aged).await;
     world.visitor().buy_seats(&[2], "tok_paid").await;
     let deliveries = receiver.wait_for_deliveries(2).await;
     assert_eq!((deliveries[1].signatures(), deliveries[1].signed_with(&second)), (1, 1));

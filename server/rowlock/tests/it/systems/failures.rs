@@ -4,14 +4,13 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::deliveries::{HOOKS, PRIVATE_ENDPOINTS, create_endpoint};
-use super::receiver::{Receiver, Reply};
+use super::receiver::{Receiver, ReceiverReply};
 use crate::accounts::Browser;
 use crate::reports::staff;
-use crate::world::{World, text, wait_until};
+use crate::world::{World, expect_answer, expect_problem, text, wait_until};
 
 async fn deliveries(max: &mut Browser, id: &str) -> Vec<Value> {
-    let (status, list) = max.get(&format!("{HOOKS}/{id}/deliveries")).await;
-    assert_eq!(status, StatusCode::OK, "{list}");
+    let list = expect_answer(max.get(&format!("{HOOKS}/{id}/deliveries")).await, StatusCode::OK);
     list.as_array().expect("a list").clone()
 }
 
@@ -26,7 +25,12 @@ async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
     let mut max = staff(&world, "max@example.org", "manager").await;
     let receiver = Receiver::start().await;
     let (id, secret) = create_endpoint(&mut max, &receiver.url()).await;
-    receiver.reply_with(&[Reply::Status(500), Reply::Silence, Reply::Redirect, Reply::Status(429)]);
+    receiver.reply_with(&[
+        ReceiverReply::Status(500),
+        ReceiverReply::Silence,
+        ReceiverReply::Redirect,
+        ReceiverReply::Status(429),
+    ]);
     world.visitor().buy_seats(&[1], "tok_paid").await;
     let received = receiver.wait_for_deliveries(5).await;
     let first = received[0].json();
@@ -35,18 +39,15 @@ async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
         assert_eq!(one.header("rowlock-try"), (place + 1).to_string());
         assert_eq!(one.signed_with(&secret), 1);
     }
-    wait_until("the message is delivered", || async {
-        world.count("SELECT count(*) FROM webhook_deliveries WHERE state = 'delivered' AND tries = 5").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM webhook_deliveries WHERE state = 'delivered' AND tries = 5";
+    world.wait_for_count("the message is delivered", query, 1).await;
     let list = deliveries(&mut max, &id).await;
     assert_eq!((list.len(), &list[0]["last_status"], &list[0]["tries"]), (1, &json!(204), &json!(5)));
     assert_eq!(view(&mut max, &id).await["failures"], 0, "a success resets the failures");
 
     // A replay is a new delivery of the same message.
     let path = format!("{HOOKS}/{id}/deliveries/{}/replay", list[0]["id"]);
-    let (status, again) = max.post(&path, json!({ "reason": "They lost it." })).await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{again}");
+    expect_answer(max.post(&path, json!({ "reason": "They lost it." })).await, StatusCode::ACCEPTED);
     let received = receiver.wait_for_deliveries(6).await;
     assert_eq!((received[5].json(), received[5].header("rowlock-try")), (first, "1"));
     let missing = format!("{HOOKS}/{id}/deliveries/{}/replay", i64::MAX);
@@ -62,12 +63,10 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     let mut max = staff(&world, "max@example.org", "manager").await;
     let receiver = Receiver::start().await;
     let (id, _) = create_endpoint(&mut max, &receiver.url()).await;
-    receiver.reply_with(&[Reply::Status(410)]);
+    receiver.reply_with(&[ReceiverReply::Status(410)]);
     world.visitor().buy_seats(&[1], "tok_paid").await;
-    wait_until("the endpoint is deactivated", || async {
-        world.count("SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'";
+    world.wait_for_count("the endpoint is deactivated", query, 1).await;
     let seen = view(&mut max, &id).await;
     assert!(text(&seen["notice"]).contains("410"), "{seen}");
     let (_, page) = max.visitor().raw(reqwest::Method::GET, "/staff/aurora/systems", Value::Null, "page").await;
@@ -78,15 +77,17 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     let waiting = deliveries(&mut max, &id).await;
     assert_eq!((waiting.len(), &waiting[0]["state"]), (2, &json!("waiting")));
     let replay = format!("{HOOKS}/{id}/deliveries/{}/replay", waiting[1]["id"]);
-    let (status, problem) = max.post(&replay, json!({ "reason": "Now." })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    expect_problem(max.post(&replay, json!({ "reason": "Now." })).await, StatusCode::CONFLICT, "wrong_state");
     assert_eq!(receiver.deliveries().len(), 1);
     let path = format!("{HOOKS}/{id}/state");
     assert_eq!(max.post(&path, json!({ "state": "on", "reason": "Back." })).await.0, StatusCode::NO_CONTENT);
     let received = receiver.wait_for_deliveries(2).await;
     assert_eq!(received[1].json()["booking"]["id"], meanwhile["id"]);
-    let (status, problem) = max.post(&path, json!({ "state": "failed", "reason": "For fun." })).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"));
+    expect_problem(
+        max.post(&path, json!({ "state": "failed", "reason": "For fun." })).await,
+        StatusCode::BAD_REQUEST,
+        "malformed",
+    );
     assert_eq!(max.post(&path, json!({ "state": "removed", "reason": "Over." })).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.get(&format!("{HOOKS}/{id}/deliveries")).await.0, StatusCode::NOT_FOUND);
     world.end().await;
@@ -102,10 +103,8 @@ async fn endpoint_that_keeps_failing_is_deactivated_with_a_reason() {
     for seat in 0..8 {
         world.visitor().buy_seats(&[seat], "tok_paid").await;
     }
-    wait_until("the endpoint is deactivated", || async {
-        world.count("SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM webhook_endpoints WHERE state = 'failed'";
+    world.wait_for_count("the endpoint is deactivated", query, 1).await;
     let seen = view(&mut max, &id).await;
     assert!(text(&seen["notice"]).contains("it answered 500"), "{seen}");
     let tries = receiver.deliveries().len();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::accounts::{another_theatre, form};
 use crate::reports::staff;
-use crate::world::{World, text};
+use crate::world::{World, expect_problem, text};
 
 const KEYS: &str = "/api/v1/theatres/aurora/api-keys";
 
@@ -87,8 +87,7 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
 
     let revoke = format!("{KEYS}/{}/revoke", text(&about["id"]));
     assert_eq!(max.post(&revoke, json!({ "reason": "Not used." })).await.0, StatusCode::NO_CONTENT);
-    let (status, problem) = request_with_key(&world, &key, Method::GET, &read).await;
-    assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"));
+    expect_problem(request_with_key(&world, &key, Method::GET, &read).await, StatusCode::UNAUTHORIZED, "token_invalid");
     assert_eq!(max.post(&revoke, json!({ "reason": "Again." })).await.0, StatusCode::NO_CONTENT);
     let acts = "SELECT count(*) FROM audit_list WHERE act IN ('api_key_made', 'api_key_revoked')";
     assert_eq!(world.count(acts).await, 3, "a repeated change adds no audit row");

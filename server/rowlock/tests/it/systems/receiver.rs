@@ -15,7 +15,7 @@ use crate::world::wait_until;
 
 /// One answer.
 #[derive(Clone, Copy, Debug)]
-pub enum Reply {
+pub enum ReceiverReply {
     Status(u16),
     /// A redirect to another path of the same server.
     Redirect,
@@ -60,7 +60,7 @@ impl Delivery {
 #[derive(Clone, Default)]
 pub struct Receiver {
     deliveries: Arc<Mutex<Vec<Delivery>>>,
-    replies: Arc<Mutex<VecDeque<Reply>>>,
+    replies: Arc<Mutex<VecDeque<ReceiverReply>>>,
     usual: Arc<Mutex<Option<u16>>>,
     base: String,
 }
@@ -80,7 +80,7 @@ impl Receiver {
     }
 
     /// Gives these answers in turn, then 204.
-    pub fn reply_with(&self, replies: &[Reply]) {
+    pub fn reply_with(&self, replies: &[ReceiverReply]) {
         self.replies.lock().expect("no panic").extend(replies);
     }
 
@@ -104,9 +104,9 @@ async fn receive(State(receiver): State<Receiver>, uri: Uri, headers: HeaderMap,
     receiver.deliveries.lock().expect("no panic").push(Delivery { path: uri.path().to_owned(), headers, body });
     let reply = receiver.replies.lock().expect("no panic").pop_front();
     let usual = receiver.usual.lock().expect("no panic").unwrap_or(204);
-    match reply.unwrap_or(Reply::Status(usual)) {
-        Reply::Status(status) => StatusCode::from_u16(status).expect("a status").into_response(),
-        Reply::Redirect => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/elsewhere")]).into_response(),
-        Reply::Silence => std::future::pending().await,
+    match reply.unwrap_or(ReceiverReply::Status(usual)) {
+        ReceiverReply::Status(status) => StatusCode::from_u16(status).expect("a status").into_response(),
+        ReceiverReply::Redirect => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, "/elsewhere")]).into_response(),
+        ReceiverReply::Silence => std::future::pending().await,
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::deliveries::create_endpoint;
-use super::receiver::{Receiver, Reply};
+use super::receiver::{Receiver, ReceiverReply};
 use crate::accounts::{Browser, another_theatre, grant};
 use crate::reports::staff;
 use crate::world::{World, wait_until};
@@ -40,7 +40,7 @@ async fn hanging_endpoints_of_one_theatre_do_not_delay_another_theatre() {
     let mut slow = Vec::new();
     for _ in 0..5 {
         let receiver = Receiver::start().await;
-        receiver.reply_with(&[Reply::Silence; 20]);
+        receiver.reply_with(&[ReceiverReply::Silence; 20]);
         create_endpoint(&mut max, &receiver.url()).await;
         slow.push(receiver);
     }
@@ -68,7 +68,7 @@ async fn failing_endpoint_gets_one_delivery_at_a_time_until_it_recovers() {
     let world = World::start(1, &LONG_TIMEOUT).await;
     let (mut max, quick) = two_theatres(&world).await;
     let failing = Receiver::start().await;
-    failing.reply_with(&[Reply::Status(500), Reply::Silence]);
+    failing.reply_with(&[ReceiverReply::Status(500), ReceiverReply::Silence]);
     create_endpoint(&mut max, &failing.url()).await;
     record_events(&world, "aurora", 1).await;
     // The first attempt fails, and the second hangs.

@@ -17,10 +17,8 @@ async fn twice_as_many_are_inside_as_seats_are_left_and_leaving_makes_room() {
     let path = queue_of(&world);
     let visitor = line[6].visitor();
     wait_until("four are called", || async { called_places(&visitor, &path).await == 4 }).await;
-    wait_until("four are recorded as inside", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4";
+    world.wait_for_count("four are recorded as inside", query, 1).await;
     for guest in &mut line[4..] {
         assert_ne!(guest.state().await["state"], "CALLED", "four for two seats are the limit");
     }
@@ -81,10 +79,9 @@ async fn sold_out_show_calls_no_one() {
     wait_until("the view says sold out", || async { visitor.get(&path).await.1["queue"]["is_sold_out"] == true }).await;
     line[0].leave().await;
     line[1].leave().await;
-    wait_until("both have left", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE called = 2 AND inside = 0").await == 1
-    })
-    .await;
+    world
+        .wait_for_count("both have left", "SELECT count(*) FROM waiting_rooms WHERE called = 2 AND inside = 0", 1)
+        .await;
     let mut newcomer = Guest::join(&world, 0).await;
     assert_eq!(newcomer.wait_for_place().await, 3);
     assert_eq!(line[2].state().await["state"], "WAITING", "there is room, but no free seat");
@@ -105,10 +102,7 @@ async fn held_places_do_not_count_as_sold() {
     for people in 2..=4 {
         let mut next = Guest::join(&world, 0).await;
         next.wait_for_state("CALLED").await;
-        wait_until("the number of free places is read", || async {
-            world.count("SELECT called FROM waiting_rooms").await == people
-        })
-        .await;
+        world.wait_for_count("the number of free places is read", "SELECT called FROM waiting_rooms", people).await;
     }
     assert_eq!(first.state().await["queue"]["is_sold_out"], false);
     world.end().await;
@@ -118,14 +112,12 @@ async fn held_places_do_not_count_as_sold() {
 async fn paused_sale_calls_no_one() {
     let world = World::start(1, &[]).await;
     let pause = "UPDATE shows SET sales = 'paused'";
-    sqlx::query(pause).execute(&world.pg).await.expect("the sale is paused");
+    world.execute(pause).await;
     switch_on(&world, 2_000, 1_000).await;
     let mut guest = Guest::join(&world, 0).await;
     guest.wait_for_place().await;
-    wait_until("every place is recorded as drawn", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE drawn = 1 AND joined = 1").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM waiting_rooms WHERE drawn = 1 AND joined = 1";
+    world.wait_for_count("every place is recorded as drawn", query, 1).await;
     assert_eq!(guest.state().await["state"], "WAITING");
     assert_eq!(world.count("SELECT called FROM waiting_rooms").await, 0);
     world.end().await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use domain::puzzle::{MOST_BITS, solve};
+use domain::puzzle::{MAX_BITS, solve};
 use domain::waiting_room::{Draw, MAX_WAITING, TicketLimit};
 use futures::StreamExt;
 use redis::AsyncCommands;
@@ -26,7 +26,7 @@ const CONCURRENT: usize = 48;
 /// The address that takes as many tickets as possible.
 const GREEDY: &str = "198.51.100.7";
 /// Enough attempts for the hardest puzzle.
-const NUMBERS: u64 = 64 << MOST_BITS;
+const NUMBERS: u64 = 64 << MAX_BITS;
 
 /// Joins from an address with a key, and with a solution if there is one.
 async fn join(visitor: &Visitor, address: &str, key: &str, solution: Option<&str>) -> (StatusCode, HeaderMap, Value) {

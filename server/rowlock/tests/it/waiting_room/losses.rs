@@ -58,10 +58,8 @@ async fn called_visitors_can_enter_and_inside_visitors_stay_after_a_loss() {
         guest.wait_for_state("CALLED").await;
     }
     line[0].visit().await;
-    wait_until("their states are recorded", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4";
+    world.wait_for_count("their states are recorded", query, 1).await;
     world.delete_redis_keys().await;
     // A pass is verified without Redis.
     assert_eq!(line[0].state().await["state"], "INSIDE");
@@ -80,10 +78,8 @@ async fn visitor_known_to_be_inside_after_a_loss_is_counted_once() {
     for guest in &mut line[..4] {
         guest.enter().await;
     }
-    wait_until("four are recorded as inside", || async {
-        world.count("SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4").await == 1
-    })
-    .await;
+    let query = "SELECT count(*) FROM waiting_rooms WHERE called = 4 AND inside = 4";
+    world.wait_for_count("four are recorded as inside", query, 1).await;
     // A replica without the last join takes over.
     let room = key_of(&world, "room").await;
     let _: () = world.redis().await.hset(&room, "next", 5).await.expect("the field is set");

@@ -12,7 +12,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::accounts::Browser;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// Switches on the room of the world's show, as an operator does, and waits until every server sees it.
 async fn switch_on(world: &World, opens_in_ms: i64, per_second: u32) {
@@ -52,29 +52,23 @@ impl Guest {
     /// Joins at this server.
     async fn join(world: &World, server: usize) -> Self {
         let mut browser = Browser::at(world, server);
-        let (status, view) = browser.post(&queue_of(world), Value::Null).await;
-        assert_eq!(status, StatusCode::CREATED, "{view}");
+        let view = expect_answer(browser.post(&queue_of(world), Value::Null).await, StatusCode::CREATED);
         let number = view["number"].as_u64().expect("a number");
         Self { browser, path: queue_of(world), number }
     }
 
     /// Reads their state.
     async fn state(&mut self) -> Value {
-        let (status, view) = self.browser.get(&self.path).await;
-        assert_eq!(status, StatusCode::OK, "{view}");
-        view
+        expect_answer(self.browser.get(&self.path).await, StatusCode::OK)
     }
 
     /// Sends a visit with the ticket.
     async fn visit(&mut self) -> Value {
-        let (status, view) = self.browser.post(&self.path, Value::Null).await;
-        assert_eq!(status, StatusCode::OK, "{view}");
-        view
+        expect_answer(self.browser.post(&self.path, Value::Null).await, StatusCode::OK)
     }
 
     async fn leave(&mut self) {
-        let (status, answer) = self.browser.send(Method::DELETE, &self.path, Value::Null).await;
-        assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+        expect_answer(self.browser.send(Method::DELETE, &self.path, Value::Null).await, StatusCode::NO_CONTENT);
     }
 
     /// A visitor with a copy of their cookies, which do not change.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Guest, guests, queue_of, switch_on};
 use crate::accounts::{Browser, another_theatre, grant, register_and_log_in};
-use crate::world::{World, text};
+use crate::world::{World, expect_answer, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_need_a_pass_and_others_get_a_retry_time() {
@@ -94,8 +94,7 @@ async fn visitor_who_leaves_loses_the_pass() {
     switch_on(&world, 2_500, 100).await;
     let mut guest = Guest::join(&world, 0).await;
     let pass = text(&guest.enter().await["pass"]).to_owned();
-    let (status, hold) = guest.hold(10).await;
-    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let hold = expect_answer(guest.hold(10).await, StatusCode::CREATED);
     let ticket = text(&guest.state().await["ticket"]).to_owned();
     guest.leave().await;
     // A repeat from a browser without the ticket, and from a program that still sends it, gets the same answer.
@@ -116,8 +115,7 @@ async fn visitor_who_leaves_loses_the_pass() {
         assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{path}");
     }
     // They may release what they hold.
-    let (status, answer) = elsewhere.send(Method::DELETE, &change, Value::Null).await;
-    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    expect_answer(elsewhere.send(Method::DELETE, &change, Value::Null).await, StatusCode::NO_CONTENT);
     world.end().await;
 }
 

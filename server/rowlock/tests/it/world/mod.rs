@@ -4,7 +4,7 @@
 mod layout;
 mod visitor;
 
-pub use visitor::{Answer, Visitor};
+pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_problem};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ pub struct World {
     pub screen: String,
     /// Seat layout of the show.
     pub layout: Uuid,
-    pub servers: Vec<Server>,
+    pub servers: Vec<TestServer>,
     admin_url: String,
     database: String,
     settings: Vec<(String, String)>,
@@ -64,13 +64,13 @@ pub struct World {
     end_guard: EndGuard,
 }
 
-pub struct Server {
+pub struct TestServer {
     pub url: String,
     /// None: it runs in the test's own process.
     process: Option<Child>,
 }
 
-impl Server {
+impl TestServer {
     fn is_running(&self) -> bool {
         self.process.as_ref().is_some_and(|process| process.id().is_some())
     }
@@ -199,13 +199,13 @@ impl World {
             () = is_ready => {}
             end = process.wait() => panic!("the server at {free} ended before it was ready: {end:?}"),
         }
-        self.servers.push(Server { url, process: Some(process) });
+        self.servers.push(TestServer { url, process: Some(process) });
         self.servers.len() - 1
     }
 
     /// Adds a server that runs in the test's process and returns its index in `servers`.
     pub fn add_in_process_server(&mut self, url: String) -> usize {
-        self.servers.push(Server { url, process: None });
+        self.servers.push(TestServer { url, process: None });
         self.servers.len() - 1
     }
 
@@ -250,6 +250,40 @@ impl World {
     /// Runs a query that returns one number.
     pub async fn count(&self, query: &'static str) -> i64 {
         sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
+    }
+
+    /// Runs a statement.
+    pub async fn execute(&self, statement: &'static str) {
+        let done = sqlx::query(statement).execute(&self.pg).await;
+        assert!(done.is_ok(), "{statement}: {done:?}");
+    }
+
+    /// Waits until a query returns this number.
+    pub async fn wait_for_count(&self, what: &str, query: &'static str, expected: i64) {
+        wait_until(what, || async { self.count(query).await == expected }).await;
+    }
+
+    pub async fn wait_for_empty_outbox(&self) {
+        self.wait_for_count("the outbox is empty", "SELECT count(*) FROM outbox", 0).await;
+    }
+
+    /// Waits until money in = tickets + refunds + fees + pending, and sold seats = claims.
+    pub async fn wait_until_books_balance(&self) {
+        self.wait_for_empty_outbox().await;
+        let charges = "SELECT coalesce(sum(amount_minor), 0)::bigint
+                       FROM payments WHERE state = 'succeeded' AND moved_to IS NULL";
+        let charged = self.count(charges).await;
+        let sold =
+            self.count("SELECT coalesce(sum(total_minor), 0)::bigint FROM bookings WHERE state = 'CONFIRMED'").await;
+        let back = self
+            .count("SELECT coalesce(sum(amount_minor + fee_minor), 0)::bigint FROM refunds WHERE state = 'settled'")
+            .await;
+        assert_eq!(charged, sold + back, "the money balances");
+        let seats = "SELECT count(*) FROM booking_seats JOIN bookings ON id = booking_id WHERE state = 'CONFIRMED'";
+        let tickets = "SELECT count(*) FROM tickets WHERE revoked_at IS NULL";
+        let claims = "SELECT count(*) FROM seat_claims WHERE state <> 'released'";
+        let (seats, tickets, claims) = (self.count(seats).await, self.count(tickets).await, self.count(claims).await);
+        assert_eq!((tickets, claims), (seats, seats), "tickets and claims of the seats that are sold");
     }
 
     /// Deletes every Redis key of this world, as if Redis had lost its disk.
@@ -341,6 +375,12 @@ impl World {
         self.end_with_known_findings(&[]).await;
     }
 
+    /// Waits for balanced books and ends the world.
+    pub async fn end_balanced(self) {
+        self.wait_until_books_balance().await;
+        self.end().await;
+    }
+
     /// Ends a world whose books the test broke on purpose, by writing to the database. Findings that contain one of
     /// `findings` are expected; any other fails the test.
     pub async fn end_with_known_findings(mut self, findings: &[&str]) {
@@ -376,7 +416,7 @@ impl World {
             redis_prefix: self.setting("REDIS_PREFIX"),
             gateways: gateways.iter().collect(),
         };
-        books.check_at_end(self.servers.iter().any(Server::is_running), known_findings).await;
+        books.check_at_end(self.servers.iter().any(TestServer::is_running), known_findings).await;
     }
 }
 

@@ -1,8 +1,12 @@
 //! HTTP requests of a test's visitors.
 
+use std::fmt::Display;
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use uuid::Uuid;
 
@@ -18,16 +22,33 @@ pub struct Visitor {
 }
 
 /// Status and JSON body of an answer.
-pub type Answer = (StatusCode, Value);
+pub type JsonAnswer = (StatusCode, Value);
+
+/// Checks the status of an answer and returns its body.
+#[track_caller]
+pub fn expect_answer<T: Display>((status, body): (StatusCode, T), expected: StatusCode) -> T {
+    assert_eq!(status, expected, "{body}");
+    body
+}
+
+/// Checks status and code of a problem and returns it.
+#[track_caller]
+pub fn expect_problem((status, problem): JsonAnswer, expected: StatusCode, code: &str) -> Value {
+    assert_eq!((status, &problem["code"]), (expected, &json!(code)), "{problem}");
+    problem
+}
+
+/// A client's end of the live map.
+pub type LiveSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Visitor {
     /// Sends a request with a fresh idempotency key. The answer must be JSON or empty.
-    pub async fn call(&self, method: Method, path: &str, body: Value) -> Answer {
+    pub async fn call(&self, method: Method, path: &str, body: Value) -> JsonAnswer {
         self.call_with_key(method, path, body, &platform::ids::new_id().to_string()).await
     }
 
     /// Sends a request with the given idempotency key.
-    pub async fn call_with_key(&self, method: Method, path: &str, body: Value, key: &str) -> Answer {
+    pub async fn call_with_key(&self, method: Method, path: &str, body: Value, key: &str) -> JsonAnswer {
         let (status, text) = self.raw(method, path, body, key).await;
         (status, if text.is_empty() { Value::Null } else { serde_json::from_str(&text).expect("JSON") })
     }
@@ -46,28 +67,33 @@ impl Visitor {
         (answer.status(), answer.text().await.expect("a body"))
     }
 
-    pub async fn get(&self, path: &str) -> Answer {
+    /// Reads a page.
+    pub async fn page(&self, path: &str) -> (StatusCode, String) {
+        self.raw(Method::GET, path, Value::Null, "page").await
+    }
+
+    pub async fn get(&self, path: &str) -> JsonAnswer {
         self.call(Method::GET, path, Value::Null).await
     }
 
-    pub async fn hold(&self, seats: &[u32]) -> Answer {
+    pub async fn hold(&self, seats: &[u32]) -> JsonAnswer {
         self.call(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), json!({ "seats": seats })).await
     }
 
     /// Holds places in area 0.
-    pub async fn hold_places(&self, quantity: u32) -> Answer {
+    pub async fn hold_places(&self, quantity: u32) -> JsonAnswer {
         let path = format!("/api/v1/shows/{}/holds", self.show);
         self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
     }
 
     /// Joins the waiting list.
-    pub async fn join_waiting_list(&self, quantity: u32) -> Answer {
+    pub async fn join_waiting_list(&self, quantity: u32) -> JsonAnswer {
         let path = format!("/api/v1/shows/{}/waiting-list", self.show);
         self.call(Method::POST, &path, json!({ "quantity": quantity, "email": "ann@example.org" })).await
     }
 
     /// Reads this visitor's entry on the waiting list.
-    pub async fn waiting_list_entry(&self) -> Answer {
+    pub async fn waiting_list_entry(&self) -> JsonAnswer {
         self.get(&format!("/api/v1/shows/{}/waiting-list", self.show)).await
     }
 
@@ -102,7 +128,7 @@ impl Visitor {
         body["areas"][0]["left"].clone()
     }
 
-    pub async fn change(&self, hold: &Value, add: &[u32], remove: &[u32]) -> Answer {
+    pub async fn change(&self, hold: &Value, add: &[u32], remove: &[u32]) -> JsonAnswer {
         let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
         self.call(Method::PATCH, &path, json!({ "add": add, "remove": remove })).await
     }
@@ -123,17 +149,25 @@ impl Visitor {
         body
     }
 
-    pub async fn book(&self, hold: &Value) -> Answer {
+    pub async fn book(&self, hold: &Value) -> JsonAnswer {
         self.call(Method::POST, "/api/v1/bookings", self.checkout_body(hold)).await
     }
 
+    /// Holds and checks out. Returns the hold and the booking.
+    pub async fn check_out(&self, seats: &[u32]) -> (Value, Value) {
+        let hold = expect_answer(self.hold(seats).await, StatusCode::CREATED);
+        let booking = expect_answer(self.book(&hold).await, StatusCode::CREATED);
+        assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
+        (hold, booking)
+    }
+
     /// Checks out and pays in one request.
-    pub async fn buy(&self, hold: &Value, token: Option<&str>) -> Answer {
+    pub async fn buy(&self, hold: &Value, token: Option<&str>) -> JsonAnswer {
         self.call(Method::POST, "/api/v1/bookings", self.purchase_body(hold, token)).await
     }
 
     /// Pays for a hold: confirms its booking if there is one, or checks out and pays in one request.
-    pub async fn pay_for(&self, hold: &Value, booking: Option<&Value>, token: &str) -> Answer {
+    pub async fn pay_for(&self, hold: &Value, booking: Option<&Value>, token: &str) -> JsonAnswer {
         match booking {
             Some(booking) => self.pay(booking, Some(token)).await,
             None => self.buy(hold, Some(token)).await,
@@ -166,7 +200,7 @@ impl Visitor {
     }
 
     /// Cancels a booking, or some seats of it.
-    pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> Answer {
+    pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> JsonAnswer {
         let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
         self.call(Method::POST, &path, seats.map_or(Value::Null, |seats| json!({ "seats": seats }))).await
     }
@@ -177,7 +211,7 @@ impl Visitor {
         self.booking(booking).await
     }
 
-    pub async fn pay(&self, booking: &Value, token: Option<&str>) -> Answer {
+    pub async fn pay(&self, booking: &Value, token: Option<&str>) -> JsonAnswer {
         let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
         let body = token.map_or_else(|| json!({}), |token| json!({ "payment_token": token }));
         self.call(Method::POST, &path, body).await
@@ -187,10 +221,26 @@ impl Visitor {
         self.get(&format!("/api/v1/bookings/{}", text(&booking["id"]))).await.1
     }
 
-    /// Opens the live map.
-    pub async fn open_live_map(&self) -> WebSocketStream<MaybeTlsStream<TcpStream>> {
-        let url = format!("{}/api/v1/shows/{}/live", self.base.replace("http://", "ws://"), self.show);
-        tokio_tungstenite::connect_async(url).await.expect("the live map opens").0
+    fn live_map_url(&self) -> String {
+        format!("{}/api/v1/shows/{}/live", self.base.replace("http://", "ws://"), self.show)
+    }
+
+    /// Opens the live map without the cookie.
+    pub async fn open_live_map(&self) -> LiveSocket {
+        tokio_tungstenite::connect_async(self.live_map_url()).await.expect("the live map opens").0
+    }
+
+    /// Opens the live map with the cookie and one more header, if any.
+    pub async fn open_own_live_map(
+        &self,
+        query: &str,
+        header: Option<(&'static str, &str)>,
+    ) -> Result<LiveSocket, tungstenite::Error> {
+        let mut request = format!("{}{query}", self.live_map_url()).into_client_request()?;
+        for (name, value) in header.into_iter().chain([("cookie", self.cookie.as_str())]) {
+            request.headers_mut().insert(name, value.parse().expect("a header"));
+        }
+        tokio_tungstenite::connect_async(request).await.map(|(socket, _)| socket)
     }
 
     /// State of every seat, one digit each.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use super::super::{Asked, Held, Refusal};
+use super::super::{Refusal, RequestIdentity, StoredHold};
 
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
@@ -18,21 +18,21 @@ pub(super) struct Answers(BTreeMap<i64, DayAnswers>);
 
 #[derive(Default)]
 struct DayAnswers {
-    by_request: HashMap<Uuid, (u64, Held)>,
+    by_request: HashMap<Uuid, (u64, StoredHold)>,
     /// Requests of an owner, the oldest first.
     of_owner: HashMap<String, VecDeque<Uuid>>,
 }
 
 impl Answers {
     /// The answer to a request that was granted before, or `None`.
-    pub(super) fn of(&self, asked: Asked, now: Timestamp) -> Option<Result<Held, Refusal>> {
+    pub(super) fn of(&self, asked: RequestIdentity, now: Timestamp) -> Option<Result<StoredHold, Refusal>> {
         let today = now.0.div_euclid(DAY_MS);
         let found = [today, today - 1].iter().find_map(|day| self.0.get(day)?.by_request.get(&asked.id))?;
         Some(if found.0 == asked.digest { Ok(found.1.clone()) } else { Err(Refusal::Reused) })
     }
 
     /// Stores an answer granted to an owner. No payment was in progress then.
-    pub(super) fn keep(&mut self, asked: Asked, owner: &str, held: &Held, now: Timestamp) {
+    pub(super) fn keep(&mut self, asked: RequestIdentity, owner: &str, held: &StoredHold, now: Timestamp) {
         let today = now.0.div_euclid(DAY_MS);
         self.0.retain(|day, _| *day >= today - 1);
         let DayAnswers { by_request, of_owner } = self.0.entry(today).or_default();
@@ -50,17 +50,24 @@ impl Answers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seat_locks::Lot;
+    use crate::seat_locks::Selection;
 
     #[test]
     fn an_answer_is_kept_for_at_least_a_day_and_at_most_two() {
-        let asked = Asked { id: Uuid::from_u128(1), digest: 7 };
+        let asked = RequestIdentity { id: Uuid::from_u128(1), digest: 7 };
         let at = Timestamp(DAY_MS - 1);
-        let held = Held { hold: asked.id, expires_at: at, latest: at, fence: 1, paying: false, lot: Lot::default() };
+        let held = StoredHold {
+            hold: asked.id,
+            expires_at: at,
+            latest: at,
+            fence: 1,
+            paying: false,
+            selection: Selection::default(),
+        };
         let mut answers = Answers::default();
         answers.keep(asked, "ann", &held, at);
         assert_eq!(answers.of(asked, at.plus_ms(DAY_MS)), Some(Ok(held)));
-        assert_eq!(answers.of(Asked { digest: 8, ..asked }, at), Some(Err(Refusal::Reused)));
+        assert_eq!(answers.of(RequestIdentity { digest: 8, ..asked }, at), Some(Err(Refusal::Reused)));
         assert_eq!(answers.of(asked, at.plus_ms(DAY_MS + 1)), None);
     }
 

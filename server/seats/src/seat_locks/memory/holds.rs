@@ -6,14 +6,14 @@ use domain::fairness::extension_ms;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use uuid::Uuid;
 
-use super::super::{Asked, Attempt, Change, Held, Lot, Refusal, Terms};
+use super::super::{HoldLimits, HoldUpdate, LockAttempt, Refusal, RequestIdentity, Selection, StoredHold};
 use super::show_seats::{Hold, OwnerRecord, ShowSeats, size};
 
 impl ShowSeats {
-    pub(super) fn lock(&mut self, terms: Terms, attempts: &[Attempt]) -> Vec<Result<Held, Refusal>> {
+    pub(super) fn lock(&mut self, terms: HoldLimits, attempts: &[LockAttempt]) -> Vec<Result<StoredHold, Refusal>> {
         // Holds granted in this call. They become stored answers after the call, not before: an attempt with the
         // same request id in this call gets the answer from here.
-        let mut new = HashMap::<Uuid, (u64, &str, Held)>::new();
+        let mut new = HashMap::<Uuid, (u64, &str, StoredHold)>::new();
         let mut answers = Vec::with_capacity(attempts.len());
         for attempt in attempts {
             let asked = attempt.asked;
@@ -28,33 +28,33 @@ impl ShowSeats {
             answers.push(answer);
         }
         for (id, (digest, owner, held)) in new {
-            self.answers.keep(Asked { id, digest }, owner, &held, self.now);
+            self.answers.keep(RequestIdentity { id, digest }, owner, &held, self.now);
         }
         answers
     }
 
     /// Grants a hold. Returns it, and true if it is new.
-    fn grant(&mut self, terms: Terms, attempt: &Attempt) -> Result<(Held, bool), Refusal> {
-        let (id, lot) = (attempt.asked.id, &attempt.lot);
+    fn grant(&mut self, terms: HoldLimits, attempt: &LockAttempt) -> Result<(StoredHold, bool), Refusal> {
+        let (id, selection) = (attempt.asked.id, &attempt.selection);
         let owner_record = self.owner_record(&attempt.owner);
         match owner_record.hold {
             // The stored answer is lost, but the hold exists.
             Some(current) if current == id => {
-                let hold = self.hold(id).filter(|hold| hold.lot == *lot).ok_or(Refusal::Reused)?;
-                return Ok((Held { paying: false, ..hold.held(id) }, false));
+                let hold = self.hold(id).filter(|hold| hold.selection == *selection).ok_or(Refusal::Reused)?;
+                return Ok((StoredHold { paying: false, ..hold.held(id) }, false));
             }
             Some(current) => return Err(Refusal::OtherHold(current)),
             None => {}
         }
-        if owner_record.bought + size(lot) > terms.per_person {
+        if owner_record.bought + size(selection) > terms.per_person {
             return Err(limit(terms, owner_record));
         }
-        if let Some(last) = lot.seats.last().filter(|last| self.state_of(**last).is_none()) {
+        if let Some(last) = selection.seats.last().filter(|last| self.state_of(**last).is_none()) {
             return Err(Refusal::Outside(*last));
         }
         let is_given_away = |seat: &SeatIndex| attempt.takes_kept && self.state_of(*seat) == Some(SeatState::Blocked);
-        self.check_available(lot.seats.iter().copied().filter(|seat| !is_given_away(seat)))?;
-        self.check_places(lot.places.iter().map(|place| (place.area, i64::from(place.count))))?;
+        self.check_available(selection.seats.iter().copied().filter(|seat| !is_given_away(seat)))?;
+        self.check_places(selection.places.iter().map(|place| (place.area, i64::from(place.count))))?;
         let expires = self.now.plus_ms(terms.length_ms);
         let hold = Hold {
             owner: attempt.owner.clone(),
@@ -63,10 +63,10 @@ impl ShowSeats {
             latest: self.now.plus_ms(terms.life_ms),
             fence: self.next_fence(),
             paying: false,
-            lot: lot.clone(),
+            selection: selection.clone(),
         };
         let held = hold.held(id);
-        self.take_lot(lot);
+        self.take_selection(selection);
         self.write_hold(id, hold);
         self.set_owner_record(&attempt.owner, OwnerRecord { hold: Some(id), ..owner_record });
         Ok((held, true))
@@ -94,16 +94,16 @@ impl ShowSeats {
         if full.is_empty() { Ok(()) } else { Err(Refusal::Full(full)) }
     }
 
-    pub(super) fn take_lot(&mut self, lot: &Lot) {
-        for seat in &lot.seats {
+    pub(super) fn take_selection(&mut self, selection: &Selection) {
+        for seat in &selection.seats {
             self.set(*seat, SeatState::Locked);
         }
-        for place in &lot.places {
+        for place in &selection.places {
             self.take_places(place.area, i64::from(place.count));
         }
     }
 
-    pub(super) fn change(&mut self, terms: Terms, change: &Change) -> Result<Held, Refusal> {
+    pub(super) fn change(&mut self, terms: HoldLimits, change: &HoldUpdate) -> Result<StoredHold, Refusal> {
         if let Some(answer) = self.answers.of(change.asked, self.now) {
             return answer;
         }
@@ -113,16 +113,16 @@ impl ShowSeats {
             return Err(Refusal::Outside(*outside));
         }
         let (let_go, mut seats): (Vec<_>, Vec<_>) =
-            hold.lot.seats.iter().copied().partition(|seat| remove.seats.contains(seat));
-        let added: Vec<_> = add.seats.iter().copied().filter(|seat| !hold.lot.seats.contains(seat)).collect();
+            hold.selection.seats.iter().copied().partition(|seat| remove.seats.contains(seat));
+        let added: Vec<_> = add.seats.iter().copied().filter(|seat| !hold.selection.seats.contains(seat)).collect();
         self.check_available(added.iter().copied())?;
-        let (places, gives) = places_after(&hold.lot.places, &remove.places, &add.places);
+        let (places, gives) = places_after(&hold.selection.places, &remove.places, &add.places);
         self.check_places(gives.iter().copied())?;
         seats.extend(&added);
         seats.sort_unstable();
-        hold.lot = Lot { seats, places };
+        hold.selection = Selection { seats, places };
         let owner_record = self.owner_record(&change.owner);
-        if !add.is_empty() && owner_record.bought + size(&hold.lot) > terms.per_person {
+        if !add.is_empty() && owner_record.bought + size(&hold.selection) > terms.per_person {
             return Err(limit(terms, owner_record));
         }
         if let_go.is_empty() && added.is_empty() && gives.iter().all(|(_, count)| *count == 0) {
@@ -138,7 +138,7 @@ impl ShowSeats {
             self.take_places(area, count);
         }
         let held = hold.held(change.hold);
-        if hold.lot.is_empty() {
+        if hold.selection.is_empty() {
             self.forget_hold(change.hold);
         } else {
             self.write_hold(change.hold, hold);
@@ -147,7 +147,13 @@ impl ShowSeats {
         Ok(held)
     }
 
-    pub(super) fn extend(&mut self, asked: Asked, id: Uuid, owner: &str, by_ms: i64) -> Result<Held, Refusal> {
+    pub(super) fn extend(
+        &mut self,
+        asked: RequestIdentity,
+        id: Uuid,
+        owner: &str,
+        by_ms: i64,
+    ) -> Result<StoredHold, Refusal> {
         if let Some(answer) = self.answers.of(asked, self.now) {
             return answer;
         }
@@ -163,16 +169,16 @@ impl ShowSeats {
         Ok(held)
     }
 
-    pub(super) fn mine(&mut self, owner: &str) -> Option<Held> {
+    pub(super) fn hold_of(&mut self, owner: &str) -> Option<StoredHold> {
         let id = self.owner_record(owner).hold?;
-        let mut hold = self.hold_of(id, owner)?.clone();
+        let mut hold = self.owned_hold(id, owner)?.clone();
         hold.expires = hold.original;
         let held = hold.held(id);
         self.write_hold(id, hold);
         Some(held)
     }
 
-    pub(super) fn leave(&mut self, id: Uuid, owner: &str, grace_ms: i64) {
+    pub(super) fn shorten_hold(&mut self, id: Uuid, owner: &str, grace_ms: i64) {
         // A payment in progress continues without the tab.
         if let Ok(mut hold) = self.editable_hold(id, owner) {
             // At least 1 ms sooner than before: this marks that its owner left, so that its end is no lapse.
@@ -189,16 +195,16 @@ impl ShowSeats {
 
     /// The hold if it belongs to this owner and no payment is in progress.
     fn editable_hold(&self, id: Uuid, owner: &str) -> Result<Hold, Refusal> {
-        let hold = self.hold_of(id, owner).ok_or(Refusal::Gone)?;
+        let hold = self.owned_hold(id, owner).ok_or(Refusal::Gone)?;
         if hold.paying { Err(Refusal::Paying) } else { Ok(hold.clone()) }
     }
 }
 
-fn same(is_same: bool, held: &Held) -> Result<Held, Refusal> {
+fn same(is_same: bool, held: &StoredHold) -> Result<StoredHold, Refusal> {
     if is_same { Ok(held.clone()) } else { Err(Refusal::Reused) }
 }
 
-fn limit(terms: Terms, owner_record: OwnerRecord) -> Refusal {
+fn limit(terms: HoldLimits, owner_record: OwnerRecord) -> Refusal {
     let allowed = terms.per_person.saturating_sub(owner_record.bought);
     Refusal::Limit(u32::try_from(allowed).unwrap_or(u32::MAX))
 }

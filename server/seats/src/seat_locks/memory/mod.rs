@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use self::show_seats::ShowSeats;
 use super::{
-    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
-    Terms,
+    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
+    RequestIdentity, SeatLocks, StoreError, StoredHold,
 };
 
 /// Announcements kept for a slow receiver; beyond, it gets the number it missed.
@@ -122,33 +122,38 @@ impl SeatLocks for MemoryLocks {
     async fn lock(
         &self,
         show: Uuid,
-        terms: Terms,
-        attempts: &[Attempt],
-    ) -> Result<Vec<Result<Held, Refusal>>, StoreError> {
+        terms: HoldLimits,
+        attempts: &[LockAttempt],
+    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError> {
         self.with(show, |show_seats| show_seats.lock(terms, attempts))
     }
 
-    async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError> {
+    async fn change(
+        &self,
+        show: Uuid,
+        terms: HoldLimits,
+        change: &HoldUpdate,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         self.with(show, |show_seats| show_seats.change(terms, change))
     }
 
     async fn extend(
         &self,
         show: Uuid,
-        asked: Asked,
+        asked: RequestIdentity,
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<Held, Refusal>, StoreError> {
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         self.with(show, |show_seats| show_seats.extend(asked, hold, owner, by_ms))
     }
 
-    async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError> {
-        self.with(show, |show_seats| show_seats.mine(owner))
+    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError> {
+        self.with(show, |show_seats| show_seats.hold_of(owner))
     }
 
-    async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
-        self.with(show, |show_seats| show_seats.leave(hold, owner, grace_ms))
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
+        self.with(show, |show_seats| show_seats.shorten_hold(hold, owner, grace_ms))
     }
 
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
@@ -158,25 +163,30 @@ impl SeatLocks for MemoryLocks {
     async fn begin_payment(
         &self,
         show: Uuid,
-        sale: &Sale,
+        sale: &FencedSelection,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError> {
         self.with(show, |show_seats| show_seats.begin_payment(sale, extension_ms))
     }
 
-    async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError> {
         self.with(show, |show_seats| show_seats.end_payment(sale, extension_ms))
     }
 
-    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
+    async fn renew(
+        &self,
+        show: Uuid,
+        party: &FencedSelection,
+        renewal: &Renewal,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         self.with(show, |show_seats| show_seats.renew(party, renewal))
     }
 
-    async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
         self.with(show, |show_seats| show_seats.book(sale))
     }
 
-    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError> {
         self.with(show, |show_seats| show_seats.free(sale, kept))
     }
 
@@ -192,18 +202,18 @@ impl SeatLocks for MemoryLocks {
         self.with(show, ShowSeats::release_all)
     }
 
-    async fn adopt(
+    async fn copy_hold(
         &self,
         show: Uuid,
         owner: &str,
-        held: &Held,
+        held: &StoredHold,
         now: Timestamp,
     ) -> Result<Result<(), Refusal>, StoreError> {
-        self.with(show, |show_seats| show_seats.adopt(owner, held, now))
+        self.with(show, |show_seats| show_seats.copy_hold(owner, held, now))
     }
 
-    async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
-        self.with(show, |show_seats| show_seats.stamp(fences))
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
+        self.with(show, |show_seats| show_seats.copy_fences(fences))
     }
 
     async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
@@ -221,7 +231,7 @@ impl SeatLocks for MemoryLocks {
         seats.map(ShowSeats::snapshot).ok_or(StoreError::NoMap(show))
     }
 
-    async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError> {
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError> {
         if self.with(show, |_| ()).is_ok() {
             return Ok(());
         }

@@ -3,13 +3,13 @@
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 
-use super::super::{Held, Lot, Refusal, Renewal, Sale};
+use super::super::{FencedSelection, Refusal, Renewal, Selection, StoredHold};
 use super::show_seats::{Hold, OwnerRecord, ShowSeats, size};
 
 impl ShowSeats {
-    pub(super) fn begin_payment(&mut self, sale: &Sale, extension_ms: i64) -> Result<Timestamp, Refusal> {
+    pub(super) fn begin_payment(&mut self, sale: &FencedSelection, extension_ms: i64) -> Result<Timestamp, Refusal> {
         let mut hold = self.hold_of_party(sale).ok_or(Refusal::Gone)?;
-        if hold.lot != sale.lot {
+        if hold.selection != sale.selection {
             return Err(Refusal::Changed);
         }
         if !hold.paying {
@@ -21,7 +21,7 @@ impl ShowSeats {
         Ok(hold.expires)
     }
 
-    pub(super) fn end_payment(&mut self, sale: &Sale, extension_ms: i64) {
+    pub(super) fn end_payment(&mut self, sale: &FencedSelection, extension_ms: i64) {
         let Some(mut hold) = self.hold_of_party(sale).filter(|hold| hold.paying) else { return };
         hold.paying = false;
         hold.expires = hold.original.plus_ms(-extension_ms);
@@ -29,9 +29,9 @@ impl ShowSeats {
         self.write_hold(sale.hold, hold);
     }
 
-    pub(super) fn renew(&mut self, party: &Sale, renewal: &Renewal) -> Result<Held, Refusal> {
+    pub(super) fn renew(&mut self, party: &FencedSelection, renewal: &Renewal) -> Result<StoredHold, Refusal> {
         let Renewal { hold: id, owner, until, ends_payment, per_person } = renewal;
-        if let Some(renewed) = self.hold_of(*id, owner) {
+        if let Some(renewed) = self.owned_hold(*id, owner) {
             return Ok(renewed.held(*id));
         }
         let mut hold = self.hold_of_party(party).ok_or(Refusal::Gone)?;
@@ -45,7 +45,7 @@ impl ShowSeats {
         if let Some(other) = owner_record.hold.filter(|current| *current != party.hold) {
             return Err(Refusal::OtherHold(other));
         }
-        if let Some(most) = per_person.filter(|most| owner_record.bought + size(&hold.lot) > *most) {
+        if let Some(most) = per_person.filter(|most| owner_record.bought + size(&hold.selection) > *most) {
             return Err(Refusal::Limit(u32::try_from(most.saturating_sub(owner_record.bought)).unwrap_or(u32::MAX)));
         }
         self.forget_hold(party.hold);
@@ -59,21 +59,21 @@ impl ShowSeats {
         Ok(held)
     }
 
-    fn hold_of_party(&self, sale: &Sale) -> Option<Hold> {
-        self.hold_of(sale.hold, &sale.owner).filter(|hold| hold.fence == sale.fence).cloned()
+    fn hold_of_party(&self, sale: &FencedSelection) -> Option<Hold> {
+        self.owned_hold(sale.hold, &sale.owner).filter(|hold| hold.fence == sale.fence).cloned()
     }
 
-    pub(super) fn book(&mut self, sale: &Sale) {
+    pub(super) fn book(&mut self, sale: &FencedSelection) {
         let is_ours = self.hold(sale.hold).is_some_and(|hold| hold.fence == sale.fence);
         let hold = is_ours.then(|| self.forget_hold(sale.hold)).flatten();
         // At a counter the seller has the hold and the booking another owner: neither lapse counts.
         if let Some(hold) = &hold {
             self.clear_lapses(&hold.owner);
         }
-        let held = hold.map(|hold| hold.lot).unwrap_or_default();
+        let held = hold.map(|hold| hold.selection).unwrap_or_default();
         let new_count = self.book_seats(sale, &held.seats) + self.book_places(sale, &held);
         // The unused part of the hold is released.
-        for seat in held.seats.iter().filter(|seat| !sale.lot.seats.contains(seat)) {
+        for seat in held.seats.iter().filter(|seat| !sale.selection.seats.contains(seat)) {
             self.set(*seat, SeatState::Available);
         }
         if new_count > 0 {
@@ -84,9 +84,9 @@ impl ShowSeats {
     }
 
     /// Books the seats of a sale. Returns the number of newly sold ones.
-    fn book_seats(&mut self, sale: &Sale, held: &[SeatIndex]) -> usize {
+    fn book_seats(&mut self, sale: &FencedSelection, held: &[SeatIndex]) -> usize {
         let mut new_count = 0;
-        for seat in &sale.lot.seats {
+        for seat in &sale.selection.seats {
             let known = self.sold.get(seat).copied();
             let Some(state) = self.state_of(*seat) else { continue };
             // A seat sold under a later fence keeps it: this call is older.
@@ -111,10 +111,10 @@ impl ShowSeats {
     pub(super) fn evict(&mut self, seat: SeatIndex) {
         let Some(id) = self.hold_with(seat) else { return };
         let Some(mut hold) = self.hold(id).cloned() else { return };
-        hold.lot.seats.retain(|held| *held != seat);
+        hold.selection.seats.retain(|held| *held != seat);
         // The seats of the payment have changed.
         hold.paying = false;
-        let is_over = hold.lot.is_empty();
+        let is_over = hold.selection.is_empty();
         self.write_hold(id, hold);
         if is_over {
             self.forget_hold(id);
@@ -122,9 +122,9 @@ impl ShowSeats {
     }
 
     /// Books places, which are identified by the fence of their sale. Places of the hold are taken already.
-    fn book_places(&mut self, sale: &Sale, held: &Lot) -> usize {
-        let is_new = !sale.lot.places.is_empty() && !self.sold_places.contains_key(&sale.fence);
-        let sold = if is_new { sale.lot.places.as_slice() } else { &[] };
+    fn book_places(&mut self, sale: &FencedSelection, held: &Selection) -> usize {
+        let is_new = !sale.selection.places.is_empty() && !self.sold_places.contains_key(&sale.fence);
+        let sold = if is_new { sale.selection.places.as_slice() } else { &[] };
         if is_new {
             self.sold_places.insert(sale.fence, sold.to_vec());
         }
@@ -143,12 +143,12 @@ impl ShowSeats {
         sold.iter().map(|place| place.count as usize).sum()
     }
 
-    pub(super) fn free(&mut self, sale: &Sale, kept: &[SeatIndex]) {
+    pub(super) fn free(&mut self, sale: &FencedSelection, kept: &[SeatIndex]) {
         if self.hold(sale.hold).is_some_and(|hold| hold.fence == sale.fence) {
             self.drop_hold(sale.hold);
         }
         let mut freed = 0;
-        for seat in &sale.lot.seats {
+        for seat in &sale.selection.seats {
             if self.sold.get(seat) == Some(&sale.fence) {
                 self.sold.remove(seat);
                 let is_kept = kept.contains(seat);
@@ -165,7 +165,7 @@ impl ShowSeats {
         // A sale may be returned in part: the places asked for, at most those sold.
         let mut left = Vec::new();
         for sold in self.sold_places.remove(&sale.fence).unwrap_or_default() {
-            let count = sold.count.min(count_in(&sale.lot.places, sold.area));
+            let count = sold.count.min(count_in(&sale.selection.places, sold.area));
             if count > 0 {
                 self.take_places(sold.area, -i64::from(count));
             }

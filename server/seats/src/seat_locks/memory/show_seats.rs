@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
-use domain::fairness::lapses_at;
+use domain::fairness::expired_holds_at;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::{Held, KnownSeats, Lot, MapSnapshot};
+use super::super::{MapSnapshot, RebuildInput, Selection, StoredHold};
 use super::answers::Answers;
 use crate::seat_locks::is_offer;
 
@@ -27,13 +27,20 @@ pub(super) struct Hold {
     pub(super) latest: Timestamp,
     pub(super) fence: i64,
     pub(super) paying: bool,
-    pub(super) lot: Lot,
+    pub(super) selection: Selection,
 }
 
 impl Hold {
-    pub(super) fn held(&self, hold: Uuid) -> Held {
+    pub(super) fn held(&self, hold: Uuid) -> StoredHold {
         let (expires_at, latest) = (self.expires, self.latest);
-        Held { hold, expires_at, latest, fence: self.fence, paying: self.paying, lot: self.lot.clone() }
+        StoredHold {
+            hold,
+            expires_at,
+            latest,
+            fence: self.fence,
+            paying: self.paying,
+            selection: self.selection.clone(),
+        }
     }
 
     /// True if a due hold ran out unused: its owner did not leave, is not paying, and it is no offer.
@@ -76,7 +83,7 @@ pub(super) struct ShowSeats {
 
 impl ShowSeats {
     /// Builds a show from its state in Postgres.
-    pub(super) fn build(known: &KnownSeats, epoch: i64, version: u64, lowest_fence: i64) -> Self {
+    pub(super) fn build(known: &RebuildInput, epoch: i64, version: u64, lowest_fence: i64) -> Self {
         // An invalid byte blocks its seat.
         let state = |byte: &u8| SeatState::from_byte(*byte).unwrap_or(SeatState::Blocked);
         let owner_record = |bought: u32| OwnerRecord { bought: bought as usize, hold: None };
@@ -134,7 +141,7 @@ impl ShowSeats {
 
     /// The number of recent lapses of an owner.
     pub(super) fn lapses_of(&self, owner: &str) -> u32 {
-        self.lapses.get(owner).map_or(0, |(count, last)| lapses_at(*count, last.0, self.now.0))
+        self.lapses.get(owner).map_or(0, |(count, last)| expired_holds_at(*count, last.0, self.now.0))
     }
 
     /// Clears the lapses of an owner after a purchase.
@@ -195,13 +202,13 @@ impl ShowSeats {
     }
 
     /// The hold if it belongs to this owner and has not expired. A due hold counts as expired even before it is freed.
-    pub(super) fn hold_of(&self, id: Uuid, owner: &str) -> Option<&Hold> {
+    pub(super) fn owned_hold(&self, id: Uuid, owner: &str) -> Option<&Hold> {
         self.hold(id).filter(|hold| hold.owner == owner && hold.expires > self.now)
     }
 
     /// The hold that contains a seat.
     pub(super) fn hold_with(&self, seat: SeatIndex) -> Option<Uuid> {
-        self.holds.iter().find_map(|(id, hold)| hold.lot.seats.contains(&seat).then_some(*id))
+        self.holds.iter().find_map(|(id, hold)| hold.selection.seats.contains(&seat).then_some(*id))
     }
 
     /// Ids of all holds in order of expiry.
@@ -240,11 +247,11 @@ impl ShowSeats {
 
     /// Ends a hold and frees its seats and places.
     pub(super) fn drop_hold(&mut self, id: Uuid) {
-        let Some(lot) = self.hold(id).map(|hold| hold.lot.clone()) else { return };
-        for seat in lot.seats {
+        let Some(selection) = self.hold(id).map(|hold| hold.selection.clone()) else { return };
+        for seat in selection.seats {
             self.set(seat, SeatState::Available);
         }
-        for place in lot.places {
+        for place in selection.places {
             self.take_places(place.area, -i64::from(place.count));
         }
         self.forget_hold(id);
@@ -274,8 +281,8 @@ impl ShowSeats {
 }
 
 /// The number of seats and places.
-pub(super) fn size(lot: &Lot) -> usize {
-    lot.seats.len() + lot.places.iter().map(|place| place.count as usize).sum::<usize>()
+pub(super) fn size(selection: &Selection) -> usize {
+    selection.seats.len() + selection.places.iter().map(|place| place.count as usize).sum::<usize>()
 }
 
 fn at_least_zero(left: i64) -> u32 {

@@ -4,7 +4,7 @@ use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::{Held, Refusal, ReleasedAll};
+use super::super::{Refusal, ReleasedAll, StoredHold};
 use super::show_seats::{Hold, OwnerRecord, ShowSeats};
 
 impl ShowSeats {
@@ -61,7 +61,7 @@ impl ShowSeats {
         sum
     }
 
-    pub(super) fn stamp(&mut self, fences: &[(Uuid, i64)]) {
+    pub(super) fn copy_fences(&mut self, fences: &[(Uuid, i64)]) {
         for (id, fence) in fences {
             if let Some(mut hold) = self.hold(*id).cloned().filter(|hold| hold.fence != *fence) {
                 hold.fence = *fence;
@@ -71,27 +71,30 @@ impl ShowSeats {
         }
     }
 
-    pub(super) fn adopt(&mut self, owner: &str, held: &Held, theirs: Timestamp) -> Result<(), Refusal> {
-        let (id, lot) = (held.hold, &held.lot);
+    pub(super) fn copy_hold(&mut self, owner: &str, held: &StoredHold, theirs: Timestamp) -> Result<(), Refusal> {
+        let (id, selection) = (held.hold, &held.selection);
         if self.hold(id).is_some_and(|hold| hold.owner != owner) {
             return Err(Refusal::OtherHold(id));
         }
-        let same = self.hold(id).is_some_and(|hold| hold.lot == *lot);
+        let same = self.hold(id).is_some_and(|hold| hold.selection == *selection);
         if !same {
-            let current = self.owner_record(owner).hold.and_then(|id| self.hold(id)).map(|hold| hold.lot.clone());
+            let current = self.owner_record(owner).hold.and_then(|id| self.hold(id)).map(|hold| hold.selection.clone());
             let own = current.unwrap_or_default();
-            if let Some(last) = lot.seats.last().filter(|last| self.state_of(**last).is_none()) {
+            if let Some(last) = selection.seats.last().filter(|last| self.state_of(**last).is_none()) {
                 return Err(Refusal::Outside(*last));
             }
-            self.check_available(lot.seats.iter().copied().filter(|seat| !own.seats.contains(seat)))?;
+            self.check_available(selection.seats.iter().copied().filter(|seat| !own.seats.contains(seat)))?;
             let given_back = |area| own.places.iter().find(|place| place.area == area).map_or(0, |place| place.count);
             self.check_places(
-                lot.places.iter().map(|place| (place.area, i64::from(place.count) - i64::from(given_back(place.area)))),
+                selection
+                    .places
+                    .iter()
+                    .map(|place| (place.area, i64::from(place.count) - i64::from(given_back(place.area)))),
             )?;
             if let Some(current) = self.owner_record(owner).hold {
                 self.drop_hold(current);
             }
-            self.take_lot(lot);
+            self.take_selection(selection);
         }
         let here = |at: Timestamp| self.now.plus_ms(at.since(theirs));
         let hold = Hold {
@@ -101,7 +104,7 @@ impl ShowSeats {
             latest: here(held.latest),
             fence: held.fence,
             paying: held.paying,
-            lot: lot.clone(),
+            selection: selection.clone(),
         };
         self.write_hold(id, hold);
         self.raise_fence(held.fence);

@@ -5,10 +5,10 @@ use domain::time::Timestamp;
 use redis::Value;
 use uuid::Uuid;
 
-use super::super::{Attempt, Held, Lot, Refusal, StoreError};
+use super::super::{LockAttempt, Refusal, Selection, StoreError, StoredHold};
 
 /// The answer of a script after its head.
-pub(super) struct Answer {
+pub(super) struct ScriptAnswer {
     pub(super) code: Vec<u8>,
     pub(super) epoch: u64,
     pub(super) version: u64,
@@ -17,9 +17,9 @@ pub(super) struct Answer {
     pub(super) tried: u32,
 }
 
-impl Answer {
-    pub(super) fn rest(&self) -> Fields<'_> {
-        Fields(&self.rest)
+impl ScriptAnswer {
+    pub(super) fn rest(&self) -> AnswerFields<'_> {
+        AnswerFields(&self.rest)
     }
 
     pub(super) fn is(&self, code: &str) -> bool {
@@ -27,7 +27,7 @@ impl Answer {
     }
 
     /// The hold after "OK", or the refusal.
-    pub(super) fn hold(&self, hold: Uuid) -> Result<Result<Held, Refusal>, StoreError> {
+    pub(super) fn hold(&self, hold: Uuid) -> Result<Result<StoredHold, Refusal>, StoreError> {
         if self.is("OK") { self.rest().hold(hold).map(Ok) } else { self.refused().map(Err) }
     }
 
@@ -37,9 +37,9 @@ impl Answer {
 }
 
 /// Reads the fields after the head of an answer from the front.
-pub(super) struct Fields<'a>(pub(super) &'a [Value]);
+pub(super) struct AnswerFields<'a>(pub(super) &'a [Value]);
 
-impl<'a> Fields<'a> {
+impl<'a> AnswerFields<'a> {
     pub(super) fn value(&mut self) -> Result<&'a Value, StoreError> {
         let (first, rest) = self.0.split_first().ok_or_else(|| unexpected_answer("an answer that ends too soon"))?;
         self.0 = rest;
@@ -89,7 +89,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads what `with_hold` of the prelude wrote; it takes all remaining fields.
-    pub(super) fn hold(mut self, hold: Uuid) -> Result<Held, StoreError> {
+    pub(super) fn hold(mut self, hold: Uuid) -> Result<StoredHold, StoreError> {
         let (expires_at, latest) = (Timestamp(self.number()?), Timestamp(self.number()?));
         let (fence, paying) = (self.number()?, self.number()? == 1);
         let seats = (0..self.count()?).map(|_| self.seat()).collect::<Result<_, _>>()?;
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
         while !self.is_empty() {
             places.push(Places { area: self.area()?, count: self.count()? });
         }
-        Ok(Held { hold, expires_at, latest, fence, paying, lot: Lot { seats, places } })
+        Ok(StoredHold { hold, expires_at, latest, fence, paying, selection: Selection { seats, places } })
     }
 
     /// Reads the refusal of this code.
@@ -141,14 +141,14 @@ impl<'a> Fields<'a> {
 pub(super) fn parse_parts<T>(
     parts: &[Value],
     asked: usize,
-    read: impl Fn(&[u8], Fields<'_>) -> Result<T, StoreError>,
+    read: impl Fn(&[u8], AnswerFields<'_>) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
     if parts.len() != asked {
         return Err(unexpected_answer(parts));
     }
     let one = |part: &Value| {
         let Value::Array(words) = part else { return Err(unexpected_answer(part)) };
-        let mut rest = Fields(words);
+        let mut rest = AnswerFields(words);
         let code = rest.bytes()?;
         read(code, rest)
     };
@@ -156,20 +156,20 @@ pub(super) fn parse_parts<T>(
 }
 
 /// Parses the answer to one attempt of a call.
-pub(super) fn parse_attempt(answer: &Value, attempt: &Attempt) -> Result<Result<Held, Refusal>, StoreError> {
+pub(super) fn parse_attempt(answer: &Value, attempt: &LockAttempt) -> Result<Result<StoredHold, Refusal>, StoreError> {
     let Value::Array(parts) = answer else { return Err(unexpected_answer(answer)) };
-    let mut rest = Fields(parts);
+    let mut rest = AnswerFields(parts);
     let code = rest.bytes()?;
     if code != b"HELD" {
         return rest.refusal(code).map(Err);
     }
-    Ok(Ok(Held {
+    Ok(Ok(StoredHold {
         hold: attempt.asked.id,
         expires_at: Timestamp(rest.number()?),
         latest: Timestamp(rest.number()?),
         fence: rest.number()?,
         paying: false,
-        lot: attempt.lot.clone(),
+        selection: attempt.selection.clone(),
     }))
 }
 
@@ -193,5 +193,5 @@ fn number(value: &Value) -> Result<i64, StoreError> {
 }
 
 pub(super) fn unexpected_answer<T: std::fmt::Debug + ?Sized>(answer: &T) -> StoreError {
-    StoreError::Nonsense(format!("{answer:?}"))
+    StoreError::UnexpectedAnswer(format!("{answer:?}"))
 }

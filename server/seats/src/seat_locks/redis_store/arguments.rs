@@ -4,9 +4,9 @@ use domain::seats::{Places, SeatIndex};
 use redis::Cmd;
 use uuid::Uuid;
 
-use super::super::{Asked, Sale};
+use super::super::{FencedSelection, RequestIdentity};
 
-pub(super) fn write_asked(command: &mut Cmd, asked: Asked) {
+pub(super) fn write_asked(command: &mut Cmd, asked: RequestIdentity) {
     write_id(command, asked.id);
     command.arg(format!("{:016x}", asked.digest));
 }
@@ -27,16 +27,16 @@ pub(super) fn write_places(command: &mut Cmd, places: &[Places]) {
     }
 }
 
-pub(super) fn write_party(command: &mut Cmd, sale: &Sale) {
+pub(super) fn write_party(command: &mut Cmd, sale: &FencedSelection) {
     write_id(command, sale.hold);
     command.arg(&sale.owner).arg(sale.fence);
 }
 
-pub(super) fn write_sale(command: &mut Cmd, sale: &Sale) {
+pub(super) fn write_sale(command: &mut Cmd, sale: &FencedSelection) {
     write_party(command, sale);
-    command.arg(sale.lot.seats.len());
-    write_seats(command, &sale.lot.seats);
-    write_places(command, &sale.lot.places);
+    command.arg(sale.selection.seats.len());
+    write_seats(command, &sale.selection.seats);
+    write_places(command, &sale.selection.places);
 }
 
 /// Formats places as the scripts do: "3=2,7=1".

@@ -14,13 +14,13 @@ use domain::time::Timestamp;
 use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use self::answer::{Answer, Fields, parse_attempt, parse_parts, unexpected_answer};
+use self::answer::{AnswerFields, ScriptAnswer, parse_attempt, parse_parts, unexpected_answer};
 use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
 use self::positions::Positions;
-use self::scripts::Scripts;
+use self::scripts::LockScripts;
 use super::{
-    Asked, Attempt, Change, Held, Keys, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks,
-    StoreError, Terms, channel_of,
+    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll,
+    Renewal, RequestIdentity, SeatLocks, StoreError, StoredHold, channel_of,
 };
 use platform::clock::StoreClock;
 use platform::redis_link::{Link, LinkError, LuaScript};
@@ -37,7 +37,7 @@ const RELEASED_PER_CALL: u64 = 256;
 pub struct RedisLocks {
     link: Link,
     prefix: String,
-    scripts: Scripts,
+    scripts: LockScripts,
     /// The latest version seen of each show: an older one means that the store lost writes.
     positions: Positions,
     /// Redis' clock minus this server's, milliseconds, as of the last answer.
@@ -51,7 +51,7 @@ impl RedisLocks {
         Self {
             link,
             prefix: prefix.to_owned(),
-            scripts: Scripts::new(),
+            scripts: LockScripts::new(),
             positions: Positions::default(),
             clock: StoreClock::default(),
         }
@@ -82,7 +82,7 @@ impl RedisLocks {
         show: Uuid,
         script: &LuaScript,
         write: impl Fn(&mut Cmd) + Send + Sync,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<ScriptAnswer, StoreError> {
         let (epoch, version) = self.positions.of(show);
         let mut call = script.call(&Keys::of(&self.prefix, show).0);
         let command = call.command();
@@ -95,7 +95,7 @@ impl RedisLocks {
             return Err(unexpected_answer(&parts));
         }
         let rest = parts.split_off(HEAD);
-        let mut head = Fields(&parts);
+        let mut head = AnswerFields(&parts);
         let code = head.bytes()?.to_vec();
         self.set_clock(head.number()?);
         let (epoch, version) = (head.number()?.unsigned_abs(), head.number()?.unsigned_abs());
@@ -109,7 +109,7 @@ impl RedisLocks {
         if ran_out > 0 {
             telemetry::holds_expired(ran_out);
         }
-        Ok(Answer { code, epoch, version, rest, tried })
+        Ok(ScriptAnswer { code, epoch, version, rest, tried })
     }
 }
 
@@ -127,17 +127,17 @@ impl SeatLocks for RedisLocks {
     async fn lock(
         &self,
         show: Uuid,
-        terms: Terms,
-        attempts: &[Attempt],
-    ) -> Result<Vec<Result<Held, Refusal>>, StoreError> {
+        terms: HoldLimits,
+        attempts: &[LockAttempt],
+    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError> {
         let asked = self.call(show, &self.scripts.lock, |command| {
             command.arg(terms.per_person).arg(terms.length_ms).arg(terms.life_ms).arg(attempts.len());
             for attempt in attempts {
                 write_asked(command, attempt.asked);
                 command.arg(&attempt.owner).arg(u8::from(attempt.takes_kept));
-                command.arg(attempt.lot.seats.len()).arg(attempt.lot.places.len());
-                write_seats(command, &attempt.lot.seats);
-                write_places(command, &attempt.lot.places);
+                command.arg(attempt.selection.seats.len()).arg(attempt.selection.places.len());
+                write_seats(command, &attempt.selection.seats);
+                write_places(command, &attempt.selection.places);
             }
         });
         let answers = asked.await?.rest;
@@ -147,7 +147,12 @@ impl SeatLocks for RedisLocks {
         answers.iter().zip(attempts).map(|(answer, attempt)| parse_attempt(answer, attempt)).collect()
     }
 
-    async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError> {
+    async fn change(
+        &self,
+        show: Uuid,
+        terms: HoldLimits,
+        change: &HoldUpdate,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         let asked = self.call(show, &self.scripts.change, |command| {
             write_asked(command, change.asked);
             command.arg(terms.per_person);
@@ -165,11 +170,11 @@ impl SeatLocks for RedisLocks {
     async fn extend(
         &self,
         show: Uuid,
-        asked: Asked,
+        asked: RequestIdentity,
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<Held, Refusal>, StoreError> {
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         let answer = self.call(show, &self.scripts.extend, |command| {
             write_asked(command, asked);
             write_id(command, hold);
@@ -178,12 +183,12 @@ impl SeatLocks for RedisLocks {
         answer.await?.hold(hold)
     }
 
-    async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError> {
-        let holds = self.mine_all(show, &[owner.to_owned()]).await?;
+    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError> {
+        let holds = self.holds_of(show, &[owner.to_owned()]).await?;
         Ok(holds.into_iter().next().flatten())
     }
 
-    async fn mine_all(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<Held>>, StoreError> {
+    async fn holds_of(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<StoredHold>>, StoreError> {
         let asked = self.call(show, &self.scripts.mine, |command| {
             for owner in owners {
                 command.arg(owner);
@@ -199,7 +204,7 @@ impl SeatLocks for RedisLocks {
         })
     }
 
-    async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
         let asked = self.call(show, &self.scripts.leave, |command| {
             write_id(command, hold);
             command.arg(owner).arg(grace_ms);
@@ -221,7 +226,7 @@ impl SeatLocks for RedisLocks {
     async fn begin_payment(
         &self,
         show: Uuid,
-        sale: &Sale,
+        sale: &FencedSelection,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError> {
         let ends = self.begin_payments(show, std::slice::from_ref(sale), extension_ms).await?;
@@ -231,15 +236,16 @@ impl SeatLocks for RedisLocks {
     async fn begin_payments(
         &self,
         show: Uuid,
-        sales: &[Sale],
+        sales: &[FencedSelection],
         extension_ms: i64,
     ) -> Result<Vec<Result<Timestamp, Refusal>>, StoreError> {
-        let seats = |sale: &Sale| sale.lot.seats.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let seats =
+            |sale: &FencedSelection| sale.selection.seats.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let asked = self.call(show, &self.scripts.begin_payment, |command| {
             command.arg(extension_ms);
             for sale in sales {
                 write_party(command, sale);
-                command.arg(seats(sale)).arg(places_text(&sale.lot.places));
+                command.arg(seats(sale)).arg(places_text(&sale.selection.places));
             }
         });
         parse_parts(&asked.await?.rest, sales.len(), |code, mut rest| match code {
@@ -248,7 +254,7 @@ impl SeatLocks for RedisLocks {
         })
     }
 
-    async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError> {
         let asked = self.call(show, &self.scripts.end_payment, |command| {
             write_party(command, sale);
             command.arg(extension_ms);
@@ -256,7 +262,12 @@ impl SeatLocks for RedisLocks {
         asked.await.map(drop)
     }
 
-    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
+    async fn renew(
+        &self,
+        show: Uuid,
+        party: &FencedSelection,
+        renewal: &Renewal,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         let asked = self.call(show, &self.scripts.renew, |command| {
             write_party(command, party);
             write_id(command, renewal.hold);
@@ -269,24 +280,24 @@ impl SeatLocks for RedisLocks {
         asked.await?.hold(renewal.hold)
     }
 
-    async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
         self.book_all(show, std::slice::from_ref(sale)).await
     }
 
-    async fn book_all(&self, show: Uuid, sales: &[Sale]) -> Result<(), StoreError> {
+    async fn book_all(&self, show: Uuid, sales: &[FencedSelection]) -> Result<(), StoreError> {
         let asked = self.call(show, &self.scripts.book, |command| {
             command.arg(sales.len());
             for sale in sales {
                 write_party(command, sale);
-                command.arg(sale.lot.seats.len()).arg(sale.lot.places.len());
-                write_seats(command, &sale.lot.seats);
-                write_places(command, &sale.lot.places);
+                command.arg(sale.selection.seats.len()).arg(sale.selection.places.len());
+                write_seats(command, &sale.selection.seats);
+                write_places(command, &sale.selection.places);
             }
         });
         asked.await.map(drop)
     }
 
-    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError> {
         let asked = self.call(show, &self.scripts.free, |command| {
             command.arg(kept.len());
             write_seats(command, kept);
@@ -333,25 +344,25 @@ impl SeatLocks for RedisLocks {
         }
     }
 
-    async fn adopt(
+    async fn copy_hold(
         &self,
         show: Uuid,
         owner: &str,
-        held: &Held,
+        held: &StoredHold,
         theirs: Timestamp,
     ) -> Result<Result<(), Refusal>, StoreError> {
         let asked = self.call(show, &self.scripts.adopt, |command| {
             write_id(command, held.hold);
             command.arg(owner).arg(held.fence).arg(u8::from(held.paying));
-            command.arg(held.expires_at.since(theirs)).arg(held.latest.since(theirs)).arg(held.lot.seats.len());
-            write_seats(command, &held.lot.seats);
-            write_places(command, &held.lot.places);
+            command.arg(held.expires_at.since(theirs)).arg(held.latest.since(theirs)).arg(held.selection.seats.len());
+            write_seats(command, &held.selection.seats);
+            write_places(command, &held.selection.places);
         });
         let answer = asked.await?;
         if answer.is("OK") { Ok(Ok(())) } else { answer.refused().map(Err) }
     }
 
-    async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
         let asked = self.call(show, &self.scripts.stamp, |command| {
             command.arg(fences.len());
             for (hold, fence) in fences {
@@ -402,7 +413,7 @@ impl SeatLocks for RedisLocks {
         Ok(MapSnapshot { epoch: answer.epoch, version: answer.version, map, areas })
     }
 
-    async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError> {
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError> {
         let asked = self.call(show, &self.scripts.load, |command| {
             command.arg(&known.map).arg(known.lowest_fence).arg(known.sold.len()).arg(known.areas.len());
             command.arg(known.sold_places.len()).arg(known.bought.len());

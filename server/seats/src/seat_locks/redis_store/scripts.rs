@@ -5,11 +5,11 @@ use platform::redis_link::LuaScript;
 macro_rules! scripts {
     ($($name:ident),* $(,)?) => {
         /// All scripts, hashed once.
-        pub(super) struct Scripts {
+        pub(super) struct LockScripts {
             $(pub(super) $name: LuaScript,)*
         }
 
-        impl Scripts {
+        impl LockScripts {
             pub(super) fn new() -> Self {
                 Self {
                     $($name: LuaScript::new(concat!(

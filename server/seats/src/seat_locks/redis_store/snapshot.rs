@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use redis::{Pipeline, Value};
 use uuid::Uuid;
 
-use super::answer::{Fields, unexpected_answer};
+use super::answer::{AnswerFields, unexpected_answer};
 use super::{Keys, MapSnapshot, StoreError};
 
 /// Positions of keys in [`Keys`].
@@ -38,7 +38,7 @@ pub(super) fn read(
         return Err(unexpected_answer(values));
     };
     let [Value::BulkString(_), Value::BulkString(_)] = counters.as_slice() else { return Ok(None) };
-    let (mut time, mut counters) = (Fields(time), Fields(counters));
+    let (mut time, mut counters) = (AnswerFields(time), AnswerFields(counters));
     let now = Timestamp(time.number()? * 1_000 + time.number()? / 1_000);
     let (epoch, version) = (counters.number()?.unsigned_abs(), counters.number()?.unsigned_abs());
     let map = match map {
@@ -52,7 +52,7 @@ pub(super) fn read(
         Value::Map(pairs) => pairs.iter().flat_map(|(area, left)| [area.clone(), left.clone()]).collect(),
         other => return Err(unexpected_answer(other)),
     };
-    let (mut rest, mut areas) = (Fields(&pairs), Vec::new());
+    let (mut rest, mut areas) = (AnswerFields(&pairs), Vec::new());
     while !rest.is_empty() {
         areas.push((rest.area()?, rest.places_left()?));
     }

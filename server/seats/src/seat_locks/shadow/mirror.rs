@@ -10,11 +10,11 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::super::{
-    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
-    Terms,
+    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
+    RequestIdentity, SeatLocks, StoreError, StoredHold,
 };
-use super::KnownSource;
-use super::tally::{Kind, Tally};
+use super::RebuildSource;
+use super::tally::{DivergenceCounter, DivergenceKind};
 
 /// An item of a queue.
 pub(super) enum Job {
@@ -24,40 +24,40 @@ pub(super) enum Job {
         is_ordered: bool,
         /// The first store's clock after its answer.
         at: Timestamp,
-        call: Box<Call>,
+        call: Box<MirroredCall>,
     },
     /// Confirms that everything before it is done.
     Barrier(oneshot::Sender<()>),
 }
 
 /// A call to the first store with its arguments, and its answer if it has one.
-pub(super) enum Call {
-    Lock(Terms, Vec<Attempt>, Vec<Result<Held, Refusal>>),
-    Change(Terms, Change, Result<Held, Refusal>),
-    Extend(Asked, Uuid, String, i64, Result<Held, Refusal>),
-    Mine(String, Option<Held>),
-    Leave(Uuid, String, i64),
+pub(super) enum MirroredCall {
+    Lock(HoldLimits, Vec<LockAttempt>, Vec<Result<StoredHold, Refusal>>),
+    Change(HoldLimits, HoldUpdate, Result<StoredHold, Refusal>),
+    Extend(RequestIdentity, Uuid, String, i64, Result<StoredHold, Refusal>),
+    HoldOf(String, Option<StoredHold>),
+    ShortenHold(Uuid, String, i64),
     Release(Uuid, String, Result<(), Refusal>),
-    BeginPayment(Sale, i64, Result<Timestamp, Refusal>),
-    EndPayment(Sale, i64),
-    Renew(Sale, Renewal, Result<Held, Refusal>),
-    Book(Sale),
-    Free(Sale, Vec<SeatIndex>),
+    BeginPayment(FencedSelection, i64, Result<Timestamp, Refusal>),
+    EndPayment(FencedSelection, i64),
+    Renew(FencedSelection, Renewal, Result<StoredHold, Refusal>),
+    Book(FencedSelection),
+    Free(FencedSelection, Vec<SeatIndex>),
     Block(Vec<SeatIndex>, bool, Result<(), Refusal>),
     Withdraw(Vec<SeatIndex>),
     ReleaseAll(ReleasedAll),
-    Adopt(String, Held, Timestamp, Result<(), Refusal>),
+    Adopt(String, StoredHold, Timestamp, Result<(), Refusal>),
     Stamp(Vec<(Uuid, i64)>),
     Sweep,
     Snapshot(MapSnapshot),
-    Load(KnownSeats),
+    Load(RebuildInput),
     Forget,
 }
 
 pub(super) struct Mirror {
     second: Arc<dyn SeatLocks>,
-    source: KnownSource,
-    tally: Arc<Tally>,
+    source: RebuildSource,
+    tally: Arc<DivergenceCounter>,
 }
 
 /// Does the jobs of a queue until its senders are gone.
@@ -77,7 +77,7 @@ pub(super) async fn run_jobs(mirror: Arc<Mirror>, mut jobs: mpsc::Receiver<Job>)
 }
 
 impl Mirror {
-    pub(super) fn new(second: Arc<dyn SeatLocks>, source: KnownSource, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(second: Arc<dyn SeatLocks>, source: RebuildSource, tally: Arc<DivergenceCounter>) -> Self {
         Self { second, source, tally }
     }
 }
@@ -91,61 +91,65 @@ struct RepeatedCall<'a> {
 }
 
 impl RepeatedCall<'_> {
-    async fn ask(&self, call: &Call) -> Result<(), StoreError> {
+    async fn ask(&self, call: &MirroredCall) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
         match call {
-            Call::Lock(terms, attempts, first) => self.lock(*terms, attempts, first).await,
-            Call::Change(terms, change, first) => {
+            MirroredCall::Lock(terms, attempts, first) => self.lock(*terms, attempts, first).await,
+            MirroredCall::Change(terms, change, first) => {
                 let second = self.with_map(|| store.change(show, *terms, change)).await?;
                 self.compare_known_hold("change", first, &second, is_same_hold);
                 Ok(())
             }
             // The second may have counted fewer lapses, and would extend the hold.
-            Call::Extend(_, _, _, _, Err(Refusal::Lapsed)) => Ok(()),
-            Call::Extend(asked, hold, owner, by_ms, first) => {
+            MirroredCall::Extend(_, _, _, _, Err(Refusal::Lapsed)) => Ok(()),
+            MirroredCall::Extend(asked, hold, owner, by_ms, first) => {
                 let second = self.with_map(|| store.extend(show, *asked, *hold, owner, *by_ms)).await?;
                 self.settle_extension(owner, first, &second).await
             }
-            Call::Mine(owner, first) => self.mine(owner, first.as_ref()).await,
-            Call::Leave(hold, owner, grace_ms) => self.with_map(|| store.leave(show, *hold, owner, *grace_ms)).await,
-            Call::Release(hold, owner, first) => {
+            MirroredCall::HoldOf(owner, first) => self.hold_of(owner, first.as_ref()).await,
+            MirroredCall::ShortenHold(hold, owner, grace_ms) => {
+                self.with_map(|| store.shorten_hold(show, *hold, owner, *grace_ms)).await
+            }
+            MirroredCall::Release(hold, owner, first) => {
                 let second = self.with_map(|| store.release(show, *hold, owner)).await?;
                 self.compare_known_hold("release", first, &second, |(), ()| true);
                 Ok(())
             }
-            Call::BeginPayment(sale, extension_ms, first) => self.begin_payment(sale, *extension_ms, first).await,
-            Call::EndPayment(sale, extension_ms) => {
+            MirroredCall::BeginPayment(sale, extension_ms, first) => {
+                self.begin_payment(sale, *extension_ms, first).await
+            }
+            MirroredCall::EndPayment(sale, extension_ms) => {
                 self.with_map(|| store.end_payment(show, sale, *extension_ms)).await
             }
-            Call::Renew(party, renewal, first) => self.renew(party, renewal, first).await,
-            Call::Book(sale) => self.with_map(|| store.book(show, sale)).await,
-            Call::Free(sale, kept) => self.with_map(|| store.free_keeping(show, sale, kept)).await,
-            Call::Block(seats, blocked, first) => {
+            MirroredCall::Renew(party, renewal, first) => self.renew(party, renewal, first).await,
+            MirroredCall::Book(sale) => self.with_map(|| store.book(show, sale)).await,
+            MirroredCall::Free(sale, kept) => self.with_map(|| store.free_and_block(show, sale, kept)).await,
+            MirroredCall::Block(seats, blocked, first) => {
                 let second = self.with_map(|| store.block(show, seats, *blocked)).await?;
                 self.compare("block", first, &second, |(), ()| true);
                 Ok(())
             }
             // The second may not have the payments in progress.
-            Call::Withdraw(seats) => self.with_map(|| store.withdraw(show, seats)).await.map(drop),
-            Call::ReleaseAll(first) => {
+            MirroredCall::Withdraw(seats) => self.with_map(|| store.withdraw(show, seats)).await.map(drop),
+            MirroredCall::ReleaseAll(first) => {
                 let second = self.with_map(|| store.release_all(show)).await?;
                 self.compare("release_all", &Ok(*first), &Ok(second), |first, second| first == second);
                 Ok(())
             }
-            Call::Adopt(owner, held, theirs, first) => {
-                let second = self.with_map(|| store.adopt(show, owner, held, *theirs)).await?;
+            MirroredCall::Adopt(owner, held, theirs, first) => {
+                let second = self.with_map(|| store.copy_hold(show, owner, held, *theirs)).await?;
                 self.compare("adopt", first, &second, |(), ()| true);
                 Ok(())
             }
-            Call::Stamp(fences) => self.with_map(|| store.stamp(show, fences)).await,
-            Call::Sweep => self.with_map(|| store.sweep(show)).await.map(drop),
-            Call::Snapshot(first) => {
+            MirroredCall::Stamp(fences) => self.with_map(|| store.copy_fences(show, fences)).await,
+            MirroredCall::Sweep => self.with_map(|| store.sweep(show)).await.map(drop),
+            MirroredCall::Snapshot(first) => {
                 let second = self.with_map(|| store.snapshot(show)).await?;
                 self.compare("snapshot", &Ok(first.clone()), &Ok(second), is_same_map);
                 Ok(())
             }
-            Call::Load(known) => store.load(show, known).await,
-            Call::Forget => store.forget(show).await,
+            MirroredCall::Load(known) => store.load(show, known).await,
+            MirroredCall::Forget => store.forget(show).await,
         }
     }
 
@@ -165,9 +169,9 @@ impl RepeatedCall<'_> {
 
     async fn lock(
         &self,
-        terms: Terms,
-        attempts: &[Attempt],
-        first: &[Result<Held, Refusal>],
+        terms: HoldLimits,
+        attempts: &[LockAttempt],
+        first: &[Result<StoredHold, Refusal>],
     ) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
         let second = self.with_map(|| store.lock(show, terms, attempts)).await?;
@@ -177,12 +181,12 @@ impl RepeatedCall<'_> {
             match (first, second) {
                 // Also for a hold that has ended: stamp skips it.
                 (Ok(held), Ok(_)) => fences.push((held.hold, held.fence)),
-                (Ok(held), Err(_)) => drop(store.adopt(show, &attempt.owner, held, self.at).await?),
+                (Ok(held), Err(_)) => drop(store.copy_hold(show, &attempt.owner, held, self.at).await?),
                 (Err(_), Ok(held)) if !is_same => drop(store.release(show, held.hold, &attempt.owner).await?),
                 _ => {}
             }
         }
-        if fences.is_empty() { Ok(()) } else { store.stamp(show, &fences).await }
+        if fences.is_empty() { Ok(()) } else { store.copy_fences(show, &fences).await }
     }
 
     /// Lapses are not copied: a store that started later counts fewer, for half an hour.
@@ -190,12 +194,12 @@ impl RepeatedCall<'_> {
     async fn settle_extension(
         &self,
         owner: &str,
-        first: &Result<Held, Refusal>,
-        second: &Result<Held, Refusal>,
+        first: &Result<StoredHold, Refusal>,
+        second: &Result<StoredHold, Refusal>,
     ) -> Result<(), StoreError> {
         match (first, second) {
             (Ok(held), Err(Refusal::Lapsed)) => {
-                self.mirror.second.adopt(self.show, owner, held, self.at).await.map(drop)
+                self.mirror.second.copy_hold(self.show, owner, held, self.at).await.map(drop)
             }
             _ => {
                 let is_same = self.compare_known_hold("extend", first, second, is_same_hold);
@@ -211,26 +215,27 @@ impl RepeatedCall<'_> {
 
     /// The second extended a hold by more or less than the first. If its hold has not changed since, it copies the
     /// first's expiry; a replay returns the expiry of its time.
-    async fn copy_expiry(&self, owner: &str, first: &Held, second: &Held) -> Result<(), StoreError> {
+    async fn copy_expiry(&self, owner: &str, first: &StoredHold, second: &StoredHold) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
-        let now_is = store.mine(show, owner).await?;
+        let now_is = store.hold_of(show, owner).await?;
         if now_is.is_some_and(|now_is| now_is.hold == second.hold && now_is.expires_at == second.expires_at) {
-            drop(store.adopt(show, owner, first, self.at).await?);
+            drop(store.copy_hold(show, owner, first, self.at).await?);
         }
         Ok(())
     }
 
     /// Compares a hold that was read, and makes the second the same as the first.
-    async fn mine(&self, owner: &str, first: Option<&Held>) -> Result<(), StoreError> {
+    async fn hold_of(&self, owner: &str, first: Option<&StoredHold>) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
-        let second = self.with_map(|| store.mine(show, owner)).await?;
+        let second = self.with_map(|| store.hold_of(show, owner)).await?;
         let (first, second) = (first.cloned().ok_or(Refusal::Gone), second.ok_or(Refusal::Gone));
-        let with_fence = |first: &Held, second: &Held| is_same_hold(first, second) && first.fence == second.fence;
+        let with_fence =
+            |first: &StoredHold, second: &StoredHold| is_same_hold(first, second) && first.fence == second.fence;
         if self.compare_known_hold("mine", &first, &second, with_fence) {
             return Ok(());
         }
         match (first, second) {
-            (Ok(held), _) => store.adopt(show, owner, &held, self.at).await.map(drop),
+            (Ok(held), _) => store.copy_hold(show, owner, &held, self.at).await.map(drop),
             (Err(_), Ok(held)) => store.release(show, held.hold, owner).await.map(drop),
             (Err(_), Err(_)) => Ok(()),
         }
@@ -238,7 +243,7 @@ impl RepeatedCall<'_> {
 
     async fn begin_payment(
         &self,
-        sale: &Sale,
+        sale: &FencedSelection,
         extension_ms: i64,
         first: &Result<Timestamp, Refusal>,
     ) -> Result<(), StoreError> {
@@ -247,16 +252,22 @@ impl RepeatedCall<'_> {
         self.compare_known_hold("begin_payment", first, &second, |_, _| true);
         match (first, second) {
             (Ok(end), Err(_)) => {
-                let (expires_at, latest, lot) = (*end, *end, sale.lot.clone());
-                let held = Held { hold: sale.hold, expires_at, latest, fence: sale.fence, paying: true, lot };
-                store.adopt(show, &sale.owner, &held, self.at).await.map(drop)
+                let (expires_at, latest, selection) = (*end, *end, sale.selection.clone());
+                let held =
+                    StoredHold { hold: sale.hold, expires_at, latest, fence: sale.fence, paying: true, selection };
+                store.copy_hold(show, &sale.owner, &held, self.at).await.map(drop)
             }
             (Err(_), Ok(_)) => store.end_payment(show, sale, extension_ms).await,
             _ => Ok(()),
         }
     }
 
-    async fn renew(&self, party: &Sale, renewal: &Renewal, first: &Result<Held, Refusal>) -> Result<(), StoreError> {
+    async fn renew(
+        &self,
+        party: &FencedSelection,
+        renewal: &Renewal,
+        first: &Result<StoredHold, Refusal>,
+    ) -> Result<(), StoreError> {
         let (store, show) = (&self.mirror.second, self.show);
         // The same length on the second store's clock.
         let until = store.now().plus_ms(renewal.until.since(self.at));
@@ -264,8 +275,8 @@ impl RepeatedCall<'_> {
         let second = self.with_map(|| store.renew(show, party, &here)).await?;
         self.compare_known_hold("renew", first, &second, is_same_hold);
         match (first, second) {
-            (Ok(held), Ok(_)) => store.stamp(show, &[(held.hold, held.fence)]).await,
-            (Ok(held), Err(_)) => store.adopt(show, &renewal.owner, held, self.at).await.map(drop),
+            (Ok(held), Ok(_)) => store.copy_fences(show, &[(held.hold, held.fence)]).await,
+            (Ok(held), Err(_)) => store.copy_hold(show, &renewal.owner, held, self.at).await.map(drop),
             (Err(_), Ok(held)) => store.release(show, held.hold, &renewal.owner).await.map(drop),
             (Err(_), Err(_)) => Ok(()),
         }
@@ -304,7 +315,7 @@ impl RepeatedCall<'_> {
         };
         if !same && self.is_ordered {
             let (one, other) = (code(first), code(second));
-            let kind = Kind { call, first: one, second: if one == other { "otherwise" } else { other } };
+            let kind = DivergenceKind { call, first: one, second: if one == other { "otherwise" } else { other } };
             tally.differs(self.show, kind, &(first, second));
         } else if !same {
             tally.unordered();
@@ -313,12 +324,12 @@ impl RepeatedCall<'_> {
     }
 }
 
-fn is_same_hold(first: &Held, second: &Held) -> bool {
-    first.hold == second.hold && first.paying == second.paying && first.lot == second.lot
+fn is_same_hold(first: &StoredHold, second: &StoredHold) -> bool {
+    first.hold == second.hold && first.paying == second.paying && first.selection == second.selection
 }
 
 /// Time between expiry and limit of a hold, milliseconds, which does not depend on the clock.
-fn rest_of_life(held: &Held) -> i64 {
+fn rest_of_life(held: &StoredHold) -> i64 {
     held.latest.since(held.expires_at)
 }
 

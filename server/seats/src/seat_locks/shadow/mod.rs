@@ -28,13 +28,13 @@ use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use self::mirror::{Call, Job, Mirror};
+use self::mirror::{Job, Mirror, MirroredCall};
 use self::overlap::Overlaps;
-use self::tally::Tally;
-pub use self::tally::{Divergence, Kind};
+use self::tally::DivergenceCounter;
+pub use self::tally::{Divergence, DivergenceKind};
 use super::{
-    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
-    Terms,
+    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
+    RequestIdentity, SeatLocks, StoreError, StoredHold,
 };
 
 /// Queues to the second store: each show has a fixed one.
@@ -45,14 +45,14 @@ const MAX_WAITING: usize = 1_024;
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
 /// Reads the state of a show in Postgres for a second store without its map. `None`: unavailable now.
-pub type KnownSource = Arc<dyn Fn(Uuid) -> BoxFuture<'static, Option<KnownSeats>> + Send + Sync>;
+pub type RebuildSource = Arc<dyn Fn(Uuid) -> BoxFuture<'static, Option<RebuildInput>> + Send + Sync>;
 
 /// A pair of stores, of which the first answers.
 pub struct ShadowLocks {
     first: Arc<dyn SeatLocks>,
     queues: Vec<mpsc::Sender<Job>>,
     overlaps: Arc<Overlaps>,
-    tally: Arc<Tally>,
+    tally: Arc<DivergenceCounter>,
 }
 
 impl ShadowLocks {
@@ -61,8 +61,8 @@ impl ShadowLocks {
     /// # Panics
     /// Outside a Tokio runtime.
     #[must_use]
-    pub fn new(first: Arc<dyn SeatLocks>, second: Arc<dyn SeatLocks>, source: KnownSource) -> Self {
-        let tally = Arc::<Tally>::default();
+    pub fn new(first: Arc<dyn SeatLocks>, second: Arc<dyn SeatLocks>, source: RebuildSource) -> Self {
+        let tally = Arc::<DivergenceCounter>::default();
         let mirror = Arc::new(Mirror::new(second, source, Arc::clone(&tally)));
         let queues = (0..QUEUES).map(|_| {
             let (queue, jobs) = mpsc::channel(MAX_WAITING);
@@ -96,7 +96,7 @@ impl ShadowLocks {
         &self,
         show: Uuid,
         answer: impl Future<Output = Result<T, StoreError>> + Send,
-        call: impl FnOnce(&T) -> Call + Send,
+        call: impl FnOnce(&T) -> MirroredCall + Send,
     ) -> Result<T, StoreError>
     where
         T: Send,
@@ -124,7 +124,7 @@ impl ShadowLocks {
     }
 }
 
-async fn report(tally: std::sync::Weak<Tally>) {
+async fn report(tally: std::sync::Weak<DivergenceCounter>) {
     let mut tick = tokio::time::interval(REPORT_EVERY);
     let mut reported = Divergence::default();
     loop {
@@ -142,119 +142,139 @@ impl SeatLocks for ShadowLocks {
     async fn lock(
         &self,
         show: Uuid,
-        terms: Terms,
-        attempts: &[Attempt],
-    ) -> Result<Vec<Result<Held, Refusal>>, StoreError> {
+        terms: HoldLimits,
+        attempts: &[LockAttempt],
+    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError> {
         self.call_first(show, self.first.lock(show, terms, attempts), |answers| {
-            Call::Lock(terms, attempts.to_vec(), answers.clone())
+            MirroredCall::Lock(terms, attempts.to_vec(), answers.clone())
         })
         .await
     }
 
-    async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError> {
+    async fn change(
+        &self,
+        show: Uuid,
+        terms: HoldLimits,
+        change: &HoldUpdate,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         let answer = self.first.change(show, terms, change);
-        self.call_first(show, answer, |answer| Call::Change(terms, change.clone(), answer.clone())).await
+        self.call_first(show, answer, |answer| MirroredCall::Change(terms, change.clone(), answer.clone())).await
     }
 
     async fn extend(
         &self,
         show: Uuid,
-        asked: Asked,
+        asked: RequestIdentity,
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<Held, Refusal>, StoreError> {
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         let answer = self.first.extend(show, asked, hold, owner, by_ms);
-        self.call_first(show, answer, |answer| Call::Extend(asked, hold, owner.to_owned(), by_ms, answer.clone())).await
+        self.call_first(show, answer, |answer| {
+            MirroredCall::Extend(asked, hold, owner.to_owned(), by_ms, answer.clone())
+        })
+        .await
     }
 
-    async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError> {
-        self.call_first(show, self.first.mine(show, owner), |answer| Call::Mine(owner.to_owned(), answer.clone())).await
+    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError> {
+        self.call_first(show, self.first.hold_of(show, owner), |answer| {
+            MirroredCall::HoldOf(owner.to_owned(), answer.clone())
+        })
+        .await
     }
 
-    async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
-        let answer = self.first.leave(show, hold, owner, grace_ms);
-        self.call_first(show, answer, |()| Call::Leave(hold, owner.to_owned(), grace_ms)).await
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
+        let answer = self.first.shorten_hold(show, hold, owner, grace_ms);
+        self.call_first(show, answer, |()| MirroredCall::ShortenHold(hold, owner.to_owned(), grace_ms)).await
     }
 
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
         let answer = self.first.release(show, hold, owner);
-        self.call_first(show, answer, |answer| Call::Release(hold, owner.to_owned(), answer.clone())).await
+        self.call_first(show, answer, |answer| MirroredCall::Release(hold, owner.to_owned(), answer.clone())).await
     }
 
     async fn begin_payment(
         &self,
         show: Uuid,
-        sale: &Sale,
+        sale: &FencedSelection,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError> {
         let answer = self.first.begin_payment(show, sale, extension_ms);
-        self.call_first(show, answer, |answer| Call::BeginPayment(sale.clone(), extension_ms, answer.clone())).await
+        self.call_first(show, answer, |answer| MirroredCall::BeginPayment(sale.clone(), extension_ms, answer.clone()))
+            .await
     }
 
-    async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError> {
         let answer = self.first.end_payment(show, sale, extension_ms);
-        self.call_first(show, answer, |()| Call::EndPayment(sale.clone(), extension_ms)).await
+        self.call_first(show, answer, |()| MirroredCall::EndPayment(sale.clone(), extension_ms)).await
     }
 
-    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
+    async fn renew(
+        &self,
+        show: Uuid,
+        party: &FencedSelection,
+        renewal: &Renewal,
+    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
         let answer = self.first.renew(show, party, renewal);
-        self.call_first(show, answer, |answer| Call::Renew(party.clone(), renewal.clone(), answer.clone())).await
+        self.call_first(show, answer, |answer| MirroredCall::Renew(party.clone(), renewal.clone(), answer.clone()))
+            .await
     }
 
-    async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.call_first(show, self.first.book(show, sale), |()| Call::Book(sale.clone())).await
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
+        self.call_first(show, self.first.book(show, sale), |()| MirroredCall::Book(sale.clone())).await
     }
 
-    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
-        let answer = self.first.free_keeping(show, sale, kept);
-        self.call_first(show, answer, |()| Call::Free(sale.clone(), kept.to_vec())).await
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError> {
+        let answer = self.first.free_and_block(show, sale, kept);
+        self.call_first(show, answer, |()| MirroredCall::Free(sale.clone(), kept.to_vec())).await
     }
 
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
         let answer = self.first.block(show, seats, blocked);
-        self.call_first(show, answer, |answer| Call::Block(seats.to_vec(), blocked, answer.clone())).await
+        self.call_first(show, answer, |answer| MirroredCall::Block(seats.to_vec(), blocked, answer.clone())).await
     }
 
     async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
         let answer = self.first.withdraw(show, seats);
-        self.call_first(show, answer, |_| Call::Withdraw(seats.to_vec())).await
+        self.call_first(show, answer, |_| MirroredCall::Withdraw(seats.to_vec())).await
     }
 
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {
-        self.call_first(show, self.first.release_all(show), |answer| Call::ReleaseAll(*answer)).await
+        self.call_first(show, self.first.release_all(show), |answer| MirroredCall::ReleaseAll(*answer)).await
     }
 
-    async fn adopt(
+    async fn copy_hold(
         &self,
         show: Uuid,
         owner: &str,
-        held: &Held,
+        held: &StoredHold,
         theirs: Timestamp,
     ) -> Result<Result<(), Refusal>, StoreError> {
-        let answer = self.first.adopt(show, owner, held, theirs);
-        self.call_first(show, answer, |answer| Call::Adopt(owner.to_owned(), held.clone(), theirs, answer.clone()))
-            .await
+        let answer = self.first.copy_hold(show, owner, held, theirs);
+        self.call_first(show, answer, |answer| {
+            MirroredCall::Adopt(owner.to_owned(), held.clone(), theirs, answer.clone())
+        })
+        .await
     }
 
-    async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
-        self.call_first(show, self.first.stamp(show, fences), |()| Call::Stamp(fences.to_vec())).await
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
+        self.call_first(show, self.first.copy_fences(show, fences), |()| MirroredCall::Stamp(fences.to_vec())).await
     }
 
     async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
-        self.call_first(show, self.first.sweep(show), |_| Call::Sweep).await
+        self.call_first(show, self.first.sweep(show), |_| MirroredCall::Sweep).await
     }
 
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
-        self.call_first(show, self.first.snapshot(show), |answer| Call::Snapshot(answer.clone())).await
+        self.call_first(show, self.first.snapshot(show), |answer| MirroredCall::Snapshot(answer.clone())).await
     }
 
-    async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError> {
-        self.call_first(show, self.first.load(show, known), |()| Call::Load(known.clone())).await
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError> {
+        self.call_first(show, self.first.load(show, known), |()| MirroredCall::Load(known.clone())).await
     }
 
     async fn forget(&self, show: Uuid) -> Result<(), StoreError> {
-        self.call_first(show, self.first.forget(show), |()| Call::Forget).await
+        self.call_first(show, self.first.forget(show), |()| MirroredCall::Forget).await
     }
 
     fn now(&self) -> Timestamp {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 
-use super::tally::Tally;
+use super::tally::DivergenceCounter;
 
 /// Calls to the first store in progress, by show. Shows without any are not in it.
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Calls {
 /// A call in progress.
 pub(super) struct Running {
     overlaps: Arc<Overlaps>,
-    tally: Arc<Tally>,
+    tally: Arc<DivergenceCounter>,
     show: Uuid,
     was_alone: bool,
     begun: u64,
@@ -28,7 +28,7 @@ pub(super) struct Running {
 }
 
 impl Overlaps {
-    pub(super) fn begin(self: &Arc<Self>, show: Uuid, tally: &Arc<Tally>) -> Running {
+    pub(super) fn begin(self: &Arc<Self>, show: Uuid, tally: &Arc<DivergenceCounter>) -> Running {
         let mut shows = self.lock();
         let calls = shows.entry(show).or_default();
         calls.running += 1;
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn calls_are_ordered_only_if_no_call_of_the_same_show_overlapped() {
-        let (overlaps, tally) = (Arc::<Overlaps>::default(), Arc::<Tally>::default());
+        let (overlaps, tally) = (Arc::<Overlaps>::default(), Arc::<DivergenceCounter>::default());
         let begin = |show| overlaps.begin(Uuid::from_u128(show), &tally);
         let (first, elsewhere) = (begin(1), begin(2));
         assert!(first.end(), "calls of other shows do not count");
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_call_whose_caller_disconnected_is_counted_as_missed() {
-        let (overlaps, tally) = (Arc::<Overlaps>::default(), Arc::<Tally>::default());
+        let (overlaps, tally) = (Arc::<Overlaps>::default(), Arc::<DivergenceCounter>::default());
         drop(overlaps.begin(Uuid::nil(), &tally));
         assert_eq!(tally.so_far().missed, 1);
         assert_eq!(overlaps.lock().len(), 0);

@@ -11,7 +11,7 @@ use platform::telemetry::{ShadowOutcome, shadow_call};
 
 /// A difference between the answers of two stores: "lock: held there, taken here".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kind {
+pub struct DivergenceKind {
     /// Name of the call.
     pub call: &'static str,
     /// The code of the first store's answer.
@@ -27,7 +27,7 @@ pub struct Divergence {
     pub compared: u64,
     /// Different answers, by kind. A few that are symmetric (held and taken, taken and held) come from holds
     /// that ended between the two calls, or from other replicas; any other kind is a defect.
-    pub kinds: BTreeMap<Kind, u64>,
+    pub kinds: BTreeMap<DivergenceKind, u64>,
     /// Different answers to calls that overlapped; they prove nothing, because their order is unknown.
     pub unordered: u64,
     /// Holds of the first that the second did not have, from before it was started or after missed calls.
@@ -49,9 +49,9 @@ impl Divergence {
 
 /// The counters.
 #[derive(Default)]
-pub(super) struct Tally(Mutex<Divergence>);
+pub(super) struct DivergenceCounter(Mutex<Divergence>);
 
-impl Tally {
+impl DivergenceCounter {
     pub(super) fn so_far(&self) -> Divergence {
         self.lock().clone()
     }
@@ -61,7 +61,7 @@ impl Tally {
         self.lock().compared += 1;
     }
 
-    pub(super) fn differs(&self, show: Uuid, kind: Kind, detail: &dyn std::fmt::Debug) {
+    pub(super) fn differs(&self, show: Uuid, kind: DivergenceKind, detail: &dyn std::fmt::Debug) {
         shadow_call(ShadowOutcome::Differed);
         let count = {
             let mut so_far = self.lock();

@@ -45,7 +45,7 @@ pub(in crate::bookings) async fn cancel(
     }
     let seats: Option<Vec<i32>> =
         request.seats.as_ref().map(|seats| seats.iter().map(|seat| seat.cast_signed()).collect());
-    if tickets::in_use(&mut tx, booking, seats.as_deref()).await? {
+    if tickets::has_admissions(&mut tx, booking, seats.as_deref()).await? {
         return Err(Problem::new(
             Code::WrongState,
             "Someone has already come in with these tickets: they cannot be cancelled. The box office may help.",

@@ -20,7 +20,7 @@ pub(in crate::bookings) const PAID_OUT: Cause<'static> = Cause::of("staff", "Pai
 
 /// The result of a return at the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TakenBack {
+pub struct CounterReturn {
     /// The refunded amount.
     pub amount: Money,
     /// The means of the payout at the counter; `None`: refunded through the gateway.
@@ -39,7 +39,7 @@ pub async fn take_back(
     seats: Option<&[SeatIndex]>,
     reason: &str,
     now: Timestamp,
-) -> Result<TakenBack, Problem> {
+) -> Result<CounterReturn, Problem> {
     let reason = reason_of(reason)?;
     let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if row.machine.state != BookingState::Confirmed {
@@ -57,14 +57,14 @@ pub async fn take_back(
         let number = if is_all { 0 } else { number };
         refunds::settle(tx, &undone, number, PAID_OUT, now).await.map_err(unmoved)?;
     }
-    Ok(TakenBack { amount: Money::new(back, row.machine.total.currency), means })
+    Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means })
 }
 
 /// Pays out the refunds of a counter booking that was undone elsewhere, for example because its show was called off.
 ///
 /// # Errors
 /// 404 when there is no such booking, 409 when no payout is open.
-pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<TakenBack, Problem> {
+pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<CounterReturn, Problem> {
     let nothing = || Problem::new(Code::WrongState, "Nothing waits at the counter for this booking.");
     let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let means = refunds::paid_at_counter(tx, booking).await?.ok_or_else(nothing)?;
@@ -80,7 +80,7 @@ pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Re
         refunds::settle(tx, &row, refund.number.cast_unsigned(), PAID_OUT, now).await.map_err(unmoved)?;
         back += refund.amount_minor;
     }
-    Ok(TakenBack { amount: Money::new(back, row.machine.total.currency), means: Some(means) })
+    Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means: Some(means) })
 }
 
 /// Returns the open payout of a booking at the counter; `None` where its money is at a gateway.

@@ -10,19 +10,19 @@ mod shows;
 mod staff;
 mod withdrawals;
 
-use domain::booking::{BUYER_CANCELS_UNTIL_MS, BookingState, Event, back_to_buyer};
+use domain::booking::{BUYER_CANCELS_UNTIL_MS, BookingEvent, BookingState, back_to_buyer};
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 
 pub(super) use buyer::cancel as cancel_own;
+pub use counter::{CounterReturn, pay_out, take_back};
 pub(super) use counter::{PAID_OUT, waiting};
-pub use counter::{TakenBack, pay_out, take_back};
 pub(super) use returned::release_part;
-pub use shows::{Batch, call_off, call_off_in, undo_batch, work_forever};
+pub use shows::{CallOffProgress, call_off, call_off_in, undo_batch, work_forever};
 pub(super) use staff::reason_of;
-pub use staff::{Undone, cancel_booking};
+pub use staff::{StaffCancellation, cancel_booking};
 pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
 
 use super::money::refunds;
@@ -62,8 +62,8 @@ async fn undo(
     now: Timestamp,
 ) -> Result<BookingRow, MoveError> {
     let event = match by {
-        Canceller::Buyer { show_starts_at } => Event::CancelledByBuyer { show_starts_at },
-        Canceller::Staff => Event::CancelledByStaff,
+        Canceller::Buyer { show_starts_at } => BookingEvent::CancelledByBuyer { show_starts_at },
+        Canceller::Staff => BookingEvent::CancelledByStaff,
     };
     let undone = moves::apply(tx, row, event, cause, now).await?;
     if matches!(row.machine.state, BookingState::PaymentSucceeded | BookingState::Confirmed) {
@@ -109,8 +109,8 @@ async fn undo_seats(
     let price = Money::new(gone.iter().map(|line| line.price_minor).sum(), row.machine.total.currency);
     let number = refunds::next_number(tx, row.id).await?;
     let event = match by {
-        Canceller::Buyer { show_starts_at } => Event::PartCancelledByBuyer { number, price, show_starts_at },
-        Canceller::Staff => Event::PartCancelledByStaff { number, price },
+        Canceller::Buyer { show_starts_at } => BookingEvent::PartCancelledByBuyer { number, price, show_starts_at },
+        Canceller::Staff => BookingEvent::PartCancelledByStaff { number, price },
     };
     let names = gone.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
     let reason = format!("{names}: {words}");
@@ -124,16 +124,16 @@ async fn undo_seats(
 
 /// Maps a refused cancellation to a problem.
 pub(super) fn unmoved(error: MoveError) -> Problem {
-    use domain::booking::Refused;
+    use domain::booking::StepError;
     match error {
-        MoveError::Refused(Refused::TooLate) => Problem::new(
+        MoveError::Refused(StepError::TooLate) => Problem::new(
             Code::TooLateToCancel,
             format!(
                 "Bookings can be cancelled until {} minutes before the show. The box office may help.",
                 BUYER_CANCELS_UNTIL_MS / MINUTE_MS
             ),
         ),
-        MoveError::Refused(Refused::Gone) => Problem::new(
+        MoveError::Refused(StepError::Gone) => Problem::new(
             Code::WrongState,
             "This booking is over already. Anything that was charged for it is being refunded.",
         ),

@@ -2,7 +2,7 @@
 //!
 //! First the show is locked against writers of its bookings, and marked, in one transaction with the row that keeps
 //! the progress. The lock waits for bookings that are being written, whose foreign key has the show locked; later
-//! ones wait for the mark, and a trigger refuses them (`migrations/0008`, `0093`). Replicas read the mark within a
+//! ones wait for the mark, and triggers refuse them (`migrations/0006_selling.sql`). Replicas read the mark within a
 //! second. Batches start after the mark was committed, so they see every booking that was submitted before; a booking
 //! that is being paid just then is locked, skipped, and found by the next batch. A batch reports that none is left
 //! only while it has the show's lock once more: where sales never pause, the mark is set without it. A payment that
@@ -21,7 +21,7 @@ use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use seats::seat_locks::StoreError;
 
@@ -40,9 +40,9 @@ const MAX_SHOWS: i64 = 1_000;
 
 /// The result of one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Batch {
+pub enum CallOffProgress {
     /// The number of bookings in the batch; there may be more.
-    Undone(usize),
+    Cancelled(usize),
     /// Another replica works on the show, or has locked the remaining bookings, or a booking is being written.
     Busy,
     /// No booking is left.
@@ -87,7 +87,7 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
 ///
 /// # Errors
 /// When the database fails; then nothing of this batch is committed.
-pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch, Problem> {
+pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<CallOffProgress, Problem> {
     let mut tx = pg.begin().await?;
     // The show-level lock: one batch of a show at a time, on any replica.
     let reason: Option<String> =
@@ -95,13 +95,13 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
             .bind(show)
             .fetch_optional(&mut *tx)
             .await?;
-    let Some(reason) = reason else { return Ok(Batch::Busy) };
+    let Some(reason) = reason else { return Ok(CallOffProgress::Busy) };
     let ids = take_some(&mut tx, show).await?;
     if ids.is_empty() {
         // In this order: a booking that began before the mark is committed once this has the lock, and the search sees
         // it.
         let is_over = try_lock_show(&mut tx, show).await? && !any_left(&mut tx, show).await?;
-        return Ok(if is_over { Batch::NoneLeft } else { Batch::Busy });
+        return Ok(if is_over { CallOffProgress::NoneLeft } else { CallOffProgress::Busy });
     }
     let words = format!("The show will not take place. {reason}");
     let mut undone = 0;
@@ -121,7 +121,7 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
         .execute(&mut *tx)
         .await?;
     tx.commit().await?;
-    Ok(Batch::Undone(ids.len()))
+    Ok(CallOffProgress::Cancelled(ids.len()))
 }
 
 /// Locks bookings that are to be undone, skipping those that other transactions have locked: waiting for
@@ -172,8 +172,8 @@ async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error
 
 /// Undoes the bookings of called-off shows, until the server stops: any replica, no leader.
 pub async fn work_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
         if let Err(problem) = one_round(&state).await {
             tracing::warn!(?problem, "processing called-off shows failed");
         }
@@ -192,14 +192,14 @@ async fn one_round(state: &SellingState) -> Result<(), Problem> {
     .await?;
     for (show, is_open) in shows {
         state.catalogue.call_off(show).await;
-        if is_open && let Err(problem) = look_after(state, show, now).await {
+        if is_open && let Err(problem) = cancel_bookings_of_show(state, show, now).await {
             tracing::warn!(?problem, %show, "cancelling the bookings of show {show} failed; it is retried");
         }
     }
     Ok(())
 }
 
-async fn look_after(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
     // The map shows the seats as released to people who are choosing; seats being paid for follow with their bookings.
     match state.locks.release_all(show).await {
         // No seat of it was ever held.
@@ -216,9 +216,9 @@ async fn look_after(state: &SellingState, show: Uuid, now: Timestamp) -> Result<
     }
     loop {
         match undo_batch(&state.pg, show, state.clock.now()).await? {
-            Batch::Undone(_) => outbox::wake(state),
-            Batch::Busy => return Ok(()),
-            Batch::NoneLeft => break,
+            CallOffProgress::Cancelled(_) => outbox::wake(state),
+            CallOffProgress::Busy => return Ok(()),
+            CallOffProgress::NoneLeft => break,
         }
         if state.stop.is_cancelled() {
             return Ok(());

@@ -16,7 +16,7 @@ const MAX_REASON_CHARS: usize = 300;
 
 /// The result of a cancellation by staff.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undone {
+pub struct StaffCancellation {
     /// The booking.
     pub booking: Uuid,
     /// The refund to the buyer; zero when nothing was paid.
@@ -46,7 +46,7 @@ pub async fn cancel_booking(
     labels: &[String],
     reason: &str,
     now: Timestamp,
-) -> Result<Undone, Problem> {
+) -> Result<StaffCancellation, Problem> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
     let booking: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1")
@@ -73,5 +73,5 @@ pub async fn cancel_booking(
         _ => 0,
     };
     tx.commit().await?;
-    Ok(Undone { booking: undone.id, back: Money::new(back, undone.machine.total.currency) })
+    Ok(StaffCancellation { booking: undone.id, back: Money::new(back, undone.machine.total.currency) })
 }

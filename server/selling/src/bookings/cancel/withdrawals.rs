@@ -21,7 +21,7 @@ use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::Problem;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use seats::seat_locks::with_map;
 
@@ -100,8 +100,8 @@ pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex
 
 /// Undoes the bookings of withdrawn seats, until the server stops: any replica, no leader.
 pub async fn withdraw_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
         let shows = match take_due(&state.pg, state.clock.now()).await {
             Ok(shows) => shows,
             Err(cause) => {
@@ -137,7 +137,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::E
 }
 
 async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.find_show(show).await?;
     let rows: Vec<WithdrawnSeat> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
          WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no",
@@ -146,7 +146,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
     .fetch_all(&state.pg)
     .await?;
     let now = state.clock.now();
-    let (off_sale, left) = take_off(state, &show, &rows, now).await?;
+    let (off_sale, left) = take_off_map(state, &show, &rows, now).await?;
     let mut is_left = false;
     if !off_sale.is_empty() {
         let bookings = bookings_with(&mut *state.pg.acquire().await?, show.id, &off_sale).await?;
@@ -188,7 +188,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
 
 /// Takes these seats off the map. Returns those that are off sale, and those of them that are being paid for or sold.
 /// Excludes seats that were put back on sale, and seats of a show that has begun, was moved or was called off.
-async fn take_off(
+async fn take_off_map(
     state: &SellingState,
     show: &Show,
     rows: &[WithdrawnSeat],

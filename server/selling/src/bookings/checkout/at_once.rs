@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use domain::api::{ConfirmRequest, PayAtOnce};
+use domain::api::{CheckoutPayment, ConfirmRequest};
 use domain::booking::BookingState;
 
 use super::confirm::{self, PaymentAttempt};
@@ -18,14 +18,14 @@ use crate::bookings::commits::{Done, Key, Submission, Turn};
 use crate::bookings::sql::{self, BookingRow};
 use http::idempotency::Answer;
 use http::{Code, Problem};
-use seats::seat_locks::Held;
+use seats::seat_locks::StoredHold;
 
 /// Creates a booking of the caller's hold and pays for it. Returns its state: confirmed, or pending with the
 /// gateway's page. `turn` ends when the payment is committed.
 pub(in crate::bookings) async fn at_once(
     state: &SellingState,
     order: Order<'_>,
-    terms: &PayAtOnce,
+    terms: &CheckoutPayment,
     turn: &mut Turn,
 ) -> Result<Answer, Problem> {
     let intent = order.intent;
@@ -45,7 +45,12 @@ fn may_have_been_granted(code: Code) -> bool {
     code.describe().0 != StatusCode::BAD_REQUEST && !create::is_out_of_reach(code)
 }
 
-async fn buy(state: &SellingState, order: Order<'_>, terms: &PayAtOnce, turn: &mut Turn) -> Result<Answer, Problem> {
+async fn buy(
+    state: &SellingState,
+    order: Order<'_>,
+    terms: &CheckoutPayment,
+    turn: &mut Turn,
+) -> Result<Answer, Problem> {
     // Most likely the hold is as this replica granted it; the lock store compares it with the sale.
     let known = state.latest_holds.of(order.request.hold, &order.visitor.owner);
     let is_known = known.is_some();
@@ -65,8 +70,8 @@ const fn may_be_outdated(code: Code) -> bool {
 async fn submit(
     state: &SellingState,
     order: Order<'_>,
-    terms: &PayAtOnce,
-    known: Option<Held>,
+    terms: &CheckoutPayment,
+    known: Option<StoredHold>,
 ) -> Result<(Submission, Done), Problem> {
     let row = create::build_row(state, order, known).await?;
     agreed(&row, terms)?;
@@ -78,7 +83,7 @@ async fn submit(
 }
 
 /// Checks that the total is the one the buyer saw.
-fn agreed(row: &BookingRow, terms: &PayAtOnce) -> Result<(), Problem> {
+fn agreed(row: &BookingRow, terms: &CheckoutPayment) -> Result<(), Problem> {
     let total = row.machine.total;
     if total.minor == terms.total_minor {
         return Ok(());
@@ -105,6 +110,6 @@ async fn unless_paid(
     };
     let Some(row) = row.filter(goes_on) else { return Err(refusal) };
     // Not with a copy of the cookie of a guest who has signed in since.
-    crate::belongings::owner_for(state, visitor, row.id).await?;
+    crate::account_bookings::owner_for(state, visitor, row.id).await?;
     confirm::current_answer(state, show, row.id, intent, Key::New).await
 }

@@ -60,7 +60,7 @@ pub(in crate::bookings) struct Checked {
 /// it ([`give_up_payment`]). After a refusal it is reopened here.
 ///
 /// `is_guest`: the visitor came with a cookie, and it is not checked yet that the visitor was not merged into an
-/// account; a merged visitor no longer owns the booking and gets 404 (`belongings::owner_for`). `means`: the gateway
+/// account; a merged visitor no longer owns the booking and gets 404 (`account_bookings::owner_for`). `means`: the gateway
 /// to charge, and the buyer's token. `is_checked_out`: the booking exists in Postgres.
 pub(in crate::bookings) async fn before_charge(
     state: &SellingState,
@@ -72,7 +72,7 @@ pub(in crate::bookings) async fn before_charge(
 ) -> Result<Checked, Problem> {
     let now = state.clock.now();
     catalogue::sales_open(show, now)?;
-    state.gateways.available()?;
+    state.gateways.require_available()?;
     let side_by_side = async {
         tokio::try_join!(
             check_hold(state, show, row, is_checked_out),
@@ -199,7 +199,7 @@ fn too_slow() -> Problem {
     Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged.")
 }
 
-/// Applies the rule of `belongings::owner_for` to a record.
+/// Applies the rule of `account_bookings::owner_for` to a record.
 fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
     if is_guest && record.account.is_some() { Err(Problem::not_found("booking")) } else { Ok(()) }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
-use domain::api::cancelling::IfLate;
-use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
+use domain::api::cancelling::LatePaymentHandling;
+use domain::booking::{BookingEvent, BookingState, PAYMENT_EXTENSION_MS};
 use sqlx::Connection as _;
 use sqlx::pool::PoolConnection;
 use tracing::Instrument;
@@ -60,7 +60,7 @@ async fn pay(
         // This replica checked it out recently: most likely it is unchanged. The buyer's record later shows if the
         // cookie still has access.
         let (row, is_guest) = (found.row.clone(), visitor.account.is_none());
-        let (version, show) = (row.version, state.catalogue.known_show(row.show_id).await?);
+        let (version, show) = (row.version, state.catalogue.find_show(row.show_id).await?);
         let attempt =
             PaymentAttempt { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
         match submit(state, show, attempt, request, intent).await {
@@ -73,7 +73,7 @@ async fn pay(
             Err(problem) => refused = Some((version, problem)),
         }
     }
-    let owner = crate::belongings::owner_for(state, visitor, booking).await?;
+    let owner = crate::account_bookings::owner_for(state, visitor, booking).await?;
     for _ in 0..MAX_LOOKS {
         let found = state.commits.find_owned(state, booking, &owner).await?;
         let found = found.ok_or_else(|| Problem::not_found("booking"))?;
@@ -82,7 +82,7 @@ async fn pay(
         if let Some((_, problem)) = refused.take_if(|(version, _)| *version == row.version) {
             return Err(problem);
         }
-        let show = state.catalogue.known_show(row.show_id).await?;
+        let show = state.catalogue.find_show(row.show_id).await?;
         match row.machine.state {
             BookingState::Created | BookingState::SeatsLocked => {}
             // A second tab or a second key: it is paid, or being paid, once.
@@ -90,7 +90,7 @@ async fn pay(
                 return current_answer(state, &show, booking, intent, Key::New).await;
             }
             BookingState::Cancelled | BookingState::Expired => {
-                return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
+                return Err(unmoved(moves::MoveError::Refused(domain::booking::StepError::Gone)));
             }
         }
         let version = row.version;
@@ -120,7 +120,7 @@ pub(super) struct PaymentAttempt {
     /// True if it is still unchecked that the owner was not merged into an account.
     pub(super) is_guest: bool,
     /// For a new booking: the treatment of late money.
-    pub(super) if_late: Option<IfLate>,
+    pub(super) if_late: Option<LatePaymentHandling>,
 }
 
 /// Runs the checks, and commits the payment, with the booking where it is new.
@@ -304,10 +304,10 @@ pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: 
     if only_at.is_some_and(|version| version != row.version) {
         return Err(unmoved(moves::MoveError::LostRace));
     }
-    let submitted = Event::PaymentSubmitted { until: *until };
+    let submitted = BookingEvent::PaymentSubmitted { until: *until };
     let pending = match moves::apply(&mut tx, &row, submitted, causes::PRESSED_PAY, now).await {
         Ok(pending) => pending,
-        Err(moves::MoveError::Refused(domain::booking::Refused::AlreadyDone)) => {
+        Err(moves::MoveError::Refused(domain::booking::StepError::AlreadyDone)) => {
             // Another key was slightly faster. This one is not kept pending; it gets the booking as it is now.
             tx.rollback().await?;
             return answer_current(state, show, row.id, intent, Key::New).await.map(Done::Answered);
@@ -315,7 +315,7 @@ pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: 
         Err(error) => return Err(unmoved(error)),
     };
     if let Some(new) = new {
-        late::note_wish(&mut tx, &row, new.if_late).await?;
+        late::store_late_preference(&mut tx, &row, new.if_late).await?;
     }
     if let Some(person) = person {
         person_limit::claim(&mut tx, show, &pending, person, now).await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use domain::api::{BookingRequest, PlaceLine};
-use domain::booking::{Booking, BookingState, Event, MoneyState};
+use domain::booking::{Booking, BookingEvent, BookingState, MoneyState};
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -21,7 +21,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
-use seats::seat_locks::Held;
+use seats::seat_locks::StoredHold;
 
 /// A checkout request with its show, visitor and idempotency key.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ pub(in crate::bookings) async fn or_replay(
 pub(super) async fn build_row(
     state: &SellingState,
     Order { show, visitor, request, .. }: Order<'_>,
-    known: Option<Held>,
+    known: Option<StoredHold>,
 ) -> Result<BookingRow, Problem> {
     let buyer = accounts::check_person("buyer", &request.buyer)?;
     let holder = request
@@ -115,7 +115,7 @@ pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &C
         return Ok(answer);
     }
     let row = insert_or_revise(&mut tx, show, new.row.clone(), now).await?;
-    late::note_wish(&mut tx, &row, new.if_late).await?;
+    late::store_late_preference(&mut tx, &row, new.if_late).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
     intent.commit(tx, answer, now).await
@@ -125,13 +125,16 @@ pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &C
 pub(in crate::bookings) fn wanted_row(
     show: &Show,
     owner: &str,
-    held: &Held,
+    held: &StoredHold,
     (buyer, holder): ((String, String), (String, String)),
     now: Timestamp,
 ) -> Result<BookingRow, Problem> {
-    let total =
-        held.lot.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
-    let total = total.and_then(|seats| holds::total_with_places(show, seats, &held.lot.places));
+    let total = held
+        .selection
+        .seats
+        .iter()
+        .try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
+    let total = total.and_then(|seats| holds::total_with_places(show, seats, &held.selection.places));
     let total = total.ok_or_else(|| Problem::internal(&format!("prices of show {} do not add up", show.id)))?;
     Ok(BookingRow {
         id: ids::booking_id(now),
@@ -144,8 +147,8 @@ pub(in crate::bookings) fn wanted_row(
         machine: Booking { state: BookingState::Created, money: MoneyState::None, total, expires_at: held.expires_at },
         buyer,
         holder,
-        seats: held.lot.seats.clone(),
-        places: held.lot.places.clone(),
+        seats: held.selection.seats.clone(),
+        places: held.selection.places.clone(),
     })
 }
 
@@ -197,14 +200,14 @@ async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timesta
     put_lines(tx, show, &row).await?;
     let Cause { actor, reason } = causes::CHECKED_OUT;
     sql::insert_event(tx, &row, None, "created", actor, reason, now).await?;
-    moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
+    moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
 }
 
 /// Replaces all lines of a booking, seats and places, so that its total is the sum of exactly these
 /// lines.
 async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<(), sqlx::Error> {
     sql::put_seats(tx, row.id, &seat_rows(show, row)).await?;
-    places::put(tx, row.id, &place_lines(show, row)).await
+    places::replace_places(tx, row.id, &place_lines(show, row)).await
 }
 
 /// Updates the booking of a buyer who changed seats or names and checks out again.
@@ -218,7 +221,7 @@ async fn revise(
     match earlier.machine.state {
         BookingState::SeatsLocked => {}
         BookingState::Cancelled | BookingState::Expired => {
-            return Err(unmoved(MoveError::Refused(domain::booking::Refused::Gone)));
+            return Err(unmoved(MoveError::Refused(domain::booking::StepError::Gone)));
         }
         // Paid for, or about to be: the agreed terms do not change.
         _ => return Ok(earlier.clone()),
@@ -247,17 +250,17 @@ async fn revise(
 
 /// Maps a move that failed to a problem for the buyer.
 pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
-    use domain::booking::Refused;
+    use domain::booking::StepError;
     match error {
         MoveError::Database(cause) => cause.into(),
         MoveError::LostRace => {
             Problem::new(Code::WrongState, "The booking moved at the same moment. Please look again.")
         }
-        MoveError::Refused(Refused::Gone) => {
+        MoveError::Refused(StepError::Gone) => {
             Problem::new(Code::HoldExpired, "This booking is over. Anything that was charged for it is being refunded.")
         }
-        MoveError::Refused(Refused::TooLate) => Problem::new(Code::HoldExpired, "The time for this booking is over."),
-        MoveError::Refused(Refused::AlreadyDone | Refused::WrongState | Refused::NotDue) => {
+        MoveError::Refused(StepError::TooLate) => Problem::new(Code::HoldExpired, "The time for this booking is over."),
+        MoveError::Refused(StepError::AlreadyDone | StepError::WrongState | StepError::NotDue) => {
             Problem::new(Code::WrongState, "The booking has moved on. Please look at its page.")
         }
     }

@@ -28,7 +28,7 @@ use crate::SellingState;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use http::{Code, Problem};
-use payments::{GatewayError, Known};
+use payments::{GatewayError, PaymentIds};
 
 /// Namespace of the advisory locks of instruments: "card" in ASCII.
 const LOCK_SPACE: i64 = 0x6361_7264;
@@ -54,7 +54,7 @@ impl PaidWith {
             return Ok(None);
         }
         let token = state.gateways.token_for(gateway, token.map(str::to_owned));
-        let (Some(token), Some(asked)) = (token, state.gateways.named(gateway)) else { return Ok(None) };
+        let (Some(token), Some(asked)) = (token, state.gateways.find(gateway)) else { return Ok(None) };
         match asked.fingerprint(&token).await {
             Ok(Some(name)) => Ok(Some(Self::of_name(state, gateway, &name))),
             Ok(None) => {
@@ -95,8 +95,8 @@ impl PaidWith {
         .fetch_optional(&state.pg)
         .await?;
         let Some((gateway, gateway_ref, false)) = paid else { return Ok(None) };
-        let Some(asked) = state.gateways.named(&gateway) else { return Ok(None) };
-        match asked.status(&Known { booking, gateway_ref }).await {
+        let Some(asked) = state.gateways.find(&gateway) else { return Ok(None) };
+        match asked.status(&PaymentIds { booking, gateway_ref }).await {
             Ok(known) => {
                 let name = known.and_then(|payment| payment.instrument);
                 if name.is_none() {

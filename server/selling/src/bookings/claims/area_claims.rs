@@ -112,7 +112,7 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
     }
     let stocks = lock(tx, row.show_id, &areas_of(row)).await?;
     let own = own_claims(tx, row, &["claimed"]).await?;
-    let has_all = own.iter().map(Claim::places).eq(row.places.iter().copied());
+    let has_all = own.iter().map(AreaClaimRow::places).eq(row.places.iter().copied());
     if !has_all || !seat_claims::sell(tx, row).await? {
         return Ok(false);
     }
@@ -140,20 +140,24 @@ pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow
 
 /// A claim on places of an area.
 #[derive(Clone, Debug, sqlx::FromRow)]
-struct Claim {
+struct AreaClaimRow {
     area_no: i16,
     quantity: i32,
     state: String,
 }
 
-impl Claim {
+impl AreaClaimRow {
     const fn places(&self) -> Places {
         Places { area: self.area_no.cast_unsigned(), count: self.quantity.cast_unsigned() }
     }
 }
 
 /// Returns the booking's claims in one of these states, by booking and fence, locked.
-async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) -> Result<Vec<Claim>, sqlx::Error> {
+async fn own_claims(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    states: &[&str],
+) -> Result<Vec<AreaClaimRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT area_no, quantity, state FROM area_claims
          WHERE booking_id = $1 AND show_id = $2 AND fence = $3 AND state = ANY($4)
@@ -168,7 +172,12 @@ async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) ->
 }
 
 /// Changes the state of claims that the previous statement locked.
-async fn set_state(tx: &mut PgConnection, row: &BookingRow, own: &[Claim], state: &str) -> Result<(), sqlx::Error> {
+async fn set_state(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    own: &[AreaClaimRow],
+    state: &str,
+) -> Result<(), sqlx::Error> {
     let moved = sqlx::query(
         "UPDATE area_claims claim SET state = $4
          FROM unnest($2::smallint[], $3::text[]) AS known (area_no, state)
@@ -191,7 +200,7 @@ fn areas_of(row: &BookingRow) -> Vec<i16> {
 }
 
 /// Pairs each claim with the stock of its area; both are ordered by area, one claim per area.
-fn pair<'a>(stocks: &'a [Stock], own: &'a [Claim]) -> impl Iterator<Item = (Stock, &'a Claim)> {
+fn pair<'a>(stocks: &'a [Stock], own: &'a [AreaClaimRow]) -> impl Iterator<Item = (Stock, &'a AreaClaimRow)> {
     own.iter().filter_map(|claim| {
         let stock = stocks.iter().find(|stock| stock.area_no == claim.area_no)?;
         Some((*stock, claim))

@@ -14,16 +14,16 @@ use super::sql::BookingRow;
 use crate::{SellingState, holds};
 use catalogue::Show;
 use http::Problem;
-use seats::seat_locks::{Sale, with_map};
+use seats::seat_locks::{FencedSelection, with_map};
 
 /// Seats or places that were granted twice, because the lock store lost the first sale.
 #[derive(Debug)]
-pub struct Lost {
-    others: Vec<Sale>,
+pub struct LostClaims {
+    others: Vec<FencedSelection>,
     problem: Problem,
 }
 
-impl Lost {
+impl LostClaims {
     /// Corrects the map, after the caller has rolled back. Returns the refusal for the buyer; the hold keeps its
     /// other seats. An unavailable lock store is corrected by the outbox, or by the next refusal.
     pub async fn correct_map(self, state: &SellingState, show: &Show) -> Problem {
@@ -44,11 +44,11 @@ pub(super) async fn claim_all(
     show: &Show,
     pending: &BookingRow,
     now: Timestamp,
-) -> Result<Option<Lost>, sqlx::Error> {
+) -> Result<Option<LostClaims>, sqlx::Error> {
     let full = area_claims::claim(tx, pending, now).await?;
     if !full.is_empty() {
         let others = places::latest_sales(tx, show.id, &full).await?;
-        return Ok(Some(Lost { others, problem: holds::places_problem(show, &full) }));
+        return Ok(Some(LostClaims { others, problem: holds::places_problem(show, &full) }));
     }
     let lost = seat_claims::claim(tx, pending, now).await?;
     if lost.is_empty() {
@@ -56,5 +56,5 @@ pub(super) async fn claim_all(
     }
     let others = seat_claims::holders(tx, show.id, &lost).await?;
     let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
-    Ok(Some(Lost { others, problem: holds::seats_problem(show, &taken) }))
+    Ok(Some(LostClaims { others, problem: holds::seats_problem(show, &taken) }))
 }

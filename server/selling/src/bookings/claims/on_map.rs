@@ -8,11 +8,15 @@ use crate::bookings::effects::EffectError;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use http::Problem;
-use seats::seat_locks::{Sale, StoreError, with_map};
+use seats::seat_locks::{FencedSelection, StoreError, with_map};
 
-/// Frees the lot of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
+/// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
 /// are blocked in the same step, so that the waiting list is never offered one.
-pub(in crate::bookings) async fn free(state: &SellingState, show: &Show, sale: &Sale) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn free(
+    state: &SellingState,
+    show: &Show,
+    sale: &FencedSelection,
+) -> Result<(), EffectError> {
     match free_once(state, show, sale).await? {
         Ok(()) => Ok(()),
         // Loading takes a connection, which a transaction must not wait for.
@@ -37,7 +41,11 @@ pub(in crate::bookings) async fn is_kept_by_house(
         .await
 }
 
-async fn free_once(state: &SellingState, show: &Show, sale: &Sale) -> Result<Result<(), StoreError>, sqlx::Error> {
+async fn free_once(
+    state: &SellingState,
+    show: &Show,
+    sale: &FencedSelection,
+) -> Result<Result<(), StoreError>, sqlx::Error> {
     let mut tx = state.pg.begin().await?;
     // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
     let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")
@@ -45,8 +53,8 @@ async fn free_once(state: &SellingState, show: &Show, sale: &Sale) -> Result<Res
         .fetch_one(&mut *tx)
         .await?;
     let kept: Vec<SeatIndex> =
-        sale.lot.seats.iter().copied().filter(|seat| blocked.contains(&seat.cast_signed())).collect();
-    let freed = state.locks.free_keeping(show.id, sale, &kept).await;
+        sale.selection.seats.iter().copied().filter(|seat| blocked.contains(&seat.cast_signed())).collect();
+    let freed = state.locks.free_and_block(show.id, sale, &kept).await;
     tx.commit().await?;
     Ok(freed)
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::bookings::sql::BookingRow;
 use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
-use seats::seat_locks::{Lot, Sale};
+use seats::seat_locks::{FencedSelection, Selection};
 
 /// Claims the booking's seats until it expires. Returns the seats that could not be claimed. If any are returned,
 /// the caller rolls back. One statement, rows in seat order, so that transactions do not deadlock.
@@ -78,7 +78,7 @@ pub(in crate::bookings) async fn holders(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],
-) -> Result<Vec<Sale>, sqlx::Error> {
+) -> Result<Vec<FencedSelection>, sqlx::Error> {
     let rows: Vec<(Uuid, String, i64, Vec<i32>)> = sqlx::query_as(
         "SELECT booking.hold_id, booking.owner, claim.fence, array_agg(claim.seat_no ORDER BY claim.seat_no)
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
@@ -89,11 +89,11 @@ pub(in crate::bookings) async fn holders(
     .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
     .fetch_all(tx)
     .await?;
-    let sale = |(hold, owner, fence, seats): (Uuid, String, i64, Vec<i32>)| Sale {
+    let sale = |(hold, owner, fence, seats): (Uuid, String, i64, Vec<i32>)| FencedSelection {
         hold,
         owner,
         fence,
-        lot: Lot::of_seats(seats.into_iter().map(i32::cast_unsigned).collect()),
+        selection: Selection::of_seats(seats.into_iter().map(i32::cast_unsigned).collect()),
     };
     Ok(rows.into_iter().map(sale).collect())
 }

@@ -34,7 +34,7 @@ pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
             if state.stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return;
             }
-            let left = outbox::due_now(&state, &bookings, Effect::Charge);
+            let left = outbox::make_due(&state, &bookings, Effect::Charge);
             if let Ok(Ok(())) = tokio::time::timeout(WITHIN, left).await {
                 return;
             }

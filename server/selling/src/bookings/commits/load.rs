@@ -9,7 +9,7 @@ use sqlx::{FromRow, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::bookings::sql::BookingRow;
-use payments::{NewsOutcome, PaymentNews};
+use payments::{PaymentEvent, PaymentEventOutcome};
 use platform::cte_batch::{CteBatch, StatementResults};
 
 /// A booking with its seats and payment.
@@ -129,7 +129,7 @@ pub(super) fn booked_holds(results: &StatementResults) -> Result<HashSet<Uuid>, 
 }
 
 /// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
-pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentNews]) -> Result<(), sqlx::Error> {
+pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> Result<(), sqlx::Error> {
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
@@ -137,7 +137,7 @@ pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentNews]) -> Result<(), 
     cte.add("heard", statement, &["gateway", "event_id"])
         .each(news.iter().map(|news| news.gateway))
         .each(news.iter().map(|news| news.event_id.as_str()))
-        .value(NewsOutcome::Unknown.as_str())
+        .value(PaymentEventOutcome::Unknown.as_str())
         .done()
 }
 

@@ -1,4 +1,4 @@
-//! Loads the state that a batch is planned on. Bookings that this replica wrote last come from its cache.
+//! Loads the state that a batch is planned on. A booking in memory is used only if its locked row has the same version.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{BookingDetails, Work};
 use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{self, Intent};
-use payments::PaymentNews;
+use payments::PaymentEvent;
 use platform::cte_batch::CteBatch;
 
 /// Locks and returns the bookings of the pieces, and true if a key that a piece claims is taken already.
@@ -31,7 +31,7 @@ pub(super) async fn load_batch(
     if !(holds.is_empty() && news.is_empty() && keys.is_empty()) {
         load::add_holds(&mut cte, holds)?;
         load::add_news(&mut cte, &news)?;
-        idempotency::add_question(&mut cte, keys, state.clock.now())?;
+        idempotency::add_lookup(&mut cte, keys, state.clock.now())?;
     }
     let results = cte.run(tx).await?;
 
@@ -48,20 +48,20 @@ pub(super) async fn load_batch(
     };
     known.shows = cached_shows(state, &news, &bookings).await;
     known.bookings = bookings;
-    Ok((known, !idempotency::none_known(&results)?))
+    Ok((known, !idempotency::all_keys_free(&results)?))
 }
 
 /// Returns the shows of bookings with webhooks, as far as they are in memory: loading one takes another connection,
 /// which a transaction must not wait for.
 async fn cached_shows(
     state: &SellingState,
-    news: &[&PaymentNews],
+    news: &[&PaymentEvent],
     bookings: &HashMap<Uuid, BookingDetails>,
 ) -> HashMap<Uuid, Arc<Show>> {
     let mut shows = HashMap::new();
     for show in news.iter().filter_map(|news| bookings.get(&news.booking)).map(|found| found.row.show_id) {
         if !shows.contains_key(&show)
-            && let Some(at_hand) = state.catalogue.at_hand(show).await
+            && let Some(at_hand) = state.catalogue.cached_show(show).await
         {
             shows.insert(show, at_hand);
         }

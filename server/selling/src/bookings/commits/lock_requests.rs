@@ -13,7 +13,7 @@ use super::{Commits, full};
 use crate::SellingState;
 use catalogue::Show;
 use http::Problem;
-use seats::seat_locks::{Held, MAX_PER_CALL, Refusal, Sale, with_map};
+use seats::seat_locks::{FencedSelection, MAX_PER_CALL, Refusal, StoredHold, with_map};
 
 type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 
@@ -25,19 +25,19 @@ pub(super) struct LockRequest {
 
 enum LockQuery {
     /// Reads the owner's hold.
-    CurrentHold { owner: String, reply: Reply<Option<Held>> },
+    CurrentHold { owner: String, reply: Reply<Option<StoredHold>> },
     /// Begins the payment of one sale.
-    BeginPayment { sale: Sale, reply: Reply<Result<Timestamp, Refusal>> },
+    BeginPayment { sale: FencedSelection, reply: Reply<Result<Timestamp, Refusal>> },
 }
 
 impl Commits {
-    /// Returns the owner's hold in this show, as [`seats::seat_locks::SeatLocks::mine`] does.
+    /// Returns the owner's hold in this show, as [`seats::seat_locks::SeatLocks::hold_of`] does.
     pub(in crate::bookings) async fn hold_of(
         &self,
         state: &SellingState,
         show: &Arc<Show>,
         owner: &str,
-    ) -> Result<Option<Held>, Problem> {
+    ) -> Result<Option<StoredHold>, Problem> {
         let (reply, answer) = oneshot::channel();
         self.run(state, show, LockQuery::CurrentHold { owner: owner.to_owned(), reply })?;
         answer.await.map_err(|_| Problem::internal(&"a hold was not looked up"))?
@@ -48,7 +48,7 @@ impl Commits {
         &self,
         state: &SellingState,
         show: &Arc<Show>,
-        sale: Sale,
+        sale: FencedSelection,
     ) -> Result<Result<Timestamp, Refusal>, Problem> {
         let (reply, answer) = oneshot::channel();
         self.run(state, show, LockQuery::BeginPayment { sale, reply })?;
@@ -66,8 +66,8 @@ impl Commits {
 struct ShowRequests {
     show: Arc<Show>,
     owners: Vec<String>,
-    holds: Vec<Reply<Option<Held>>>,
-    sales: Vec<Sale>,
+    holds: Vec<Reply<Option<StoredHold>>>,
+    sales: Vec<FencedSelection>,
     payments: Vec<Reply<Result<Timestamp, Refusal>>>,
 }
 
@@ -104,7 +104,7 @@ async fn serve(state: SellingState) {
 async fn ask(state: &SellingState, asked: ShowRequests) {
     let ShowRequests { show, owners, holds, sales, payments } = asked;
     if !owners.is_empty() {
-        send_replies(holds, with_map(state, &show, || state.locks.mine_all(show.id, &owners)).await);
+        send_replies(holds, with_map(state, &show, || state.locks.holds_of(show.id, &owners)).await);
     }
     if !sales.is_empty() {
         let begun = with_map(state, &show, || state.locks.begin_payments(show.id, &sales, PAYMENT_EXTENSION_MS));

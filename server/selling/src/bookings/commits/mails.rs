@@ -22,7 +22,7 @@ use super::marks::Sold;
 use crate::bookings::effect_batches;
 use crate::bookings::effects::EffectError;
 use crate::{SellingState, outbox};
-use tickets::{Composed, Letters, MailError, Ticket};
+use tickets::{ComposedMails, MailBatch, MailError, Ticket};
 
 /// Mails of one batch that are sent concurrently.
 const MAX_CONCURRENT: usize = 4;
@@ -55,7 +55,7 @@ async fn serve(state: SellingState) {
         let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
         let sent = mail_all(&state, mails).await;
         left.retain(|booking| !sent.contains(booking));
-        if let Err(cause) = outbox::done_all_now(&state, &sent, &[Effect::MarkBooked, Effect::SendTicket]).await {
+        if let Err(cause) = outbox::remove_all(&state, &sent, &[Effect::MarkBooked, Effect::SendTicket]).await {
             tracing::warn!(%cause, sent = sent.len(), "tickets that were mailed stay in the outbox, and are mailed again");
         }
         leave(&state, &left).await;
@@ -82,14 +82,14 @@ async fn mail_all(state: &SellingState, mails: Vec<Sold>) -> Vec<Uuid> {
 }
 
 /// Returns the mails of a booking, if it was sold just now.
-async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>) -> Option<Letters> {
+async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>) -> Option<MailBatch> {
     let (booking, begin_by, until) = (found.row.id, at + FRESH_FOR, at + MAILED_WITHIN);
     if Instant::now() >= begin_by {
         return None;
     }
     let mails = timeout_at(begin_by, caught(effect_batches::mails_of(state, &found, &codes))).await;
     match mails.unwrap_or_else(|_| Err(MailError::TooLate.into())) {
-        Ok(mails) => Some(Letters { booking, mails, begin_by, until }),
+        Ok(mails) => Some(MailBatch { booking, mails, begin_by, until }),
         Err(cause) => {
             say_why(booking, &cause);
             None
@@ -97,7 +97,7 @@ async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>
     }
 }
 
-async fn compose(state: &SellingState, letters: Vec<Letters>) -> Vec<Composed> {
+async fn compose(state: &SellingState, letters: Vec<MailBatch>) -> Vec<ComposedMails> {
     let left = letters.len();
     caught(state.mailer.compose(letters)).await.unwrap_or_else(|cause: MailError| {
         tracing::warn!(%cause, left, "tickets that were to be mailed together are left for the relay");
@@ -106,7 +106,7 @@ async fn compose(state: &SellingState, letters: Vec<Letters>) -> Vec<Composed> {
 }
 
 /// Sends the mails of a booking and returns its id on success.
-async fn send_one(state: &SellingState, composed: Composed) -> Option<Uuid> {
+async fn send_one(state: &SellingState, composed: ComposedMails) -> Option<Uuid> {
     let booking = composed.booking;
     match caught(state.mailer.send_composed(composed)).await {
         Ok(()) => Some(booking),
@@ -132,7 +132,7 @@ fn say_why(booking: Uuid, cause: &EffectError) {
 
 /// Leaves these mails to the relay, due at once. The sales are on the map.
 async fn leave(state: &SellingState, bookings: &[Uuid]) {
-    if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
+    if let Err(cause) = outbox::remove_all(state, bookings, &[Effect::MarkBooked]).await {
         tracing::warn!(%cause, left = bookings.len(), "removing map updates from the outbox failed; they are repeated");
     }
     leave_to_relay(state, bookings).await;
@@ -140,7 +140,7 @@ async fn leave(state: &SellingState, bookings: &[Uuid]) {
 
 /// Leaves these mails to the relay, due at once, whether or not their sales are on the map.
 pub(super) async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
-    if let Err(cause) = outbox::due_now(state, bookings, Effect::SendTicket).await {
+    if let Err(cause) = outbox::make_due(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{BookingDetails, mails};
 use crate::SellingState;
 use http::Problem;
-use seats::seat_locks::{MAX_PER_CALL, Sale, with_map};
+use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 
 /// A booking that was sold, as it was committed.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ async fn mark_batch(state: SellingState, marks: Vec<Sold>) {
 }
 
 async fn book(state: &SellingState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {
-    let show = state.catalogue.known_show(show).await?;
-    let sales: Vec<Sale> = marks.iter().map(|sold| sold.found.row.sale()).collect();
+    let show = state.catalogue.find_show(show).await?;
+    let sales: Vec<FencedSelection> = marks.iter().map(|sold| sold.found.row.sale()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }

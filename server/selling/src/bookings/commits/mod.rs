@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use domain::api::cancelling::IfLate;
+use domain::api::cancelling::LatePaymentHandling;
 use domain::time::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
@@ -54,7 +54,7 @@ use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use payments::{NewsOutcome, PaymentNews, PaymentStatus};
+use payments::{PaymentEvent, PaymentEventOutcome, PaymentStatus};
 use platform::batcher::{BatchLimits, Batcher};
 use platform::recent::Recent;
 use platform::telemetry::STEP;
@@ -148,14 +148,14 @@ pub(super) enum Work {
     /// Records a gateway's answer to a charge, and the booking as the answer of an idempotency key.
     RecordChargeOutcome(Box<ChargeOutcome>),
     /// Applies a webhook that reports a successful payment.
-    ApplyWebhook(PaymentNews),
+    ApplyWebhook(PaymentEvent),
 }
 
 /// A booking to be created, in state CREATED.
 #[derive(Clone, Debug)]
 pub(super) struct NewBooking {
     pub(super) row: BookingRow,
-    pub(super) if_late: IfLate,
+    pub(super) if_late: LatePaymentHandling,
 }
 
 /// A checkout whose payment is another request.
@@ -242,7 +242,7 @@ pub(super) enum Done {
     /// Recorded; the caller wanted no answer.
     Recorded,
     /// The outcome of a webhook.
-    WebhookApplied(NewsOutcome),
+    WebhookApplied(PaymentEventOutcome),
 }
 
 impl Commits {

@@ -6,7 +6,7 @@ mod new_bookings;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use domain::booking::{BookingState, Event, Refused, step};
+use domain::booking::{BookingEvent, BookingState, StepError, step};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ use crate::bookings::views::view;
 use catalogue::Show;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
-use payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};
+use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome, PaymentStatus};
 
 /// The state that was loaded before the batch is planned.
 #[derive(Default)]
@@ -159,11 +159,11 @@ impl Plan {
         if self.is_claimed(&found.row) {
             return Planned::NeedsOwnTransaction;
         }
-        let event = Event::PaymentSubmitted { until: submission.until };
+        let event = BookingEvent::PaymentSubmitted { until: submission.until };
         match self.apply(place, submission.booking, event, causes::PRESSED_PAY) {
             Ok(()) => self.submitted(place, submission),
             // Another key was slightly faster: this one is answered with the booking as it is now.
-            Err(Refused::AlreadyDone) => {
+            Err(StepError::AlreadyDone) => {
                 self.answer(place, (&submission.show, submission.booking), (&submission.intent, Key::New))
             }
             Err(why) => Planned::Refused(unmoved(MoveError::Refused(why))),
@@ -224,8 +224,8 @@ impl Plan {
         }
     }
 
-    fn apply_webhook(&mut self, place: usize, news: &PaymentNews) -> Planned {
-        let NewsKind::Succeeded { amount } = news.kind else { return Planned::NeedsOwnTransaction };
+    fn apply_webhook(&mut self, place: usize, news: &PaymentEvent) -> Planned {
+        let PaymentEventKind::Succeeded { amount } = news.kind else { return Planned::NeedsOwnTransaction };
         let Some(found) =
             self.known.bookings.get(&news.booking).filter(|found| found.gateway.as_deref() == Some(news.gateway))
         else {
@@ -238,19 +238,19 @@ impl Plan {
         let Some(show) = self.known.shows.get(&found.row.show_id) else { return Planned::NeedsOwnTransaction };
         let noted = (news.gateway.to_owned(), news.event_id.clone());
         if self.known.noted_events.contains(&noted) {
-            return Planned::Done(Done::WebhookApplied(NewsOutcome::Duplicate));
+            return Planned::Done(Done::WebhookApplied(PaymentEventOutcome::Duplicate));
         }
-        let event = Event::PaymentSucceeded { amount };
+        let event = BookingEvent::PaymentSucceeded { amount };
         let outcome = match self.classify(found, show, event) {
             Applicability::NeedsOwnTransaction => return Planned::NeedsOwnTransaction,
-            Applicability::NoOp => NewsOutcome::Ignored,
+            Applicability::NoOp => PaymentEventOutcome::Ignored,
             Applicability::Batchable => {
                 self.sell(place, news.booking, event, causes::WEBHOOK);
                 self.note(
                     news.booking,
                     PaymentNote { state: "succeeded", gateway_ref: news.gateway_ref.clone(), pay_url: None },
                 );
-                NewsOutcome::Applied
+                PaymentEventOutcome::Applied
             }
         };
         self.known.noted_events.insert(noted);
@@ -259,7 +259,7 @@ impl Plan {
     }
 
     /// Classifies a payment event for a booking.
-    fn classify(&self, found: &BookingDetails, show: &Show, event: Event) -> Applicability {
+    fn classify(&self, found: &BookingDetails, show: &Show, event: BookingEvent) -> Applicability {
         match step(found.row.machine, event, self.now) {
             Ok(_) if self.moved.contains(&found.row.id) => Applicability::NeedsOwnTransaction,
             // The gateway is asked which card paid, where the show has a limit per instrument.
@@ -282,10 +282,10 @@ impl Plan {
 
     /// Pays and sells a booking in one step. The write verifies that every claim is still the booking's own; if
     /// not, the piece is committed alone, and its money is refunded.
-    fn sell(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) {
+    fn sell(&mut self, place: usize, booking: Uuid, event: BookingEvent, cause: Cause<'_>) {
         let Some(before) = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)) else { return };
         let paid = self.apply_step(place, booking, event, cause);
-        let sold = self.apply_step(place, booking, Event::SeatsSold, causes::ALL_CLAIMED);
+        let sold = self.apply_step(place, booking, BookingEvent::SeatsSold, causes::ALL_CLAIMED);
         assert!(paid.is_ok() && sold.is_ok(), "the event was batchable: {paid:?}, {sold:?}");
         // No reader sees it paid and not sold: one update writes both steps, as `refuse_other_moves` requires.
         self.update(booking, before);
@@ -295,16 +295,22 @@ impl Plan {
     }
 
     /// Steps a booking as `moves::apply` does, and plans its state, event and effects.
-    fn apply(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
-        let before = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)).ok_or(Refused::Gone)?;
+    fn apply(&mut self, place: usize, booking: Uuid, event: BookingEvent, cause: Cause<'_>) -> Result<(), StepError> {
+        let before = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)).ok_or(StepError::Gone)?;
         self.apply_step(place, booking, event, cause)?;
         self.update(booking, before);
         Ok(())
     }
 
     /// Takes a step and plans its event and effects; the booking's row is not written yet.
-    fn apply_step(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
-        let Some(found) = self.known.bookings.get_mut(&booking) else { return Err(Refused::Gone) };
+    fn apply_step(
+        &mut self,
+        place: usize,
+        booking: Uuid,
+        event: BookingEvent,
+        cause: Cause<'_>,
+    ) -> Result<(), StepError> {
+        let Some(found) = self.known.bookings.get_mut(&booking) else { return Err(StepError::Gone) };
         let row = &mut found.row;
         let (machine, effects) = step(row.machine, event, self.now)?;
         let from = row.machine.state;
@@ -361,11 +367,13 @@ impl Plan {
 }
 
 /// Returns a payment's state as stored, its page, and its event for the booking.
-pub(in crate::bookings) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<Event>) {
+pub(in crate::bookings) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<BookingEvent>) {
     match status {
         PaymentStatus::Pending { pay_url } => ("pending", pay_url.clone(), None),
-        PaymentStatus::Succeeded { amount } => ("succeeded", None, Some(Event::PaymentSucceeded { amount: *amount })),
-        PaymentStatus::Failed { .. } => ("failed", None, Some(Event::PaymentFailed)),
-        PaymentStatus::Voided => ("voided", None, Some(Event::PaymentVoided)),
+        PaymentStatus::Succeeded { amount } => {
+            ("succeeded", None, Some(BookingEvent::PaymentSucceeded { amount: *amount }))
+        }
+        PaymentStatus::Failed { .. } => ("failed", None, Some(BookingEvent::PaymentFailed)),
+        PaymentStatus::Voided => ("voided", None, Some(BookingEvent::PaymentVoided)),
     }
 }

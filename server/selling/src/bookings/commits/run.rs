@@ -142,7 +142,7 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
                 batch = rest;
             }
             Err(BatchError::Retry(cause)) => {
-                telemetry::gave_way();
+                telemetry::serialization_retry();
                 tracing::debug!(%cause, attempt, "a batch deadlocked and is retried");
                 pause(attempt).await;
             }
@@ -312,8 +312,8 @@ where
     let mut attempt = 0;
     loop {
         match work().await {
-            Err(problem) if problem.gave_way() && attempt + 1 < MAX_TRIES => {
-                telemetry::gave_way();
+            Err(problem) if problem.is_serialization_conflict() && attempt + 1 < MAX_TRIES => {
+                telemetry::serialization_retry();
                 pause(attempt).await;
             }
             outcome => return outcome,

@@ -2,7 +2,7 @@
 //!
 //! Requests with keys of their own for the same hold need the same row of Postgres, one after another. Without this
 //! limit a visitor who sends thousands of them fills the commit queue, and others are answered 503. A request with the
-//! same key shares the answer of the first and needs no turn (`idempotency::once`).
+//! same key shares the answer of the first and needs no turn (`idempotency::run_once`).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{BookingDetails, ChargeOutcome, Key, Work};
 use http::idempotency::Intent;
-use payments::PaymentNews;
+use payments::PaymentEvent;
 
 impl Work {
     /// Returns the name of the step in traces.
@@ -60,7 +60,7 @@ impl Work {
         }
     }
 
-    pub(super) fn news(&self) -> Option<&PaymentNews> {
+    pub(super) fn news(&self) -> Option<&PaymentEvent> {
         match self {
             Self::ApplyWebhook(news) => Some(news),
             Self::Create(_) | Self::Submit(_) | Self::RecordChargeOutcome(_) => None,

@@ -13,7 +13,7 @@ use super::BookingDetails;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql::BookingRow;
 use http::idempotency::{Answer, Intent};
-use payments::{NewsOutcome, PaymentNews};
+use payments::{PaymentEvent, PaymentEventOutcome};
 
 /// Treatment of rows that should be new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(super) struct Writes {
     pub(super) notes: BTreeMap<Uuid, PaymentNote>,
     pub(super) claimed_keys: Vec<(usize, Intent, Option<Answer>)>,
     pub(super) completed_keys: Vec<(Intent, Answer)>,
-    pub(super) noted_events: Vec<(usize, PaymentNews, NewsOutcome)>,
+    pub(super) noted_events: Vec<(usize, PaymentEvent, PaymentEventOutcome)>,
     /// The pieces of the batch that move each booking.
     pub(super) pieces: HashMap<Uuid, Vec<usize>>,
 }
@@ -169,7 +169,7 @@ impl Writes {
         self.completed_keys.push((intent.clone(), answer));
     }
 
-    pub(super) fn note_event(&mut self, place: usize, news: &PaymentNews, outcome: NewsOutcome) {
+    pub(super) fn note_event(&mut self, place: usize, news: &PaymentEvent, outcome: PaymentEventOutcome) {
         self.noted_events.push((place, news.clone(), outcome));
     }
 }

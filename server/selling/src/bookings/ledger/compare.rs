@@ -11,7 +11,7 @@ pub(super) struct Amounts {
 
 /// The state of a booking's money, as seen from one gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum GatewayMoneyState {
     /// Paid at this gateway.
     Paid,
     /// Submitted at this gateway and not paid.
@@ -27,7 +27,7 @@ pub(super) enum Standing {
 /// Our books of one booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Book {
-    pub(super) standing: Standing,
+    pub(super) standing: GatewayMoneyState,
     /// It is neither sold nor final: the reconciler asks about it.
     pub(super) is_open: bool,
     /// It is scheduled to be voided again (`unknown_voids`).
@@ -44,7 +44,7 @@ pub(super) struct Book {
 
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DifferenceKind {
     /// The gateway charged an unknown booking.
     UnknownBooking,
     /// The gateway has money of a booking that is not paid here.
@@ -59,7 +59,7 @@ pub(super) enum Kind {
     MissingThere,
 }
 
-impl Kind {
+impl DifferenceKind {
     const ALL: [Self; 6] = [
         Self::UnknownBooking,
         Self::ChargedUnpaid,
@@ -69,7 +69,7 @@ impl Kind {
         Self::MissingThere,
     ];
 
-    /// Returns the value for `ledger_differences.kind`.
+    /// Returns the value for `list_open_differences.kind`.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::UnknownBooking => "unknown_booking",
@@ -89,7 +89,7 @@ impl Kind {
 /// A difference, with the amounts on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
-    pub(super) kind: Kind,
+    pub(super) kind: DifferenceKind,
     pub(super) here: Money,
     pub(super) there: Money,
 }
@@ -99,25 +99,25 @@ pub(super) fn find_difference(there: Amounts, book: Option<&Book>) -> Option<Dif
     let nothing = Money::new(0, there.charged.currency);
     let kept = Money::new(there.charged.minor - there.refunded.minor, there.charged.currency);
     let unpaid = |kind| Difference { kind, here: nothing, there: kept };
-    let Some(book) = book else { return (kept.minor > 0).then(|| unpaid(Kind::UnknownBooking)) };
+    let Some(book) = book else { return (kept.minor > 0).then(|| unpaid(DifferenceKind::UnknownBooking)) };
     match book.standing {
-        Standing::Leaving => None,
-        Standing::Unpaid if book.is_open || book.is_checked => None,
-        Standing::Unpaid | Standing::Left | Standing::Stranger => {
-            (kept.minor > 0 && !book.is_checked).then(|| unpaid(Kind::ChargedUnpaid))
+        GatewayMoneyState::Leaving => None,
+        GatewayMoneyState::Unpaid if book.is_open || book.is_checked => None,
+        GatewayMoneyState::Unpaid | GatewayMoneyState::Left | GatewayMoneyState::Stranger => {
+            (kept.minor > 0 && !book.is_checked).then(|| unpaid(DifferenceKind::ChargedUnpaid))
         }
-        Standing::Paid if there.charged != book.charged => {
-            Some(Difference { kind: Kind::ChargedDiffers, here: book.charged, there: there.charged })
+        GatewayMoneyState::Paid if there.charged != book.charged => {
+            Some(Difference { kind: DifferenceKind::ChargedDiffers, here: book.charged, there: there.charged })
         }
-        Standing::Paid => {
+        GatewayMoneyState::Paid => {
             let back = |minor| Money::new(minor, there.charged.currency);
             if there.refunded.minor > book.requested_minor {
                 let here = back(book.requested_minor);
-                return Some(Difference { kind: Kind::RefundedThere, here, there: there.refunded });
+                return Some(Difference { kind: DifferenceKind::RefundedThere, here, there: there.refunded });
             }
             let is_short = there.refunded.minor < book.settled_minor && !book.by_person;
             let here = back(book.settled_minor);
-            is_short.then_some(Difference { kind: Kind::RefundedHere, here, there: there.refunded })
+            is_short.then_some(Difference { kind: DifferenceKind::RefundedHere, here, there: there.refunded })
         }
     }
 }
@@ -125,8 +125,8 @@ pub(super) fn find_difference(there: Amounts, book: Option<&Book>) -> Option<Dif
 /// Returns the difference of a payment that the gateway does not have.
 pub(super) fn missing(book: &Book) -> Option<Difference> {
     let there = Money::new(0, book.charged.currency);
-    let is_paid = book.standing == Standing::Paid && book.charged.minor > 0;
-    is_paid.then_some(Difference { kind: Kind::MissingThere, here: book.charged, there })
+    let is_paid = book.standing == GatewayMoneyState::Paid && book.charged.minor > 0;
+    is_paid.then_some(Difference { kind: DifferenceKind::MissingThere, here: book.charged, there })
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
         Amounts { charged: eur(charged), refunded: eur(refunded) }
     }
 
-    fn book(standing: Standing) -> Book {
+    fn book(standing: GatewayMoneyState) -> Book {
         Book {
             standing,
             is_open: false,
@@ -155,50 +155,53 @@ mod tests {
         }
     }
 
-    fn kind(there: Amounts, book: &Book) -> Option<Kind> {
+    fn kind(there: Amounts, book: &Book) -> Option<DifferenceKind> {
         find_difference(there, Some(book)).map(|found| found.kind)
     }
 
     #[test]
     fn equal_payments_have_no_difference() {
-        let paid = book(Standing::Paid);
+        let paid = book(GatewayMoneyState::Paid);
         // A refund is in progress: the gateway may have sent it already.
         for refunded in [500, 750, 1_000] {
             assert_eq!(kind(there(2_500, refunded), &paid), None, "{refunded}");
         }
-        assert_eq!(kind(there(2_500, 2_500), &book(Standing::Left)), None, "it went back");
-        assert_eq!(kind(there(2_500, 0), &book(Standing::Leaving)), None, "it is about to");
-        let open = Book { is_open: true, ..book(Standing::Unpaid) };
+        assert_eq!(kind(there(2_500, 2_500), &book(GatewayMoneyState::Left)), None, "it went back");
+        assert_eq!(kind(there(2_500, 0), &book(GatewayMoneyState::Leaving)), None, "it is about to");
+        let open = Book { is_open: true, ..book(GatewayMoneyState::Unpaid) };
         assert_eq!(kind(there(2_500, 0), &open), None, "the reconciler asks");
-        let checked = Book { is_checked: true, ..book(Standing::Unpaid) };
+        let checked = Book { is_checked: true, ..book(GatewayMoneyState::Unpaid) };
         assert_eq!(kind(there(2_500, 0), &checked), None, "it is asked about again");
         assert_eq!(find_difference(there(2_500, 2_500), None), None);
     }
 
     #[test]
     fn every_difference_has_its_kind_and_amounts() {
-        let paid = book(Standing::Paid);
-        assert_eq!(find_difference(there(2_500, 0), None).map(|found| found.kind), Some(Kind::UnknownBooking));
-        for standing in [Standing::Unpaid, Standing::Left, Standing::Stranger] {
-            assert_eq!(kind(there(2_500, 0), &book(standing)), Some(Kind::ChargedUnpaid), "{standing:?}");
+        let paid = book(GatewayMoneyState::Paid);
+        assert_eq!(
+            find_difference(there(2_500, 0), None).map(|found| found.kind),
+            Some(DifferenceKind::UnknownBooking)
+        );
+        for standing in [GatewayMoneyState::Unpaid, GatewayMoneyState::Left, GatewayMoneyState::Stranger] {
+            assert_eq!(kind(there(2_500, 0), &book(standing)), Some(DifferenceKind::ChargedUnpaid), "{standing:?}");
         }
         for charged in [2_499, 2_501] {
-            assert_eq!(kind(there(charged, 500), &paid), Some(Kind::ChargedDiffers), "{charged}");
+            assert_eq!(kind(there(charged, 500), &paid), Some(DifferenceKind::ChargedDiffers), "{charged}");
         }
         let more = find_difference(there(2_500, 1_001), Some(&paid)).expect("it differs");
-        assert_eq!(more, Difference { kind: Kind::RefundedThere, here: eur(1_000), there: eur(1_001) });
+        assert_eq!(more, Difference { kind: DifferenceKind::RefundedThere, here: eur(1_000), there: eur(1_001) });
         let less = find_difference(there(2_500, 499), Some(&paid)).expect("it differs");
-        assert_eq!(less, Difference { kind: Kind::RefundedHere, here: eur(500), there: eur(499) });
+        assert_eq!(less, Difference { kind: DifferenceKind::RefundedHere, here: eur(500), there: eur(499) });
         assert_eq!(kind(there(2_500, 0), &Book { by_person: true, ..paid }), None, "paid back in another way");
-        assert_eq!(missing(&paid).map(|found| found.kind), Some(Kind::MissingThere));
-        assert_eq!(missing(&book(Standing::Unpaid)), None);
+        assert_eq!(missing(&paid).map(|found| found.kind), Some(DifferenceKind::MissingThere));
+        assert_eq!(missing(&book(GatewayMoneyState::Unpaid)), None);
     }
 
     #[test]
     fn kinds_parse_from_their_names() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::parse(kind.as_str()), Some(kind));
+        for kind in DifferenceKind::ALL {
+            assert_eq!(DifferenceKind::parse(kind.as_str()), Some(kind));
         }
-        assert_eq!(Kind::parse("another"), None);
+        assert_eq!(DifferenceKind::parse("another"), None);
     }
 }

@@ -8,13 +8,13 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::compare::{Difference, Kind};
+use super::compare::{Difference, DifferenceKind};
 use super::{CompareError, gap};
 use crate::bookings::effects;
 use crate::bookings::money::payment_rows::{self, GatewayRole};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
-use payments::{Known, PaymentStatus};
+use payments::{PaymentIds, PaymentStatus};
 use platform::clock::{from_utc, to_utc};
 
 /// Lease of a repeated comparison, milliseconds.
@@ -59,16 +59,16 @@ impl DifferenceRow {
     fn open(self) -> Result<OpenDifference, sqlx::Error> {
         let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
-        let kind = Kind::parse(&self.kind).ok_or_else(unreadable)?;
+        let kind = DifferenceKind::parse(&self.kind).ok_or_else(unreadable)?;
         let (here, there) = (Money::new(self.here_minor, currency), Money::new(self.there_minor, currency));
         let Self { gateway, payment_ref, .. } = &self;
         let why = match kind {
-            Kind::UnknownBooking => format!("{gateway} has {there} for a booking that is not here."),
-            Kind::ChargedUnpaid => format!("{gateway} has {there} for this booking, which is not paid here."),
-            Kind::ChargedDiffers => format!("{gateway} took {there}; here it is {here}."),
-            Kind::RefundedThere => format!("{gateway} sent {there} back; here it is {here}."),
-            Kind::RefundedHere => format!("Here {here} counts as sent back; {gateway} sent {there}."),
-            Kind::MissingThere => format!("{here} is paid here, and {gateway} knows of no such payment."),
+            DifferenceKind::UnknownBooking => format!("{gateway} has {there} for a booking that is not here."),
+            DifferenceKind::ChargedUnpaid => format!("{gateway} has {there} for this booking, which is not paid here."),
+            DifferenceKind::ChargedDiffers => format!("{gateway} took {there}; here it is {here}."),
+            DifferenceKind::RefundedThere => format!("{gateway} sent {there} back; here it is {here}."),
+            DifferenceKind::RefundedHere => format!("Here {here} counts as sent back; {gateway} sent {there}."),
+            DifferenceKind::MissingThere => format!("{here} is paid here, and {gateway} knows of no such payment."),
         };
         Ok(OpenDifference {
             why: format!("{why} Payment {payment_ref}."),
@@ -112,7 +112,7 @@ pub(super) async fn record(
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn open(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
+pub async fn list_open_differences(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
     let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
@@ -251,11 +251,11 @@ pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error>
 async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let booking = due.booking_id;
     let missing = || sqlx::Error::Configuration(format!("{} is no gateway here", due.gateway).into());
-    let gateway = state.gateways.named(&due.gateway).ok_or_else(missing)?;
+    let gateway = state.gateways.find(&due.gateway).ok_or_else(missing)?;
     let gateway_ref = Some(due.payment_ref.clone()).filter(|id| *id != booking.to_string());
-    let known = Known { booking, gateway_ref };
+    let known = PaymentIds { booking, gateway_ref };
     let found = super::ask(state, gateway, &known).await?;
-    if found.is_some_and(|found| found.kind == Kind::ChargedUnpaid) {
+    if found.is_some_and(|found| found.kind == DifferenceKind::ChargedUnpaid) {
         enter(state, &due.gateway, &known).await?;
     }
     let found = super::ask(state, gateway, &known).await?;
@@ -269,14 +269,14 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
 }
 
 /// Records money that a gateway has of a booking that is not paid here: it pays for a new booking, or is refunded.
-async fn enter(state: &SellingState, gateway: &str, known: &Known) -> Result<(), CompareError> {
+async fn enter(state: &SellingState, gateway: &str, known: &PaymentIds) -> Result<(), CompareError> {
     let booking = known.booking;
     let mut connection = state.pg.acquire().await?;
     let role = payment_rows::gateway_role(&mut connection, booking, gateway).await?;
     drop(connection);
     match role {
         GatewayRole::Current => {
-            let Some(guarded) = state.gateways.named(gateway) else { return Ok(()) };
+            let Some(guarded) = state.gateways.find(gateway) else { return Ok(()) };
             if let Some(payment) = guarded.status(known).await?
                 && matches!(payment.status, PaymentStatus::Succeeded { .. })
             {

@@ -18,13 +18,13 @@ use domain::money::Money;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use self::compare::{Amounts, Book, Difference, Kind};
-pub use self::differences::{OpenDifference, open, open_counts};
+use self::compare::{Amounts, Book, Difference, DifferenceKind};
+pub use self::differences::{OpenDifference, list_open_differences, open_counts};
 pub(super) use self::differences::{compare_again, find, open_at, settle};
 use super::effects::EffectError;
 use crate::SellingState;
-use payments::{GatewayError, GuardedGateway, Known, LedgerEntry, PaymentStatus, Window};
-use platform::background::Rounds;
+use payments::{GatewayError, GuardedGateway, LedgerEntry, PaymentIds, PaymentStatus, Window};
+use platform::background::PeriodicLoop;
 use platform::clock::{from_utc, to_utc};
 use platform::ids;
 
@@ -80,10 +80,10 @@ struct Comparison<'a> {
 
 /// Compares ledgers until the server stops.
 pub async fn compare_forever(state: SellingState) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
-    while rounds.go_on().await {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
         for name in state.gateways.names() {
-            let Some(gateway) = state.gateways.named(name) else { continue };
+            let Some(gateway) = state.gateways.find(name) else { continue };
             if let Err(cause) = compare_due(&state, gateway).await {
                 tracing::warn!(%cause, gateway = name, "reading due ledger days of {name} failed");
             }
@@ -187,9 +187,9 @@ impl Comparison<'_> {
         if self.asked > MAX_ASKED {
             return Err(CompareError::TooMany);
         }
-        let known = Known { booking, gateway_ref: gateway_ref.clone() };
+        let known = PaymentIds { booking, gateway_ref: gateway_ref.clone() };
         let Some(found) = ask(self.state, self.gateway, &known).await? else { return Ok(()) };
-        if found.kind == Kind::UnknownBooking && self.state.catalogue.has_regions() {
+        if found.kind == DifferenceKind::UnknownBooking && self.state.catalogue.has_regions() {
             // A booking of another region, which is in another database.
             return Ok(());
         }
@@ -212,7 +212,7 @@ impl Comparison<'_> {
 async fn ask(
     state: &SellingState,
     gateway: &GuardedGateway,
-    known: &Known,
+    known: &PaymentIds,
 ) -> Result<Option<Difference>, CompareError> {
     let payment = gateway.status(known).await?;
     let there = payment.as_ref().and_then(|payment| match payment.status {

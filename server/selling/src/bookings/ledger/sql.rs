@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::compare::{Book, Standing};
+use super::compare::{Book, GatewayMoneyState};
 use platform::clock::to_utc;
 
 /// Bounds the recursive query for bookings that the money moved to.
@@ -118,11 +118,11 @@ impl BookRow {
         let unreadable = || sqlx::Error::Decode(format!("bookings.currency is {:?}", self.currency).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
         let standing = match self.payment.as_deref() {
-            Some("succeeded") => Standing::Paid,
-            Some(_) => Standing::Unpaid,
-            None if self.is_leaving => Standing::Leaving,
-            None if self.has_left => Standing::Left,
-            None => Standing::Stranger,
+            Some("succeeded") => GatewayMoneyState::Paid,
+            Some(_) => GatewayMoneyState::Unpaid,
+            None if self.is_leaving => GatewayMoneyState::Leaving,
+            None if self.has_left => GatewayMoneyState::Left,
+            None => GatewayMoneyState::Stranger,
         };
         let book = Book {
             standing,

@@ -2,7 +2,7 @@
 
 use domain::booking::{BookingState, MoneyState};
 use domain::money::Money;
-use domain::seats::put_as_read;
+use domain::seats::sort_for_display;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use tickets::NoticeMail;
 
-/// Events with a notice, as `domain::booking::Event::name` spells them.
+/// Events with a notice, as `domain::booking::BookingEvent::name` spells them.
 const NOTICE_EVENTS: &[&str] = &[
     "cancelled_by_buyer",
     "cancelled_by_staff",
@@ -93,7 +93,7 @@ async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<(String
     .fetch_optional(tx)
     .await?;
     Ok(other.map(|(reference, mut seats)| {
-        put_as_read(&mut seats, String::as_str);
+        sort_for_display(&mut seats, String::as_str);
         (reference, seats.join(", "))
     }))
 }

@@ -1,7 +1,7 @@
 //! The mails of a sale: one to the buyer, and one with the tickets to the friend who holds them.
 
 use domain::booking::BookingState;
-use domain::seats::{MAX_SEATS_PER_PERSON, put_as_read};
+use domain::seats::{MAX_SEATS_PER_PERSON, sort_for_display};
 
 use super::attachment_rate;
 use crate::SellingState;
@@ -10,7 +10,7 @@ use crate::bookings::places;
 use crate::bookings::sql::BookingRow;
 use crate::bookings::ticket_sheet::ticket_sheet;
 use catalogue::Show;
-use tickets::calendar::Entry;
+use tickets::calendar::CalendarEntry;
 use tickets::{Addressee, Attachments, Ticket, TicketMail};
 
 /// Sends the mails for these seats, given as label and category. Repeats are harmless: each mail has an id derived
@@ -67,7 +67,7 @@ async fn to_buyer(
     mut seats: Vec<(String, String)>,
     tickets: &[Ticket],
 ) -> Result<TicketMail, EffectError> {
-    put_as_read(&mut seats, |(label, _)| label.as_str());
+    sort_for_display(&mut seats, |(label, _)| label.as_str());
     let places = if row.places.is_empty() {
         Vec::new()
     } else {
@@ -118,7 +118,7 @@ fn attachments(
         return None;
     }
     let labels: Vec<&str> = tickets.iter().map(|ticket| ticket.label.as_str()).collect();
-    let entry = Entry {
+    let entry = CalendarEntry {
         booking: row.id,
         title: show.film.clone(),
         place: place(show),

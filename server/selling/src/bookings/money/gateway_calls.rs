@@ -16,7 +16,8 @@ use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::{
-    Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, Known, RefundAnswer, VoidAnswer, refund_key,
+    Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, PaymentIds, RefundAnswer, VoidAnswer,
+    refund_key,
 };
 
 /// Charges a booking at its gateway, or at the other gateway if no request reached the first.
@@ -32,13 +33,13 @@ pub(in crate::bookings) async fn charge(
         let gateway = gateway_named(state, &route.gateway)?;
         let token = state.gateways.token_for(gateway.name(), route.payment_token.clone());
         let answer = gateway.charge(&Charge { token, ..charge.clone() }).await;
-        let Err(GatewayError::NotTaken(cause)) = answer else { return answer.map_err(Into::into) };
+        let Err(GatewayError::NotSent(cause)) = answer else { return answer.map_err(Into::into) };
         match switch(state, charge.booking, gateway.name(), &cause.to_string()).await? {
             Some(other) => route = other,
             None => {
                 let mut connection = state.pg.acquire().await?;
                 payment_rows::not_asked(&mut connection, charge.booking, gateway.name()).await?;
-                return Err(GatewayError::NotTaken(cause).into());
+                return Err(GatewayError::NotSent(cause).into());
             }
         }
     }
@@ -56,7 +57,7 @@ async fn switch(
     let Some(row) = sql::lock(&mut tx, booking).await?.filter(waits) else { return Ok(None) };
     let mut left = payment_rows::left(&mut tx, booking).await?;
     left.push(from.to_owned());
-    let Some(to) = state.gateways.besides(&left) else { return Ok(None) };
+    let Some(to) = state.gateways.first_choice_except(&left) else { return Ok(None) };
     let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
     if moved.is_some() {
         // An event in the history, and a new version: a reader with the old version reads the booking again.
@@ -104,7 +105,7 @@ pub(in crate::bookings) async fn void_at(
 ) -> Result<(VoidAnswer, bool), EffectError> {
     let current = route(state, booking).await?.filter(|route| route.gateway == name);
     let is_current = current.is_some();
-    let known = current.map_or(Known { booking, gateway_ref: None }, |route| route.known(booking));
+    let known = current.map_or(PaymentIds { booking, gateway_ref: None }, |route| route.known(booking));
     Ok((gateway_named(state, name)?.void(&known).await?, is_current))
 }
 
@@ -131,7 +132,7 @@ pub(in crate::bookings) async fn void_left(state: &SellingState, booking: Uuid) 
     drop(connection);
     for name in unsettled {
         let gateway = gateway_named(state, &name)?;
-        let known = Known { booking, gateway_ref: None };
+        let known = PaymentIds { booking, gateway_ref: None };
         let settled_as = match gateway.void(&known).await? {
             VoidAnswer::Voided => "voided",
             VoidAnswer::Unknown => {
@@ -166,5 +167,5 @@ async fn route(state: &SellingState, booking: Uuid) -> Result<Option<Route>, Eff
 
 fn gateway_named<'a>(state: &'a SellingState, name: &str) -> Result<&'a GuardedGateway, EffectError> {
     let missing = || GatewayError::Unreachable(format!("PAYMENT_GATEWAYS does not name {name} any more").into());
-    state.gateways.named(name).ok_or_else(|| missing().into())
+    state.gateways.find(name).ok_or_else(|| missing().into())
 }

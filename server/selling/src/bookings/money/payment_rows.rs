@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::bookings::checkout::instruments;
 use crate::outbox;
-use payments::{Known, NewsOutcome};
+use payments::{PaymentEventOutcome, PaymentIds};
 use platform::clock::to_utc;
 
 /// The gateway that charges a booking.
@@ -24,8 +24,8 @@ pub(in crate::bookings) struct Route {
 
 impl Route {
     /// Returns the payment's identifiers at its gateway.
-    pub(in crate::bookings) fn known(&self, booking: Uuid) -> Known {
-        Known { booking, gateway_ref: self.gateway_ref.clone() }
+    pub(in crate::bookings) fn known(&self, booking: Uuid) -> PaymentIds {
+        PaymentIds { booking, gateway_ref: self.gateway_ref.clone() }
     }
 }
 
@@ -254,7 +254,7 @@ pub(in crate::bookings) async fn is_noted(
             .bind(event_id)
             .fetch_optional(tx)
             .await?;
-    Ok(outcome.is_some_and(|outcome| outcome != NewsOutcome::Unknown.as_str()))
+    Ok(outcome.is_some_and(|outcome| outcome != PaymentEventOutcome::Unknown.as_str()))
 }
 
 /// Notes a gateway's event and its outcome; `false` when it was noted before. An event of an unknown
@@ -263,7 +263,7 @@ pub(in crate::bookings) async fn note_event(
     tx: &mut PgConnection,
     gateway: &str,
     event_id: &str,
-    outcome: NewsOutcome,
+    outcome: PaymentEventOutcome,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let noted = sqlx::query(
@@ -275,7 +275,7 @@ pub(in crate::bookings) async fn note_event(
     .bind(event_id)
     .bind(to_utc(now))
     .bind(outcome.as_str())
-    .bind(NewsOutcome::Unknown.as_str())
+    .bind(PaymentEventOutcome::Unknown.as_str())
     .execute(tx)
     .await?;
     Ok(noted.rows_affected() == 1)

@@ -17,7 +17,7 @@ use crate::bookings::history;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
-use payments::NewsOutcome;
+use payments::PaymentEventOutcome;
 use platform::clock::{from_utc, to_utc};
 
 /// Interval of checks of a pending refund, milliseconds.
@@ -190,7 +190,7 @@ async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Ti
             .await?;
     if taken.rows_affected() == 1
         && let Some(effect) = effect_of(&mut tx, &row, number).await?
-        && !outbox::holds(&mut tx, booking, effect).await?
+        && !outbox::contains_effect(&mut tx, booking, effect).await?
     {
         outbox::enqueue(&mut tx, booking, &[effect], now).await?;
     }
@@ -213,18 +213,18 @@ pub(in crate::bookings) async fn settle_arrived(
     row: &BookingRow,
     number: u32,
     now: Timestamp,
-) -> Result<NewsOutcome, MoveError> {
+) -> Result<PaymentEventOutcome, MoveError> {
     let known = refunds::of_booking(tx, row.id).await?;
     let Some(refund) = known.into_iter().find(|refund| refund.number.cast_unsigned() == number) else {
-        return Ok(NewsOutcome::Ignored);
+        return Ok(PaymentEventOutcome::Ignored);
     };
     if refund.settled_at.is_some() {
         // A refund that failed after it was settled and was sent again may be parked: it is pending for too long.
         let was_parked = mark_received(tx, row.id, number).await?;
-        return Ok(if was_parked { NewsOutcome::Applied } else { NewsOutcome::Ignored });
+        return Ok(if was_parked { PaymentEventOutcome::Applied } else { PaymentEventOutcome::Ignored });
     }
     refunds::settle(tx, row, number, causes::WEBHOOK, now).await?;
-    Ok(NewsOutcome::Applied)
+    Ok(PaymentEventOutcome::Applied)
 }
 
 /// Parks a failed refund of a locked booking, settled or not, for a person: once, however often the failure is
@@ -234,10 +234,10 @@ pub(in crate::bookings) async fn park_failed(
     row: &BookingRow,
     lost: &FailedRefund<'_>,
     now: Timestamp,
-) -> Result<NewsOutcome, MoveError> {
+) -> Result<PaymentEventOutcome, MoveError> {
     let Some(effect) = effect_of(tx, row, lost.number).await? else {
         tracing::error!(booking = %row.id, gateway = lost.gateway, refund = lost.refund, why = lost.why, "an unknown refund of {} failed at the gateway", row.id);
-        return Ok(NewsOutcome::Ignored);
+        return Ok(PaymentEventOutcome::Ignored);
     };
     end_wait(tx, row.id, lost.number).await?;
     park_for_person(tx, row, lost, effect, now).await
@@ -249,9 +249,9 @@ pub(in crate::bookings) async fn park_failed_at_left(
     row: &BookingRow,
     lost: &FailedRefund<'_>,
     now: Timestamp,
-) -> Result<NewsOutcome, MoveError> {
+) -> Result<PaymentEventOutcome, MoveError> {
     let outcome = park_for_person(tx, row, lost, Effect::VoidLeft, now).await?;
-    if outcome == NewsOutcome::Applied {
+    if outcome == PaymentEventOutcome::Applied {
         payment_rows::unsettle_left(tx, row.id, lost.gateway).await?;
     }
     Ok(outcome)
@@ -263,7 +263,7 @@ async fn park_for_person(
     lost: &FailedRefund<'_>,
     effect: Effect,
     now: Timestamp,
-) -> Result<NewsOutcome, MoveError> {
+) -> Result<PaymentEventOutcome, MoveError> {
     let FailedRefund { gateway, refund, number, why } = lost;
     let noted = sqlx::query(
         "INSERT INTO refund_failures (gateway, refund_ref, booking_id, number, why, told_at)
@@ -278,11 +278,11 @@ async fn park_for_person(
     .execute(&mut *tx)
     .await?;
     if noted.rows_affected() == 0 {
-        return Ok(NewsOutcome::Ignored);
+        return Ok(PaymentEventOutcome::Ignored);
     }
     let words = format!("{gateway} could not send the refund to the payer ({why}), and has the money again.");
     outbox::park(tx, row.id, effect, &words, now).await?;
     history::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
     tracing::error!(booking = %row.id, gateway, refund, why, "a refund of {} did not reach the payer and waits for a person", row.id);
-    Ok(NewsOutcome::Applied)
+    Ok(PaymentEventOutcome::Applied)
 }

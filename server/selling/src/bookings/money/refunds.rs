@@ -5,9 +5,9 @@
 //! `refunds`, and the gateway enforce this.
 
 use chrono::{DateTime, Utc};
-use domain::booking::Event;
+use domain::booking::BookingEvent;
 use domain::money::Money;
-use domain::seats::put_as_read;
+use domain::seats::sort_for_display;
 use domain::till::Means;
 use domain::time::Timestamp;
 use sqlx::{Connection, PgConnection};
@@ -93,7 +93,7 @@ pub(in crate::bookings) async fn of_booking(
         let parked = outbox::parked_refunds(tx, booking).await?;
         refunds.iter_mut().for_each(|refund| refund.came_back &= parked.contains(&refund.number));
     }
-    refunds.iter_mut().for_each(|refund| put_as_read(&mut refund.seats, String::as_str));
+    refunds.iter_mut().for_each(|refund| sort_for_display(&mut refund.seats, String::as_str));
     Ok(refunds)
 }
 
@@ -134,7 +134,7 @@ pub(in crate::bookings) async fn paid_at_counter(
         .bind(booking)
         .fetch_optional(tx)
         .await?;
-    Ok(gateway.and_then(|gateway| Means::of_settled(&gateway)))
+    Ok(gateway.and_then(|gateway| Means::parse_gateway_name(&gateway)))
 }
 
 /// Records that the gateway charged another amount than requested; all of it may be refunded.
@@ -256,7 +256,7 @@ pub(in crate::bookings) async fn settle_uncounted(
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<(), MoveError> {
-    match moves::apply(tx, row, Event::RefundSettled, cause, now).await {
+    match moves::apply(tx, row, BookingEvent::RefundSettled, cause, now).await {
         // The gateway's webhook was faster than its answer.
         Ok(_) | Err(MoveError::Refused(_)) => Ok(()),
         Err(error) => Err(error),

@@ -13,7 +13,7 @@ use super::{Decision, decide_parked, parked_at};
 use crate::SellingState;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
-use http::refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath};
 use identity::accounts::Staff;
 
@@ -22,7 +22,10 @@ pub fn routes() -> OpenApiRouter<SellingState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(retry)).routes(routes!(settle))
 }
 
-/// Effects of bookings of your theatre that failed and wait for a person, oldest first. For managers.
+/// Effects of bookings of your theatre that failed and wait for a person, oldest first.
+///
+/// Parked effects of your bookings, which wait for a person, oldest first; a difference between a gateway's ledger
+/// and a payment here has the effect `compare_ledger`.
 #[utoipa::path(get, path = "/theatres/{theatre}/parked", tag = "bookings", params(("theatre" = String, Path)),
     responses((status = 200, body = Vec<ParkedView>), NotStaff, OtherTheatre))]
 async fn list(
@@ -34,7 +37,10 @@ async fn list(
     parked_at(&state, &theatre).await.map(Json)
 }
 
-/// Retry a parked effect. For managers.
+/// Retry a parked effect.
+///
+/// Retry a parked effect, `{"reason": …}`. A difference is compared again, and money that is not recorded here
+/// becomes a late payment.
 #[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/retry", tag = "bookings", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
@@ -51,7 +57,10 @@ async fn retry(
     decide(state, staff, path, Decision::Retry, key, request).await
 }
 
-/// Close a parked effect, because it was done in another way or need not be done. For managers.
+/// Close a parked effect, because it was done in another way or need not be done.
+///
+/// Remove a parked effect, because you settled it in another way, `{"reason": …}`: a refund counts as paid, a late
+/// payment that waits for seats is refunded, a ledger difference is not listed again.
 ///
 /// A refund then counts as paid back, and late money is refunded.
 #[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings", request_body = ReasonRequest,
@@ -67,7 +76,7 @@ async fn settle(
     key: IdempotencyKey,
     request: ApiJson<ReasonRequest>,
 ) -> ApiResult<Answer> {
-    decide(state, staff, path, Decision::Settle, key, request).await
+    decide(state, staff, path, Decision::Close, key, request).await
 }
 
 async fn decide(

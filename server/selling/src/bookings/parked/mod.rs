@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use domain::api::parked::ParkedView;
 use domain::api::systems::ReasonRequest;
-use domain::booking::{Effect, Event};
+use domain::booking::{BookingEvent, Effect};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
@@ -23,7 +23,7 @@ use crate::{SellingState, outbox};
 use http::Problem;
 use http::idempotency::{Answer, Intent};
 use identity::accounts::Staff;
-use identity::audit::{self, Entry};
+use identity::audit::{self, AuditEntry};
 use platform::clock::rfc3339;
 
 /// The effect name of a difference between a gateway's ledger and our payment.
@@ -39,7 +39,7 @@ pub enum Decision {
     Retry,
     /// Closes it: a person did it in another way. A refund then counts as paid; late money without
     /// seats is refunded.
-    Settle,
+    Close,
 }
 
 impl Decision {
@@ -48,21 +48,21 @@ impl Decision {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Retry => "retry",
-            Self::Settle => "settle",
+            Self::Close => "settle",
         }
     }
 
     /// Parses a decision; `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::Retry, Self::Settle].into_iter().find(|decision| decision.as_str() == name)
+        [Self::Retry, Self::Close].into_iter().find(|decision| decision.as_str() == name)
     }
 
     /// Returns its event name in the booking's history.
     const fn event(self) -> &'static str {
         match self {
             Self::Retry => "effect_retried",
-            Self::Settle => "effect_settled",
+            Self::Close => "effect_settled",
         }
     }
 
@@ -70,7 +70,7 @@ impl Decision {
     const fn act(self) -> &'static str {
         match self {
             Self::Retry => "parked_retried",
-            Self::Settle => "parked_settled",
+            Self::Close => "parked_settled",
         }
     }
 }
@@ -94,7 +94,7 @@ pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) ->
 pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
-    decide(&mut tx, (id, None), Decision::Settle, reason, now).await?;
+    decide(&mut tx, (id, None), Decision::Close, reason, now).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -104,7 +104,7 @@ pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -
 /// # Errors
 /// When the database fails.
 pub async fn parked_at(state: &SellingState, theatre: &str) -> Result<Vec<ParkedView>, Problem> {
-    let view = |job: outbox::Parked| ParkedView {
+    let view = |job: outbox::ParkedEffect| ParkedView {
         id: job.id,
         booking: job.booking,
         reference: job.reference,
@@ -167,7 +167,7 @@ pub async fn decide_parked(
     }
     let reference = decide(&mut tx, (id, Some(theatre)), decision, reason, now).await?;
     let subject = format!("booking {reference}");
-    let entry = Entry::by(staff.session.account, decision.act(), subject, reason).at(theatre);
+    let entry = AuditEntry::by(staff.session.account, decision.act(), subject, reason).at(theatre);
     audit::record(&mut tx, &entry, now).await?;
     let answer = intent.commit(tx, Answer::no_content(), now).await?;
     outbox::wake(state);
@@ -191,7 +191,7 @@ async fn decide(
     let row = sql::lock(tx, booking).await?.ok_or_else(gone)?;
     let was_parked = match decision {
         Decision::Retry => outbox::retry(tx, id, now).await?,
-        Decision::Settle => outbox::settle(tx, id).await?,
+        Decision::Close => outbox::settle(tx, id).await?,
     };
     if !was_parked {
         return Err(gone());
@@ -199,7 +199,7 @@ async fn decide(
     let words = format!("{}: {reason}", outbox::effect_name(effect));
     let cause = Cause { actor: "staff", reason: &words };
     let row = history::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
-    if decision == Decision::Settle {
+    if decision == Decision::Close {
         follow(tx, &row, effect, cause, now).await.map_err(unmoved)?;
     }
     Ok(row.reference)
@@ -217,7 +217,7 @@ async fn decide_difference(
     let found = ledger::find(tx, id, theatre).await?.ok_or_else(gone)?;
     let was_open = match decision {
         Decision::Retry => ledger::compare_again(tx, id, now).await?,
-        Decision::Settle => ledger::settle(tx, id, now).await?,
+        Decision::Close => ledger::settle(tx, id, now).await?,
     };
     if !was_open {
         return Err(gone());
@@ -227,7 +227,7 @@ async fn decide_difference(
     let words = format!("{LEDGER}: {reason}");
     let event = match decision {
         Decision::Retry => "ledger_compared_again",
-        Decision::Settle => "ledger_settled",
+        Decision::Close => "ledger_settled",
     };
     let row = history::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(unmoved)?;
     Ok(row.reference)
@@ -260,7 +260,9 @@ async fn follow(
             Ok(())
         }
         Effect::PlaceLate => {
-            moves::apply(tx, row, Event::LateMoneyReturned { amount: row.machine.total }, cause, now).await.map(drop)
+            moves::apply(tx, row, BookingEvent::LateMoneyReturned { amount: row.machine.total }, cause, now)
+                .await
+                .map(drop)
         }
         _ => Ok(()),
     }

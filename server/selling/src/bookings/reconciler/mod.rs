@@ -16,7 +16,7 @@ mod due;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::booking::{BookingState, Event};
+use domain::booking::{BookingEvent, BookingState};
 use domain::time::SECOND_MS;
 use futures::StreamExt;
 use uuid::Uuid;
@@ -29,7 +29,7 @@ use crate::{SellingState, outbox};
 use backoff::Backoffs;
 use due::SilentPayment;
 use payments::PaymentStatus;
-use platform::background::Rounds;
+use platform::background::PeriodicLoop;
 use platform::{ids, telemetry};
 
 /// Interval of rounds for due bookings.
@@ -65,7 +65,7 @@ enum Watch {
 ///
 /// # Errors
 /// When the database fails; then the payment is asked about in its turn.
-pub async fn ask_soon(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
+pub async fn make_payment_due(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
     due::mark_due(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
 }
 
@@ -80,10 +80,10 @@ pub async fn reconcile_forever(state: SellingState) {
 }
 
 async fn watch(state: &SellingState, what: Watch, backoffs: &Mutex<Backoffs>) {
-    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
     let mut was_full = false;
     while !state.stop.is_cancelled() {
-        if !was_full && !rounds.go_on().await {
+        if !was_full && !rounds.wait_next().await {
             return;
         }
         let looked_at = match what {
@@ -128,10 +128,10 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     match row.machine.state {
         BookingState::Created | BookingState::SeatsLocked => {
-            effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, TIMED_OUT, None, now).await?;
+            effects::move_by_gateway(state, &mut tx, &row, BookingEvent::TimedOut, TIMED_OUT, None, now).await?;
         }
         BookingState::PaymentSucceeded => {
-            let show = state.catalogue.known_show(row.show_id).await?;
+            let show = state.catalogue.find_show(row.show_id).await?;
             moves::settle(&mut tx, &row, show.starts_at <= now, now).await?;
             tracing::warn!(%booking, "booking {booking} was paid and left behind; the reconciler settles it");
         }
@@ -176,7 +176,7 @@ async fn ask_gateways(state: &SellingState, backoffs: &Mutex<Backoffs>) -> Resul
 }
 
 async fn ask(state: &SellingState, payment: &SilentPayment, backoffs: &Mutex<Backoffs>) -> Result<(), EffectError> {
-    if state.gateways.named(&payment.gateway).is_none() {
+    if state.gateways.find(&payment.gateway).is_none() {
         tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment is pending at a gateway that is not configured");
         return Ok(());
     }
@@ -213,7 +213,7 @@ async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, TIMED_OUT, None, now).await? {
+    if effects::move_by_gateway(state, &mut tx, &row, BookingEvent::TimedOut, TIMED_OUT, None, now).await? {
         tx.commit().await?;
         outbox::wake(state);
     }

@@ -98,7 +98,7 @@ impl StepWords {
     /// Builds the step of a failed payment from the gateway's reason.
     fn failed(reason: &str) -> Self {
         let with_cause = |why, words: &str| Self { why: Some(why), ..Self::new("failed", words) };
-        match causes::why_no(reason) {
+        match causes::parse_gateway_refusal(reason) {
             Some(CANCELLED_BY_PAYER) => with_cause("stopped", "You stopped the payment"),
             Some(why) if DECLINED_BY_BANK.contains(&why) => with_cause("declined", "Your bank declined the card"),
             _ => Self::new("failed", "The payment did not go through"),
@@ -209,7 +209,7 @@ mod tests {
         let stopped = ("failed", Some("stopped"), "You stopped the payment".to_owned());
         assert_eq!(step_of("The gateway said no: cancelled_by_payer."), stopped, "as it is stored");
         let unknown_cause = ("failed", None, "The payment did not go through".to_owned());
-        assert_eq!(step_of(&causes::said_no("amount_invalid")), unknown_cause);
+        assert_eq!(step_of(&causes::format_gateway_refusal("amount_invalid")), unknown_cause);
         assert_eq!(step_of(causes::WEBHOOK.reason), unknown_cause);
     }
 

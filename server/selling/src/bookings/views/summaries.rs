@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::api::accounts::BookingSummary;
 use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
-use domain::seats::put_as_read;
+use domain::seats::sort_for_display;
 use uuid::Uuid;
 
 use crate::{SellingState, outbox};
@@ -50,8 +50,8 @@ pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<Booking
     let came_back = outbox::with_parked_refund(&state.pg, &failed).await?;
     let mut summaries = Vec::with_capacity(rows.len());
     for mut row in rows {
-        put_as_read(&mut row.seats, String::as_str);
-        let show = state.catalogue.known_show(row.show_id).await?;
+        sort_for_display(&mut row.seats, String::as_str);
+        let show = state.catalogue.find_show(row.show_id).await?;
         let corrupt = |column: &str| Problem::internal(&format!("bookings({}).{column} cannot be", row.id));
         let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
         summaries.push(BookingSummary {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::api::{BookingEventView, BookingView, KeptHold, Person, PlaceLine, SeatLine};
 use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
 use domain::money::Money;
-use domain::seats::put_as_read;
+use domain::seats::sort_for_display;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -32,7 +32,7 @@ pub(in crate::bookings) async fn owned(
     let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
     // Returned first: loading the show may need a connection, and concurrent calls may hold all others.
     drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let show = state.catalogue.find_show(row.show_id).await?;
     Ok(Some((row, show)))
 }
 
@@ -94,7 +94,7 @@ pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> Result<Optio
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_hold(state: &SellingState, owner: &str, hold: Uuid) -> Result<Option<Uuid>, Problem> {
+pub async fn find_booking_of_hold(state: &SellingState, owner: &str, hold: Uuid) -> Result<Option<Uuid>, Problem> {
     let found = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 AND owner = $2")
         .bind(hold)
         .bind(owner)
@@ -165,7 +165,7 @@ pub(in crate::bookings) fn compose(
     pay_url: Option<String>,
 ) -> BookingView {
     assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
-    put_as_read(&mut seats, |line| line.label.as_str());
+    sort_for_display(&mut seats, |line| line.label.as_str());
     let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
     BookingView {
         id: row.id,

@@ -1,11 +1,11 @@
 //! Queries about offers: planned, held, mailed, bought or ended.
 
 use domain::time::Timestamp;
-use domain::waiting_list::Offer;
+use domain::waiting_list::OfferedPlaces;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::Entry;
+use super::ListEntry;
 use platform::clock::to_utc;
 
 /// Counts the open offers of a show.
@@ -17,7 +17,10 @@ pub(in crate::waiting_list) async fn count_offers(tx: &mut PgConnection, show: U
 }
 
 /// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
-pub(in crate::waiting_list) async fn offering(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Entry>, sqlx::Error> {
+pub(in crate::waiting_list) async fn offering(
+    tx: &mut PgConnection,
+    show: Uuid,
+) -> Result<Vec<ListEntry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE"))
         .bind(show)
         .fetch_all(tx)
@@ -27,15 +30,15 @@ pub(in crate::waiting_list) async fn offering(tx: &mut PgConnection, show: Uuid)
 /// Plans an offer for an entry; `false` when the entry has left the line.
 pub(in crate::waiting_list) async fn plan_offer(
     tx: &mut PgConnection,
-    entry: &Entry,
+    entry: &ListEntry,
     number: i32,
     hold: Uuid,
-    offer: &Offer,
+    offer: &OfferedPlaces,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let (seats, area) = match offer {
-        Offer::Seats(seats) => (seats.iter().map(|seat| seat.cast_signed()).collect(), None),
-        Offer::Places(places) => (Vec::new(), Some(places.area.cast_signed())),
+        OfferedPlaces::Seats(seats) => (seats.iter().map(|seat| seat.cast_signed()).collect(), None),
+        OfferedPlaces::Places(places) => (Vec::new(), Some(places.area.cast_signed())),
     };
     let intended = sqlx::query(
         "UPDATE waiting_list
@@ -58,7 +61,7 @@ pub(in crate::waiting_list) async fn plan_offer(
 /// Marks a planned offer as held.
 pub(in crate::waiting_list) async fn offered(
     tx: &mut PgConnection,
-    entry: &Entry,
+    entry: &ListEntry,
     until: Timestamp,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
@@ -78,7 +81,7 @@ pub(in crate::waiting_list) async fn offered(
 /// Returns an entry to the line after its planned offer could not be held.
 pub(in crate::waiting_list) async fn back_in_line(
     tx: &mut PgConnection,
-    entry: &Entry,
+    entry: &ListEntry,
     not_before: Timestamp,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
@@ -96,7 +99,11 @@ pub(in crate::waiting_list) async fn back_in_line(
 }
 
 /// Marks the entry of a released offer as left.
-pub(in crate::waiting_list) async fn given_back(pg: &PgPool, hold: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(in crate::waiting_list) async fn close_released_offer(
+    pg: &PgPool,
+    hold: Uuid,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
         .bind(hold)
         .bind(to_utc(now))
@@ -128,7 +135,7 @@ pub(in crate::waiting_list) async fn note_renewed(
 /// Gives an offer to another owner, with its hold under this id. `false` when the entry has changed since it was read.
 pub(in crate::waiting_list) async fn hand_over(
     tx: &mut PgConnection,
-    entry: &Entry,
+    entry: &ListEntry,
     hold: Uuid,
     owner: &str,
     now: Timestamp,
@@ -182,7 +189,7 @@ pub(in crate::waiting_list) async fn take_mail(
     now: Timestamp,
     lease_until: Timestamp,
     max_tries: i32,
-) -> Result<Option<Entry>, sqlx::Error> {
+) -> Result<Option<ListEntry>, sqlx::Error> {
     sqlx::query_as(
         "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
          FROM (SELECT id FROM waiting_list
@@ -201,7 +208,7 @@ pub(in crate::waiting_list) async fn take_mail(
 }
 
 /// Records that the mail of an offer was sent.
-pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &Entry) -> Result<(), sqlx::Error> {
+pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
         .bind(entry.id)
         .bind(entry.offer_number)
@@ -213,7 +220,7 @@ pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &Entry) -> 
 /// Schedules a retry of an offer's mail.
 pub(in crate::waiting_list) async fn postpone_mail(
     pg: &PgPool,
-    entry: &Entry,
+    entry: &ListEntry,
     at: Timestamp,
 ) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")

@@ -14,11 +14,11 @@ use super::super::tests::{from, mail};
 use super::*;
 
 /// Letters of a booking with that number, which there is time for.
-fn letters(number: u128, mails: Vec<TicketMail>) -> Letters {
+fn letters(number: u128, mails: Vec<TicketMail>) -> MailBatch {
     let soon = Instant::now() + Duration::from_secs(60);
     let booking = Uuid::from_u128(number);
     let mails = mails.into_iter().map(|mail| TicketMail { booking, ..mail }).collect();
-    Letters { booking, mails, begin_by: soon, until: soon }
+    MailBatch { booking, mails, begin_by: soon, until: soon }
 }
 
 fn to_friend() -> TicketMail {
@@ -33,7 +33,7 @@ fn to_nobody() -> TicketMail {
 }
 
 /// The results of the letters, in their order.
-async fn send_all(mailer: &Mailer, letters: Vec<Letters>) -> Vec<(Uuid, Result<(), MailError>)> {
+async fn send_all(mailer: &Mailer, letters: Vec<MailBatch>) -> Vec<(Uuid, Result<(), MailError>)> {
     let mut outcomes = Vec::new();
     for composed in mailer.compose(letters).await.expect("the errand is done") {
         outcomes.push((composed.booking, mailer.send_composed(composed).await));
@@ -97,7 +97,7 @@ async fn a_mail_that_fails_does_not_affect_the_others() {
 async fn a_batch_past_its_deadline_is_not_started() {
     let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", platform::ids::new_id()));
     let mailer = Mailer::into_folder(from(), &folder);
-    let stale = Letters { begin_by: Instant::now(), ..letters(1, vec![mail()]) };
+    let stale = MailBatch { begin_by: Instant::now(), ..letters(1, vec![mail()]) };
     let outcomes = send_all(&mailer, vec![stale, letters(2, vec![mail()])]).await;
     assert!(matches!(outcomes[..], [(_, Err(MailError::TooLate)), (_, Ok(()))]), "{outcomes:?}");
     assert_eq!(mails_in(&folder), [format!("{}.eml", Uuid::from_u128(2))]);
@@ -106,14 +106,14 @@ async fn a_batch_past_its_deadline_is_not_started() {
     let (url, _heard) = open_post().await;
     let mailer = by_smtp(&url);
     let mut composed = mailer.compose(vec![letters(3, vec![mail()])]).await.expect("the errand is done");
-    let composed = Composed { begin_by: Instant::now(), ..composed.remove(0) };
+    let composed = ComposedMails { begin_by: Instant::now(), ..composed.remove(0) };
     let sent = mailer.send_composed(composed).await;
     assert!(matches!(sent, Err(MailError::TooLate)), "composed in time, but sent too late: {sent:?}");
 }
 
 /// An event at the mail server.
 #[derive(Debug, PartialEq, Eq)]
-enum Heard {
+enum MailServerEvent {
     /// A whole mail: its recipient.
     Mail(String),
     /// It stops answering, in the middle of a mail…
@@ -125,7 +125,7 @@ enum Heard {
 }
 
 /// A mail server that falls silent when the first mail is to come, and takes all others.
-async fn open_post() -> (String, UnboundedReceiver<Heard>) {
+async fn open_post() -> (String, UnboundedReceiver<MailServerEvent>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("smtp://{}", listener.local_addr().expect("an address"));
     let (events, heard) = unbounded_channel();
@@ -140,7 +140,7 @@ async fn open_post() -> (String, UnboundedReceiver<Heard>) {
     (url, heard)
 }
 
-async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<Heard>) -> std::io::Result<()> {
+async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<MailServerEvent>) -> std::io::Result<()> {
     // The test may have ended.
     let record = |what| drop(events.send(what));
     let mut client = BufReader::new(client);
@@ -158,9 +158,9 @@ async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<He
                 b"250 yes\r\n"
             }
             "DATA" if falls_silent => {
-                record(Heard::FellSilent);
+                record(MailServerEvent::FellSilent);
                 let more = client.read_line(&mut line).await;
-                record(if matches!(more, Ok(1..)) { Heard::WasUsedAgain } else { Heard::WasLeft });
+                record(if matches!(more, Ok(1..)) { MailServerEvent::WasUsedAgain } else { MailServerEvent::WasLeft });
                 return Ok(());
             }
             "DATA" => {
@@ -171,7 +171,7 @@ async fn serve(client: TcpStream, falls_silent: bool, events: UnboundedSender<He
                         return Ok(());
                     }
                 }
-                record(Heard::Mail(to.clone()));
+                record(MailServerEvent::Mail(to.clone()));
                 b"250 taken\r\n"
             }
             "QUIT" => b"221 bye\r\n",
@@ -192,7 +192,7 @@ async fn the_connection_of_a_cancelled_mail_is_not_reused() {
     let (mailer, cut_off) = (by_smtp(&url), mail());
     tokio::select! {
         sent = mailer.send_ticket(&cut_off) => panic!("the server does not answer: {sent:?}"),
-        seen = heard.recv() => assert_eq!(seen, Some(Heard::FellSilent)),
+        seen = heard.recv() => assert_eq!(seen, Some(MailServerEvent::FellSilent)),
     }
     // Cut off in the middle of a command. The next ones are none the worse for it.
     let outcomes = send_all(&mailer, vec![letters(1, vec![mail(), to_friend()])]).await;
@@ -200,9 +200,9 @@ async fn the_connection_of_a_cancelled_mail_is_not_reused() {
     // Pooled connections would be closed here, with a QUIT.
     drop(mailer);
     let mut seen = [heard.recv().await, heard.recv().await, heard.recv().await].map(|what| what.expect("an event"));
-    seen.sort_by_key(|what| *what == Heard::WasLeft);
-    let to = |email: &str| Heard::Mail(email.to_owned());
-    assert_eq!(seen, [to("ana@example.org"), to("luis@example.org"), Heard::WasLeft]);
+    seen.sort_by_key(|what| *what == MailServerEvent::WasLeft);
+    let to = |email: &str| MailServerEvent::Mail(email.to_owned());
+    assert_eq!(seen, [to("ana@example.org"), to("luis@example.org"), MailServerEvent::WasLeft]);
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn a_silent_server_is_waited_for_until_the_deadline() {
     let (url, _heard) = open_post().await;
     let mailer = by_smtp(&url);
     let mut composed = mailer.compose(vec![letters(1, vec![mail()])]).await.expect("the errand is done");
-    let composed = Composed { until: Instant::now(), ..composed.remove(0) };
+    let composed = ComposedMails { until: Instant::now(), ..composed.remove(0) };
     let sent = mailer.send_composed(composed).await;
     assert!(matches!(sent, Err(MailError::TooLate)), "{sent:?}");
 }

@@ -14,8 +14,8 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::device_storage;
-use super::outcome::{self, ScanOutcome, Tone, Undo};
-use super::queue::Queue;
+use super::outcome::{self, ScanOutcome, Tone, UndoableAdmission};
+use super::queue::ScanQueue;
 use super::ticket_list::{TicketList, TicketStatus};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
@@ -36,7 +36,7 @@ const MAX_RECENT: usize = 12;
 
 /// The device's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
+pub enum ServerLink {
     /// The server answers.
     Up,
     /// The server does not answer: the list decides.
@@ -45,7 +45,7 @@ pub enum Link {
     SignedOut,
 }
 
-impl Link {
+impl ServerLink {
     /// Its name on the page.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -65,7 +65,7 @@ pub struct Gate {
     /// This device.
     pub device: RwSignal<DoorDevice>,
     /// Its connection.
-    pub link: RwSignal<Link>,
+    pub link: RwSignal<ServerLink>,
     /// The state of the show's door, as last loaded.
     pub view: RwSignal<Option<DoorView>>,
     /// The outcome of the last scan.
@@ -73,7 +73,7 @@ pub struct Gate {
     /// The last scans, newest first.
     pub recent: RwSignal<VecDeque<ScanOutcome>>,
     /// Admissions made without a network.
-    pub queue: RwSignal<Queue>,
+    pub queue: RwSignal<ScanQueue>,
     /// Why they cannot be sent, if so.
     pub stuck: RwSignal<Option<Hindrance>>,
     /// True if answers have a sound.
@@ -111,7 +111,7 @@ impl Gate {
                 device
             })),
             // The page may have been opened from the device's storage; the first poll corrects the connection.
-            link: RwSignal::new(if is_offline() { Link::Down } else { Link::Up }),
+            link: RwSignal::new(if is_offline() { ServerLink::Down } else { ServerLink::Up }),
             view: RwSignal::new(None),
             answer: RwSignal::new(None),
             recent: RwSignal::new(VecDeque::new()),
@@ -134,15 +134,15 @@ impl Gate {
     pub fn open(self) {
         self.poll();
         events::every(POLL_EVERY_MS, move || {
-            if is_visible() || !self.queue.with_untracked(Queue::is_empty) {
+            if is_visible() || !self.queue.with_untracked(ScanQueue::is_empty) {
                 self.poll();
             }
         });
         events::on_window("online", move |_| self.poll());
-        events::on_window("offline", move |_| self.link.set(Link::Down));
+        events::on_window("offline", move |_| self.link.set(ServerLink::Down));
         // The queue is stored, yet closing the page should be deliberate while it is not empty.
         events::on_window("beforeunload", move |event| {
-            if !self.queue.with_untracked(Queue::is_empty) {
+            if !self.queue.with_untracked(ScanQueue::is_empty) {
                 event.prevent_default();
             }
         });
@@ -196,14 +196,14 @@ impl Gate {
         let (request, key) = self.scan_of(text);
         // For a ticket in the queue this device has newer data than the server.
         let is_ours = self.queue.with_untracked(|queue| codes.iter().any(|code| queue.has(code.as_str())));
-        if self.link.get_untracked() != Link::Down && !is_ours {
+        if self.link.get_untracked() != ServerLink::Down && !is_ours {
             let path = format!("{}/scans", self.base.get_value());
             let answer = calls::try_change::<ScanAnswer>(&path, &key, &request, SCAN_DEADLINE_MS).await;
             self.forget_unanswered(&key);
             match answer {
                 Ok(answer) => return self.apply_answer(&codes, &answer),
                 Err(failure) if failure.may_pass() => {
-                    self.link.set(Link::Down);
+                    self.link.set(ServerLink::Down);
                     self.unanswered.update_value(|unanswered| {
                         unanswered.push_front((request, key.clone()));
                         unanswered.truncate(MAX_UNANSWERED);
@@ -249,7 +249,7 @@ impl Gate {
 
     fn refused(self, failure: &Failure) -> ScanOutcome {
         if failure.status() == 401 {
-            self.link.set(Link::SignedOut);
+            self.link.set(ServerLink::SignedOut);
         }
         let Hindrance { words, detail } = in_words(failure);
         ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), [Some(words), detail].into_iter().flatten().collect())
@@ -317,7 +317,7 @@ impl Gate {
     }
 
     /// Undoes an admission. Returns the error, if any.
-    pub async fn undo(self, undo: &Undo, reason: String, key: &str) -> Option<Hindrance> {
+    pub async fn undo(self, undo: &UndoableAdmission, reason: String, key: &str) -> Option<Hindrance> {
         let path = format!("{}/undo", self.base.get_value());
         let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
         if let Err(failure) = calls::change::<Option<()>>(Method::POST, &path, key, &request).await {
@@ -365,27 +365,20 @@ fn now() -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, speaking};
+    use crate::language::{Language, with_language};
     use domain::api::ProblemView;
 
     #[test]
     fn a_refusal_is_not_worded_as_an_internal_error() {
         let refused = ProblemView {
-            kind: String::new(),
-            title: String::new(),
             status: 400,
             detail: "The list is none of ours.".to_owned(),
             code: "list_invalid".to_owned(),
-            seats: Vec::new(),
-            areas: Vec::new(),
-            findings: Vec::new(),
-            puzzle: None,
-            hold: None,
-            request_id: None,
+            ..ProblemView::default()
         };
         let failure = Failure::Problem(Box::new(refused));
         for language in Language::ALL {
-            let (outcome, fault) = speaking(language, || (in_words(&failure), say!("problem.other")));
+            let (outcome, fault) = with_language(language, || (in_words(&failure), say!("problem.other")));
             assert_ne!(outcome.words, fault, "{language:?}");
             let shown = outcome.detail.unwrap_or(outcome.words);
             assert_eq!(shown, "The list is none of ours.", "{language:?}");

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::{Gate, Link, Queue, TicketList, calls, clock, device_storage, ids, in_words, now, outcome};
+use super::{Gate, ScanQueue, ServerLink, TicketList, calls, clock, device_storage, ids, in_words, now, outcome};
 
 /// Age at which the list is renewed while there is a network, milliseconds.
 const LIST_AGE_MS: i64 = 60_000;
@@ -23,19 +23,19 @@ impl Gate {
             match calls::get::<DoorView>(&self.base.get_value()).await {
                 Ok(view) => {
                     self.view.set(Some(view));
-                    self.link.set(Link::Up);
+                    self.link.set(ServerLink::Up);
                     self.is_uncontacted.set(false);
                     self.send_queue().await;
                     self.renew_list().await;
                 }
                 Err(failure) if failure.may_pass() => {
-                    self.link.set(Link::Down);
+                    self.link.set(ServerLink::Down);
                     self.check_list_expiry();
                 }
                 Err(failure) => {
                     self.is_uncontacted.set(false);
                     if failure.status() == 401 {
-                        self.link.set(Link::SignedOut);
+                        self.link.set(ServerLink::SignedOut);
                     } else {
                         self.stuck.set(Some(in_words(&failure)));
                     }
@@ -56,7 +56,7 @@ impl Gate {
     /// Sends the queued admissions batch by batch. Unanswered scans stay in the queue.
     async fn send_queue(self) {
         let mut has_settled = false;
-        while let Some((seal, scans)) = self.queue.with_untracked(Queue::batch) {
+        while let Some((seal, scans)) = self.queue.with_untracked(ScanQueue::batch) {
             let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
             let sent = scans.clone();
             let request = SettleRequest {
@@ -77,7 +77,7 @@ impl Gate {
                     }
                 }
                 Err(failure) if failure.may_pass() => {
-                    self.link.set(Link::Down);
+                    self.link.set(ServerLink::Down);
                     break;
                 }
                 Err(failure) => {

@@ -1,11 +1,11 @@
 use super::*;
-use Class::{Choosing, Looking, Opening};
+use RequestClass::{Browsing, Choosing, Opening};
 
 /// A controller and its clock, milliseconds.
 struct Play {
     controller: Controller,
     now_ms: u64,
-    changes: Vec<Change>,
+    changes: Vec<ClassChange>,
 }
 
 impl Play {
@@ -24,18 +24,18 @@ impl Play {
     }
 
     /// So many come; when they did.
-    fn come(&self, class: Class, how_many: u32) -> Duration {
+    fn come(&self, class: RequestClass, how_many: u32) -> Duration {
         (0..how_many).for_each(|_| self.controller.begin(class, self.now()));
         self.now()
     }
 
     /// So many of those who came then are answered.
-    fn answer(&self, class: Class, came: Duration, how_many: u32) {
+    fn answer(&self, class: RequestClass, came: Duration, how_many: u32) {
         (0..how_many).for_each(|_| self.controller.end(class, came, self.now(), true));
     }
 
     /// A window in which so many are answered after so long.
-    fn window(&mut self, class: Class, how_many: u32, took: Duration) {
+    fn window(&mut self, class: RequestClass, how_many: u32, took: Duration) {
         let at = self.now();
         for _ in 0..how_many {
             self.controller.begin(class, at.saturating_sub(took));
@@ -45,15 +45,15 @@ impl Play {
     }
 
     /// The parts of each class that are refused.
-    fn shares(&self) -> [u32; Class::COUNT] {
-        Class::ALL.map(|class| {
+    fn shares(&self) -> [u32; RequestClass::COUNT] {
+        RequestClass::ALL.map(|class| {
             let refused = (0..PARTS).filter(|drawn| self.controller.refuses(class, |_| u64::from(*drawn)));
             u32::try_from(refused.count()).expect("a few")
         })
     }
 }
 
-fn too_long(class: Class) -> Duration {
+fn too_long(class: RequestClass) -> Duration {
     class.budget() + Duration::from_millis(1)
 }
 
@@ -67,12 +67,12 @@ fn a_standing_queue_raises_the_share_stepwise_and_never_to_all() {
     play.pass(LATER_MS);
     let mut shares = Vec::new();
     for _ in 0..6 {
-        play.window(Looking, ENOUGH, too_long(Looking));
+        play.window(Browsing, ENOUGH, too_long(Browsing));
         shares.push(play.shares()[0]);
     }
     assert_eq!(shares, [2, 4, 6, 7, 7, 7]);
     assert_eq!(play.shares(), [7, 0, 0], "others are served");
-    assert_eq!(play.changes, [Change { class: Looking, is_refused: true }], "said once");
+    assert_eq!(play.changes, [ClassChange { class: Browsing, is_refused: true }], "said once");
 }
 
 #[test]
@@ -80,13 +80,13 @@ fn a_burst_is_not_shed() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     // A thousand at once, who are answered one after the other within two seconds.
-    let came = play.come(Looking, 1_000);
+    let came = play.come(Browsing, 1_000);
     for _ in 0..19 {
         play.pass(100);
-        play.answer(Looking, came, 50);
+        play.answer(Browsing, came, 50);
     }
     play.pass(99);
-    play.answer(Looking, came, 50);
+    play.answer(Browsing, came, 50);
     play.pass(1_000);
     assert_eq!(play.shares(), [0, 0, 0]);
 }
@@ -96,9 +96,9 @@ fn one_answer_in_time_proves_that_no_queue_is_standing() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     for _ in 0..10 {
-        let came = play.come(Looking, 1);
-        play.answer(Looking, came, 1);
-        play.window(Looking, 1_000, too_long(Looking));
+        let came = play.come(Browsing, 1);
+        play.answer(Browsing, came, 1);
+        play.window(Browsing, 1_000, too_long(Browsing));
     }
     assert_eq!(play.shares(), [0, 0, 0]);
 }
@@ -108,7 +108,7 @@ fn few_slow_requests_are_no_queue() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     for _ in 0..10 {
-        play.window(Looking, ENOUGH - 1, Duration::from_secs(29));
+        play.window(Browsing, ENOUGH - 1, Duration::from_secs(29));
     }
     let came = play.come(Choosing, ENOUGH - 1);
     for _ in 0..60 {
@@ -124,7 +124,7 @@ fn few_slow_requests_are_no_queue() {
 fn an_unanswered_request_counts_once_it_is_over_budget() {
     let mut play = Play::new();
     play.pass(LATER_MS + 499);
-    let came = play.come(Looking, ENOUGH);
+    let came = play.come(Browsing, ENOUGH);
     for _ in 0..4 {
         play.pass(500);
         assert_eq!(play.shares(), [0, 0, 0], "after {:?}", play.now() - came);
@@ -132,12 +132,12 @@ fn an_unanswered_request_counts_once_it_is_over_budget() {
     play.pass(500);
     assert_eq!(play.shares(), [2, 0, 0]);
     // Half of them are answered: the rest is too few to decide, and changes nothing.
-    play.answer(Looking, came, ENOUGH / 2);
+    play.answer(Browsing, came, ENOUGH / 2);
     play.pass(500);
     assert_eq!(play.shares(), [4, 0, 0], "those were late");
     play.pass(500);
     assert_eq!(play.shares(), [4, 0, 0]);
-    play.answer(Looking, came, ENOUGH / 2);
+    play.answer(Browsing, came, ENOUGH / 2);
     play.pass(500);
     play.pass(500);
     assert_eq!(play.shares(), [3, 0, 0], "they are gone, and it is over");
@@ -148,9 +148,9 @@ fn a_cancelled_request_was_not_answered_in_time() {
     let mut play = Play::new();
     play.pass(LATER_MS);
     for _ in 0..2 {
-        let came = play.come(Looking, 5);
-        (0..5).for_each(|_| play.controller.end(Looking, came, play.now() + QUICK, false));
-        play.window(Looking, ENOUGH, too_long(Looking));
+        let came = play.come(Browsing, 5);
+        (0..5).for_each(|_| play.controller.end(Browsing, came, play.now() + QUICK, false));
+        play.window(Browsing, ENOUGH, too_long(Browsing));
     }
     assert_eq!(play.shares(), [4, 0, 0]);
 }
@@ -159,10 +159,10 @@ fn a_cancelled_request_was_not_answered_in_time() {
 fn after_the_queue_the_share_shrinks_with_every_window() {
     let mut play = Play::new();
     play.pass(LATER_MS);
-    (0..4).for_each(|_| play.window(Looking, ENOUGH, too_long(Looking)));
-    play.window(Looking, 1, QUICK);
+    (0..4).for_each(|_| play.window(Browsing, ENOUGH, too_long(Browsing)));
+    play.window(Browsing, 1, QUICK);
     assert_eq!(play.shares(), [6, 0, 0]);
-    play.window(Looking, 1_000, QUICK);
+    play.window(Browsing, 1_000, QUICK);
     assert_eq!(play.shares(), [5, 0, 0]);
     // No requests for a while.
     play.pass(1_500);
@@ -195,21 +195,21 @@ fn choosing_is_shed_last_and_admitted_first() {
     }
     assert_eq!(play.shares(), [6, 0, 0]);
     let order: Vec<_> = play.changes.iter().map(|change| (change.class, change.is_refused)).collect();
-    assert_eq!(order, [(Looking, true), (Opening, true), (Choosing, true), (Choosing, false), (Opening, false)]);
+    assert_eq!(order, [(Browsing, true), (Opening, true), (Choosing, true), (Choosing, false), (Opening, false)]);
 }
 
 /// All orders of verdicts: 3 verdicts for 3 classes, and every state that they reach.
 #[test]
 fn no_class_is_shed_before_the_classes_in_front_of_it() {
-    let verdicts = [Verdict::Easy, Verdict::Unclear, Verdict::Over];
-    let mut seen = std::collections::BTreeSet::from([[0; Class::COUNT]]);
-    let mut open = vec![[0; Class::COUNT]];
+    let verdicts = [WindowVerdict::Easy, WindowVerdict::Unclear, WindowVerdict::Over];
+    let mut seen = std::collections::BTreeSet::from([[0; RequestClass::COUNT]]);
+    let mut open = vec![[0; RequestClass::COUNT]];
     while let Some(shares) = open.pop() {
         for number in 0..27 {
             let said = [verdicts[number % 3], verdicts[number / 3 % 3], verdicts[number / 9]];
             let next = step(shares, said);
             assert!(next.iter().all(|share| *share <= MOST), "{shares:?} {said:?}");
-            for class in 1..Class::COUNT {
+            for class in 1..RequestClass::COUNT {
                 let ahead = next[..class].iter().all(|share| *share == MOST);
                 assert!(next[class] == 0 || ahead, "{shares:?} {said:?} {next:?}");
             }
@@ -218,5 +218,5 @@ fn no_class_is_shed_before_the_classes_in_front_of_it() {
             }
         }
     }
-    assert!(seen.contains(&[MOST; Class::COUNT]) && seen.len() > 20, "{}", seen.len());
+    assert!(seen.contains(&[MOST; RequestClass::COUNT]) && seen.len() > 20, "{}", seen.len());
 }

@@ -1,31 +1,27 @@
 //! Pages without a session: signing in, registering, a new password.
 
-use app::pages::accounts::{Login, Notice, Register, Reset};
-use axum::extract::rejection::QueryRejection;
+use app::pages::accounts::{LoginPage, Notice, PasswordResetPage, RegisterPage};
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use domain::api::accounts::{ForgottenRequest, LinkToken, LoginRequest, Password, RegisterRequest, ResetRequest};
 use serde::Deserialize;
 
-use super::super::PageError;
-use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with, way_on};
+use super::{AccountQuery, key_of, new_key, once_more, private, see, see_with, way_on};
 use crate::AppState;
+use crate::web::pages::{FormResult, PageResult, QueryResult};
 use http::idempotency::Intent;
 use http::{ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::{self, Registration, ResetIntent};
 
-type Asked = Result<Query<Ask>, QueryRejection>;
-type PageResult = Result<Response, PageError>;
-
 /// Default page after signing in.
 const HOME: &str = "/account";
 
-pub(super) async fn login(asked: Asked) -> PageResult {
+pub(super) async fn login(asked: QueryResult<AccountQuery>) -> PageResult {
     let Query(asked) = asked?;
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
-    Ok(private(Login { next, notice: asked.notice(), ..Login::default() }))
+    Ok(private(LoginPage { next, notice: asked.notice(), ..LoginPage::default() }))
 }
 
 #[derive(Deserialize)]
@@ -49,7 +45,7 @@ pub(super) async fn log_in(
     Ok(match signed_in(&state, &visitor, &headers, &address, &request).await {
         Ok(logged_in) => (logged_in, see(if next.is_empty() { HOME } else { next })).into_response(),
         Err(problem) => once_more(problem, |trouble| {
-            private(Login { next: next.to_owned(), email: form.email, notice: None, trouble: Some(trouble) })
+            private(LoginPage { next: next.to_owned(), email: form.email, notice: None, trouble: Some(trouble) })
         }),
     })
 }
@@ -65,10 +61,10 @@ async fn signed_in(
     accounts::log_in(state, (visitor, before.as_ref()), address, request).await
 }
 
-pub(super) async fn register(asked: Asked) -> PageResult {
+pub(super) async fn register(asked: QueryResult<AccountQuery>) -> PageResult {
     let Query(asked) = asked?;
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
-    Ok(private(Register { next, key: new_key(), ..Register::default() }))
+    Ok(private(RegisterPage { next, key: new_key(), ..RegisterPage::default() }))
 }
 
 #[derive(Deserialize)]
@@ -102,7 +98,7 @@ pub(super) async fn make(
         return Ok(once_more(problem, |trouble| {
             let RegisterRequest { name, email, .. } = request;
             // Another try is another intent: what was refused was not kept.
-            private(Register { next: next.to_owned(), name, email, trouble: Some(trouble), key: new_key() })
+            private(RegisterPage { next: next.to_owned(), name, email, trouble: Some(trouble), key: new_key() })
         }));
     }
     let login = LoginRequest { email: request.email, password: request.password, token: false };
@@ -113,13 +109,13 @@ pub(super) async fn make(
     })
 }
 
-pub(super) async fn reset(asked: Asked) -> PageResult {
+pub(super) async fn reset(asked: QueryResult<AccountQuery>) -> PageResult {
     let Query(asked) = asked?;
     let (key, trouble) = (new_key(), None);
     Ok(private(if asked.token.is_empty() {
-        Reset::Ask { email: String::new(), trouble, key }
+        PasswordResetPage::Ask { email: String::new(), trouble, key }
     } else {
-        Reset::Choose { token: asked.token, trouble, key }
+        PasswordResetPage::Choose { token: asked.token, trouble, key }
     }))
 }
 
@@ -142,9 +138,9 @@ pub(super) async fn ask(
         accounts::password_forgotten(&state, &address, &request, &intent).await
     };
     Ok(match asked.await {
-        Ok(_) => private(Reset::Sent),
+        Ok(_) => private(PasswordResetPage::Sent),
         Err(problem) => once_more(problem, |trouble| {
-            private(Reset::Ask { email: request.email, trouble: Some(trouble), key: new_key() })
+            private(PasswordResetPage::Ask { email: request.email, trouble: Some(trouble), key: new_key() })
         }),
     })
 }
@@ -172,7 +168,7 @@ pub(super) async fn set(
     Ok(match done.await {
         Ok(_) => see_with("/login", Notice::PasswordReset),
         Err(problem) => once_more(problem, |trouble| {
-            private(Reset::Choose { token: request.token.0, trouble: Some(trouble), key: new_key() })
+            private(PasswordResetPage::Choose { token: request.token.0, trouble: Some(trouble), key: new_key() })
         }),
     })
 }

@@ -7,8 +7,8 @@ mod own;
 
 use app::pages::accounts::Notice;
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::extract::rejection::FormRejection;
-use axum::extract::{DefaultBodyLimit, Form};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -44,20 +44,18 @@ pub fn routes() -> Router<AppState> {
 /// The query of these pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ask {
+struct AccountQuery {
     next: String,
     notice: String,
     after: String,
     token: String,
 }
 
-impl Ask {
+impl AccountQuery {
     fn notice(&self) -> Option<Notice> {
         Notice::parse(&self.notice)
     }
 }
-
-pub(super) type FormResult<T> = Result<Form<T>, FormRejection>;
 
 impl From<FormRejection> for PageError {
     fn from(rejection: FormRejection) -> Self {

@@ -1,7 +1,6 @@
 //! The account's own pages. Callers without a session are redirected to the sign-in page.
 
-use app::pages::accounts::{Account, ConfirmEmail, Notice};
-use axum::extract::rejection::QueryRejection;
+use app::pages::accounts::{AccountPage, ConfirmEmailPage, Notice};
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
@@ -10,17 +9,16 @@ use serde::Deserialize;
 
 use super::super::PageError;
 use super::super::booking::passing_or_fault;
-use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with};
+use super::{AccountQuery, key_of, new_key, once_more, private, see, see_with};
 use crate::AppState;
+use crate::web::pages::{FormResult, PageResult, QueryResult};
 use http::idempotency::Intent;
 use http::{ClientAddress, Code, Problem};
 use identity::accounts::{self, Session, SignedIn};
-use selling::belongings;
+use selling::account_bookings;
 
-type Asked = Result<Query<Ask>, QueryRejection>;
-type PageResult = Result<Response, PageError>;
 /// The signed-in account, or the problem.
-type Who = Result<SignedIn, Problem>;
+type SignedInResult = Result<SignedIn, Problem>;
 
 /// Redirects to the sign-in page and back; internal errors have their own page.
 fn sign_in_first(problem: Problem, next: &str) -> PageResult {
@@ -32,7 +30,11 @@ fn sign_in_first(problem: Problem, next: &str) -> PageResult {
     }
 }
 
-pub(super) async fn account(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
+pub(super) async fn account(
+    State(state): State<AppState>,
+    who: SignedInResult,
+    asked: QueryResult<AccountQuery>,
+) -> PageResult {
     let Query(asked) = asked?;
     match who {
         Ok(SignedIn(session)) => page(&state, &session, &asked.after, asked.notice(), None).await,
@@ -49,12 +51,12 @@ async fn page(
 ) -> PageResult {
     let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or(PageError::NotFound)?;
-    let bookings = belongings::page(state, session.account, Some(after)).await;
+    let bookings = account_bookings::page(state, session.account, Some(after)).await;
     let bookings = bookings.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => passing_or_fault(problem),
     })?;
-    Ok(private(Account { account, bookings, notice, trouble, key: new_key() }))
+    Ok(private(AccountPage { account, bookings, notice, trouble, key: new_key() }))
 }
 
 #[derive(Deserialize)]
@@ -65,7 +67,7 @@ pub(super) struct PasswordForm {
 
 pub(super) async fn password(
     State(state): State<AppState>,
-    who: Who,
+    who: SignedInResult,
     address: ClientAddress,
     form: FormResult<PasswordForm>,
 ) -> PageResult {
@@ -92,7 +94,7 @@ pub(super) struct KeyForm {
 
 pub(super) async fn send_link(
     State(state): State<AppState>,
-    who: Who,
+    who: SignedInResult,
     address: ClientAddress,
     form: FormResult<KeyForm>,
 ) -> PageResult {
@@ -114,7 +116,11 @@ pub(super) async fn send_link(
     }
 }
 
-pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
+pub(super) async fn confirm(
+    State(state): State<AppState>,
+    who: SignedInResult,
+    asked: QueryResult<AccountQuery>,
+) -> PageResult {
     let Query(asked) = asked?;
     let session = match who {
         Ok(SignedIn(session)) => session,
@@ -128,9 +134,9 @@ pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Aske
 }
 
 async fn confirm_page(state: &AppState, session: &Session, token: String, trouble: Option<String>) -> PageResult {
-    let named = accounts::named(state, Some(session.account)).await.map_err(passing_or_fault)?;
+    let named = accounts::name_and_address(state, Some(session.account)).await.map_err(passing_or_fault)?;
     let (_, email) = named.ok_or(PageError::NotFound)?;
-    Ok(private(ConfirmEmail { token, email, trouble, key: new_key() }))
+    Ok(private(ConfirmEmailPage { token, email, trouble, key: new_key() }))
 }
 
 #[derive(Deserialize)]
@@ -141,7 +147,7 @@ pub(super) struct ProofForm {
 
 pub(super) async fn prove(
     State(state): State<AppState>,
-    who: Who,
+    who: SignedInResult,
     address: ClientAddress,
     form: FormResult<ProofForm>,
 ) -> PageResult {
@@ -175,7 +181,7 @@ pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -
     Ok(with(gone, see("/")))
 }
 
-pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Who) -> PageResult {
+pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: SignedInResult) -> PageResult {
     let session = match who {
         Ok(SignedIn(session)) => session,
         Err(problem) => return sign_in_first(problem, "/account"),
@@ -184,7 +190,7 @@ pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Who) 
     Ok(with(gone, see_with("/login", Notice::SignedOutEverywhere)))
 }
 
-fn with(gone: accounts::Gone, mut response: Response) -> Response {
+fn with(gone: accounts::SignOutHeaders, mut response: Response) -> Response {
     for (name, value) in gone {
         response.headers_mut().append(name, value);
     }

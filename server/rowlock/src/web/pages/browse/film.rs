@@ -1,20 +1,20 @@
 //! The page of a film: where and when it is on, city by city and day by day.
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use domain::api::catalogue::FilmView;
 use serde::Deserialize;
 
-use app::Place;
-use app::pages::film::Film;
-use app::pages::listing::Choice;
+use app::PageLink;
+use app::pages::film::FilmPage;
+use app::pages::listing::StripChoice;
 
-use super::{PageResult, Slug, listing};
+use super::listing;
 use crate::AppState;
 use crate::web::pages::{PageError, for_all};
+use crate::web::pages::{PageResult, PathResult, QueryResult};
 use catalogue::{ListedShow, ShowSearch, read_date, today_in};
-use http::cache_tags::Tags;
-use http::caching::Kept;
+use http::cache_tags::CacheTags;
+use http::caching::CachePolicy;
 use platform::clock;
 
 #[derive(Deserialize)]
@@ -26,8 +26,8 @@ pub(super) struct FilmQuery {
 
 pub(super) async fn film(
     State(state): State<AppState>,
-    id: Slug,
-    query: Result<Query<FilmQuery>, QueryRejection>,
+    id: PathResult<String>,
+    query: QueryResult<FilmQuery>,
 ) -> PageResult {
     let (Path(id), Query(query)) = (id?, query?);
     let asked = read_date(query.date.as_deref())?;
@@ -40,7 +40,7 @@ pub(super) async fn film(
     cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
     let chosen = cities.iter().find(|(city, _)| **city == query.city).or(cities.first());
     let Some(show) = chosen.and_then(|(_, shows)| Some(&shows.first()?.show)) else {
-        let kept = Kept::under(Tags::default().film(&film.id)).asked(found.asked);
+        let kept = CachePolicy::with_tags(CacheTags::default().film(&film.id)).read_at(found.asked);
         return Ok(for_all(page(&film), kept));
     };
 
@@ -56,14 +56,14 @@ pub(super) async fn film(
         listed.show.theatre.as_str()
     });
     let path = listing::film_path(&film.id, Some(&show.city));
-    let tags = Tags::default()
+    let tags = CacheTags::default()
         .film(&film.id)
         .listing(found.shows.iter().map(ListedShow::theatre_and_film))
         .listing(week.shows.iter().map(ListedShow::theatre_and_film));
     Ok(for_all(
-        Film {
+        FilmPage {
             cities: cities.iter().map(|(city, shows)| city_choice(&film, city, shows, &show.city)).collect(),
-            city: Some(Place::new(show.city_name.clone(), listing::city_path(&show.city))),
+            city: Some(PageLink::new(show.city_name.clone(), listing::city_path(&show.city))),
             days: listing::days(today, date, |day| format!("{path}&date={day}")),
             theatres: theatres
                 .iter()
@@ -71,13 +71,13 @@ pub(super) async fn film(
                 .collect(),
             ..page(&film)
         },
-        Kept::under(tags).asked(found.asked).asked(week.asked),
+        CachePolicy::with_tags(tags).read_at(found.asked).read_at(week.asked),
     ))
 }
 
 /// The page of a film that is on nowhere.
-fn page(film: &FilmView) -> Film {
-    Film {
+fn page(film: &FilmView) -> FilmPage {
+    FilmPage {
         title: film.title.clone(),
         tagline: film.tagline.clone(),
         synopsis: film.synopsis.clone(),
@@ -94,8 +94,8 @@ fn city_name<'a>(shows: &[&'a ListedShow]) -> Option<&'a str> {
     shows.first().map(|listed| listed.show.city_name.as_str())
 }
 
-fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str) -> Choice {
-    Choice {
+fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str) -> StripChoice {
+    StripChoice {
         label: city_name(shows).unwrap_or(city).to_owned(),
         note: String::new(),
         href: listing::film_path(&film.id, Some(city)),

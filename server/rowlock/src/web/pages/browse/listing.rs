@@ -1,14 +1,14 @@
 //! From shows as the catalogue lists them to what pages show of them.
 
 use app::language::{Moment, isolated};
-use app::pages::listing::{Chip, Choice, FilmCard, Group, running_time};
+use app::pages::listing::{FilmCard, ShowChip, ShowGroup, StripChoice, running_time};
 use app::pages::theatre::FilmTimes;
-use app::{Place, say};
+use app::{PageLink, say};
 use chrono::{Days, NaiveDate};
 use domain::api::catalogue::{FilmView, ShowView};
 
 use catalogue::{ListedShow, days_from};
-use http::reader;
+use http::page_locale;
 
 /// Most times named on a film's card.
 const TIMES_NAMED: usize = 4;
@@ -27,13 +27,13 @@ pub(super) fn film_path(id: &str, city: Option<&str>) -> String {
 
 /// Running time, genre and rating, as far as they are known.
 pub(super) fn facts(film: &FilmView) -> Vec<String> {
-    let facts = [running_time(film.running_minutes, reader::language()), film.genre.clone(), film.rating.clone()];
+    let facts = [running_time(film.running_minutes, page_locale::language()), film.genre.clone(), film.rating.clone()];
     facts.into_iter().filter(|fact| !fact.trim().is_empty()).collect()
 }
 
 /// [`facts`] in a line that breaks after a dot, never before.
 pub(super) fn facts_line(film: &FilmView) -> String {
-    let language = reader::language();
+    let language = page_locale::language();
     let facts: Vec<String> = facts(film).iter().map(|fact| isolated(fact, language)).collect();
     facts.join("\u{a0}· ")
 }
@@ -84,13 +84,13 @@ pub(super) fn times(shows: &[&ListedShow]) -> String {
     let rest = times.len().saturating_sub(TIMES_NAMED);
     times.truncate(TIMES_NAMED);
     if rest > 0 {
-        times.push(say!(in reader::language(), "list.and_more", count = rest));
+        times.push(say!(in page_locale::language(), "list.and_more", count = rest));
     }
     times.join(" · ")
 }
 
-pub(super) fn chip(show: &ShowView) -> Chip {
-    Chip {
+pub(super) fn chip(show: &ShowView) -> ShowChip {
+    ShowChip {
         href: format!("/shows/{}", show.id),
         time: time_in_words(show),
         format: show.format.clone(),
@@ -102,13 +102,13 @@ pub(super) fn chip(show: &ShowView) -> Chip {
     }
 }
 
-pub(super) fn chips(shows: &[&ListedShow]) -> Vec<Chip> {
+pub(super) fn chips(shows: &[&ListedShow]) -> Vec<ShowChip> {
     shows.iter().map(|listed| chip(&listed.show)).collect()
 }
 
 pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[&ListedShow]) -> FilmTimes {
     FilmTimes {
-        film: Place::new(film.title.clone(), format!("/films/{}?city={city}&date={date}", film.id)),
+        film: PageLink::new(film.title.clone(), format!("/films/{}?city={city}&date={date}", film.id)),
         hue: film.hue,
         facts: facts_line(film),
         shows: chips(shows),
@@ -116,10 +116,10 @@ pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[
 }
 
 /// Shows of one theatre under its name, with a note; `None` when there are none.
-pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) -> String) -> Option<Group> {
+pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) -> String) -> Option<ShowGroup> {
     let show = &shows.first()?.show;
-    Some(Group {
-        place: Place::new(
+    Some(ShowGroup {
+        place: PageLink::new(
             show.theatre_name.clone(),
             format!("{}?date={}", theatre_path(&show.theatre), show.local_date),
         ),
@@ -131,12 +131,12 @@ pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) 
 /// When a show starts, there: `20:15`.
 fn time_in_words(show: &ShowView) -> String {
     let start = Moment::parse(&format!("{}T{}", show.local_date, show.local_time));
-    start.map_or_else(|| show.local_time.clone(), |start| start.time(reader::language()))
+    start.map_or_else(|| show.local_time.clone(), |start| start.time(page_locale::language()))
 }
 
 /// `Today`, or `Sat`; and `21 Nov`.
 pub(super) fn day_names(today: NaiveDate, day: NaiveDate) -> (String, String) {
-    let (language, date) = (reader::language(), day.to_string());
+    let (language, date) = (page_locale::language(), day.to_string());
     let Some(moment) = Moment::parse(&date) else { return (date, String::new()) };
     let name = if day == today { say!(in language, "list.today") } else { moment.weekday(language) };
     (name, moment.day_and_month(language))
@@ -150,7 +150,7 @@ pub(super) fn day_in_words(today: NaiveDate, day: NaiveDate) -> String {
 
 /// The separator of two adjacent items.
 pub(super) fn comma() -> String {
-    say!(in reader::language(), "list.comma")
+    say!(in page_locale::language(), "list.comma")
 }
 
 /// The strip of days from `today`, `chosen` among them or after them.
@@ -158,11 +158,11 @@ pub(in crate::web::pages) fn days(
     today: NaiveDate,
     chosen: NaiveDate,
     href: impl Fn(NaiveDate) -> String,
-) -> Vec<Choice> {
+) -> Vec<StripChoice> {
     days_from(today)
         .map(|day| {
             let (label, note) = day_names(today, day);
-            Choice { label, note, href: href(day), current: day == chosen }
+            StripChoice { label, note, href: href(day), current: day == chosen }
         })
         .collect()
 }

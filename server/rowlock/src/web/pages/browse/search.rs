@@ -1,36 +1,33 @@
 //! The search page: six fields in, shows by film out.
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use domain::api::catalogue::{FilmView, ShowQuery};
 use domain::pricing::Format;
 use domain::time::Timestamp;
 
 use app::language::Moment;
-use app::pages::search::{FoundFilm, Pick, Search, SearchForm};
-use app::{Place, say};
+use app::pages::search::{FoundFilm, SearchForm, SearchOption, SearchPage};
+use app::{PageLink, say};
 
-use super::{PageResult, listing};
+use super::listing;
 use crate::AppState;
 use crate::web::pages::{PageError, for_all};
+use crate::web::pages::{PageResult, QueryResult};
 use catalogue::{ListedShow, ShowSearch, days_from, today_in};
-use http::cache_tags::Tags;
-use http::caching::Kept;
-use http::reader;
+use http::cache_tags::CacheTags;
+use http::caching::CachePolicy;
+use http::page_locale;
 use platform::clock;
 
 /// Groups of shows listed of one film; its own page has all.
 const GROUPS_PER_FILM: usize = 3;
 
-pub(super) async fn search(
-    State(state): State<AppState>,
-    query: Result<Query<ShowQuery>, QueryRejection>,
-) -> PageResult {
+pub(super) async fn search(State(state): State<AppState>, query: QueryResult<ShowQuery>) -> PageResult {
     let Query(query) = query?;
     let search = ShowSearch::read(&query)?;
     let now = clock::now();
     let found = state.catalogue.listings().search(&search, now).await?;
-    let page = Search {
+    let page = SearchPage {
         form: form(&state, &query, now).await?,
         films: listing::by_film(&found.shows)
             .into_iter()
@@ -39,7 +36,7 @@ pub(super) async fn search(
         count: found.shows.len(),
         more: found.more,
     };
-    Ok(for_all(page, Kept::under(Tags::lists()).asked(found.asked)))
+    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked)))
 }
 
 fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> FoundFilm {
@@ -50,7 +47,7 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
     let path = listing::film_path(&film.id, search.city.as_deref());
     let comma = listing::comma();
     FoundFilm {
-        film: Place::new(film.title.clone(), path.clone()),
+        film: PageLink::new(film.title.clone(), path.clone()),
         hue: film.hue,
         facts: listing::facts_line(film),
         groups: groups
@@ -61,13 +58,13 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
             })
             .collect(),
         rest: (left_out > 0)
-            .then(|| Place::new(say!(in reader::language(), "list.more_show_times", count = left_out), path)),
+            .then(|| PageLink::new(say!(in page_locale::language(), "list.more_show_times", count = left_out), path)),
     }
 }
 
 /// `Sat 21 Nov` of `2026-11-21`.
 fn long_day(date: &str) -> String {
-    Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(reader::language()))
+    Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(page_locale::language()))
 }
 
 /// The form with what there is to choose from.
@@ -89,18 +86,21 @@ pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) ->
         language: chosen(&query.language),
         format: chosen(&query.format),
         dates: days_from(today)
-            .map(|day| Pick { value: day.to_string(), label: listing::day_in_words(today, day) })
+            .map(|day| SearchOption { value: day.to_string(), label: listing::day_in_words(today, day) })
             .collect(),
         theatres: theatres
             .into_iter()
             .filter(|theatre| city.is_empty() || theatre.city == city)
-            .map(|theatre| Pick { label: theatre_label(&theatre.name, &theatre.city_name), value: theatre.id })
+            .map(|theatre| SearchOption { label: theatre_label(&theatre.name, &theatre.city_name), value: theatre.id })
             .collect(),
-        cities: cities.into_iter().map(|city| Pick { value: city.id, label: city.name }).collect(),
-        languages: languages.into_iter().map(|language| Pick { value: language.clone(), label: language }).collect(),
+        cities: cities.into_iter().map(|city| SearchOption { value: city.id, label: city.name }).collect(),
+        languages: languages
+            .into_iter()
+            .map(|language| SearchOption { value: language.clone(), label: language })
+            .collect(),
         formats: Format::ALL
             .into_iter()
-            .map(|format| Pick { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
+            .map(|format| SearchOption { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
             .collect(),
         city,
     })

@@ -23,11 +23,12 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+use serde::Deserialize;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
 use crate::AppState;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::{self, Staff};
 use platform::ids;
 use selling::bookings;
@@ -49,28 +50,28 @@ pub fn routes() -> Router<AppState> {
 
 /// The problem in the reader's language.
 fn hindrance(problem: &Problem) -> Hindrance {
-    language::speaking(reader::language(), || language::problem_for_staff(&problem.view()))
+    language::with_language(page_locale::language(), || language::problem_for_staff(&problem.view()))
 }
 
 /// Why a page of staff is not shown.
 #[derive(Debug)]
-pub(super) enum Turned {
+pub(super) enum StaffPageError {
     /// Not signed in; the address to return to.
     SignIn(String),
     /// Any other error page.
-    Away(PageError),
+    ErrorPage(PageError),
 }
 
-impl<T: Into<PageError>> From<T> for Turned {
+impl<T: Into<PageError>> From<T> for StaffPageError {
     fn from(why: T) -> Self {
-        Self::Away(why.into())
+        Self::ErrorPage(why.into())
     }
 }
 
-impl IntoResponse for Turned {
+impl IntoResponse for StaffPageError {
     fn into_response(self) -> Response {
         match self {
-            Self::Away(why) => why.into_response(),
+            Self::ErrorPage(why) => why.into_response(),
             Self::SignIn(next) => {
                 let path = format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str());
                 let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/login"));
@@ -82,18 +83,40 @@ impl IntoResponse for Turned {
     }
 }
 
-/// The signed-in member of staff, or the problem.
-pub(super) type Who = Result<Staff, Problem>;
+/// A page of staff, a redirection to the sign-in, or an error page.
+type StaffPageResult = Result<Response, StaffPageError>;
 
-fn signed_in(who: Who, next: &str) -> Result<Staff, Turned> {
+/// The query of a page that its form leads back to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct DoneQuery {
+    done: bool,
+}
+
+/// A form with no field but the reason.
+#[derive(Deserialize)]
+struct ReasonForm {
+    key: String,
+    reason: String,
+}
+
+/// The signed-in member of staff, or the problem.
+pub(super) type StaffResult = Result<Staff, Problem>;
+
+fn signed_in(who: StaffResult, next: &str) -> Result<Staff, StaffPageError> {
     who.map_err(|problem| match problem.code() {
-        Code::NotSignedIn | Code::TokenInvalid => Turned::SignIn(next.to_owned()),
-        _ => Turned::Away(passing_or_fault(problem)),
+        Code::NotSignedIn | Code::TokenInvalid => StaffPageError::SignIn(next.to_owned()),
+        _ => StaffPageError::ErrorPage(passing_or_fault(problem)),
     })
 }
 
 /// The frame of a section, for its roles. Called before any data of the theatre is read.
-pub(super) async fn desk(state: &AppState, who: Who, theatre: &str, section: Section) -> Result<(Staff, Desk), Turned> {
+pub(super) async fn desk(
+    state: &AppState,
+    who: StaffResult,
+    theatre: &str,
+    section: Section,
+) -> Result<(Staff, Desk), StaffPageError> {
     let staff = signed_in(who, &section.href(theatre))?;
     // Another role of the same theatre gets 404 like a stranger: the navigation never leads here.
     staff.at(theatre, section.roles()).map_err(|_| PageError::NotFound)?;
@@ -117,7 +140,7 @@ fn on_its_clocks(at: &str, zone: Tz) -> String {
     read.map_or_else(|_| at.to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string())
 }
 
-async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, Turned> {
+async fn entrance(State(state): State<AppState>, who: StaffResult) -> StaffPageResult {
     let staff = signed_in(who, "/staff")?;
     entrance_page(&state, &staff, None).await
 }
@@ -134,7 +157,7 @@ async fn entrance_page(
     state: &AppState,
     staff: &Staff,
     refused: Option<(NewTheatreForm, Hindrance)>,
-) -> Result<Response, Turned> {
+) -> StaffPageResult {
     let mut places = Vec::new();
     let theatres = staff.theatres();
     let parked = parked_in(state, staff, &theatres).await?;
@@ -145,7 +168,7 @@ async fn entrance_page(
         }
     }
     places.sort_by(|one, other| one.name.cmp(&other.name));
-    let new = match accounts::manages_all(state, staff).await {
+    let new = match accounts::require_manager_of_all(state, staff).await {
         Ok(()) => Some(NewTheatre { cities: state.catalogue.cities().await?, key: ids::new_id().to_string(), refused }),
         Err(problem) if problem.code() == Code::NotAllowed => None,
         Err(problem) => return Err(passing_or_fault(problem).into()),

@@ -4,20 +4,20 @@ use app::language::Hindrance;
 use app::staff::pages::parked::{ParkedForm, ParkedPage};
 use app::staff::pages::{Field, Section};
 use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use domain::api::systems::ReasonRequest;
-use serde::Deserialize;
 
-use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
+use super::{DoneQuery, ReasonForm, StaffPageResult, StaffResult, desk, hindrance, on_its_clocks, zone_of};
 use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
+use crate::web::pages::{FormResult, PathResult, QueryResult};
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use platform::ids;
 use selling::bookings::{self, Decision};
 
@@ -26,25 +26,17 @@ const MAX_FORM_BYTES: usize = 8 * 1024;
 
 pub(super) fn routes() -> Router<AppState> {
     Router::new()
-        .route("/staff/{theatre}/parked", get(look))
+        .route("/staff/{theatre}/parked", get(show_page))
         .route("/staff/{theatre}/parked/{parked}/{decision}", post(decide))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-type PageResult = Result<Response, Turned>;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ask {
-    done: bool,
-}
-
-async fn look(
+async fn show_page(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    asked: Result<Query<Ask>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    asked: QueryResult<DoneQuery>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     page(&state, who, &theatre, asked.map(|Query(asked)| asked.done), None).await
 }
@@ -52,11 +44,11 @@ async fn look(
 /// The page; with the refused input and the reason, if there is one.
 async fn page(
     state: &AppState,
-    who: Who,
+    who: StaffResult,
     theatre: &str,
     done: Result<bool, QueryRejection>,
     refused: Option<(ParkedForm, Problem)>,
-) -> PageResult {
+) -> StaffPageResult {
     // Permission is checked before any data of the theatre, or the query, is read.
     let (_, desk) = desk(state, who, theatre, Section::Parked).await?;
     let (done, zone) = (done?, zone_of(state, theatre).await?);
@@ -74,28 +66,22 @@ async fn page(
 
 /// The problem is beside its field.
 fn marked() -> Hindrance {
-    app::say!(in reader::language(), "field.refused").into()
+    app::say!(in page_locale::language(), "field.refused").into()
 }
 
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::NotFound => app::say!(in reader::language(), "parked.gone").into(),
+        Code::NotFound => app::say!(in page_locale::language(), "parked.gone").into(),
         _ => hindrance(problem),
     }
 }
 
-#[derive(Deserialize)]
-struct ReasonForm {
-    key: String,
-    reason: String,
-}
-
 async fn decide(
     State(state): State<AppState>,
-    who: Who,
-    named: Result<Path<(String, i64, String)>, PathRejection>,
-    sent: Result<Form<ReasonForm>, FormRejection>,
-) -> PageResult {
+    who: StaffResult,
+    named: PathResult<(String, i64, String)>,
+    sent: FormResult<ReasonForm>,
+) -> StaffPageResult {
     let Path((theatre, id, name)) = named?;
     let (staff, _) = desk(&state, who, &theatre, Section::Parked).await?;
     let decision = Decision::parse(&name).ok_or(PageError::NotFound)?;

@@ -3,25 +3,25 @@
 use app::language::Hindrance;
 use app::staff::pages::Section;
 use app::staff::pages::reports::{Figures, Reports, RoomDrawing, RoomRow};
-use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
-use super::{Turned, Who, desk, hindrance};
+use super::{StaffPageResult, StaffResult, desk, hindrance};
 use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
+use crate::web::pages::{PathResult, QueryResult};
 use backoffice::reports::{self, Range};
 use catalogue::Show;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 
 pub(super) async fn page(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    query: Result<Query<ReportQuery>, QueryRejection>,
-) -> Result<Response, Turned> {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    query: QueryResult<ReportQuery>,
+) -> StaffPageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let (_, desk) = desk(&state, who, &theatre, Section::Reports).await?;
     let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
@@ -43,8 +43,8 @@ pub(super) async fn page(
 /// The problem's message. The general message about many visitors does not fit reports.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::Malformed => app::say!(in reader::language(), "reports.bad_days", days = reports::MAX_DAYS).into(),
-        Code::Overloaded => app::say!(in reader::language(), "reports.too_much").into(),
+        Code::Malformed => app::say!(in page_locale::language(), "reports.bad_days", days = reports::MAX_DAYS).into(),
+        Code::Overloaded => app::say!(in page_locale::language(), "reports.too_much").into(),
         _ => hindrance(problem),
     }
 }
@@ -70,7 +70,7 @@ async fn figures(
     };
     let room = match occupancy.as_ref().and_then(|report| Some((report, report.show?))) {
         Some((report, show)) => {
-            let show = state.catalogue.known_show(show).await?;
+            let show = state.catalogue.find_show(show).await?;
             Some(drawing(&show, report))
         }
         None => None,

@@ -4,7 +4,6 @@ use app::language::Hindrance;
 use app::staff::pages::systems::{Made, Systems, SystemsForm};
 use app::staff::pages::{Field, Section};
 use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,13 +15,14 @@ use domain::api::systems::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Turned, Who, desk, hindrance};
+use super::{ReasonForm, StaffPageError, StaffPageResult, StaffResult, desk, hindrance};
 use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
+use crate::web::pages::{FormResult, PathResult};
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use backoffice::webhooks;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use identity::accounts::Staff;
 use identity::api_keys;
 use platform::ids;
@@ -45,25 +45,27 @@ pub(super) fn routes() -> Router<AppState> {
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-type PageResult = Result<Response, Turned>;
-type Named<T> = Result<Path<T>, PathRejection>;
-type Sent<T> = Result<Form<T>, FormRejection>;
-
-async fn page(State(state): State<AppState>, who: Who, theatre: Named<String>) -> PageResult {
+async fn page(State(state): State<AppState>, who: StaffResult, theatre: PathResult<String>) -> StaffPageResult {
     let Path(theatre) = theatre?;
-    shown(&state, who, &theatre, None, Refused::default()).await
+    shown(&state, who, &theatre, None, RefusedForm::default()).await
 }
 
 /// The refused input, and the problem.
 #[derive(Default)]
-struct Refused {
+struct RefusedForm {
     form: SystemsForm,
     problem: Option<Problem>,
 }
 
 /// The page, with a secret that was just made, or with the problem.
-async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, refused: Refused) -> PageResult {
-    let Refused { form, problem } = refused;
+async fn shown(
+    state: &AppState,
+    who: StaffResult,
+    theatre: &str,
+    made: Option<Made>,
+    refused: RefusedForm,
+) -> StaffPageResult {
+    let RefusedForm { form, problem } = refused;
     let (_, desk) = desk(state, who, theatre, Section::Systems).await?;
     let keys = api_keys::list(state, theatre).await.map_err(passing_or_fault)?;
     let mut endpoints = Vec::new();
@@ -75,7 +77,7 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
     let is_marked = form.act.as_ref().is_some_and(|(_, reason)| reason.is_refused());
     let in_words = |problem: Problem| {
-        if is_marked { app::say!(in reader::language(), "field.refused").into() } else { in_words(&problem) }
+        if is_marked { app::say!(in page_locale::language(), "field.refused").into() } else { in_words(&problem) }
     };
     let trouble = problem.map(in_words);
     let systems = Systems { desk, keys, endpoints, made, form, trouble, intent: ids::new_id().to_string() };
@@ -86,8 +88,8 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
 fn in_words(problem: &Problem) -> Hindrance {
     let said = hindrance(problem);
     match problem.code() {
-        Code::Malformed => said.said(app::say!(in reader::language(), "systems.refused")),
-        Code::WrongState => said.said(app::say!(in reader::language(), "systems.changed")),
+        Code::Malformed => said.said(app::say!(in page_locale::language(), "systems.refused")),
+        Code::WrongState => said.said(app::say!(in page_locale::language(), "systems.changed")),
         _ => said,
     }
 }
@@ -100,17 +102,17 @@ async fn after(
     form: SystemsForm,
     act: impl Future<Output = Result<Answer, Problem>>,
     made: impl FnOnce(&Answer) -> Option<Made>,
-) -> PageResult {
+) -> StaffPageResult {
     match act.await {
         Ok(answer) => match made(&answer) {
-            Some(made) => shown(state, Ok(staff.clone()), theatre, Some(made), Refused::default()).await,
+            Some(made) => shown(state, Ok(staff.clone()), theatre, Some(made), RefusedForm::default()).await,
             None => Ok(see(&Section::Systems.href(theatre))),
         },
         Err(problem) if matches!(problem.code(), Code::Internal | Code::DatabaseUnavailable) => {
             Err(passing_or_fault(problem).into())
         }
         Err(problem) => {
-            let refused = Refused { form, problem: Some(problem) };
+            let refused = RefusedForm { form, problem: Some(problem) };
             shown(state, Ok(staff.clone()), theatre, None, refused).await
         }
     }
@@ -127,7 +129,12 @@ fn intent(staff: &Staff, key: &str, path: &str, body: &impl serde::Serialize) ->
 }
 
 /// A manager's form. Permission is checked before any data of the theatre, or the form, is read.
-async fn filled<T>(state: &AppState, who: Who, theatre: &str, sent: Sent<T>) -> Result<(Staff, T), Turned> {
+async fn filled<T>(
+    state: &AppState,
+    who: StaffResult,
+    theatre: &str,
+    sent: FormResult<T>,
+) -> Result<(Staff, T), StaffPageError> {
     let (staff, _) = desk(state, who, theatre, Section::Systems).await?;
     match sent {
         Ok(Form(form)) => Ok((staff, form)),
@@ -144,7 +151,12 @@ struct KeyForm {
     reads_people: bool,
 }
 
-async fn make_key(State(state): State<AppState>, who: Who, theatre: Named<String>, sent: Sent<KeyForm>) -> PageResult {
+async fn make_key(
+    State(state): State<AppState>,
+    who: StaffResult,
+    theatre: PathResult<String>,
+    sent: FormResult<KeyForm>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ApiKeyRequest { name: sent.name, reads_people: sent.reads_people, reason: sent.reason };
@@ -164,12 +176,6 @@ async fn make_key(State(state): State<AppState>, who: Who, theatre: Named<String
     .await
 }
 
-#[derive(Deserialize)]
-struct ReasonForm {
-    key: String,
-    reason: String,
-}
-
 /// The input of an act on an existing endpoint.
 fn typed(name: String, reason: &str) -> SystemsForm {
     SystemsForm { act: Some((name, Field::reason(reason))), ..SystemsForm::default() }
@@ -177,10 +183,10 @@ fn typed(name: String, reason: &str) -> SystemsForm {
 
 async fn revoke_key(
     State(state): State<AppState>,
-    who: Who,
-    named: Named<(String, Uuid)>,
-    sent: Sent<ReasonForm>,
-) -> PageResult {
+    who: StaffResult,
+    named: PathResult<(String, Uuid)>,
+    sent: FormResult<ReasonForm>,
+) -> StaffPageResult {
     let Path((theatre, id)) = named?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ReasonRequest { reason: sent.reason };
@@ -210,10 +216,10 @@ fn endpoint_form(fields: Vec<(String, String)>) -> (String, EndpointRequest) {
 
 async fn make_webhook(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Named<String>,
-    sent: Sent<Vec<(String, String)>>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    sent: FormResult<Vec<(String, String)>>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let (key, request) = endpoint_form(sent);
@@ -236,10 +242,10 @@ fn secret_of(answer: &Answer) -> Option<Made> {
 
 async fn rotate(
     State(state): State<AppState>,
-    who: Who,
-    named: Named<(String, Uuid)>,
-    sent: Sent<ReasonForm>,
-) -> PageResult {
+    who: StaffResult,
+    named: PathResult<(String, Uuid)>,
+    sent: FormResult<ReasonForm>,
+) -> StaffPageResult {
     let Path((theatre, id)) = named?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ReasonRequest { reason: sent.reason };
@@ -260,10 +266,10 @@ struct StateForm {
 
 async fn switch(
     State(state): State<AppState>,
-    who: Who,
-    named: Named<(String, Uuid)>,
-    sent: Sent<StateForm>,
-) -> PageResult {
+    who: StaffResult,
+    named: PathResult<(String, Uuid)>,
+    sent: FormResult<StateForm>,
+) -> StaffPageResult {
     let Path((theatre, id)) = named?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = EndpointChange { state: sent.state, reason: sent.reason };
@@ -277,10 +283,10 @@ async fn switch(
 
 async fn replay(
     State(state): State<AppState>,
-    who: Who,
-    named: Named<(String, Uuid, i64)>,
-    sent: Sent<ReasonForm>,
-) -> PageResult {
+    who: StaffResult,
+    named: PathResult<(String, Uuid, i64)>,
+    sent: FormResult<ReasonForm>,
+) -> StaffPageResult {
     let Path((theatre, id, delivery)) = named?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ReasonRequest { reason: sent.reason };

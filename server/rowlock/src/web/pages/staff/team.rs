@@ -4,7 +4,6 @@ use app::language::Hindrance;
 use app::staff::pages::team::{Acts, Team, TeamForm, take_form};
 use app::staff::pages::{Field, Section};
 use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -15,10 +14,11 @@ use serde::Deserialize;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
-use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
+use super::{DoneQuery, StaffPageResult, StaffResult, desk, hindrance, on_its_clocks, zone_of};
 use crate::AppState;
+use crate::web::pages::{FormResult, PathResult, QueryResult};
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use identity::{accounts, audit};
 use platform::ids;
 
@@ -27,30 +27,21 @@ const MAX_FORM_BYTES: usize = 8 * 1024;
 
 pub(super) fn routes() -> Router<AppState> {
     Router::new()
-        .route("/staff/{theatre}/team", get(look).post(change))
+        .route("/staff/{theatre}/team", get(show_page).post(change))
         .route("/staff/{theatre}/team/acts", get(acts))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-type PageResult = Result<Response, Turned>;
-type Named = Result<Path<String>, PathRejection>;
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ask {
-    done: bool,
-}
-
-async fn look(
+async fn show_page(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Named,
-    asked: Result<Query<Ask>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    asked: QueryResult<DoneQuery>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     // Permission is checked before any data of the theatre is read.
     let (_, desk) = desk(&state, who, &theatre, Section::Team).await?;
-    let Query(Ask { done }) = asked?;
+    let Query(DoneQuery { done }) = asked?;
     let people = accounts::people_at(&state, &theatre).await.map_err(passing_or_fault)?;
     let intent = ids::new_id().to_string();
     Ok(html(Team { desk, people, form: TeamForm::default(), done, trouble: None, intent }, PRIVATE_CACHE))
@@ -67,10 +58,10 @@ struct GrantForm {
 
 async fn change(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Named,
-    sent: Result<Form<GrantForm>, FormRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    sent: FormResult<GrantForm>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Team).await?;
     let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(describe_rejection(&rejection.body_text())))?;
@@ -108,17 +99,17 @@ fn typed(request: GrantRequest) -> TeamForm {
 /// The problem's message. "Not found" does not fit an address without an account.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::NotFound => app::say!(in reader::language(), "team.no_account").into(),
+        Code::NotFound => app::say!(in page_locale::language(), "team.no_account").into(),
         _ => hindrance(problem),
     }
 }
 
 async fn acts(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Named,
-    asked: Result<Query<AuditQuery>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    asked: QueryResult<AuditQuery>,
+) -> StaffPageResult {
     let Path(theatre) = theatre?;
     let (_, desk) = desk(&state, who, &theatre, Section::Team).await?;
     let Query(AuditQuery { before }) = asked?;

@@ -3,7 +3,6 @@
 use app::language::Hindrance;
 use app::staff::pages::{Desk, NewTheatreForm, Section, TheatrePage};
 use axum::Router;
-use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,9 +12,10 @@ use serde::Deserialize;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, html};
-use super::{Turned, Who, desk, entrance_page, hindrance, signed_in};
+use super::{DoneQuery, StaffPageError, StaffPageResult, StaffResult, desk, entrance_page, hindrance, signed_in};
 use crate::AppState;
-use backoffice::organiser::{self, Act};
+use crate::web::pages::{FormResult, QueryResult};
+use backoffice::organiser::{self, OrganiserAction};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem};
 use platform::ids;
@@ -25,30 +25,19 @@ pub(super) fn routes() -> Router<AppState> {
     Router::new().route("/staff/theatres", post(create)).route("/staff/{theatre}/theatre", get(one).post(change))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ask {
-    done: bool,
-}
-
 async fn one(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
-    asked: Result<Query<Ask>, QueryRejection>,
-) -> Result<Response, Turned> {
+    asked: QueryResult<DoneQuery>,
+) -> StaffPageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Theatre).await?;
-    let Query(Ask { done }) = asked?;
+    let Query(DoneQuery { done }) = asked?;
     page(&state, desk, done, None).await
 }
 
 /// The theatre as it is; or with a change as it was typed and refused, and why.
-async fn page(
-    state: &AppState,
-    desk: Desk,
-    done: bool,
-    refused: Option<(TheatreChange, Problem)>,
-) -> Result<Response, Turned> {
+async fn page(state: &AppState, desk: Desk, done: bool, refused: Option<(TheatreChange, Problem)>) -> StaffPageResult {
     let mut theatre = organiser::theatre(state, &desk.theatre).await.map_err(passing_or_fault)?;
     let (typed, problem) = refused.unzip();
     let (status, trouble) = problem.map(hindrance_of).transpose()?.unzip();
@@ -65,7 +54,7 @@ async fn page(
 }
 
 /// The problem in the reader's language; internal errors have their own page.
-fn hindrance_of(problem: Problem) -> Result<(StatusCode, Hindrance), Turned> {
+fn hindrance_of(problem: Problem) -> Result<(StatusCode, Hindrance), StaffPageError> {
     match problem.code() {
         Code::Internal | Code::DatabaseUnavailable => Err(passing_or_fault(problem).into()),
         _ => Ok((problem.code().describe().0, hindrance(&problem))),
@@ -84,17 +73,17 @@ struct ChangeForm {
 
 async fn change(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
-    form: Result<Form<ChangeForm>, FormRejection>,
-) -> Result<Response, Turned> {
+    form: FormResult<ChangeForm>,
+) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Theatre).await?;
     let Form(ChangeForm { key, version, name, address, currency, reason }) = form?;
     let request = TheatreChange { name, address, currency, version, reason };
     let done = async {
         let key = IdempotencyKey::of_form(&key)?;
         let intent = Intent::new(&staff.session.owner, key, &format!("form /staff/{theatre}/theatre"), &request);
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::change_theatre(&state, &act, &request).await
     };
     match done.await {
@@ -111,11 +100,7 @@ fn read(form: NewTheatreForm) -> TheatreRequest {
     TheatreRequest { name, address, city, new_city, currency, reason }
 }
 
-async fn create(
-    State(state): State<AppState>,
-    who: Who,
-    form: Result<Form<NewTheatreForm>, FormRejection>,
-) -> Result<Response, Turned> {
+async fn create(State(state): State<AppState>, who: StaffResult, form: FormResult<NewTheatreForm>) -> StaffPageResult {
     let staff = signed_in(who, "/staff")?;
     let Form(form) = form?;
     let request = read(form.clone());

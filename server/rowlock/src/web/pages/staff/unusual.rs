@@ -4,22 +4,21 @@ use app::language::Hindrance;
 use app::staff::pages::Section;
 use app::staff::pages::unusual::Unusual;
 use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use domain::api::systems::ReasonRequest;
-use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Turned, Who, desk, hindrance};
+use super::{ReasonForm, StaffPageResult, StaffResult, desk, hindrance};
 use crate::AppState;
 use crate::web::pages::booking::passing_or_fault;
+use crate::web::pages::{FormResult, PathResult};
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use admission::fairness;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, describe_rejection, reader};
+use http::{Code, Problem, describe_rejection, page_locale};
 use platform::ids;
 
 /// Largest form, bytes.
@@ -32,15 +31,13 @@ pub(super) fn routes() -> Router<AppState> {
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
 
-type PageResult = Result<Response, Turned>;
-
-async fn page(State(state): State<AppState>, who: Who, theatre: Result<Path<String>, PathRejection>) -> PageResult {
+async fn page(State(state): State<AppState>, who: StaffResult, theatre: PathResult<String>) -> StaffPageResult {
     let Path(theatre) = theatre?;
     shown(&state, who, &theatre, None).await
 }
 
 /// The page, with the problem if there is one.
-async fn shown(state: &AppState, who: Who, theatre: &str, problem: Option<Problem>) -> PageResult {
+async fn shown(state: &AppState, who: StaffResult, theatre: &str, problem: Option<Problem>) -> StaffPageResult {
     let (_, desk) = desk(state, who, theatre, Section::Unusual).await?;
     let flags = fairness::list(state, theatre).await.map_err(passing_or_fault)?;
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
@@ -52,23 +49,17 @@ async fn shown(state: &AppState, who: Who, theatre: &str, problem: Option<Proble
 /// The problem's message. The general messages about bookings do not fit this page.
 fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::Malformed => app::say!(in reader::language(), "unusual.refused").into(),
+        Code::Malformed => app::say!(in page_locale::language(), "unusual.refused").into(),
         _ => hindrance(problem),
     }
 }
 
-#[derive(Deserialize)]
-struct ReasonForm {
-    key: String,
-    reason: String,
-}
-
 async fn dismiss(
     State(state): State<AppState>,
-    who: Who,
-    named: Result<Path<(String, Uuid)>, PathRejection>,
-    sent: Result<Form<ReasonForm>, FormRejection>,
-) -> PageResult {
+    who: StaffResult,
+    named: PathResult<(String, Uuid)>,
+    sent: FormResult<ReasonForm>,
+) -> StaffPageResult {
     let Path((theatre, id)) = named?;
     // Permission is checked before any data of the theatre, or the form, is read.
     let (staff, _) = desk(&state, who, &theatre, Section::Unusual).await?;

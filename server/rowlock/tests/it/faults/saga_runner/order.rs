@@ -7,13 +7,13 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Case, Order, POLL_INTERVAL, SEATS, SagaRunner};
+use super::{Case, POLL_INTERVAL, SEATS, SagaOrder, SagaRunner};
 use crate::buyer::{Buyer, RequestResult, id_of};
 use crate::faults::sagas::Saga;
 
 impl SagaRunner {
     /// Creates a booking of a new buyer. The fault is armed before a charge is possible.
-    pub(super) async fn order(&self, case: Case) -> Result<Order, String> {
+    pub(super) async fn order(&self, case: Case) -> Result<SagaOrder, String> {
         let number = self.next_seat.fetch_add(SEATS, Ordering::Relaxed);
         let show = match case.saga {
             Saga::ShowStarted => self.premiere.lock().unwrap_or_else(PoisonError::into_inner).show,
@@ -50,7 +50,7 @@ impl SagaRunner {
             }
         };
         let ((booking, reference), _) = tokio::try_join!(made, asked)?;
-        Ok(Order { buyer, booking, reference, seat: number, strike: case.strike })
+        Ok(SagaOrder { buyer, booking, reference, seat: number, strike: case.strike })
     }
 
     /// Waits until a hold has become a booking. Returns its id and reference.

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use domain::api::SeatLine;
-use domain::booking::{Event, step};
+use domain::booking::{BookingEvent, step};
 use domain::time::Timestamp;
 
 use super::{Plan, Planned};
@@ -29,13 +29,13 @@ impl CreatedBooking {
         let mut row = new.row.clone();
         let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
         // No reader sees it in CREATED: it is written in its state after the hold was confirmed, or later.
-        let stepped = step(row.machine, Event::HoldTaken, now);
+        let stepped = step(row.machine, BookingEvent::HoldTaken, now);
         let (machine, effects) = stepped.map_err(|why| unmoved(MoveError::Refused(why)))?;
         assert!(effects.is_empty(), "a hold that was taken asks for nothing");
         let from = row.machine.state;
         row.machine = machine;
         row.version += 1;
-        let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
+        let held = EventLine::of(&row, Some(from), BookingEvent::HoldTaken.name(), causes::HOLD_CONFIRMED);
         let lines = row.seats.iter().map(|seat| show.line(*seat)).collect();
         Ok(Self { row, lines, history: [created, held] })
     }
@@ -65,7 +65,7 @@ impl Plan {
         if !self.can_make(new) || self.is_claimed(&new.row) {
             return Planned::NeedsOwnTransaction;
         }
-        let event = Event::PaymentSubmitted { until: submission.until };
+        let event = BookingEvent::PaymentSubmitted { until: submission.until };
         let made = CreatedBooking::of(&submission.show, new, self.now);
         let made = made.and_then(|made| match step(made.row.machine, event, self.now) {
             Ok(_) => Ok(made),
@@ -85,7 +85,7 @@ impl Plan {
         let hold = new.row.hold_id;
         // A preference for late money is a separate, rare row. The stock of an area is one row, which batches would
         // queue for. A hold that was checked out before is revised, if that is still possible.
-        new.if_late.is_usual()
+        new.if_late.is_default()
             && new.row.places.is_empty()
             && !self.known.booked_holds.contains(&hold)
             && !self.holds.contains(&hold)

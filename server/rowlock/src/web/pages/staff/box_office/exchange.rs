@@ -1,8 +1,7 @@
 //! A booking that is exchanged: for which show, and what its page at the counter needs to know of it.
 
-use app::staff::islands::box_office::Exchanging;
+use app::staff::islands::box_office::BookingToExchange;
 use app::staff::pages::box_office::ExchangePage;
-use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use domain::api::box_office::{CounterBooking, DayQuery};
 use domain::booking::BookingState;
@@ -10,38 +9,47 @@ use uuid::Uuid;
 
 use super::super::super::browse::days;
 use super::super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
-use super::{Here, PageResult, Turned, Who, away, see};
+use super::{CounterContext, StaffPageError, StaffPageResult, StaffResult, away, see};
 use crate::AppState;
+use crate::web::pages::{PathResult, QueryResult};
 use backoffice::box_office;
 use catalogue::{read_date, today_in};
 use identity::accounts;
 
 /// The booking, if it can be exchanged; otherwise its own page explains why not.
-async fn sold(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<CounterBooking>, Turned> {
+async fn sold(
+    state: &AppState,
+    here: &CounterContext,
+    booking: Uuid,
+) -> Result<Option<CounterBooking>, StaffPageError> {
     let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
     Ok((found.state == BookingState::Confirmed).then_some(found))
 }
 
 /// The data of a booking whose seats are exchanged at the counter; none after the exchange.
-pub(super) async fn at_counter(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<Exchanging>, Turned> {
+pub(super) async fn at_counter(
+    state: &AppState,
+    here: &CounterContext,
+    booking: Uuid,
+) -> Result<Option<BookingToExchange>, StaffPageError> {
     let Some(found) = sold(state, here, booking).await? else { return Ok(None) };
     let managers = accounts::managers_with_pin(state, &here.desk.theatre).await?;
     let CounterBooking { id, reference, total, means, .. } = found;
-    Ok(Some(Exchanging { booking: id, reference, total, means, managers }))
+    Ok(Some(BookingToExchange { booking: id, reference, total, means, managers }))
 }
 
 /// The shows of a day that a booking may be exchanged for.
 pub(super) async fn choose(
     State(state): State<AppState>,
-    who: Who,
-    path: Result<Path<(String, Uuid)>, PathRejection>,
-    query: Result<Query<DayQuery>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    path: PathResult<(String, Uuid)>,
+    query: QueryResult<DayQuery>,
+) -> StaffPageResult {
     let (Path((theatre, booking)), Query(query)) = (path?, query?);
-    let here = Here::of(&state, who, &theatre).await?;
+    let here = CounterContext::of(&state, who, &theatre).await?;
     let own = format!("{}/bookings/{booking}", here.base());
     let Some(found) = sold(&state, &here, booking).await? else { return Ok(see(&own)) };
-    let show = state.catalogue.known_show(found.show).await.map_err(away)?;
+    let show = state.catalogue.find_show(found.show).await.map_err(away)?;
     let asked = read_date(query.date.as_deref()).map_err(PageError::from)?;
     let today = today_in(&show.time_zone, state.clock.now())?;
     let date = asked.unwrap_or(today);

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use app::staff::pages::box_office::{CounterForm, PinForm, TakeBackForm};
 use app::staff::pages::{Field, Refusal};
-use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{Form, Path, State};
 use axum::response::{IntoResponse, Response};
 use domain::api::accounts::Password;
@@ -12,38 +11,38 @@ use domain::api::box_office::{DayQuery, PinRequest, Reason, RefundRequest};
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
-use super::{Here, PageResult, away, booking_page, day_page, paper, see};
+use super::{CounterContext, away, booking_page, day_page, paper, see};
 use crate::AppState;
 use crate::web::pages::PageError;
-use crate::web::pages::staff::{Who, hindrance};
+use crate::web::pages::staff::{StaffPageResult, StaffResult, hindrance};
+use crate::web::pages::{FormResult, PathResult};
 use backoffice::box_office;
 use catalogue::read_date;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::{self, PinIntent};
 
-pub(super) type Fields = HashMap<String, String>;
-pub(super) type FormResult = Result<Form<Fields>, FormRejection>;
+pub(super) type FormFields = HashMap<String, String>;
 
 /// A field of a form; empty where it is missing.
-pub(super) fn field<'a>(fields: &'a Fields, name: &str) -> &'a str {
+pub(super) fn field<'a>(fields: &'a FormFields, name: &str) -> &'a str {
     fields.get(name).map_or("", String::as_str)
 }
 
-fn password(fields: &Fields, name: &str) -> Password {
+fn password(fields: &FormFields, name: &str) -> Password {
     Password::new(field(fields, name).to_owned())
 }
 
 /// The day of the page with the form; today without a valid one.
-pub(super) fn day_of(fields: &Fields) -> DayQuery {
+pub(super) fn day_of(fields: &FormFields) -> DayQuery {
     let date = read_date(fields.get("date").map(String::as_str)).ok().flatten();
     DayQuery { date: date.map(|date| date.to_string()) }
 }
 
 /// The intent of a form: its key, bound to its content.
 pub(super) fn intent(
-    here: &Here,
-    fields: &Fields,
+    here: &CounterContext,
+    fields: &FormFields,
     what: &str,
     body: &impl serde::Serialize,
 ) -> Result<Intent, Problem> {
@@ -64,17 +63,21 @@ pub(super) fn with_status(problem: Problem, page: Response) -> Response {
 }
 
 /// For the others there is no such form.
-pub(super) async fn managers(state: &AppState, who: Who, theatre: &str) -> Result<Here, super::Turned> {
-    let here = Here::of(state, who, theatre).await?;
+pub(super) async fn managers(
+    state: &AppState,
+    who: StaffResult,
+    theatre: &str,
+) -> Result<CounterContext, super::StaffPageError> {
+    let here = CounterContext::of(state, who, theatre).await?;
     if here.is_manager() { Ok(here) } else { Err(PageError::NotFound.into()) }
 }
 
 pub(super) async fn set_pin(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    form: FormResult,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    form: FormResult<FormFields>,
+) -> StaffPageResult {
     let (Path(theatre), Form(fields)) = (theatre?, form?);
     let here = managers(&state, who, &theatre).await?;
     let request = PinRequest { pin: password(&fields, "pin"), password: password(&fields, "password") };
@@ -86,7 +89,7 @@ pub(super) async fn set_pin(
         Ok(_) => Ok(see(&here.day(&day_of(&fields)))),
         Err(problem) => {
             let form = refused_pin(&problem);
-            let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused").into());
+            let marked = form.is_refused().then(|| app::say!(in page_locale::language(), "field.refused").into());
             let trouble = marked.unwrap_or_else(|| hindrance(&problem));
             let refused = Some(CounterForm::Pin(form));
             let page = day_page(&state, here, day_of(&fields), refused, Some(trouble)).await?;
@@ -97,7 +100,7 @@ pub(super) async fn set_pin(
 
 /// The problem of a new PIN, beside its field. The problems' own messages are about signing in.
 fn refused_pin(problem: &Problem) -> PinForm {
-    let language = reader::language();
+    let language = page_locale::language();
     let refused = |words| Field::refused("", Refusal::Message(words));
     match problem.code() {
         Code::PasswordUnusable => {
@@ -112,12 +115,12 @@ fn refused_pin(problem: &Problem) -> PinForm {
 
 pub(super) async fn booking(
     State(state): State<AppState>,
-    who: Who,
-    path: Result<Path<(String, Uuid, String)>, PathRejection>,
-    form: FormResult,
-) -> PageResult {
+    who: StaffResult,
+    path: PathResult<(String, Uuid, String)>,
+    form: FormResult<FormFields>,
+) -> StaffPageResult {
     let (Path((theatre, booking, act)), Form(fields)) = (path?, form?);
-    let here = Here::of(&state, who, &theatre).await?;
+    let here = CounterContext::of(&state, who, &theatre).await?;
     if act == "tickets" {
         return print(&state, here, booking, &fields).await;
     }
@@ -132,7 +135,7 @@ pub(super) async fn booking(
 }
 
 /// The input, to be shown again; except for a PIN.
-fn typed(act: String, fields: &Fields) -> TakeBackForm {
+fn typed(act: String, fields: &FormFields) -> TakeBackForm {
     TakeBackForm {
         reason: Field::kept(field(fields, "reason")),
         seats: seats(fields).ok().flatten().unwrap_or_default(),
@@ -143,10 +146,10 @@ fn typed(act: String, fields: &Fields) -> TakeBackForm {
 
 async fn booking_act(
     state: &AppState,
-    here: &Here,
+    here: &CounterContext,
     booking: Uuid,
     act: &str,
-    fields: &Fields,
+    fields: &FormFields,
 ) -> Result<Answer, Problem> {
     let counter = here.counter();
     let what = format!("bookings/{booking}/{act}");
@@ -173,7 +176,7 @@ async fn booking_act(
 }
 
 /// The seats whose boxes are ticked; none ticked means all of the booking.
-fn seats(fields: &Fields) -> Result<Option<Vec<SeatIndex>>, Problem> {
+fn seats(fields: &FormFields) -> Result<Option<Vec<SeatIndex>>, Problem> {
     let unreadable = |_: std::num::ParseIntError| Problem::new(Code::Malformed, "A seat is a number.");
     let ticked = fields
         .keys()
@@ -184,7 +187,7 @@ fn seats(fields: &Fields) -> Result<Option<Vec<SeatIndex>>, Problem> {
     Ok((!seats.is_empty()).then_some(seats))
 }
 
-async fn print(state: &AppState, here: Here, booking: Uuid, fields: &Fields) -> PageResult {
+async fn print(state: &AppState, here: CounterContext, booking: Uuid, fields: &FormFields) -> StaffPageResult {
     let printed = match intent(&here, fields, &format!("bookings/{booking}/tickets"), &()) {
         Ok(intent) => box_office::print(state, here.counter(), booking, &intent).await,
         Err(problem) => Err(problem),
@@ -214,13 +217,13 @@ mod tests {
         for none in ["", "tomorrow", "2026-11-28&x=1"] {
             assert_eq!(of(none), None, "{none}");
         }
-        assert_eq!(day_of(&Fields::new()), DayQuery::default());
+        assert_eq!(day_of(&FormFields::new()), DayQuery::default());
     }
 
     #[test]
     fn no_ticked_seat_means_the_whole_booking() {
         let of = |names: &[&str]| {
-            let fields: Fields = names.iter().map(|name| ((*name).to_owned(), "on".to_owned())).collect();
+            let fields: FormFields = names.iter().map(|name| ((*name).to_owned(), "on".to_owned())).collect();
             seats(&fields).map_err(|problem| problem.code())
         };
         assert_eq!(of(&["key", "reason"]), Ok(None));

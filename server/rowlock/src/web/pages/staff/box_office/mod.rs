@@ -10,7 +10,6 @@ use app::staff::pages::box_office::{
 };
 use app::staff::pages::{Desk, Section};
 use axum::Router;
-use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -24,11 +23,12 @@ use uuid::Uuid;
 use super::super::booking::{drawn, facts, passing_or_fault};
 use super::super::browse::days;
 use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
-use super::{Turned, Who, desk, hindrance};
+use super::{StaffPageError, StaffPageResult, StaffResult, desk, hindrance};
 use crate::AppState;
-use backoffice::box_office::{self, Counter};
+use crate::web::pages::{PathResult, QueryResult};
+use backoffice::box_office::{self, CounterStaff};
 use catalogue::{Show, clock_in, read_date, today_in};
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::{self, Staff};
 use platform::clock::from_utc;
 use platform::ids;
@@ -36,8 +36,6 @@ use tickets::Ticket;
 
 /// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;
-
-type PageResult = Result<Response, Turned>;
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -56,19 +54,19 @@ pub fn routes() -> Router<AppState> {
 }
 
 /// A member of staff at the counter, with the frame of their pages.
-struct Here {
+struct CounterContext {
     staff: Staff,
     desk: Desk,
 }
 
-impl Here {
-    async fn of(state: &AppState, who: Who, theatre: &str) -> Result<Self, Turned> {
+impl CounterContext {
+    async fn of(state: &AppState, who: StaffResult, theatre: &str) -> Result<Self, StaffPageError> {
         let (staff, desk) = desk(state, who, theatre, Section::BoxOffice).await?;
         Ok(Self { staff, desk })
     }
 
-    fn counter(&self) -> Counter<'_> {
-        Counter { staff: &self.staff, theatre: &self.desk.theatre }
+    fn counter(&self) -> CounterStaff<'_> {
+        CounterStaff { staff: &self.staff, theatre: &self.desk.theatre }
     }
 
     fn is_manager(&self) -> bool {
@@ -89,28 +87,28 @@ impl Here {
 }
 
 /// A temporary problem that prevents a page.
-fn away(problem: Problem) -> Turned {
-    Turned::Away(passing_or_fault(problem))
+fn away(problem: Problem) -> StaffPageError {
+    StaffPageError::ErrorPage(passing_or_fault(problem))
 }
 
 async fn day(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    query: Result<Query<DayQuery>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    query: QueryResult<DayQuery>,
+) -> StaffPageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
-    let here = Here::of(&state, who, &theatre).await?;
+    let here = CounterContext::of(&state, who, &theatre).await?;
     day_page(&state, here, query, None, None).await
 }
 
 async fn day_page(
     state: &AppState,
-    here: Here,
+    here: CounterContext,
     query: DayQuery,
     refused: Option<CounterForm>,
     trouble: Option<Hindrance>,
-) -> PageResult {
+) -> StaffPageResult {
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
     let counter = here.counter();
     let shows = box_office::today(state, counter, date).await.map_err(away)?;
@@ -120,8 +118,11 @@ async fn day_page(
     let shown = date.unwrap_or(today);
     let base = here.base();
     let till = box_office::my_till(state, counter).await.map_err(away)?;
-    let counted_for_me =
-        if till.is_none() { box_office::counted_for_me(state, counter).await.map_err(away)? } else { None };
+    let last_till_counted_by_manager = if till.is_none() {
+        box_office::last_till_counted_by_manager(state, counter).await.map_err(away)?
+    } else {
+        None
+    };
     let (mut tills, mut last_close) = (Vec::new(), None);
     if here.is_manager() {
         tills = box_office::of_the_day(state, counter).await.map_err(away)?;
@@ -136,7 +137,7 @@ async fn day_page(
         shown: shown.to_string(),
         shows,
         till: till.map(|till| local(zone, till)),
-        counted_for_me: counted_for_me.map(|till| local(zone, till)),
+        counted_for_me: last_till_counted_by_manager.map(|till| local(zone, till)),
         tills: tills.into_iter().map(|till| local(zone, till)).collect(),
         last_close,
         refused,
@@ -172,12 +173,12 @@ struct ExchangeQuery {
 
 async fn sale(
     State(state): State<AppState>,
-    who: Who,
-    path: Result<Path<(String, Uuid)>, PathRejection>,
-    query: Result<Query<ExchangeQuery>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    path: PathResult<(String, Uuid)>,
+    query: QueryResult<ExchangeQuery>,
+) -> StaffPageResult {
     let (Path((theatre, show)), Query(query)) = (path?, query?);
-    let here = Here::of(&state, who, &theatre).await?;
+    let here = CounterContext::of(&state, who, &theatre).await?;
     let show =
         state.catalogue.show(show).await?.filter(|show| show.theatre_id == theatre).ok_or(PageError::NotFound)?;
     let till = box_office::my_till(&state, here.counter()).await.map_err(away)?;
@@ -229,12 +230,12 @@ struct FindQuery {
 
 async fn find(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    query: Result<Query<FindQuery>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    query: QueryResult<FindQuery>,
+) -> StaffPageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
-    let here = Here::of(&state, who, &theatre).await?;
+    let here = CounterContext::of(&state, who, &theatre).await?;
     let is_of_link = !query.reference.trim().is_empty();
     let asked = if is_of_link { &query.reference } else { &query.q };
     match box_office::by_reference(&state, here.counter(), asked).await {
@@ -250,7 +251,7 @@ async fn find(
     }
 }
 
-async fn find_person(state: &AppState, here: Here, query: FindQuery) -> PageResult {
+async fn find_person(state: &AppState, here: CounterContext, query: FindQuery) -> StaffPageResult {
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
     match box_office::by_person(state, here.counter(), &query.q).await {
         Ok(found) => {
@@ -259,7 +260,8 @@ async fn find_person(state: &AppState, here: Here, query: FindQuery) -> PageResu
         }
         Err(problem) if problem.code() == Code::Malformed => {
             let (least, most) = box_office::ASKED_CHARS;
-            let words = app::say!(in reader::language(), "box_office.person_hint", least = least, most = most).into();
+            let words =
+                app::say!(in page_locale::language(), "box_office.person_hint", least = least, most = most).into();
             let mut page = day_page(state, here, DayQuery { date: query.date }, None, Some(words)).await?;
             *page.status_mut() = StatusCode::BAD_REQUEST;
             Ok(page)
@@ -268,23 +270,19 @@ async fn find_person(state: &AppState, here: Here, query: FindQuery) -> PageResu
     }
 }
 
-async fn booking(
-    State(state): State<AppState>,
-    who: Who,
-    path: Result<Path<(String, Uuid)>, PathRejection>,
-) -> PageResult {
+async fn booking(State(state): State<AppState>, who: StaffResult, path: PathResult<(String, Uuid)>) -> StaffPageResult {
     let Path((theatre, booking)) = path?;
-    let here = Here::of(&state, who, &theatre).await?;
+    let here = CounterContext::of(&state, who, &theatre).await?;
     booking_page(&state, here, booking, TakeBackForm::default(), None).await
 }
 
 async fn booking_page(
     state: &AppState,
-    here: Here,
+    here: CounterContext,
     booking: Uuid,
     form: TakeBackForm,
     trouble: Option<Hindrance>,
-) -> PageResult {
+) -> StaffPageResult {
     let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
     let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
     let moved_to = match found.moved_to {
@@ -304,7 +302,12 @@ async fn booking_page(
     Ok(html(page, PRIVATE_CACHE))
 }
 
-async fn paper(state: &AppState, here: Here, found: CounterBooking, printed: Vec<PrintedTicket>) -> PageResult {
+async fn paper(
+    state: &AppState,
+    here: CounterContext,
+    found: CounterBooking,
+    printed: Vec<PrintedTicket>,
+) -> StaffPageResult {
     let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
     let draw = |ticket: PrintedTicket| {
         let ticket = Ticket { label: ticket.label, category: ticket.category, code: ticket.code };

@@ -2,21 +2,21 @@
 
 use app::staff::pages::box_office::{CounterForm, TillAct, TillForm};
 use app::staff::pages::{Field, Refusal};
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, State};
 use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill};
 use domain::money::{Currency, Money};
-use domain::till::{MAX_COUNTED_MINOR, read_amount};
+use domain::till::{MAX_COUNTED_MINOR, parse_amount};
 use uuid::Uuid;
 
-use super::forms::{Fields, FormResult, day_of, field, intent, managers, with_status};
-use super::{Here, PageResult, away, day_page, see};
+use super::forms::{FormFields, day_of, field, intent, managers, with_status};
+use super::{CounterContext, away, day_page, see};
 use crate::AppState;
-use crate::web::pages::staff::{Who, hindrance};
+use crate::web::pages::staff::{StaffPageResult, StaffResult, hindrance};
+use crate::web::pages::{FormResult, PathResult};
 use crate::web::pages::{PageError, words};
 use backoffice::box_office;
 use http::idempotency::Answer;
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 
 /// The act of a path.
 fn act_of(path: &str) -> Option<TillAct> {
@@ -30,12 +30,12 @@ fn act_of(path: &str) -> Option<TillAct> {
 
 pub(super) async fn till(
     State(state): State<AppState>,
-    who: Who,
-    path: Result<Path<(String, String)>, PathRejection>,
-    form: FormResult,
-) -> PageResult {
+    who: StaffResult,
+    path: PathResult<(String, String)>,
+    form: FormResult<FormFields>,
+) -> StaffPageResult {
     let (Path((theatre, act)), Form(fields)) = (path?, form?);
-    let here = Here::of(&state, who, &theatre).await?;
+    let here = CounterContext::of(&state, who, &theatre).await?;
     let act = act_of(&act).ok_or(PageError::NotFound)?;
     sent(&state, here, act, &fields).await
 }
@@ -43,16 +43,16 @@ pub(super) async fn till(
 /// Counts the till of another seller.
 pub(super) async fn count_for(
     State(state): State<AppState>,
-    who: Who,
-    path: Result<Path<(String, Uuid)>, PathRejection>,
-    form: FormResult,
-) -> PageResult {
+    who: StaffResult,
+    path: PathResult<(String, Uuid)>,
+    form: FormResult<FormFields>,
+) -> StaffPageResult {
     let (Path((theatre, till)), Form(fields)) = (path?, form?);
     let here = managers(&state, who, &theatre).await?;
     sent(&state, here, TillAct::CashUpFor(till), &fields).await
 }
 
-async fn sent(state: &AppState, here: Here, act: TillAct, fields: &Fields) -> PageResult {
+async fn sent(state: &AppState, here: CounterContext, act: TillAct, fields: &FormFields) -> StaffPageResult {
     let currency = here.counter().currency(state).await.map_err(away)?;
     let (form, minor) = read(act, fields, currency);
     let done = match minor {
@@ -63,11 +63,11 @@ async fn sent(state: &AppState, here: Here, act: TillAct, fields: &Fields) -> Pa
 }
 
 /// The form as it was sent, with what is wrong beside each field; and the sum, minor units, where there is one.
-fn read(act: TillAct, fields: &Fields, currency: Currency) -> (TillForm, Option<i64>) {
+fn read(act: TillAct, fields: &FormFields, currency: Currency) -> (TillForm, Option<i64>) {
     let (sum, reason) = (field(fields, "amount"), field(fields, "reason"));
     // Nothing is no drop.
     let least = i64::from(act == TillAct::Drop);
-    let (amount, minor) = match read_amount(sum, currency.minor_digits()) {
+    let (amount, minor) = match parse_amount(sum, currency.minor_digits()) {
         None => (Field::refused(sum, Refusal::NoAmount(currency)), None),
         Some(minor) if (least..=MAX_COUNTED_MINOR).contains(&minor) => (Field::kept(sum), Some(minor)),
         Some(_) => {
@@ -80,7 +80,13 @@ fn read(act: TillAct, fields: &Fields, currency: Currency) -> (TillForm, Option<
     (TillForm { amount, reason }, minor)
 }
 
-async fn till_act(state: &AppState, here: &Here, act: TillAct, minor: i64, fields: &Fields) -> Result<Answer, Problem> {
+async fn till_act(
+    state: &AppState,
+    here: &CounterContext,
+    act: TillAct,
+    minor: i64,
+    fields: &FormFields,
+) -> Result<Answer, Problem> {
     let (counter, reason) = (here.counter(), field(fields, "reason").to_owned());
     match act {
         TillAct::Open => {
@@ -106,10 +112,10 @@ async fn till_act(state: &AppState, here: &Here, act: TillAct, minor: i64, field
 
 pub(super) async fn close_day(
     State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    form: FormResult,
-) -> PageResult {
+    who: StaffResult,
+    theatre: PathResult<String>,
+    form: FormResult<FormFields>,
+) -> StaffPageResult {
     let (Path(theatre), Form(fields)) = (theatre?, form?);
     let here = managers(&state, who, &theatre).await?;
     let request = DayClose { reason: field(&fields, "reason").to_owned() };
@@ -124,11 +130,11 @@ pub(super) async fn close_day(
 /// The way on; or the page once more, with what was typed and what is wrong with it.
 async fn after(
     state: &AppState,
-    here: Here,
+    here: CounterContext,
     (act, mut form): (TillAct, TillForm),
     day: DayQuery,
     done: Result<Answer, Problem>,
-) -> PageResult {
+) -> StaffPageResult {
     let Err(problem) = done else { return Ok(see(&here.day(&day))) };
     if problem.code() == Code::NotFound {
         return Err(PageError::NotFound.into());
@@ -138,10 +144,10 @@ async fn after(
         form.amount.refusal = Some(Refusal::Message(words(&problem)));
     }
     let trouble = match (act, problem.code()) {
-        _ if form.is_refused() => app::say!(in reader::language(), "field.refused").into(),
+        _ if form.is_refused() => app::say!(in page_locale::language(), "field.refused").into(),
         // The problem's own words are about bookings.
         (TillAct::CashUpFor(_), Code::WrongState) => {
-            app::say!(in reader::language(), "box_office.counted_already").into()
+            app::say!(in page_locale::language(), "box_office.counted_already").into()
         }
         _ => hindrance(&problem),
     };

@@ -5,27 +5,29 @@ use std::collections::BTreeSet;
 use app::staff::islands::house_seats::HouseRow;
 use app::staff::pages::organiser::{HouseChoice, HouseSeatsPage, Trouble};
 use app::staff::pages::{Desk, Field, Section};
-use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, Query, State};
-use domain::api::organiser::StandingRequest;
+use domain::api::organiser::ScreenHouseSeatsRequest;
 use domain::layout::Layout;
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
-use super::super::{Who, desk};
+use super::super::{StaffPageResult, StaffResult, desk};
 use super::rooms::preview_of;
 use super::{
-    Asked, FormResult, PageResult, Preview, Turned, intent, marked, new_key, page_trouble, passing_or_fault, private,
-    reader, see, trouble, with_status,
+    OrganiserQuery, Preview, StaffPageError, intent, marked, new_key, page_locale, page_trouble, passing_or_fault,
+    private, see, trouble, with_status,
 };
 use crate::AppState;
-use backoffice::organiser::{self, Act, Room};
+use crate::web::pages::{FormResult, PathResult, QueryResult};
+use backoffice::organiser::{self, LayoutDetails, OrganiserAction};
 use http::{Code, Problem};
 
-/// A theatre and one of its screens.
-type Screen = Result<Path<(String, String)>, PathRejection>;
-
-pub(super) async fn look(State(state): State<AppState>, who: Who, screen: Screen, asked: Asked) -> PageResult {
+pub(super) async fn show_page(
+    State(state): State<AppState>,
+    who: StaffResult,
+    screen: PathResult<(String, String)>,
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let Path((theatre, screen)) = screen?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
@@ -39,9 +41,10 @@ async fn page(
     done: bool,
     choice: HouseChoice,
     trouble: Option<Trouble>,
-) -> PageResult {
+) -> StaffPageResult {
     let standing = organiser::standing_seats(state, &desk.theatre, screen).await.map_err(passing_or_fault)?;
-    let Room { layout, .. } = organiser::room(state, &desk.theatre, standing.layout).await.map_err(passing_or_fault)?;
+    let LayoutDetails { layout, .. } =
+        organiser::room(state, &desk.theatre, standing.layout).await.map_err(passing_or_fault)?;
     let Preview { plan, .. } = preview_of(state, &desk.theatre, standing.layout, &layout).await?;
     let rows = plan.sections.into_iter().filter(|_| !plan.overview).flat_map(|section| {
         let name = [section.name.as_str(), section.part.as_str()].join(" ").trim().to_owned();
@@ -66,14 +69,14 @@ fn labels(room: &Layout, first: SeatIndex, count: usize) -> Vec<String> {
 }
 
 /// The form: a box for each ticked seat, and the other fields.
-struct Sent {
+struct HouseSeatFields {
     key: String,
     layout: Uuid,
     kept: bool,
     choice: HouseChoice,
 }
 
-impl Sent {
+impl HouseSeatFields {
     fn read(fields: Vec<(String, String)>) -> Result<Self, Problem> {
         let (mut key, mut layout, mut kept, mut choice) = (String::new(), None, None, HouseChoice::default());
         for (name, value) in fields {
@@ -95,10 +98,10 @@ impl Sent {
     }
 
     /// All chosen seats, each once: a seat may be both ticked and written.
-    fn request(&self) -> StandingRequest {
+    fn request(&self) -> ScreenHouseSeatsRequest {
         let written = self.choice.names.split(['\n', ',', ';']).map(str::trim).filter(|name| !name.is_empty());
         let seats: BTreeSet<&str> = self.choice.ticked.iter().map(String::as_str).chain(written).collect();
-        StandingRequest {
+        ScreenHouseSeatsRequest {
             layout: self.layout,
             seats: seats.into_iter().map(str::to_owned).collect(),
             kept: self.kept,
@@ -109,14 +112,14 @@ impl Sent {
 
 pub(super) async fn keep(
     State(state): State<AppState>,
-    who: Who,
-    screen: Screen,
+    who: StaffResult,
+    screen: PathResult<(String, String)>,
     form: FormResult<Vec<(String, String)>>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, screen)) = screen?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(fields) = form?;
-    let sent = match Sent::read(fields) {
+    let sent = match HouseSeatFields::read(fields) {
         Ok(sent) => sent,
         Err(problem) => {
             let (status, trouble) = trouble(problem)?;
@@ -128,7 +131,7 @@ pub(super) async fn keep(
     let path = format!("/staff/{theatre}/screens/{screen}/house-seats");
     let done = async {
         let intent = intent(&staff, &sent.key, &format!("form {path}"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::keep_standing_seats(&state, &act, &screen, &request).await
     };
     match done.await {
@@ -141,7 +144,7 @@ pub(super) async fn keep(
             let (status, trouble) = match problem.code() {
                 _ if choice.reason.is_refused() => marked(),
                 Code::WrongState => {
-                    page_trouble(problem.code().describe().0, app::say!(in reader::language(), "house.other_room"))
+                    page_trouble(problem.code().describe().0, app::say!(in page_locale::language(), "house.other_room"))
                 }
                 _ => trouble(problem)?,
             };
@@ -156,7 +159,7 @@ async fn unknown_by_now(
     theatre: &str,
     screen: &str,
     seats: &[String],
-) -> Result<Vec<String>, Turned> {
+) -> Result<Vec<String>, StaffPageError> {
     let standing = organiser::standing_seats(state, theatre, screen).await.map_err(passing_or_fault)?;
     let unknown = organiser::unknown_seats(state, theatre, standing.layout, seats).await;
     Ok(unknown.map_err(passing_or_fault)?)
@@ -178,9 +181,9 @@ mod tests {
             ("kept", "true"),
         ];
         let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let request = Sent::read(fields.clone()).map(|sent| sent.request()).expect("it can be read");
+        let request = HouseSeatFields::read(fields.clone()).map(|sent| sent.request()).expect("it can be read");
         assert_eq!(request.seats, ["A1", "A2", "B 3", "Circle, left B1"]);
         assert!(request.kept && request.layout.as_u128() == 7);
-        assert!(Sent::read(fields[2..].to_vec()).is_err(), "of which room?");
+        assert!(HouseSeatFields::read(fields[2..].to_vec()).is_err(), "of which room?");
     }
 }

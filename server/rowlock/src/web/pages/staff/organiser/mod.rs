@@ -13,23 +13,21 @@ mod waiting_room;
 use app::staff::pages::organiser::{Preview, Trouble};
 use app::staff::pages::{Field, Refusal};
 use axum::Router;
-use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Form, Path, Query};
+use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use domain::money::{Currency, Money};
 use domain::pricing::MAX_AMOUNT_MINOR;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
-use super::{Turned, hindrance};
+use super::{StaffPageError, hindrance};
 use crate::AppState;
 use backoffice::organiser::MAX_FILE_BYTES;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{Code, Problem, reader};
+use http::{Code, Problem, page_locale};
 use identity::accounts::Staff;
 use platform::ids;
 
@@ -47,36 +45,30 @@ pub(super) fn routes() -> Router<AppState> {
     Router::new()
         .route("/staff/{theatre}/shows", get(programme::week))
         .route("/staff/{theatre}/shows/plan", get(programme::planning).post(programme::plan))
-        .route("/staff/{theatre}/shows/{show}", get(show::look))
+        .route("/staff/{theatre}/shows/{show}", get(show::show_page))
         .route("/staff/{theatre}/shows/{show}/terms", post(show::terms))
         .route("/staff/{theatre}/shows/{show}/cancel", post(show::cancel))
         .route("/staff/{theatre}/shows/{show}/defective-seats", post(show::defective_seats))
-        .route("/staff/{theatre}/shows/{show}/move", get(moving::look).post(moving::start))
-        .route("/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::look))
+        .route("/staff/{theatre}/shows/{show}/move", get(moving::show_page).post(moving::start))
+        .route("/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::show_page))
         .route("/staff/{theatre}/shows/{show}/waiting-room/terms", get(waiting_room::terms).post(waiting_room::set))
         .route("/staff/{theatre}/shows/{show}/waiting-room/off", get(waiting_room::end).post(waiting_room::switch_off))
         .route("/staff/{theatre}/screens", get(rooms::screens).post(rooms::create))
         .route("/staff/{theatre}/screens/layout", post(rooms::publish))
-        .route("/staff/{theatre}/screens/{screen}/house-seats", get(house_seats::look).post(house_seats::keep))
+        .route("/staff/{theatre}/screens/{screen}/house-seats", get(house_seats::show_page).post(house_seats::keep))
         .route("/staff/{theatre}/layouts/new", get(rooms::draw))
         .route("/staff/{theatre}/layouts/{layout}", get(rooms::room))
         .route("/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit))
-        .route("/staff/{theatre}/prices", get(prices::look).post(prices::set))
-        .route("/staff/{theatre}/films", get(films::look).post(films::add))
+        .route("/staff/{theatre}/prices", get(prices::show_page).post(prices::set))
+        .route("/staff/{theatre}/films", get(films::show_page).post(films::add))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .merge(files)
 }
 
-type PageResult = Result<Response, Turned>;
-type FormResult<T> = Result<Form<T>, FormRejection>;
-type Asked = Result<Query<Ask>, QueryRejection>;
-/// A theatre and one of its shows or rooms.
-type Thing = Result<Path<(String, Uuid)>, PathRejection>;
-
 /// The query of these pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ask {
+struct OrganiserQuery {
     from: Option<String>,
     done: bool,
     still: bool,
@@ -101,9 +93,11 @@ fn with_status(status: StatusCode, mut page: Response) -> Response {
 }
 
 /// The problem's message in the reader's language, if the caller can solve it.
-fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
+fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), StaffPageError> {
     match problem.code() {
-        Code::Internal | Code::DatabaseUnavailable | Code::NotFound => Err(Turned::Away(passing_or_fault(problem))),
+        Code::Internal | Code::DatabaseUnavailable | Code::NotFound => {
+            Err(StaffPageError::ErrorPage(passing_or_fault(problem)))
+        }
         _ => {
             let words = hindrance(&problem);
             Ok((problem.code().describe().0, Trouble { words, findings: problem.view().findings }))
@@ -118,7 +112,7 @@ fn page_trouble(status: StatusCode, words: String) -> (StatusCode, Trouble) {
 
 /// Some fields were refused; each has its message beside it.
 fn marked() -> (StatusCode, Trouble) {
-    page_trouble(StatusCode::BAD_REQUEST, app::say!(in reader::language(), "field.refused"))
+    page_trouble(StatusCode::BAD_REQUEST, app::say!(in page_locale::language(), "field.refused"))
 }
 
 /// The intent of a form: its key, bound to its content.

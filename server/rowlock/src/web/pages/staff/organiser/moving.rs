@@ -2,25 +2,25 @@
 
 use app::staff::pages::organiser::{MovePage, Trouble};
 use app::staff::pages::{Desk, Field, Section};
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::StatusCode;
 use domain::api::moving::{MoveQuery, MoveRequest};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::{Who, desk};
-use super::{FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status};
+use super::super::{StaffPageResult, StaffResult, desk};
+use super::{intent, new_key, passing_or_fault, private, see, trouble, with_status};
 use crate::AppState;
-use backoffice::organiser::{self, Act};
+use crate::web::pages::{FormResult, PathResult, QueryResult};
+use backoffice::organiser::{self, OrganiserAction};
 use http::Code;
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
-    query: Result<Query<MoveQuery>, QueryRejection>,
-) -> PageResult {
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+    query: QueryResult<MoveQuery>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(MoveQuery { screen }) = query?;
@@ -35,7 +35,7 @@ async fn page(
     screen: &str,
     reason: Field,
     before: Option<(StatusCode, Trouble)>,
-) -> PageResult {
+) -> StaffPageResult {
     let known = organiser::show(state, &desk.theatre, show).await.map_err(passing_or_fault)?;
     let (preview, found) = match organiser::preview_move(state, &desk.theatre, show, screen).await {
         Ok(preview) => (Some(preview), None),
@@ -55,17 +55,17 @@ pub(super) struct MoveForm {
 
 pub(super) async fn start(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<MoveForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(MoveForm { key, screen, reason }) = form?;
     let request = MoveRequest { screen, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/move"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::move_show(&state, &act, show, &request).await
     };
     match done.await {

@@ -10,25 +10,26 @@ use domain::api::organiser::{TariffRequest, TariffView};
 use domain::money::Currency;
 use domain::pricing::{Format, MAX_PERCENT};
 
-use super::super::{Who, desk};
+use super::super::{StaffPageResult, StaffResult, desk};
 use super::{
-    Asked, FormResult, PageResult, currency_of, field, intent, marked, new_key, page_trouble, passing_or_fault,
-    price_in, private, reader, see, trouble, whole, with_status,
+    OrganiserQuery, currency_of, field, intent, marked, new_key, page_locale, page_trouble, passing_or_fault, price_in,
+    private, see, trouble, whole, with_status,
 };
 use crate::AppState;
-use backoffice::organiser::{self, Act, PriceGround};
+use crate::web::pages::{FormResult, QueryResult};
+use backoffice::organiser::{self, OrganiserAction, PriceInput};
 use http::Code;
 
-pub(super) async fn look(
+pub(super) async fn show_page(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
-    asked: Asked,
-) -> PageResult {
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
     let tariff = organiser::tariff(&state, &theatre).await.map_err(passing_or_fault)?;
-    let ground = organiser::price_ground(&state, &theatre).await.map_err(passing_or_fault)?;
+    let ground = organiser::load_price_input(&state, &theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
     let form = as_kept(&tariff, &ground, currency);
     Ok(private(Prices { desk, form, currency, key: new_key(), done: asked.done, trouble: None }))
@@ -36,13 +37,13 @@ pub(super) async fn look(
 
 pub(super) async fn set(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
     form: FormResult<Vec<(String, String)>>,
-) -> PageResult {
+) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(sent) = form?;
-    let ground = organiser::price_ground(&state, &theatre).await.map_err(passing_or_fault)?;
+    let ground = organiser::load_price_input(&state, &theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
     let (form, tariff) = as_sent(&sent, &ground, currency);
     let (status, trouble) = if form.is_refused() {
@@ -52,15 +53,16 @@ pub(super) async fn set(
             let tariff = TariffView { version: whole(&form.version, "The version")?, ..tariff };
             let request = TariffRequest { tariff, reason: form.reason.value.clone() };
             let intent = intent(&staff, field(&sent, "key"), &format!("form /staff/{theatre}/prices"), &request)?;
-            let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+            let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
             organiser::set_tariff(&state, &act, &request).await
         };
         match done.await {
             Ok(_) => return Ok(see(&format!("/staff/{theatre}/prices?done=true"))),
             // A stale form must not overwrite newer prices: it keeps its old version.
-            Err(problem) if problem.code() == Code::WrongState => {
-                page_trouble(problem.code().describe().0, app::say!(in reader::language(), "organiser.prices_changed"))
-            }
+            Err(problem) if problem.code() == Code::WrongState => page_trouble(
+                problem.code().describe().0,
+                app::say!(in page_locale::language(), "organiser.prices_changed"),
+            ),
             Err(problem) => trouble(problem)?,
         }
     };
@@ -69,7 +71,7 @@ pub(super) async fn set(
 }
 
 /// The form of the tariff as it is.
-fn as_kept(tariff: &TariffView, ground: &PriceGround, currency: Currency) -> PriceForm {
+fn as_kept(tariff: &TariffView, ground: &PriceInput, currency: Currency) -> PriceForm {
     let amount = |minor: Option<&i64>| minor.map(|minor| Field::amount(*minor, currency)).unwrap_or_default();
     let names: BTreeSet<&String> = ground.categories.keys().chain(tariff.base.keys()).collect();
     let line = |name: &String| PriceLine {
@@ -97,7 +99,7 @@ fn as_kept(tariff: &TariffView, ground: &PriceGround, currency: Currency) -> Pri
 
 /// The form as sent, with the error of each field; and its tariff, without a version, which is valid only if no field has an
 /// error. A category with an empty field has no price.
-fn as_sent(sent: &[(String, String)], ground: &PriceGround, currency: Currency) -> (PriceForm, TariffView) {
+fn as_sent(sent: &[(String, String)], ground: &PriceInput, currency: Currency) -> (PriceForm, TariffView) {
     let names = sent.iter().filter_map(|(name, _)| name.strip_prefix("price:"));
     let names: BTreeSet<&str> = names.chain(ground.categories.keys().map(String::as_str)).collect();
     let mut base = BTreeMap::new();
@@ -139,10 +141,10 @@ fn percent_in(text: &str) -> (Field, i64) {
 mod tests {
     use super::*;
 
-    fn ground() -> PriceGround {
+    fn ground() -> PriceInput {
         let categories = [("cat-2", "Premium"), ("gold", "Gold"), ("vip", "Premium")];
         let categories = categories.map(|(name, label)| (name.to_owned(), label.to_owned()));
-        PriceGround { currency: "INR".to_owned(), categories: categories.into() }
+        PriceInput { currency: "INR".to_owned(), categories: categories.into() }
     }
 
     fn sent(fields: &[(&str, &str)]) -> (PriceForm, TariffView) {

@@ -4,18 +4,17 @@ use app::staff::pages::organiser::{Planning, PlanningForm, Programme, Trouble};
 use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
 use chrono::{Days, NaiveDate};
-use domain::api::organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};
+use domain::api::organiser::{DayPattern, Sales, ShowsRequest, SkippedTimeHandling, TermsOfSale};
 use domain::pricing::{Format, Weekday};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
 
-use super::super::{Who, desk};
-use super::{
-    Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status,
-};
+use super::super::{StaffPageResult, StaffResult, desk};
+use super::{OrganiserQuery, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status};
 use crate::AppState;
-use backoffice::organiser::{self, Act};
+use crate::web::pages::{FormResult, QueryResult};
+use backoffice::organiser::{self, OrganiserAction};
 use http::{Code, Problem};
 
 /// Days of a week.
@@ -23,10 +22,10 @@ const WEEK: u64 = 7;
 
 pub(super) async fn week(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
-    asked: Asked,
-) -> PageResult {
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
     let found = organiser::week(&state, &theatre, asked.from.as_deref()).await;
@@ -39,14 +38,18 @@ pub(super) async fn week(
     Ok(private(Programme { desk, from: from.to_string(), before, after, shows, done: asked.done }))
 }
 
-pub(super) async fn planning(State(state): State<AppState>, who: Who, Path(theatre): Path<String>) -> PageResult {
+pub(super) async fn planning(
+    State(state): State<AppState>,
+    who: StaffResult,
+    Path(theatre): Path<String>,
+) -> StaffPageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let (today, _) = organiser::week(&state, &theatre, None).await.map_err(passing_or_fault)?;
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
     planning_page(&state, desk, PlanningForm::from_day(tomorrow.to_string()), None).await
 }
 
-async fn planning_page(state: &AppState, desk: Desk, form: PlanningForm, trouble: Option<Trouble>) -> PageResult {
+async fn planning_page(state: &AppState, desk: Desk, form: PlanningForm, trouble: Option<Trouble>) -> StaffPageResult {
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
     let films = organiser::films(state).await.map_err(passing_or_fault)?;
     let has_prices = organiser::tariff(state, &desk.theatre).await.map_err(passing_or_fault)?.version > 0;
@@ -164,7 +167,7 @@ impl PlanForm {
             weeks: whole(&self.weeks, "Weeks")?,
             pattern: pattern.collect(),
             cleaning_minutes: whole(&self.cleaning, "Minutes between two shows")?,
-            in_gap: if self.moves { InGap::Move } else { InGap::Refuse },
+            in_gap: if self.moves { SkippedTimeHandling::Move } else { SkippedTimeHandling::Refuse },
             terms: self.terms.read()?,
             reason: self.reason.clone(),
         })
@@ -173,16 +176,16 @@ impl PlanForm {
 
 pub(super) async fn plan(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
     form: FormResult<PlanForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(form) = form?;
     let done = async {
         let request = form.read()?;
         let intent = intent(&staff, &form.key, &format!("form /staff/{theatre}/shows/plan"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::plan_shows(&state, &act, &request).await
     };
     match done.await {

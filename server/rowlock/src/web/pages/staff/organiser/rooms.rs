@@ -6,30 +6,29 @@ use app::staff::pages::organiser::{
 use app::staff::pages::{Desk, Field, Section};
 use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
-use axum::response::Response;
 use domain::api::organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use domain::layout::Layout;
 use domain::pricing::PriceList;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::{Turned, Who, desk};
+use super::super::{StaffPageResult, StaffResult, desk};
 use super::{
-    Asked, FormResult, PageError, PageResult, Thing, currency_of, intent, new_key, passing_or_fault, private, see,
-    trouble, with_status,
+    OrganiserQuery, PageError, currency_of, intent, new_key, passing_or_fault, private, see, trouble, with_status,
 };
 use crate::AppState;
-use backoffice::organiser::{self, Act, Room};
+use crate::web::pages::{FormResult, PathResult, QueryResult};
+use backoffice::organiser::{self, LayoutDetails, OrganiserAction};
 use http::Problem;
 use http::idempotency::Answer;
 use identity::accounts::Staff;
 
 pub(super) async fn screens(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
-    asked: Asked,
-) -> PageResult {
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
     screens_page(&state, desk, ImportForm::default(), asked.done, None).await
@@ -41,13 +40,13 @@ async fn screens_page(
     form: ImportForm,
     done: bool,
     trouble: Option<Trouble>,
-) -> PageResult {
+) -> StaffPageResult {
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
     Ok(private(Screens { desk, screens, form, key: new_key(), done, trouble }))
 }
 
 #[derive(Deserialize)]
-struct Sent {
+struct RoomImportForm {
     key: String,
     #[serde(default)]
     name: String,
@@ -62,12 +61,12 @@ struct Sent {
 /// The body is large, and read only for those who may send it.
 pub(super) async fn import(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
     request: Request,
-) -> PageResult {
+) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Form(form) = Form::<Sent>::from_request(request, &state).await?;
+    let Form(form) = Form::<RoomImportForm>::from_request(request, &state).await?;
     let typed = ImportForm { name: form.name.clone(), pasted: form.pasted.clone(), mend: form.mend };
     match imported(&state, &staff, &theatre, form).await {
         Ok(layout) => Ok(see(&format!("/staff/{theatre}/layouts/{layout}"))),
@@ -78,25 +77,35 @@ pub(super) async fn import(
     }
 }
 
-async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: Sent) -> Result<Uuid, Problem> {
+async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: RoomImportForm) -> Result<Uuid, Problem> {
     let text = if form.file.is_empty() { form.pasted } else { form.file };
-    let file = organiser::File::Form { name: form.name, mend: form.mend, plan: text };
+    let file = organiser::File::Form { name: form.name, may_relabel: form.mend, plan: text };
     let (file, digest) = file.digested().await?;
     let intent = intent(staff, &form.key, &format!("form /staff/{theatre}/layouts"), &digest)?;
-    let act = Act { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
+    let act = OrganiserAction { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
     let answer = organiser::import(state, &act, file).await?;
     let view: LayoutView = serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
     Ok(view.id)
 }
 
-pub(super) async fn room(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+pub(super) async fn room(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+) -> StaffPageResult {
     let Path((theatre, layout)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     room_page(&state, desk, layout, GiveForm::default(), None).await
 }
 
-async fn room_page(state: &AppState, desk: Desk, layout: Uuid, form: GiveForm, trouble: Option<Trouble>) -> PageResult {
-    let Room { layout: room, view, is_own } =
+async fn room_page(
+    state: &AppState,
+    desk: Desk,
+    layout: Uuid,
+    form: GiveForm,
+    trouble: Option<Trouble>,
+) -> StaffPageResult {
+    let LayoutDetails { layout: room, view, is_own } =
         organiser::room(state, &desk.theatre, layout).await.map_err(passing_or_fault)?;
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
     let preview = preview_of(state, &desk.theatre, layout, &room).await?;
@@ -106,7 +115,7 @@ async fn room_page(state: &AppState, desk: Desk, layout: Uuid, form: GiveForm, t
 
 pub(super) async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
     // What it costs is another page's; the drawing wants some price, and in the theatre's currency.
-    let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
+    let ground = organiser::load_price_input(state, theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
     let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
     let plan = room.plan_view(id, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
@@ -114,7 +123,11 @@ pub(super) async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: 
 }
 
 /// An empty drawing board.
-pub(super) async fn draw(State(state): State<AppState>, who: Who, Path(theatre): Path<String>) -> PageResult {
+pub(super) async fn draw(
+    State(state): State<AppState>,
+    who: StaffResult,
+    Path(theatre): Path<String>,
+) -> StaffPageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let screens = organiser::screens(&state, &theatre).await.map_err(passing_or_fault)?;
     let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
@@ -122,10 +135,15 @@ pub(super) async fn draw(State(state): State<AppState>, who: Who, Path(theatre):
 }
 
 /// A room on the drawing board; what is saved there is another one.
-pub(super) async fn edit(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+pub(super) async fn edit(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+) -> StaffPageResult {
     let Path((theatre, layout)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Room { layout: room, view, .. } = organiser::room(&state, &theatre, layout).await.map_err(passing_or_fault)?;
+    let LayoutDetails { layout: room, view, .. } =
+        organiser::room(&state, &theatre, layout).await.map_err(passing_or_fault)?;
     let mut screens = organiser::screens(&state, &theatre).await.map_err(passing_or_fault)?;
     screens.sort_by_key(|screen| screen.layout != layout);
     let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
@@ -145,16 +163,16 @@ pub(super) struct NewScreenForm {
 
 pub(super) async fn create(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
     form: FormResult<NewScreenForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(NewScreenForm { key, layout, name, reason }) = form?;
     let request = ScreenRequest { name, layout, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::create_screen(&state, &act, &request).await
     };
     match done.await {
@@ -177,16 +195,16 @@ pub(super) struct PublishForm {
 
 pub(super) async fn publish(
     State(state): State<AppState>,
-    who: Who,
+    who: StaffResult,
     Path(theatre): Path<String>,
     form: FormResult<PublishForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(PublishForm { key, layout, screen, reason }) = form?;
     let request = PublishRequest { layout, reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens/{screen}/layout"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::publish(&state, &act, &screen, &request).await
     };
     match done.await {
@@ -207,13 +225,7 @@ fn after_publishing(theatre: &str, screen: &str, answer: &Answer) -> String {
     }
 }
 
-async fn refused(
-    state: &AppState,
-    desk: Desk,
-    layout: Uuid,
-    form: GiveForm,
-    problem: Problem,
-) -> Result<Response, Turned> {
+async fn refused(state: &AppState, desk: Desk, layout: Uuid, form: GiveForm, problem: Problem) -> StaffPageResult {
     let (status, trouble): (StatusCode, Trouble) = trouble(problem)?;
     Ok(with_status(status, room_page(state, desk, layout, form, Some(trouble)).await?))
 }

@@ -8,31 +8,33 @@ use domain::api::moving::MoveState;
 use domain::api::organiser::{CancelShowRequest, DefectiveSeatsRequest, OrganisedShow, TermsRequest};
 use domain::money::Currency;
 use serde::Deserialize;
+use uuid::Uuid;
 
-use super::super::{Who, desk};
+use super::super::{StaffPageResult, StaffResult, desk};
 use super::programme::TermsForm;
 use super::{
-    Asked, FormResult, PageResult, Thing, currency_of, field, intent, marked, new_key, passing_or_fault, price_in,
-    private, see, trouble, whole, with_status,
+    OrganiserQuery, currency_of, field, intent, marked, new_key, passing_or_fault, price_in, private, see, trouble,
+    whole, with_status,
 };
 use crate::AppState;
-use backoffice::organiser::{self, Act, PriceGround};
+use crate::web::pages::{FormResult, PathResult, QueryResult};
+use backoffice::organiser::{self, OrganiserAction, PriceInput};
 use http::Problem;
 
 /// Reload interval of a show that is being cancelled or moved, seconds.
 const LOOK_AGAIN_S: &str = "2";
 
 /// A show with the data of its page.
-struct Seen {
+struct EditedShow {
     show: OrganisedShow,
-    ground: PriceGround,
+    ground: PriceInput,
     currency: Currency,
 }
 
-impl Seen {
-    async fn of(state: &AppState, theatre: &str, show: uuid::Uuid) -> Result<Self, super::PageError> {
+impl EditedShow {
+    async fn of(state: &AppState, theatre: &str, show: Uuid) -> Result<Self, super::PageError> {
         let show = organiser::show(state, theatre, show).await.map_err(passing_or_fault)?;
-        let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
+        let ground = organiser::load_price_input(state, theatre).await.map_err(passing_or_fault)?;
         let currency = currency_of(&show.currency)?;
         Ok(Self { show, ground, currency })
     }
@@ -101,7 +103,7 @@ impl Seen {
         form: ShowForm,
         done: bool,
         trouble: Option<Trouble>,
-    ) -> PageResult {
+    ) -> StaffPageResult {
         let Self { show, ground, currency } = self;
         let is_over = show.starts_at_ms <= state.clock.now().0;
         let is_being_undone = show.cancellation.as_ref().is_some_and(|gone| !gone.finished || gone.refunds_open > 0);
@@ -118,25 +120,30 @@ impl Seen {
     }
 }
 
-pub(super) async fn look(State(state): State<AppState>, who: Who, thing: Thing, asked: Asked) -> PageResult {
+pub(super) async fn show_page(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
-    let seen = Seen::of(&state, &theatre, show).await?;
+    let seen = EditedShow::of(&state, &theatre, show).await?;
     let form = seen.as_kept();
     seen.page(&state, desk, form, asked.done, None).await
 }
 
 pub(super) async fn terms(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<Vec<(String, String)>>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(sent) = form?;
-    let seen = Seen::of(&state, &theatre, show).await?;
+    let seen = EditedShow::of(&state, &theatre, show).await?;
     let (form, prices) = seen.as_sent(&sent);
     let (status, trouble) = if form.is_refused() {
         marked()
@@ -145,7 +152,7 @@ pub(super) async fn terms(
             let request = terms_request(&sent, prices)?;
             let path = format!("form /staff/{theatre}/shows/{show}/terms");
             let intent = intent(&staff, field(&sent, "key"), &path, &request)?;
-            let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+            let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
             organiser::change_terms(&state, &act, show, &request).await
         };
         match done.await {
@@ -183,24 +190,24 @@ pub(super) struct CancelForm {
 
 pub(super) async fn cancel(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<CancelForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(CancelForm { key, reason }) = form?;
     let request = CancelShowRequest { reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/cancel"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::call_off(&state, &act, show, &request).await
     };
     match done.await {
         Ok(_) => Ok(see(&format!("/staff/{theatre}/shows/{show}"))),
         Err(problem) => {
             let (status, trouble) = trouble(problem)?;
-            let seen = Seen::of(&state, &theatre, show).await?;
+            let seen = EditedShow::of(&state, &theatre, show).await?;
             let form = ShowForm { cancel_reason: Field::reason(request.reason), ..seen.as_kept() };
             Ok(with_status(status, seen.page(&state, desk, form, false, Some(trouble)).await?))
         }
@@ -218,10 +225,10 @@ pub(super) struct DefectsForm {
 
 pub(super) async fn defective_seats(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<DefectsForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(DefectsForm { key, seats, all_shows, reason }) = form?;
@@ -230,14 +237,14 @@ pub(super) async fn defective_seats(
         DefectiveSeatsRequest { seats: names.map(str::to_owned).collect(), all_shows: all_shows.is_some(), reason };
     let done = async {
         let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/defective-seats"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        let act = OrganiserAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
         organiser::withdraw_seats(&state, &act, show, &request).await
     };
     match done.await {
         Ok(_) => Ok(see(&format!("/staff/{theatre}/shows/{show}?done=true"))),
         Err(problem) => {
             let (status, trouble) = trouble(problem)?;
-            let seen = Seen::of(&state, &theatre, show).await?;
+            let seen = EditedShow::of(&state, &theatre, show).await?;
             let DefectiveSeatsRequest { all_shows, reason, .. } = request;
             let defects = DefectForm { seats, all_shows, reason: Field::reason(reason) };
             let form = ShowForm { defects, ..seen.as_kept() };

@@ -9,25 +9,30 @@ use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
+use uuid::Uuid;
 
-use super::super::{Turned, Who, desk};
-use super::{
-    Asked, FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status,
-};
+use super::super::{StaffPageError, StaffPageResult, StaffResult, desk};
+use super::{OrganiserQuery, intent, new_key, passing_or_fault, private, see, trouble, with_status};
 use crate::AppState;
+use crate::web::pages::{FormResult, PathResult, QueryResult};
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;
-use http::{Code, reader};
+use http::{Code, page_locale};
 use platform::clock::rfc3339;
-use waiting_room::{Overview, Refused};
+use waiting_room::{Overview, SwitchError};
 
 /// Reload interval of the figures, seconds.
 const LOOK_AGAIN_S: u32 = 5;
 /// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
 const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
 
-pub(super) async fn look(State(state): State<AppState>, who: Who, thing: Thing, asked: Asked) -> PageResult {
+pub(super) async fn show_page(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+    asked: QueryResult<OrganiserQuery>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
@@ -36,14 +41,22 @@ pub(super) async fn look(State(state): State<AppState>, who: Who, thing: Thing, 
     Asking { state: &state, desk, show: &show }.page(part, asked.done, None).await
 }
 
-pub(super) async fn terms(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+pub(super) async fn terms(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
     Asking { state: &state, desk, show: &show }.page(RoomPart::Terms(None), false, None).await
 }
 
-pub(super) async fn end(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+pub(super) async fn end(
+    State(state): State<AppState>,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
@@ -62,7 +75,7 @@ pub(super) struct TermsForm {
 }
 
 impl TermsForm {
-    fn request(&self, show: &Show, room: Option<&Overview>) -> Result<WaitingRoomRequest, Refused> {
+    fn request(&self, show: &Show, room: Option<&Overview>) -> Result<WaitingRoomRequest, SwitchError> {
         let opens_at = opening(show, &self.opens, room.map(|room| room.opens_at))?;
         Ok(WaitingRoomRequest {
             on: true,
@@ -83,7 +96,7 @@ impl TermsForm {
 }
 
 /// The new opening time. A missing field, or one that equals the current time to the minute, changes nothing.
-fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, Refused> {
+fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, SwitchError> {
     let written = written.trim();
     let is_as_before = before.is_some_and(|at| written.is_empty() || to_the_minute(show, at) == written);
     if is_as_before || written.is_empty() {
@@ -91,8 +104,8 @@ fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Opti
     }
     match organiser::instant(written, &show.time_zone) {
         Ok(at) => Ok(Some(at)),
-        Err(problem) if problem.code() == Code::Malformed => Err(Refused::Opening),
-        Err(problem) => Err(Refused::Other(problem)),
+        Err(problem) if problem.code() == Code::Malformed => Err(SwitchError::Opening),
+        Err(problem) => Err(SwitchError::Other(problem)),
     }
 }
 
@@ -104,10 +117,10 @@ fn to_the_minute(show: &Show, at: Timestamp) -> String {
 
 pub(super) async fn set(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<TermsForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(form) = form?;
@@ -142,16 +155,16 @@ pub(super) struct EndForm {
 
 pub(super) async fn switch_off(
     State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
+    who: StaffResult,
+    thing: PathResult<(String, Uuid)>,
     form: FormResult<EndForm>,
-) -> PageResult {
+) -> StaffPageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Form(EndForm { key, seen, reason, sure }) = form?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
     if !sure {
-        let words = app::say!(in reader::language(), "waiting_room.unsure");
+        let words = app::say!(in page_locale::language(), "waiting_room.unsure");
         let before = (StatusCode::BAD_REQUEST, Trouble { words: words.into(), findings: Vec::new() });
         let part = RoomPart::End { reason: Field::kept(reason) };
         return Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await;
@@ -175,24 +188,24 @@ pub(super) async fn switch_off(
 
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
 /// about none.
-fn mark_refusal(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), Turned> {
-    let language = reader::language();
+fn mark_refusal(refused: SwitchError, form: &mut RoomForm) -> Result<(StatusCode, Trouble), StaffPageError> {
+    let language = page_locale::language();
     let refusal_of = |words: String| Some(Refusal::Message(words));
     match &refused {
-        Refused::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
-        Refused::Opening => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.no_opening")),
-        Refused::Past => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.past")),
-        Refused::TooLate => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.too_late")),
-        Refused::Pace => {
+        SwitchError::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
+        SwitchError::Opening => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.no_opening")),
+        SwitchError::Past => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.past")),
+        SwitchError::TooLate => form.opens.refusal = refusal_of(app::say!(in language, "waiting_room.too_late")),
+        SwitchError::Rate => {
             form.per_second.refusal = refusal_of(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND));
         }
-        Refused::Opened | Refused::Changed | Refused::Other(_) => {}
+        SwitchError::Opened | SwitchError::Changed | SwitchError::Other(_) => {}
     }
     let is_beside = [&form.opens, &form.per_second, &form.reason].into_iter().any(Field::is_refused);
     let above = match &refused {
         _ if is_beside => Some(app::say!(in language, "field.refused")),
-        Refused::Opened => Some(app::say!(in language, "waiting_room.opened")),
-        Refused::Changed => Some(app::say!(in language, "waiting_room.changed")),
+        SwitchError::Opened => Some(app::say!(in language, "waiting_room.opened")),
+        SwitchError::Changed => Some(app::say!(in language, "waiting_room.changed")),
         _ => None,
     };
     let (status, general) = trouble(refused.problem())?;
@@ -207,7 +220,7 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    async fn page(self, part: RoomPart, done: bool, before: Option<(StatusCode, Trouble)>) -> PageResult {
+    async fn page(self, part: RoomPart, done: bool, before: Option<(StatusCode, Trouble)>) -> StaffPageResult {
         let Self { state, desk, show } = self;
         let room = waiting_room::overview(state, show.id).await.map_err(passing_or_fault)?;
         let now = state.clock.now();

@@ -1,0 +1,153 @@
+//! The languages, with everything that depends on the language besides the messages.
+//!
+//! A new language is a variant and its facts here, a file of messages, and samples in the tests of numbers, plurals and
+//! dates. Tests name what is missing, also in the proxy's configuration and the documents.
+
+use strum::{EnumCount, VariantArray};
+
+use super::number::NumberFormat;
+use super::plural::{self, PluralRule};
+
+/// A language of the site, in the order of the chooser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumCount, VariantArray)]
+pub enum Language {
+    /// English, the default.
+    #[default]
+    English,
+    /// German.
+    German,
+    /// Spanish.
+    Spanish,
+    /// Hindi.
+    Hindi,
+    /// Arabic, written from right to left.
+    Arabic,
+}
+
+/// The facts about a language. Their source is the Unicode CLDR.
+pub(super) struct Facts {
+    /// Its tag (BCP 47).
+    tag: &'static str,
+    /// Its name in itself.
+    own_name: &'static str,
+    /// True if it is written from right to left.
+    is_right_to_left: bool,
+    /// The form of a word that follows a number.
+    pub(super) plural: &'static PluralRule,
+    /// The format of numbers and money.
+    pub(super) numbers: NumberFormat,
+    /// The text of its file of messages.
+    #[cfg(any(feature = "ssr", test))]
+    pub(super) messages: &'static str,
+}
+
+impl Language {
+    /// The facts.
+    pub(super) const fn facts(self) -> Facts {
+        let numbers = NumberFormat::ENGLISH;
+        match self {
+            Self::English => Facts {
+                tag: "en",
+                own_name: "English",
+                is_right_to_left: false,
+                plural: &plural::ONE,
+                numbers,
+                #[cfg(any(feature = "ssr", test))]
+                messages: include_str!("../../../messages/en.json"),
+            },
+            Self::German => Facts {
+                tag: "de",
+                own_name: "Deutsch",
+                is_right_to_left: false,
+                plural: &plural::ONE,
+                numbers: NumberFormat { decimal: ',', group: '.', is_currency_first: false, ..numbers },
+                #[cfg(any(feature = "ssr", test))]
+                messages: include_str!("../../../messages/de.json"),
+            },
+            Self::Spanish => Facts {
+                tag: "es",
+                own_name: "Español",
+                is_right_to_left: false,
+                plural: &plural::ONE_OR_MILLIONS,
+                numbers: NumberFormat {
+                    decimal: ',',
+                    group: '.',
+                    least_before_group: 2,
+                    is_currency_first: false,
+                    ..numbers
+                },
+                #[cfg(any(feature = "ssr", test))]
+                messages: include_str!("../../../messages/es.json"),
+            },
+            Self::Hindi => Facts {
+                tag: "hi",
+                own_name: "हिन्दी",
+                is_right_to_left: false,
+                plural: &plural::NONE_OR_ONE,
+                // `#,##,##0.###`: thousands, then lakhs and crores.
+                numbers: NumberFormat { group_size: 2, ..numbers },
+                #[cfg(any(feature = "ssr", test))]
+                messages: include_str!("../../../messages/hi.json"),
+            },
+            Self::Arabic => Facts {
+                tag: "ar",
+                own_name: "العربية",
+                is_right_to_left: true,
+                plural: &plural::ARABIC,
+                numbers: NumberFormat {
+                    is_currency_first: false,
+                    has_direction_marks: true,
+                    own_symbols: &[
+                        ("AED", "د.إ.\u{200f}"),
+                        ("BHD", "د.ب.\u{200f}"),
+                        ("EGP", "ج.م.\u{200f}"),
+                        ("JOD", "د.أ.\u{200f}"),
+                        ("KWD", "د.ك.\u{200f}"),
+                        ("MAD", "د.م.\u{200f}"),
+                        ("OMR", "ر.ع.\u{200f}"),
+                        ("QAR", "ر.ق.\u{200f}"),
+                        ("SAR", "ر.س.\u{200f}"),
+                        ("TND", "د.ت.\u{200f}"),
+                    ],
+                    ..numbers
+                },
+                #[cfg(any(feature = "ssr", test))]
+                messages: include_str!("../../../messages/ar.json"),
+            },
+        }
+    }
+
+    /// All languages.
+    pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().expect("as many variants as COUNT");
+
+    /// The language of a tag (BCP 47): `de`, `de-AT`, `DE`. `None` for other languages.
+    #[must_use]
+    pub fn of_tag(tag: &str) -> Option<Self> {
+        let primary = tag.split(['-', '_']).next().unwrap_or_default();
+        Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(primary))
+    }
+
+    /// Its tag (BCP 47).
+    #[must_use]
+    pub const fn tag(self) -> &'static str {
+        self.facts().tag
+    }
+
+    /// Its name in itself, the same in every language.
+    #[must_use]
+    pub const fn own_name(self) -> &'static str {
+        self.facts().own_name
+    }
+
+    /// Its direction: the `dir` of a document.
+    #[must_use]
+    pub const fn direction(self) -> &'static str {
+        if self.is_right_to_left() { "rtl" } else { "ltr" }
+    }
+
+    /// Returns true if it is written from right to left.
+    #[must_use]
+    pub const fn is_right_to_left(self) -> bool {
+        self.facts().is_right_to_left
+    }
+}

@@ -1,0 +1,146 @@
+//! The queue of key operations for Redis, sent in batches: the first leaves at once, those that arrive during its call share
+//! the next. The cost of a call is shared, and the keys of one process reach Redis in the order in which they were sent: a
+//! claim never overtakes the operation that abandoned it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future::join_all;
+use redis::Value;
+use tokio::sync::oneshot;
+
+use super::entry::{Id, KeyEntry};
+use crate::HttpState;
+use platform::batcher::{BatchLimits, Batcher};
+
+/// Keys per call: with more, the others wait longer for Redis than sharing saves.
+const MAX_PER_CALL: usize = 64;
+/// Maximum number of queued operations; one more is not sent at all, and Postgres has its state anyway.
+const MAX_WAITING: usize = 8_192;
+
+/// An operation on a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyOperation {
+    Claim,
+    Complete,
+    Abandon,
+    Read,
+}
+
+impl KeyOperation {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Complete => "complete",
+            Self::Abandon => "abandon",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// Redis' answer to an operation.
+#[derive(Debug)]
+pub(in crate::idempotency) enum KeyReply {
+    /// Done.
+    Done,
+    /// Not done: this entry exists.
+    Exists(KeyEntry),
+    /// There is nothing.
+    Absent,
+    /// Redis did not answer.
+    Unavailable,
+}
+
+/// The names of a key in Redis, of one Cluster slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KeyNames {
+    /// Redis key of the entry.
+    pub(super) entry: String,
+    /// The list it is in while it is pending.
+    pub(super) pending: String,
+}
+
+/// A queued operation.
+pub(super) struct QueuedOperation {
+    pub(super) names: KeyNames,
+    pub(super) operation: KeyOperation,
+    /// The entry to be written; empty for none.
+    pub(super) value: Vec<u8>,
+    /// Lifetime of the entry, milliseconds.
+    pub(super) life_ms: i64,
+    /// Of the claim meant.
+    pub(super) token: Option<Id>,
+    /// Receives the answer, if the caller waits for it.
+    pub(super) reply: Option<oneshot::Sender<KeyReply>>,
+}
+
+/// Creates the queue.
+pub(super) const fn queue() -> Batcher<QueuedOperation> {
+    let (max_batch, max_queue) = (MAX_PER_CALL, MAX_WAITING);
+    Batcher::new(BatchLimits { max_batch, max_queue, linger: Duration::ZERO, workers: 1 })
+}
+
+/// Queues an operation; when the queue is full, a waiting caller gets [`KeyReply::Unavailable`].
+pub(super) fn send(state: &HttpState, operation: QueuedOperation) {
+    let start = || drop(state.tasks.spawn(serve(state.clone())));
+    drop(state.idempotency.shared.operations.add(operation, start));
+}
+
+/// Sends batches until the queue is empty.
+async fn serve(state: HttpState) {
+    let mut worker = state.idempotency.shared.operations.worker();
+    while let Some(mut batch) = worker.next_batch().await {
+        // A caller that went on without Redis needs no claim there any more.
+        batch.retain(|operation| !operation.reply.as_ref().is_some_and(oneshot::Sender::is_closed));
+        if !batch.is_empty() {
+            join_all(by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
+        }
+    }
+}
+
+/// One call for all, or on a Cluster one for each slot.
+fn by_slot(state: &HttpState, batch: Vec<QueuedOperation>) -> Vec<Vec<QueuedOperation>> {
+    if !state.redis.has_slots() {
+        return vec![batch];
+    }
+    let mut slots: BTreeMap<String, Vec<QueuedOperation>> = BTreeMap::new();
+    for operation in batch {
+        slots.entry(operation.names.pending.clone()).or_default().push(operation);
+    }
+    slots.into_values().collect()
+}
+
+async fn call(state: &HttpState, batch: Vec<QueuedOperation>) {
+    let shared = &state.idempotency.shared;
+    let keys: Vec<&str> = batch.iter().flat_map(|key| [key.names.entry.as_str(), key.names.pending.as_str()]).collect();
+    let mut call = shared.keys_script.call(&keys);
+    call.arg(batch.len());
+    for key in &batch {
+        let token = key.token.as_ref().map_or(&[][..], |token| &token[..]);
+        call.arg(key.operation.word()).arg(&key.value[..]).arg(key.life_ms).arg(token);
+    }
+    let said = state.redis.eval(&call).await.map(|answer| answer.value);
+    shared.note(said.as_ref().err());
+    let answers = match said {
+        Ok(Value::Array(answers)) if answers.len() == batch.len() => answers,
+        Ok(other) => {
+            tracing::error!(?other, "unexpected answer of keys.lua");
+            return;
+        }
+        // Dropped replies say it.
+        Err(_) => return,
+    };
+    for (answer, key) in answers.into_iter().zip(batch) {
+        // The caller may have stopped waiting.
+        let _ = key.reply.map(|reply| reply.send(read(&answer)));
+    }
+}
+
+fn read(answer: &Value) -> KeyReply {
+    match answer {
+        Value::BulkString(bytes) if bytes == b"O" => KeyReply::Done,
+        Value::BulkString(bytes) if bytes.is_empty() => KeyReply::Absent,
+        Value::BulkString(bytes) => KeyEntry::read(bytes).map_or(KeyReply::Absent, KeyReply::Exists),
+        _ => KeyReply::Absent,
+    }
+}
