@@ -66,7 +66,7 @@ enum Bench {
     Locks(locks::LocksOptions),
     /// Reading a whole map: Redis CPU, bytes on the wire.
     Map(map::MapOptions),
-    /// Sales from hold to ticket: batched commits against one by one.
+    /// Sales from hold to ticket, in one request and in two.
     Sale(sale::SaleOptions),
     /// 10,000 visitors, 300 seats, two servers.
     Storm(storm::StormOptions),

@@ -43,7 +43,7 @@ const PROOFS: [Proof; 3] = [
     },
     Proof {
         name: "free-places",
-        about: "[500] times in each commit mode, a hold is checked out twice at once at two replicas while its places go",
+        about: "[500] times each in batches of one and larger ones, a hold is checked out twice at once at two replicas while its places go",
         runner: ProofRunner::Test {
             test: "free_places::concurrent_checkouts_sell_no_unpaid_place",
             variable: "ROWLOCK_FREE_PLACES",

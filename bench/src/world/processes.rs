@@ -137,17 +137,7 @@ impl World {
     /// Starts a server that shares the stores with the other servers of this run. `simulator` is the payment
     /// gateway; benchmarks without payments need none.
     pub fn server(&self, name: &str, simulator: Option<SocketAddr>) -> Result<BenchServer> {
-        self.server_with(name, simulator, &[])
-    }
-
-    /// Starts a server with further settings.
-    pub fn server_with(
-        &self,
-        name: &str,
-        simulator: Option<SocketAddr>,
-        settings: &[(&str, &str)],
-    ) -> Result<BenchServer> {
-        self.server_at(free_port()?, name, simulator, settings)
+        self.server_at(free_port()?, name, simulator, &[])
     }
 
     /// Starts a server at a given address, to restart a stopped one.

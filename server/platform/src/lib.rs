@@ -6,6 +6,7 @@
 //! - [`cte_batch`]: several SQL statements in one round trip.
 //! - [`redis_link`]: scripts and subscriptions on one Redis, Sentinel or Cluster.
 //! - [`background`], [`housekeeping`]: periodic loops, deletes in batches.
+//! - [`batcher`]: a bounded queue that is served in batches.
 //! - [`breaker`], [`recent`]: circuit breakers, a small cache.
 //! - [`rate_limits`]: token buckets shared by all replicas. Redis keys `throttle:*`.
 //! - [`signed_token`]: signatures of tokens.
@@ -17,6 +18,7 @@
 //! uses it; a new module belongs here only if it knows nothing of shows, seats and money.
 
 pub mod background;
+pub mod batcher;
 pub mod breaker;
 pub mod clock;
 pub mod cte_batch;

@@ -2,14 +2,9 @@
 
 use clap::Args;
 
-use crate::bookings::CommitMode;
-
 /// Settings of the sale.
 #[derive(Clone, Debug, Args)]
 pub struct SellingSettings {
-    /// Commit strategy of sales: many in one transaction, or each alone.
-    #[arg(long, env = "COMMITS", value_enum, default_value_t = CommitMode::Batched)]
-    pub commits: CommitMode,
     /// Maximum sales that wait to be committed; beyond, buyers are asked to retry.
     #[arg(long, env = "COMMIT_QUEUE", default_value_t = 4_096)]
     pub commit_queue: usize,

@@ -21,7 +21,7 @@ const BENCHES: [(&str, &str); 9] = [
     ("locks", "attempts to hold seats: over HTTP at three rates, and in Redis alone"),
     ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
     ("live", "changes delivered to sockets: per core-second, latency, idle and stalled readers"),
-    ("sale", "sales of 4 seats from hold to ticket: batched commits against one by one"),
+    ("sale", "sales of 4 seats from hold to ticket: paid in the request of the checkout, and in another"),
     ("storm", "10,000 visitors want 300 seats, 50 times, on two servers"),
     ("retries", "answered requests replayed at two servers, and one of them killed"),
     ("waiting-room", "2,000,000 people join one waiting room: CPU and memory of Redis, against a sorted set"),

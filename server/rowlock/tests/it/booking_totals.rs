@@ -57,75 +57,67 @@ async fn wait_for_lock_waiters(world: &World, count: i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(2, &[("COMMITS", mode)]).await;
-        world.open_floor(20).await;
-        let here = world.visitor();
-        let there = at_server(&here, &world, 1);
-        let (hold, booking) = here.check_out(&[1]).await;
-        change_places(&here, &hold, "add_places").await;
-        // Both wait for the row lock, and have read the lines before the other wrote them.
-        let keeper = keep_locked(&world, &booking).await;
-        let first = spawn_checkout(&here, &hold);
-        wait_for_lock_waiters(&world, 1).await;
-        change_places(&there, &hold, "remove_places").await;
-        let second = spawn_checkout(&there, &hold);
-        wait_for_lock_waiters(&world, 2).await;
-        keeper.rollback().await.expect("the lock is released");
-        for (checkout, total) in [(first, 6 * PRICE), (second, PRICE)] {
-            let (status, revised) = checkout.await.expect("the task ends");
-            assert_eq!((status, &revised["total"]["minor"]), (StatusCode::CREATED, &json!(total)), "{mode}: {revised}");
-        }
-        let seen = here.booking(&booking).await;
-        assert_eq!((&seen["total"]["minor"], &seen["places"]), (&json!(PRICE), &Value::Null), "{mode}: {seen}");
-        assert_eq!(world.count(WRONG_TOTALS).await, 0, "{mode}");
-        // With the places in the hold again, the booking differs from the hold.
-        change_places(&here, &hold, "add_places").await;
-        let (status, refusal) = here.pay(&booking, Some("tok_paid")).await;
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{mode}: {refusal}");
-        assert_eq!(world.count("SELECT count(*) FROM payments").await, 0, "{mode}");
-        world.end().await;
+    let world = World::start(2, &[]).await;
+    world.open_floor(20).await;
+    let here = world.visitor();
+    let there = at_server(&here, &world, 1);
+    let (hold, booking) = here.check_out(&[1]).await;
+    change_places(&here, &hold, "add_places").await;
+    // Both wait for the row lock, and have read the lines before the other wrote them.
+    let keeper = keep_locked(&world, &booking).await;
+    let first = spawn_checkout(&here, &hold);
+    wait_for_lock_waiters(&world, 1).await;
+    change_places(&there, &hold, "remove_places").await;
+    let second = spawn_checkout(&there, &hold);
+    wait_for_lock_waiters(&world, 2).await;
+    keeper.rollback().await.expect("the lock is released");
+    for (checkout, total) in [(first, 6 * PRICE), (second, PRICE)] {
+        let (status, revised) = checkout.await.expect("the task ends");
+        assert_eq!((status, &revised["total"]["minor"]), (StatusCode::CREATED, &json!(total)), "{revised}");
     }
+    let seen = here.booking(&booking).await;
+    assert_eq!((&seen["total"]["minor"], &seen["places"]), (&json!(PRICE), &Value::Null), "{seen}");
+    assert_eq!(world.count(WRONG_TOTALS).await, 0);
+    // With the places in the hold again, the booking differs from the hold.
+    change_places(&here, &hold, "add_places").await;
+    let (status, refusal) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{refusal}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_revised_after_its_check_is_not_charged() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(2, &[("COMMITS", mode)]).await;
-        let here = world.visitor();
-        let there = at_server(&here, &world, 1);
-        let (hold, booking) = here.check_out(&[1]).await;
-        // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.
-        let mut other = keep_locked(&world, &booking).await;
-        for statement in [
-            "UPDATE bookings SET version = version + 1, total_minor = 2500 WHERE id = $1::uuid",
-            "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
-             VALUES ($1::uuid, 2, 'A3', 'Gold', 1250)",
-            "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
-             SELECT id, version, 'revised', state, state, money, 'buyer', 'Another tab.', now()
-             FROM bookings WHERE id = $1::uuid",
-        ] {
-            sqlx::query(statement)
-                .bind(text(&booking["id"]))
-                .execute(&mut *other)
-                .await
-                .expect("the booking is revised");
-        }
-        let (payer, its) = (there.clone(), booking.clone());
-        let payment = tokio::spawn(async move { payer.pay(&its, Some("tok_paid")).await });
-        wait_for_lock_waiters(&world, 1).await;
-        other.commit().await.expect("the revision is committed");
-        let (status, refusal) = payment.await.expect("the task ends");
-        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{mode}: {refusal}");
-        let written = "SELECT (SELECT count(*) FROM payments) + (SELECT count(*) FROM seat_claims)";
-        assert_eq!(world.count(written).await, 0, "{mode}: nothing is claimed or charged");
-        // Once the booking equals the hold, the payment succeeds.
-        let (_, again) = here.book(&hold).await;
-        let (status, paid) = there.pay(&again, Some("tok_paid")).await;
-        assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{mode}: {paid}");
-        assert_eq!(paid["total"]["minor"], PRICE, "{mode}");
-        world.end().await;
+    let world = World::start(2, &[]).await;
+    let here = world.visitor();
+    let there = at_server(&here, &world, 1);
+    let (hold, booking) = here.check_out(&[1]).await;
+    // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.
+    let mut other = keep_locked(&world, &booking).await;
+    for statement in [
+        "UPDATE bookings SET version = version + 1, total_minor = 2500 WHERE id = $1::uuid",
+        "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
+         VALUES ($1::uuid, 2, 'A3', 'Gold', 1250)",
+        "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
+         SELECT id, version, 'revised', state, state, money, 'buyer', 'Another tab.', now()
+         FROM bookings WHERE id = $1::uuid",
+    ] {
+        sqlx::query(statement).bind(text(&booking["id"])).execute(&mut *other).await.expect("the booking is revised");
     }
+    let (payer, its) = (there.clone(), booking.clone());
+    let payment = tokio::spawn(async move { payer.pay(&its, Some("tok_paid")).await });
+    wait_for_lock_waiters(&world, 1).await;
+    other.commit().await.expect("the revision is committed");
+    let (status, refusal) = payment.await.expect("the task ends");
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{refusal}");
+    let written = "SELECT (SELECT count(*) FROM payments) + (SELECT count(*) FROM seat_claims)";
+    assert_eq!(world.count(written).await, 0, "nothing is claimed or charged");
+    // Once the booking equals the hold, the payment succeeds.
+    let (_, again) = here.book(&hold).await;
+    let (status, paid) = there.pay(&again, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    assert_eq!(paid["total"]["minor"], PRICE);
+    world.end().await;
 }
 
 /// Inserts a booking with this total and state, and with one seat for 100 cents if `has_a_seat`.

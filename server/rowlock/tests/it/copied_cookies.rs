@@ -16,61 +16,55 @@ async fn replay(browser: &Browser, world: &World, server: usize, body: &str) -> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copied_guest_cookie_gets_no_replay_from_any_server() {
-    for mode in ["batched", "interactive"] {
-        let mut world = World::start(2, &[("COMMITS", mode)]).await;
-        register_and_log_in(&world, "ann@example.org").await;
-        let mut phone = Browser::new(&world);
-        phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
-        let mut copy = Browser::new(&world);
-        copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
-        let (status, hold) = phone.visitor().hold(&[1]).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
-        let order = phone.visitor().purchase_body(&hold, Some("tok_paid"));
-        let bytes = order.to_string();
-        let in_other_words = serde_json::to_string_pretty(&order).expect("JSON");
-        let bought = replay(&phone, &world, 0, &bytes).await;
-        assert_eq!((bought.status, text(&bought.json()["state"])), (StatusCode::CREATED, "CONFIRMED"), "{mode}");
-        // Before she signs in, both browsers are the same visitor, and both servers cache the answer.
-        for server in [0, 1, 1] {
-            assert_eq!(
-                replay(&copy, &world, server, &bytes).await.status_and_body(),
-                bought.status_and_body(),
-                "{mode}"
-            );
-        }
-
-        assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
-        let (copied, here) = (&copy, &world);
-        let is_refused = async |server: usize, body: &str| {
-            let answer = replay(copied, here, server, body).await;
-            assert!(
-                answer.status == StatusCode::NOT_FOUND || answer.status_and_body() == bought.status_and_body(),
-                "{mode}: {answer:?}"
-            );
-            answer.status == StatusCode::NOT_FOUND
-        };
-        assert!(is_refused(0, &bytes).await, "{mode}: at once at the server of the login");
-        wait_until("the other server sees the login", || is_refused(1, &bytes)).await;
-        // No request in between restores the replay.
-        for server in [0, 1, 0, 1] {
-            assert!(is_refused(server, &in_other_words).await && is_refused(server, &bytes).await, "{mode}: {server}");
-        }
-        // A server without a cached copy reads the answer from the stores, and refuses it as well.
-        let fresh = world.add_server(&[]).await;
-        for _ in 0..2 {
-            assert_eq!(replay(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND, "{mode}");
-        }
-        // Ann's session gets the replay from every server.
-        for server in [0, 1, fresh] {
-            assert_eq!(
-                replay(&phone, &world, server, &bytes).await.status_and_body(),
-                bought.status_and_body(),
-                "{mode}: {server}"
-            );
-        }
-        assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1, "{mode}");
-        world.end().await;
+    let mut world = World::start(2, &[]).await;
+    register_and_log_in(&world, "ann@example.org").await;
+    let mut phone = Browser::new(&world);
+    phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
+    let mut copy = Browser::new(&world);
+    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let (status, hold) = phone.visitor().hold(&[1]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let order = phone.visitor().purchase_body(&hold, Some("tok_paid"));
+    let bytes = order.to_string();
+    let in_other_words = serde_json::to_string_pretty(&order).expect("JSON");
+    let bought = replay(&phone, &world, 0, &bytes).await;
+    assert_eq!((bought.status, text(&bought.json()["state"])), (StatusCode::CREATED, "CONFIRMED"));
+    // Before she signs in, both browsers are the same visitor, and both servers cache the answer.
+    for server in [0, 1, 1] {
+        assert_eq!(replay(&copy, &world, server, &bytes).await.status_and_body(), bought.status_and_body());
     }
+
+    assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    let (copied, here) = (&copy, &world);
+    let is_refused = async |server: usize, body: &str| {
+        let answer = replay(copied, here, server, body).await;
+        assert!(
+            answer.status == StatusCode::NOT_FOUND || answer.status_and_body() == bought.status_and_body(),
+            "{answer:?}"
+        );
+        answer.status == StatusCode::NOT_FOUND
+    };
+    assert!(is_refused(0, &bytes).await, "at once at the server of the login");
+    wait_until("the other server sees the login", || is_refused(1, &bytes)).await;
+    // No request in between restores the replay.
+    for server in [0, 1, 0, 1] {
+        assert!(is_refused(server, &in_other_words).await && is_refused(server, &bytes).await, "{server}");
+    }
+    // A server without a cached copy reads the answer from the stores, and refuses it as well.
+    let fresh = world.add_server(&[]).await;
+    for _ in 0..2 {
+        assert_eq!(replay(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND);
+    }
+    // Ann's session gets the replay from every server.
+    for server in [0, 1, fresh] {
+        assert_eq!(
+            replay(&phone, &world, server, &bytes).await.status_and_body(),
+            bought.status_and_body(),
+            "{server}"
+        );
+    }
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::commits::NO_GATHER;
 use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
 
 /// Default number of rounds.
@@ -95,8 +96,8 @@ const UNPAID_VALUE: &str = "
            - (SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments)
     FROM bookings booking";
 
-async fn run_rounds(mode: &str, rounds: u32) {
-    let world = World::start(2, &[("COMMITS", mode)]).await;
+async fn run_rounds(gather: (&str, &str), rounds: u32) {
+    let world = World::start(2, &[gather]).await;
     let began = Instant::now();
     let (mut sold, mut refused, mut done) = (0, 0, 0);
     let mut show = world.show;
@@ -116,7 +117,7 @@ async fn run_rounds(mode: &str, rounds: u32) {
     assert_eq!(PRICE, 1_250, "the query uses this price");
     let free = world.count(UNPAID_VALUE).await;
     println!(
-        "free places, {mode}: {done} rounds in {:?}, {sold} sold, {refused} refused, {free} cents not paid for",
+        "free places, {gather:?}: {done} rounds in {:?}, {sold} sold, {refused} refused, {free} cents not paid for",
         began.elapsed()
     );
     assert_eq!(free, 0, "no ticket was free");
@@ -127,7 +128,7 @@ async fn run_rounds(mode: &str, rounds: u32) {
 async fn concurrent_checkouts_sell_no_unpaid_place() {
     let asked = std::env::var("ROWLOCK_FREE_PLACES").ok().filter(|asked| !asked.is_empty());
     let asked = asked.map(|asked| asked.parse().expect("ROWLOCK_FREE_PLACES is a number"));
-    for mode in ["batched", "interactive"] {
-        run_rounds(mode, asked.unwrap_or(DEFAULT_ROUNDS)).await;
+    for gather in [NO_GATHER, ("COMMIT_GATHER_MS", "20")] {
+        run_rounds(gather, asked.unwrap_or(DEFAULT_ROUNDS)).await;
     }
 }

@@ -23,52 +23,50 @@ fn kept_hold(over: &Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(2, &[("COMMITS", mode)]).await;
-        let (ann, bob) = (world.visitor(), world.visitor_at(1));
-        let (_, first) = ann.hold(&[46, 47]).await;
-        let tries = async {
-            let (_, over) = ann.buy(&first, Some("tok_declined")).await;
-            let (status, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
-            assert_eq!((status, &sold["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{mode}: {sold}");
-            (over, sold)
-        };
-        tokio::pin!(tries);
-        // Meanwhile another visitor keeps trying to hold one of them.
-        let (over, sold) = loop {
-            tokio::select! {
-                done = &mut tries => break done,
-                (status, answer) = bob.hold(&[47]) => {
-                    // Held or, later, sold.
-                    assert!(matches!(status, StatusCode::LOCKED | StatusCode::CONFLICT), "{mode}: {status} {answer}");
-                }
+    let world = World::start(2, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor_at(1));
+    let (_, first) = ann.hold(&[46, 47]).await;
+    let tries = async {
+        let (_, over) = ann.buy(&first, Some("tok_declined")).await;
+        let (status, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
+        assert_eq!((status, &sold["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{sold}");
+        (over, sold)
+    };
+    tokio::pin!(tries);
+    // Meanwhile another visitor keeps trying to hold one of them.
+    let (over, sold) = loop {
+        tokio::select! {
+            done = &mut tries => break done,
+            (status, answer) = bob.hold(&[47]) => {
+                // Held or, later, sold.
+                assert!(matches!(status, StatusCode::LOCKED | StatusCode::CONFLICT), "{status} {answer}");
             }
-        };
-        assert_ne!(sold["id"], over["id"]);
-        assert_eq!((&sold["seats"], &sold["total"]["minor"]), (&over["seats"], &json!(2 * PRICE)));
-        // The first id of the hold is expired.
-        let (status, refused) = ann.buy(&first, Some("tok_paid")).await;
-        assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{mode}: {refused}");
-        let (_, last) = ann.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await;
-        assert_eq!(last["state"], "CANCELLED");
-        ann.wait_for_seat(46, '2').await;
-        world.wait_until_books_balance().await;
-        for (query, count) in [
-            ("SELECT count(*) FROM tickets", 2),
-            ("SELECT count(*) FROM payments WHERE state = 'succeeded'", 1),
-            ("SELECT count(*) FROM seat_claims WHERE state = 'sold'", 2),
-        ] {
-            assert_eq!(world.count(query).await, count, "{mode}: {query}");
         }
-        // The first booking's release runs again, as after a crash, and frees no seat of the second booking.
-        let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
-                     SELECT id, 'release_seats', now(), now() FROM bookings WHERE state = 'CANCELLED'";
-        world.execute(again).await;
-        world.wait_until_books_balance().await;
-        ann.wait_for_seat(46, '2').await;
-        assert_eq!(bob.hold(&[47]).await.0, StatusCode::CONFLICT);
-        world.end().await;
+    };
+    assert_ne!(sold["id"], over["id"]);
+    assert_eq!((&sold["seats"], &sold["total"]["minor"]), (&over["seats"], &json!(2 * PRICE)));
+    // The first id of the hold is expired.
+    let (status, refused) = ann.buy(&first, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    let (_, last) = ann.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await;
+    assert_eq!(last["state"], "CANCELLED");
+    ann.wait_for_seat(46, '2').await;
+    world.wait_until_books_balance().await;
+    for (query, count) in [
+        ("SELECT count(*) FROM tickets", 2),
+        ("SELECT count(*) FROM payments WHERE state = 'succeeded'", 1),
+        ("SELECT count(*) FROM seat_claims WHERE state = 'sold'", 2),
+    ] {
+        assert_eq!(world.count(query).await, count, "{query}");
     }
+    // The first booking's release runs again, as after a crash, and frees no seat of the second booking.
+    let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
+                 SELECT id, 'release_seats', now(), now() FROM bookings WHERE state = 'CANCELLED'";
+    world.execute(again).await;
+    world.wait_until_books_balance().await;
+    ann.wait_for_seat(46, '2').await;
+    assert_eq!(bob.hold(&[47]).await.0, StatusCode::CONFLICT);
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

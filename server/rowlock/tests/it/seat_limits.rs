@@ -6,12 +6,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::accounts::{Browser, PASSWORD, mails_about, register_and_log_in, register_proven};
-use crate::commits::SLOW_GATHER;
+use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::world::{JsonAnswer, Visitor, World, expect_answer, text, wait_until};
 
 const ANN: &str = "ann@example.org";
-/// Values of COMMITS.
-const MODES: [&str; 2] = ["batched", "interactive"];
 
 /// A world whose show has these limits, set before a server loads it.
 async fn world_with_limits(
@@ -57,64 +55,60 @@ fn assert_person_limit((status, refusal): &JsonAnswer) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_with_the_address_of_an_account_at_its_limit_is_refused() {
-    for mode in MODES {
-        let world = world_with_limits(1, (3, None), &[("COMMITS", mode)]).await;
-        let ann = register_proven(&world, ANN).await;
-        assert_eq!(ann.visitor().buy_seats(&[1, 2, 3], "tok_paid").await["state"], "CONFIRMED");
-        let guest = world.visitor();
-        let hold = hold_seats(&guest, &[5, 6, 7]).await;
-        for email in [ANN, "Ann@Example.ORG", "ann+again@example.org"] {
-            let answer = buy_as(&guest, &hold, email).await;
-            assert_person_limit(&answer);
-            let words = text(&answer.1["detail"]);
-            assert!(words.contains("this e-mail address") && !words.contains("account"), "{words}");
-        }
-        assert_person_limit(&book_and_pay_as(&guest, &hold, ANN).await);
-        assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
-        // Another address is another person, and an address that no account has proven does not count.
-        let (status, sold) = buy_as(&guest, &hold, "ben@example.org").await;
-        assert_eq!((status.is_success(), &sold["state"]), (true, &json!("CONFIRMED")), "{sold}");
-        let eve = world.visitor();
-        let hold = hold_seats(&eve, &[8, 9, 10]).await;
-        assert_eq!(buy_as(&eve, &hold, "ben@example.org").await.1["state"], "CONFIRMED");
-        world.end_balanced().await;
+    let world = world_with_limits(1, (3, None), &[]).await;
+    let ann = register_proven(&world, ANN).await;
+    assert_eq!(ann.visitor().buy_seats(&[1, 2, 3], "tok_paid").await["state"], "CONFIRMED");
+    let guest = world.visitor();
+    let hold = hold_seats(&guest, &[5, 6, 7]).await;
+    for email in [ANN, "Ann@Example.ORG", "ann+again@example.org"] {
+        let answer = buy_as(&guest, &hold, email).await;
+        assert_person_limit(&answer);
+        let words = text(&answer.1["detail"]);
+        assert!(words.contains("this e-mail address") && !words.contains("account"), "{words}");
     }
+    assert_person_limit(&book_and_pay_as(&guest, &hold, ANN).await);
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
+    // Another address is another person, and an address that no account has proven does not count.
+    let (status, sold) = buy_as(&guest, &hold, "ben@example.org").await;
+    assert_eq!((status.is_success(), &sold["state"]), (true, &json!("CONFIRMED")), "{sold}");
+    let eve = world.visitor();
+    let hold = hold_seats(&eve, &[8, 9, 10]).await;
+    assert_eq!(buy_as(&eve, &hold, "ben@example.org").await.1["state"], "CONFIRMED");
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guests_with_an_accounts_address_share_its_limit() {
-    for mode in MODES {
-        let world = world_with_limits(1, (3, None), &[("COMMITS", mode)]).await;
-        let ann = register_proven(&world, ANN).await;
-        let unproven = register_and_log_in(&world, "dan@example.org").await;
-        let (first, second) = (world.visitor(), world.visitor());
-        let hold = hold_seats(&first, &[1, 2]).await;
-        assert_eq!(buy_as(&first, &hold, "ann+one@example.org").await.1["state"], "CONFIRMED");
-        let hold = hold_seats(&second, &[5, 6]).await;
-        assert_person_limit(&buy_as(&second, &hold, "ANN+two@example.org").await);
-        let own = ann.visitor();
-        let hold = hold_seats(&own, &[8, 9]).await;
-        let answer = buy_as(&own, &hold, "whatever@example.org").await;
-        assert_person_limit(&answer);
-        assert!(text(&answer.1["detail"]).contains("your account has 2"), "{}", answer.1);
-        assert_eq!(own.change(&hold, &[], &[9]).await.0, StatusCode::OK);
-        let hold = own.current_hold().await;
-        assert_eq!(buy_as(&own, &hold, ANN).await.1["state"], "CONFIRMED", "the limit of three is reached");
-        // An unproven address does not count.
-        let dan = unproven.visitor();
-        let hold = hold_seats(&dan, &[20, 21, 22]).await;
-        assert_eq!(buy_as(&dan, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
-        let guest = world.visitor();
-        let hold = hold_seats(&guest, &[30, 31, 32]).await;
-        assert_eq!(buy_as(&guest, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
-        world.end_balanced().await;
-    }
+    let world = world_with_limits(1, (3, None), &[]).await;
+    let ann = register_proven(&world, ANN).await;
+    let unproven = register_and_log_in(&world, "dan@example.org").await;
+    let (first, second) = (world.visitor(), world.visitor());
+    let hold = hold_seats(&first, &[1, 2]).await;
+    assert_eq!(buy_as(&first, &hold, "ann+one@example.org").await.1["state"], "CONFIRMED");
+    let hold = hold_seats(&second, &[5, 6]).await;
+    assert_person_limit(&buy_as(&second, &hold, "ANN+two@example.org").await);
+    let own = ann.visitor();
+    let hold = hold_seats(&own, &[8, 9]).await;
+    let answer = buy_as(&own, &hold, "whatever@example.org").await;
+    assert_person_limit(&answer);
+    assert!(text(&answer.1["detail"]).contains("your account has 2"), "{}", answer.1);
+    assert_eq!(own.change(&hold, &[], &[9]).await.0, StatusCode::OK);
+    let hold = own.current_hold().await;
+    assert_eq!(buy_as(&own, &hold, ANN).await.1["state"], "CONFIRMED", "the limit of three is reached");
+    // An unproven address does not count.
+    let dan = unproven.visitor();
+    let hold = hold_seats(&dan, &[20, 21, 22]).await;
+    assert_eq!(buy_as(&dan, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
+    let guest = world.visitor();
+    let hold = hold_seats(&guest, &[30, 31, 32]).await;
+    assert_eq!(buy_as(&guest, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
+    world.end_balanced().await;
 }
 
 /// Browsers of an account and guests with its address pay concurrently at two servers: two seats each, with a limit of
 /// two.
-async fn assert_one_of_a_person_passes(mode: &str) {
-    let world = world_with_limits(2, (2, None), &[SLOW_GATHER, ("COMMITS", mode)]).await;
+async fn assert_one_of_a_person_passes(gather: (&str, &str)) {
+    let world = world_with_limits(2, (2, None), &[gather]).await;
     let people = ["ann@example.org", "ben@example.org", "cleo@example.org"];
     let mut ready = Vec::new();
     for (number, email) in people.iter().enumerate() {
@@ -135,7 +129,7 @@ async fn assert_one_of_a_person_passes(mode: &str) {
             ready.push((visitor, hold, email));
         }
     }
-    // The payments are batched, so all are checked before any is written.
+    // With a slow gather they share batches, so all are checked before any is written.
     let answers = join_all(ready.iter().enumerate().map(|(number, (visitor, hold, email))| async move {
         if number % 2 == 0 { buy_as(visitor, hold, email).await } else { book_and_pay_as(visitor, hold, email).await }
     }))
@@ -143,20 +137,20 @@ async fn assert_one_of_a_person_passes(mode: &str) {
     for (email, answers) in people.iter().zip(answers.chunks(5)) {
         let sold = answers.iter().filter(|(_, answer)| answer["state"] == "CONFIRMED").count();
         let refused = answers.iter().filter(|(_, answer)| answer["code"] == "person_limit").count();
-        assert_eq!((sold, refused), (1, 4), "{mode} {email}: {answers:?}");
+        assert_eq!((sold, refused), (1, 4), "{email}: {answers:?}");
     }
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 3, "{mode}: the others were not charged");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 3, "the others were not charged");
     world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_concurrent_payments_of_a_person_passes_the_limit_when_batched() {
-    assert_one_of_a_person_passes("batched").await;
+async fn one_of_concurrent_payments_of_a_person_in_one_batch_passes_the_limit() {
+    assert_one_of_a_person_passes(SLOW_GATHER).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_concurrent_payments_of_a_person_passes_the_limit_when_interactive() {
-    assert_one_of_a_person_passes("interactive").await;
+async fn one_of_concurrent_payments_of_a_person_in_batches_of_one_passes_the_limit() {
+    assert_one_of_a_person_passes(NO_GATHER).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,8 +199,8 @@ async fn pay_on_page(visitor: &Visitor, page: &str, card: &str) {
 }
 
 /// Three visitors concurrently enter one card on the gateway's page; a fourth enters another card.
-async fn assert_one_card_is_limited(mode: &str) {
-    let world = world_with_limits(2, (10, Some(2)), &[("COMMITS", mode)]).await;
+async fn assert_one_card_is_limited(gather: (&str, &str)) {
+    let world = world_with_limits(2, (10, Some(2)), &[gather]).await;
     let mut pending = Vec::new();
     for number in 0..4_usize {
         let visitor = world.visitor_at(number % 2);
@@ -226,7 +220,7 @@ async fn assert_one_card_is_limited(mode: &str) {
         states.push(text(&visitor.booking(booking).await["state"]).to_owned());
     }
     let sold = states[..3].iter().filter(|state| *state == "CONFIRMED").count();
-    assert_eq!((sold, &*states[3]), (1, "CONFIRMED"), "{mode}: {states:?}");
+    assert_eq!((sold, &*states[3]), (1, "CONFIRMED"), "{states:?}");
     for ((visitor, booking, _), state) in pending.iter().zip(&states) {
         if state == "CANCELLED" {
             let back = visitor.wait_for_money(booking, "REFUNDED").await;
@@ -250,13 +244,13 @@ async fn assert_one_card_is_limited(mode: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn card_entered_by_three_visitors_pays_up_to_its_limit_when_batched() {
-    assert_one_card_is_limited("batched").await;
+async fn card_entered_by_three_visitors_pays_up_to_its_limit_with_webhooks_in_one_batch() {
+    assert_one_card_is_limited(SLOW_GATHER).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn card_entered_by_three_visitors_pays_up_to_its_limit_when_interactive() {
-    assert_one_card_is_limited("interactive").await;
+async fn card_entered_by_three_visitors_pays_up_to_its_limit_with_webhooks_in_batches_of_one() {
+    assert_one_card_is_limited(NO_GATHER).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

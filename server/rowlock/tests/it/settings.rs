@@ -44,8 +44,8 @@ fn server_reports_all_invalid_settings_at_once() {
     let (code, output) = run(
         &["serve", "--listen", "nowhere"],
         &[
-            ("COMMITS", "sometimes"),
             ("COMMIT_QUEUE", "many"),
+            ("COMMIT_GATHER_MS", "soon"),
             ("TOKEN_SECRET", SECRET),
             ("REDIS_URL", "mysql://somewhere"),
             ("PUBLIC_URL", "cinema.example"),
@@ -58,8 +58,8 @@ fn server_reports_all_invalid_settings_at_once() {
     assert_eq!(code, Some(2), "{output}");
     for setting in [
         "LISTEN",
-        "COMMITS",
         "COMMIT_QUEUE",
+        "COMMIT_GATHER_MS",
         "DATABASE_URL is not set",
         "CATALOGUE_DATABASE_URL is no address",
         "TOKEN_SECRET needs 32",

@@ -1,4 +1,4 @@
-//! A batch assumes that the rows are as this replica last wrote them. A failed version check makes it read them.
+//! Rows of a batch that another replica, or an earlier request, wrote before it.
 
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};

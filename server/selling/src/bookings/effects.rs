@@ -10,9 +10,9 @@ use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::checkout::instruments::{self, PaidWith};
-use super::commits::{self, ChargeOutcome, CommitMode, GatewayAnswer, Work};
+use super::commits::{self, ChargeOutcome, GatewayAnswer, Work};
 use super::mails::{notices, ticket_mails};
-use super::money::payment_rows::{self, ChargeOrigin, Route};
+use super::money::payment_rows::{self, Route};
 use super::money::{declines, gateway_calls, news, refunds};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
@@ -116,7 +116,7 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
     drop(connection);
     let show = state.catalogue.find_show(row.show_id).await?;
     match effect {
-        Effect::Charge => charge(state, &show, &row, ChargeOrigin::Repeat).await,
+        Effect::Charge => charge(state, &show, &row).await,
         Effect::VoidPayment => void(state, &row).await,
         Effect::VoidLeft => gateway_calls::void_left(state, booking).await,
         Effect::Refund { amount } => refunds::perform(state, &row, 0, amount).await,
@@ -140,39 +140,12 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
     }
 }
 
-/// Charges a booking whose buyer is waiting for the answer; once per booking, by the request that
-/// submitted the payment ([`ChargeOrigin::First`]). If it fails here, the relay repeats it from the outbox.
-pub(super) async fn charge_now(state: &SellingState, booking: Uuid) {
-    let charged = async {
-        let mut connection = state.pg.acquire().await?;
-        let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-        drop(connection);
-        let show = state.catalogue.find_show(row.show_id).await?;
-        charge(state, &show, &row, ChargeOrigin::First).await
-    };
-    match charged.await {
-        Ok(()) => {
-            if let Err(cause) = outbox::done(&state.pg, booking, Effect::Charge).await {
-                tracing::warn!(%booking, %cause, "removing a finished charge of {booking} from the outbox failed; it is repeated");
-            }
-        }
-        Err(cause) => tracing::warn!(%booking, %cause, "charging {booking} failed; the relay retries it"),
-    }
-}
-
-async fn charge(
-    state: &SellingState,
-    show: &Arc<Show>,
-    row: &BookingRow,
-    ask: ChargeOrigin,
-) -> Result<(), EffectError> {
+/// Requests a charge again: the request that submitted the payment got no outcome (`checkout::confirm`).
+async fn charge(state: &SellingState, show: &Arc<Show>, row: &BookingRow) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
-    let Some(route) = payment_rows::route_to_ask(&mut connection, row.id, ask).await? else { return Ok(()) };
+    let Some(route) = payment_rows::route_to_ask(&mut connection, row.id).await? else { return Ok(()) };
     drop(connection);
     let Some(said) = ask_for_money(state, show, row, route).await? else { return Ok(()) };
-    if state.selling_settings.commits == CommitMode::Interactive {
-        return record_status(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
-    }
     let (show, said) = (Arc::clone(show), Some(said));
     let outcome = ChargeOutcome { show, booking: row.id, seen: None, said, charged: false, answer: None };
     state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await?;

@@ -48,7 +48,7 @@ pub use cancel::{
 pub use checkout::extend_booking::extend_booking;
 pub use claims::LostClaims;
 pub use claims::holders::{Holder, claimed_among, of_seat as holder_of_seat};
-pub use commits::{CommitMode, Commits};
+pub use commits::Commits;
 pub use counter::{
     CounterLookup, CounterSale, CounterSaleError, CounterSaleResult, close_hold, find_by_id, find_by_reference,
     reopen_hold, sell, show_as_sold,

@@ -26,9 +26,10 @@ pub(super) use entry::{Id, KeyClaim, KeyEntry, KeyState};
 pub(super) use operation_queue::KeyReply;
 pub(super) use replicas::{LAST_CLAIM_AGE_MS, announce_forever};
 
-use self::operation_queue::{KeyNames, KeyOperation, OperationQueue, QueuedOperation};
+use self::operation_queue::{KeyNames, KeyOperation, QueuedOperation};
 use super::{Answer, Intent, PENDING_LIFE_MS};
 use crate::HttpState;
+use platform::batcher::Batcher;
 use platform::ids;
 use platform::redis_link::{LinkError, LuaScript};
 
@@ -46,7 +47,7 @@ pub(super) struct SharedKeys {
     replica: Id,
     keys_script: LuaScript,
     due_script: LuaScript,
-    line: OperationQueue,
+    operations: Batcher<QueuedOperation>,
     /// Time of the last logged failure of a call.
     said: Mutex<Option<Instant>>,
 }
@@ -58,7 +59,7 @@ impl SharedKeys {
             replica: ids::random_bits(),
             keys_script: LuaScript::new(include_str!("keys.lua")),
             due_script: LuaScript::new(include_str!("due.lua")),
-            line: OperationQueue::default(),
+            operations: operation_queue::queue(),
             said: Mutex::new(None),
         }
     }
@@ -86,7 +87,7 @@ impl SharedKeys {
         let token = of.map(|of| of.token);
         let names = self.names(&intent.owner, &intent.key);
         let life_ms = PENDING_LIFE_MS;
-        self.line.send(
+        operation_queue::send(
             state,
             QueuedOperation { names, operation: KeyOperation::Claim, value, life_ms, token, reply: Some(reply) },
         );
@@ -100,7 +101,10 @@ impl SharedKeys {
             let value = entry::completed(&intent.request_hash, answer, until);
             let names = self.names(&intent.owner, &intent.key);
             let operation = KeyOperation::Complete;
-            self.line.send(state, QueuedOperation { names, operation, value, life_ms, token: None, reply: None });
+            operation_queue::send(
+                state,
+                QueuedOperation { names, operation, value, life_ms, token: None, reply: None },
+            );
         }
     }
 
@@ -117,7 +121,10 @@ impl SharedKeys {
         let value = entry::completed(request_hash, answer, until);
         let (names, life_ms) = (self.names(key.0, key.1), until.since(state.clock.now()).max(1));
         let operation = KeyOperation::Complete;
-        self.line.send(state, QueuedOperation { names, operation, value, life_ms, token: None, reply: Some(reply) });
+        operation_queue::send(
+            state,
+            QueuedOperation { names, operation, value, life_ms, token: None, reply: Some(reply) },
+        );
         in_time(said).await
     }
 
@@ -127,7 +134,7 @@ impl SharedKeys {
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
         let names = self.names(key.0, key.1);
         let (token, operation, life_ms) = (Some(claim.token), KeyOperation::Abandon, PENDING_LIFE_MS);
-        self.line.send(state, QueuedOperation { names, operation, value, life_ms, token, reply: None });
+        operation_queue::send(state, QueuedOperation { names, operation, value, life_ms, token, reply: None });
     }
 
     /// Reads the entry of a key.
@@ -135,7 +142,7 @@ impl SharedKeys {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);
         let (operation, value, life_ms, token) = (KeyOperation::Read, Vec::new(), 0, None);
-        self.line.send(state, QueuedOperation { names, operation, value, life_ms, token, reply: Some(reply) });
+        operation_queue::send(state, QueuedOperation { names, operation, value, life_ms, token, reply: Some(reply) });
         in_time(said).await
     }
 

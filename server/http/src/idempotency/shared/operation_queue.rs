@@ -2,8 +2,8 @@
 //! the next. The cost of a call is shared, and the keys of one process reach Redis in the order in which they were sent: a
 //! claim never overtakes the operation that abandoned it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use domain::VariantName;
 use futures::future::join_all;
@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::entry::{Id, KeyEntry};
 use crate::HttpState;
+use platform::batcher::{BatchLimits, Batcher};
 
 /// Keys per call: with more, the others wait longer for Redis than sharing saves.
 const MAX_PER_CALL: usize = 64;
@@ -65,75 +66,27 @@ pub(super) struct QueuedOperation {
     pub(super) reply: Option<oneshot::Sender<KeyReply>>,
 }
 
-/// The queued operations.
-#[derive(Default)]
-pub(super) struct OperationQueue(Mutex<QueueState>);
-
-#[derive(Default)]
-struct QueueState {
-    keys: VecDeque<QueuedOperation>,
-    /// True while a task sends the queue.
-    served: bool,
+/// Creates the queue.
+pub(super) const fn queue() -> Batcher<QueuedOperation> {
+    let (max_batch, max_queue) = (MAX_PER_CALL, MAX_WAITING);
+    Batcher::new(BatchLimits { max_batch, max_queue, linger: Duration::ZERO, workers: 1 })
 }
 
-impl OperationQueue {
-    /// Queues an operation; when the queue is full, a waiting caller gets [`KeyReply::Unavailable`].
-    pub(super) fn send(&self, state: &HttpState, traveller: QueuedOperation) {
-        let mut waiting = self.lock();
-        if waiting.keys.len() >= MAX_WAITING {
-            return;
-        }
-        waiting.keys.push_back(traveller);
-        if !std::mem::replace(&mut waiting.served, true) {
-            state.tasks.spawn(serve(state.clone()));
-        }
-    }
-
-    /// The next batch; if it is empty, the sending task ends.
-    fn next(&self) -> Vec<QueuedOperation> {
-        let mut waiting = self.lock();
-        let mut batch = Vec::with_capacity(waiting.keys.len().min(MAX_PER_CALL));
-        while batch.len() < MAX_PER_CALL
-            && let Some(traveller) = waiting.keys.pop_front()
-        {
-            // A caller that went on without Redis needs no claim there any more.
-            if !traveller.reply.as_ref().is_some_and(oneshot::Sender::is_closed) {
-                batch.push(traveller);
-            }
-        }
-        waiting.served = !batch.is_empty();
-        batch
-    }
-
-    // Held for queue operations only, never across an await.
-    fn lock(&self) -> MutexGuard<'_, QueueState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Opens the line again should its server die.
-struct Serving<'a>(&'a OperationQueue);
-
-impl Drop for Serving<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.0.lock();
-        if std::thread::panicking() {
-            waiting.keys.clear();
-            waiting.served = false;
-        }
-    }
+/// Queues an operation; when the queue is full, a waiting caller gets [`KeyReply::Unavailable`].
+pub(super) fn send(state: &HttpState, operation: QueuedOperation) {
+    let start = || drop(state.tasks.spawn(serve(state.clone())));
+    drop(state.idempotency.shared.operations.add(operation, start));
 }
 
 /// Sends batches until the queue is empty.
 async fn serve(state: HttpState) {
-    let line = &state.idempotency.shared.line;
-    let _serving = Serving(line);
-    loop {
-        let batch = line.next();
-        if batch.is_empty() {
-            return;
+    let mut worker = state.idempotency.shared.operations.worker();
+    while let Some(mut batch) = worker.next_batch().await {
+        // A caller that went on without Redis needs no claim there any more.
+        batch.retain(|operation| !operation.reply.as_ref().is_some_and(oneshot::Sender::is_closed));
+        if !batch.is_empty() {
+            join_all(by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
         }
-        join_all(by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
     }
 }
 
@@ -143,8 +96,8 @@ fn by_slot(state: &HttpState, batch: Vec<QueuedOperation>) -> Vec<Vec<QueuedOper
         return vec![batch];
     }
     let mut slots: BTreeMap<String, Vec<QueuedOperation>> = BTreeMap::new();
-    for traveller in batch {
-        slots.entry(traveller.names.pending.clone()).or_default().push(traveller);
+    for operation in batch {
+        slots.entry(operation.names.pending.clone()).or_default().push(operation);
     }
     slots.into_values().collect()
 }

@@ -50,42 +50,40 @@ async fn assert_sale_events(visitor: &Visitor, booking: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn combined_request_creates_the_same_sale() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(1, &[("COMMITS", mode)]).await;
-        let ann = world.visitor();
-        let hold = hold_seats(&ann, &[46, 47]).await;
-        let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-        let actual = (status, text(&paid["state"]), text(&paid["money"]));
-        assert_eq!(actual, (StatusCode::CREATED, "CONFIRMED", "PAID"), "{mode}: {paid}");
-        assert_eq!((&paid["seats"], &paid["total"]), (&hold["seats"], &hold["total"]));
-        assert_eq!((&paid["pay_url"], &paid["total"]["minor"]), (&Value::Null, &json!(2 * PRICE)));
-        assert_eq!(paid["ticket_url"], format!("/bookings/{}/ticket", text(&paid["id"])));
-        assert_sale_events(&ann, &paid).await;
-        ann.wait_for_seat(46, '2').await;
-        world.wait_for_empty_outbox().await;
-        wait_until("the mail is sent", || async { world.mails().len() == 1 }).await;
-        assert!(world.mails()[0].contains("ann@example.org"));
-        // The webhook arrives too, and changes nothing.
-        world.wait_for_count("the webhook is stored", "SELECT count(*) FROM webhook_events", 1).await;
-        assert_sale_events(&ann, &paid).await;
-        for (query, count) in [
-            ("SELECT count(*) FROM bookings", 1),
-            ("SELECT count(*) FROM payments WHERE state = 'succeeded' AND asks = 1", 1),
-            ("SELECT count(*) FROM idempotency_keys", 1),
-            ("SELECT count(*) FROM idempotency_keys WHERE state = 'completed'", 1),
-            ("SELECT count(*) FROM late_wishes", 0),
-            ("SELECT count(*) FROM tickets", 2),
-            ("SELECT count(*) FROM seat_claims WHERE state = 'sold'", 2),
-        ] {
-            assert_eq!(world.count(query).await, count, "{mode}: {query}");
-        }
-        let page = ann.booking(&paid).await;
-        assert_eq!((&page["state"], &page["ticket_url"]), (&paid["state"], &paid["ticket_url"]), "{page}");
-        // A second payment changes nothing and gets the confirmed booking.
-        let (status, again) = ann.pay(&paid, Some("tok_paid")).await;
-        assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{mode}: {again}");
-        world.end_balanced().await;
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let hold = hold_seats(&ann, &[46, 47]).await;
+    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
+    let actual = (status, text(&paid["state"]), text(&paid["money"]));
+    assert_eq!(actual, (StatusCode::CREATED, "CONFIRMED", "PAID"), "{paid}");
+    assert_eq!((&paid["seats"], &paid["total"]), (&hold["seats"], &hold["total"]));
+    assert_eq!((&paid["pay_url"], &paid["total"]["minor"]), (&Value::Null, &json!(2 * PRICE)));
+    assert_eq!(paid["ticket_url"], format!("/bookings/{}/ticket", text(&paid["id"])));
+    assert_sale_events(&ann, &paid).await;
+    ann.wait_for_seat(46, '2').await;
+    world.wait_for_empty_outbox().await;
+    wait_until("the mail is sent", || async { world.mails().len() == 1 }).await;
+    assert!(world.mails()[0].contains("ann@example.org"));
+    // The webhook arrives too, and changes nothing.
+    world.wait_for_count("the webhook is stored", "SELECT count(*) FROM webhook_events", 1).await;
+    assert_sale_events(&ann, &paid).await;
+    for (query, count) in [
+        ("SELECT count(*) FROM bookings", 1),
+        ("SELECT count(*) FROM payments WHERE state = 'succeeded' AND asks = 1", 1),
+        ("SELECT count(*) FROM idempotency_keys", 1),
+        ("SELECT count(*) FROM idempotency_keys WHERE state = 'completed'", 1),
+        ("SELECT count(*) FROM late_wishes", 0),
+        ("SELECT count(*) FROM tickets", 2),
+        ("SELECT count(*) FROM seat_claims WHERE state = 'sold'", 2),
+    ] {
+        assert_eq!(world.count(query).await, count, "{query}");
     }
+    let page = ann.booking(&paid).await;
+    assert_eq!((&page["state"], &page["ticket_url"]), (&paid["state"], &paid["ticket_url"]), "{page}");
+    // A second payment changes nothing and gets the confirmed booking.
+    let (status, again) = ann.pay(&paid, Some("tok_paid")).await;
+    assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{again}");
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,25 +165,23 @@ async fn declined_card_keeps_the_hold_and_slow_payment_ends_by_webhook() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn earlier_checkout_is_revised_and_paid() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(1, &[("COMMITS", mode)]).await;
-        let ann = world.visitor();
-        let hold = hold_seats(&ann, &[70]).await;
-        let (_, booking) = ann.book(&hold).await;
-        assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
-        let hold = expect_answer(ann.change(&hold, &[71, 72], &[70]).await, StatusCode::OK);
-        let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-        assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{mode}: {paid}");
-        assert_eq!((&paid["id"], &paid["reference"]), (&booking["id"], &booking["reference"]));
-        assert_eq!((&paid["seats"], &paid["total"]["minor"]), (&hold["seats"], &json!(2 * PRICE)));
-        let events = booking_events(&ann, &paid).await;
-        let steps = ["created", "hold_taken", "revised", "payment_submitted", "payment_succeeded", "seats_sold"];
-        assert_eq!(event_names(&events), steps);
-        assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
-        ann.wait_for_seat(71, '2').await;
-        ann.wait_for_seat(70, '0').await;
-        world.end_balanced().await;
-    }
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let hold = hold_seats(&ann, &[70]).await;
+    let (_, booking) = ann.book(&hold).await;
+    assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
+    let hold = expect_answer(ann.change(&hold, &[71, 72], &[70]).await, StatusCode::OK);
+    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
+    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    assert_eq!((&paid["id"], &paid["reference"]), (&booking["id"], &booking["reference"]));
+    assert_eq!((&paid["seats"], &paid["total"]["minor"]), (&hold["seats"], &json!(2 * PRICE)));
+    let events = booking_events(&ann, &paid).await;
+    let steps = ["created", "hold_taken", "revised", "payment_submitted", "payment_succeeded", "seats_sold"];
+    assert_eq!(event_names(&events), steps);
+    assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
+    ann.wait_for_seat(71, '2').await;
+    ann.wait_for_seat(70, '0').await;
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,31 +213,29 @@ async fn late_payment_choice_is_stored_and_the_last_one_applies() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn places_are_bought_beside_seats() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(1, &[("COMMITS", mode)]).await;
-        world.open_floor(5).await;
-        let ann = world.visitor();
-        let path = format!("/api/v1/shows/{}/holds", world.show);
-        let request_body = json!({ "seats": [7], "area": 0, "quantity": 3 });
-        let (status, hold) = ann.call(Method::POST, &path, request_body).await;
-        assert_eq!((status, &hold["total"]["minor"]), (StatusCode::CREATED, &json!(4 * PRICE)), "{hold}");
-        let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-        assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{mode}: {paid}");
-        assert_eq!((&paid["places"], &paid["total"]), (&hold["places"], &hold["total"]));
-        assert_sale_events(&ann, &paid).await;
-        // The other two places are freed when a card is declined and no second attempt follows.
-        let bob = world.visitor();
-        let (_, hold) = bob.hold_places(2).await;
-        let (status, declined) = bob.buy(&hold, Some("tok_declined")).await;
-        assert_eq!((status, text(&declined["state"])), (StatusCode::CREATED, "CANCELLED"), "{mode}: {declined}");
-        bob.release_kept_hold(&declined).await;
-        world.wait_for_empty_outbox().await;
-        assert_eq!((ann.places_left().await, &ann.seat_states().await[7..8]), (json!(2), "2"));
-        let stock: (i32, i32) =
-            sqlx::query_as("SELECT claimed, sold FROM area_stock").fetch_one(&world.pg).await.expect("a row");
-        assert_eq!(stock, (0, 3), "{mode}");
-        assert_eq!(world.count("SELECT count(*) FROM place_tickets").await, 3);
-        assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-        world.end().await;
-    }
+    let world = World::start(1, &[]).await;
+    world.open_floor(5).await;
+    let ann = world.visitor();
+    let path = format!("/api/v1/shows/{}/holds", world.show);
+    let request_body = json!({ "seats": [7], "area": 0, "quantity": 3 });
+    let (status, hold) = ann.call(Method::POST, &path, request_body).await;
+    assert_eq!((status, &hold["total"]["minor"]), (StatusCode::CREATED, &json!(4 * PRICE)), "{hold}");
+    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    assert_eq!((&paid["places"], &paid["total"]), (&hold["places"], &hold["total"]));
+    assert_sale_events(&ann, &paid).await;
+    // The other two places are freed when a card is declined and no second attempt follows.
+    let bob = world.visitor();
+    let (_, hold) = bob.hold_places(2).await;
+    let (status, declined) = bob.buy(&hold, Some("tok_declined")).await;
+    assert_eq!((status, text(&declined["state"])), (StatusCode::CREATED, "CANCELLED"), "{declined}");
+    bob.release_kept_hold(&declined).await;
+    world.wait_for_empty_outbox().await;
+    assert_eq!((ann.places_left().await, &ann.seat_states().await[7..8]), (json!(2), "2"));
+    let stock: (i32, i32) =
+        sqlx::query_as("SELECT claimed, sold FROM area_stock").fetch_one(&world.pg).await.expect("a row");
+    assert_eq!(stock, (0, 3));
+    assert_eq!(world.count("SELECT count(*) FROM place_tickets").await, 3);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
+    world.end().await;
 }

@@ -45,27 +45,25 @@ async fn pay_on_page(visitor: &Visitor, pending: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_of_another_total_is_refused() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(1, &[("COMMITS", mode)]).await;
-        let ann = world.visitor();
-        let hold = hold_seats(&ann, &[20, 21]).await;
-        let mut order = ann.purchase_body(&hold, Some("tok_paid"));
-        for total in [0, 1, -2 * PRICE, PRICE, 2 * PRICE - 1, 2 * PRICE + 1, i64::MAX, i64::MIN] {
-            order["pay"]["total_minor"] = total.into();
-            let refusal = assert_refused(&ann, &order, (409, "price_changed")).await;
-            assert!(text(&refusal["detail"]).contains("25"), "the detail names the price: {refusal}");
-        }
-        assert_eq!(world.count(WRITTEN).await, 0, "{mode}");
-        assert_unchanged(&ann, &hold).await;
-        // The key of the refused request can be reused.
-        for (total, expected) in [(1, StatusCode::CONFLICT), (2 * PRICE, StatusCode::CREATED)] {
-            order["pay"]["total_minor"] = total.into();
-            let (status, answer) = ann.call_with_key(Method::POST, "/api/v1/bookings", order.clone(), "buy").await;
-            assert_eq!(status, expected, "{mode}: {answer}");
-        }
-        assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
-        world.end_balanced().await;
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let hold = hold_seats(&ann, &[20, 21]).await;
+    let mut order = ann.purchase_body(&hold, Some("tok_paid"));
+    for total in [0, 1, -2 * PRICE, PRICE, 2 * PRICE - 1, 2 * PRICE + 1, i64::MAX, i64::MIN] {
+        order["pay"]["total_minor"] = total.into();
+        let refusal = assert_refused(&ann, &order, (409, "price_changed")).await;
+        assert!(text(&refusal["detail"]).contains("25"), "the detail names the price: {refusal}");
     }
+    assert_eq!(world.count(WRITTEN).await, 0);
+    assert_unchanged(&ann, &hold).await;
+    // The key of the refused request can be reused.
+    for (total, expected) in [(1, StatusCode::CONFLICT), (2 * PRICE, StatusCode::CREATED)] {
+        order["pay"]["total_minor"] = total.into();
+        let (status, answer) = ann.call_with_key(Method::POST, "/api/v1/bookings", order.clone(), "buy").await;
+        assert_eq!(status, expected, "{answer}");
+    }
+    assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,30 +145,28 @@ async fn purchase_body_is_validated_strictly() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(1, &[("COMMITS", mode)]).await;
-        let (ann, bob) = (world.visitor(), world.visitor());
-        assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
-        ann.wait_for_seat(100, '2').await;
-        world.wait_for_empty_outbox().await;
-        world.mark_seat_free_in_redis(100).await;
-        let hold = hold_seats(&bob, &[100, 101]).await;
-        let before = world.count(WRITTEN).await;
-        let refusal = assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "seats_taken")).await;
-        assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
-        assert_eq!(world.count(WRITTEN).await, before, "{mode}: nothing was written");
-        // The map is correct again, and Bob can still buy his other seat.
-        bob.wait_for_seat(100, '2').await;
-        bob.wait_for_seat(101, '1').await;
-        assert_eq!(world.visitor().hold(&[100]).await.0, StatusCode::CONFLICT);
-        let left = bob.current_hold().await;
-        let answer = (&left["id"], &left["total"]["minor"], &left["paying"]);
-        assert_eq!(answer, (&hold["id"], &json!(PRICE), &json!(false)), "{mode}: {left}");
-        assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
-        assert_sold(&bob, &left).await;
-        assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-        world.end_balanced().await;
-    }
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
+    ann.wait_for_seat(100, '2').await;
+    world.wait_for_empty_outbox().await;
+    world.mark_seat_free_in_redis(100).await;
+    let hold = hold_seats(&bob, &[100, 101]).await;
+    let before = world.count(WRITTEN).await;
+    let refusal = assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "seats_taken")).await;
+    assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
+    assert_eq!(world.count(WRITTEN).await, before, "nothing was written");
+    // The map is correct again, and Bob can still buy his other seat.
+    bob.wait_for_seat(100, '2').await;
+    bob.wait_for_seat(101, '1').await;
+    assert_eq!(world.visitor().hold(&[100]).await.0, StatusCode::CONFLICT);
+    let left = bob.current_hold().await;
+    let answer = (&left["id"], &left["total"]["minor"], &left["paying"]);
+    assert_eq!(answer, (&hold["id"], &json!(PRICE), &json!(false)), "{left}");
+    assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
+    assert_sold(&bob, &left).await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
+    world.end_balanced().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,32 +291,30 @@ const BOOKINGS_OF_EVE: &str = "SELECT count(*) FROM bookings WHERE buyer_email =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copied_guest_cookie_checks_nothing_out_after_sign_in() {
-    for mode in ["batched", "interactive"] {
-        let world = World::start(1, &[("COMMITS", mode)]).await;
-        let (mut phone, copy, hold) = guest_with_copied_cookie(&world).await;
-        // Before she signs in, both browsers are the same visitor.
-        let (status, booking) = copy.visitor().book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{mode}: {booking}");
-        assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
-        let (ann, eve) = (phone.visitor(), copy.visitor());
-        let mut request_body = eve.checkout_body(&hold);
-        request_body["buyer"] = json!({ "name": "Eve", "email": "eve@example.org" });
-        for step in ["held", "being paid for", "paid for"] {
-            let (status, answer) = eve.call(Method::POST, "/api/v1/bookings", request_body.clone()).await;
-            // After the sale there may be no hold left to check out.
-            let is_over = step == "paid for" && status == StatusCode::GONE;
-            assert!(status == StatusCode::NOT_FOUND || is_over, "{mode}, {step}: {status} {answer}");
-            assert_eq!(world.count(BOOKINGS_OF_EVE).await, 0, "{mode}, {step}");
-            let (_, hers) = ann.buy(&hold, None).await;
-            assert_eq!(hers["id"], booking["id"], "{mode}, {step}: {hers}");
-            if step == "held" {
-                assert_eq!(hers["state"], "PAYMENT_PENDING", "{mode}: {hers}");
-            } else {
-                pay_on_page(&ann, &hers).await;
-            }
+    let world = World::start(1, &[]).await;
+    let (mut phone, copy, hold) = guest_with_copied_cookie(&world).await;
+    // Before she signs in, both browsers are the same visitor.
+    let (status, booking) = copy.visitor().book(&hold).await;
+    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    let (ann, eve) = (phone.visitor(), copy.visitor());
+    let mut request_body = eve.checkout_body(&hold);
+    request_body["buyer"] = json!({ "name": "Eve", "email": "eve@example.org" });
+    for step in ["held", "being paid for", "paid for"] {
+        let (status, answer) = eve.call(Method::POST, "/api/v1/bookings", request_body.clone()).await;
+        // After the sale there may be no hold left to check out.
+        let is_over = step == "paid for" && status == StatusCode::GONE;
+        assert!(status == StatusCode::NOT_FOUND || is_over, "{step}: {status} {answer}");
+        assert_eq!(world.count(BOOKINGS_OF_EVE).await, 0, "{step}");
+        let (_, hers) = ann.buy(&hold, None).await;
+        assert_eq!(hers["id"], booking["id"], "{step}: {hers}");
+        if step == "held" {
+            assert_eq!(hers["state"], "PAYMENT_PENDING", "{hers}");
+        } else {
+            pay_on_page(&ann, &hers).await;
         }
-        world.end().await;
     }
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

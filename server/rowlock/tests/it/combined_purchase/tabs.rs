@@ -8,7 +8,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{assert_sale_events, hold_seats};
-use crate::commits::SLOW_GATHER;
+use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::idempotency::{poll_until_done, post};
 use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text};
 
@@ -132,8 +132,8 @@ async fn tabs_in_one_batch_are_one_sale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tabs_in_separate_transactions_are_one_sale() {
-    assert_tabs_are_one_sale(&[("COMMITS", "interactive")]).await;
+async fn tabs_in_batches_of_one_are_one_sale() {
+    assert_tabs_are_one_sale(&[NO_GATHER]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -38,9 +38,9 @@ enum Selection {
     For(Duration),
     /// `20`: this many schedules of every pair.
     Each(u32),
-    /// `check-out+revise@changed/interactive`: every schedule of one scenario.
+    /// `check-out+revise@changed`: every schedule of one scenario.
     Scenario(Scenario),
-    /// `check-out+revise@changed/interactive: A7 B* A*`, as a violation is printed: one schedule.
+    /// `check-out+revise@changed: A7 B* A*`, as a violation is printed: one schedule.
     One(Scenario, Schedule),
 }
 
@@ -94,20 +94,20 @@ async fn concurrent_actions_on_a_booking_keep_the_books_balanced() {
 /// Lock and lines in one statement: the lines are from before the lock wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn revision_after_any_statement_of_a_checkout_is_charged_for_its_lines() {
-    let scenario = "check-out+revise@changed/interactive".parse().expect("a scenario");
+    let scenario = "check-out+revise@changed".parse().expect("a scenario");
     assert_no_findings(&explore(vec![scenario], Extent::FirstPreempted).await);
 }
 
 /// A show cancelled without its lock misses a sale that is being written.
 #[tokio::test(flavor = "multi_thread")]
 async fn show_cancelled_after_any_statement_of_a_sale_keeps_no_sale() {
-    let scenario = "submit+call-off@held/interactive".parse().expect("a scenario");
+    let scenario = "submit+call-off@held".parse().expect("a scenario");
     assert_no_findings(&explore(vec![scenario], Extent::FirstPreempted).await);
 }
 
 #[test]
 fn selection_is_parsed_as_documented() {
-    let scenario: Scenario = "check-out+revise@changed/interactive".parse().expect("a scenario");
+    let scenario: Scenario = "check-out+revise@changed".parse().expect("a scenario");
     let schedule: Schedule = "A7 B* A*".parse().expect("a schedule");
     assert_eq!(Selection::read("all"), Ok(Selection::All));
     assert_eq!(Selection::read("25m"), Ok(Selection::For(Duration::from_secs(1_500))));

@@ -1,4 +1,4 @@
-//! Scenarios: concurrent actions, the booking's initial state, and the commit mode.
+//! Scenarios: concurrent actions, and the booking's initial state.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,21 +22,17 @@ pub const SAMPLED_ACTIONS: [Action; 7] = [
 /// Initial states of the sample's pairs: the first of these that fits both.
 const SAMPLED_STARTS: [InitialState; 3] = [InitialState::Changed, InitialState::Locked, InitialState::Paying];
 
-/// Values of COMMITS.
-pub const COMMITS: [&str; 2] = ["interactive", "batched"];
-
 /// Actions that start while a booking is in this state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     pub actions: Vec<Action>,
     pub start: InitialState,
-    pub commits: &'static str,
 }
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.actions.iter().map(Action::as_str).collect();
-        write!(f, "{}@{}/{}", names.join("+"), self.start.as_str(), self.commits)
+        write!(f, "{}@{}", names.join("+"), self.start.as_str())
     }
 }
 
@@ -44,29 +40,25 @@ impl FromStr for Scenario {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = || format!("{text:?} is no scenario; `check-out+revise@changed/interactive` is");
-        let (actions, rest) = text.trim().split_once('@').ok_or_else(wrong)?;
-        let (start, commits) = rest.split_once('/').ok_or_else(wrong)?;
+        let wrong = || format!("{text:?} is no scenario; `check-out+revise@changed` is");
+        let (actions, start) = text.trim().split_once('@').ok_or_else(wrong)?;
         let action = |name: &str| name.parse::<Action>().map_err(|_| wrong());
         let actions: Vec<_> = actions.split('+').map(action).collect::<Result<_, _>>()?;
         let start = start.parse().map_err(|_| wrong())?;
-        let commits = COMMITS.into_iter().find(|other| *other == commits).ok_or_else(wrong)?;
-        if (2..=ACTORS).contains(&actions.len()) { Ok(Self { actions, start, commits }) } else { Err(wrong()) }
+        if (2..=ACTORS).contains(&actions.len()) { Ok(Self { actions, start }) } else { Err(wrong()) }
     }
 }
 
-/// Every pair of actions with every initial state that fits both, once per commit mode.
+/// Every pair of actions with every initial state that fits both.
 pub fn pairs() -> Vec<Scenario> {
     let mut pairs = Vec::new();
-    for commits in COMMITS {
-        for &start in InitialState::VARIANTS {
-            let fitting: Vec<Action> = Action::VARIANTS.iter().copied().filter(|action| action.fits(start)).collect();
-            for (place, one) in fitting.iter().enumerate() {
-                for other in &fitting[place..] {
-                    // A sold-out show has no seats for an exchange.
-                    if (*one, *other) != (Action::Exchange, Action::Offer) {
-                        pairs.push(Scenario { actions: vec![*one, *other], start, commits });
-                    }
+    for &start in InitialState::VARIANTS {
+        let fitting: Vec<Action> = Action::VARIANTS.iter().copied().filter(|action| action.fits(start)).collect();
+        for (place, one) in fitting.iter().enumerate() {
+            for other in &fitting[place..] {
+                // A sold-out show has no seats for an exchange.
+                if (*one, *other) != (Action::Exchange, Action::Offer) {
+                    pairs.push(Scenario { actions: vec![*one, *other], start });
                 }
             }
         }
@@ -83,18 +75,16 @@ pub fn triples() -> Vec<Scenario> {
         ([Submit, Cancel, CallOff], InitialState::Locked),
         ([Settle, Cancel, CallOff], InitialState::Paying),
     ];
-    let every = |commits| triples.iter().map(move |(actions, start)| (actions.to_vec(), *start, commits));
-    let every = COMMITS.into_iter().flat_map(every);
-    every.map(|(actions, start, commits)| Scenario { actions, start, commits }).collect()
+    Vec::from(triples.map(|(actions, start)| Scenario { actions: actions.to_vec(), start }))
 }
 
-/// Pairs that run with all other tests, each with one initial state and interactive commits.
+/// Pairs that run with all other tests, each with one initial state.
 pub fn sample() -> Vec<Scenario> {
     let mut pairs = Vec::new();
     for (place, one) in SAMPLED_ACTIONS.into_iter().enumerate() {
         for other in SAMPLED_ACTIONS.into_iter().skip(place) {
             let start = SAMPLED_STARTS.into_iter().find(|start| one.fits(*start) && other.fits(*start));
-            let scenario = |start| Scenario { actions: vec![one, other], start, commits: COMMITS[0] };
+            let scenario = |start| Scenario { actions: vec![one, other], start };
             pairs.extend(start.map(scenario));
         }
     }
@@ -118,5 +108,5 @@ fn scenario_is_parsed_as_printed() {
     for scenario in pairs().into_iter().chain(triples()) {
         assert_eq!(scenario.to_string().parse::<Scenario>(), Ok(scenario));
     }
-    assert!("revise@held/batched".parse::<Scenario>().is_err());
+    assert!("revise@held".parse::<Scenario>().is_err());
 }

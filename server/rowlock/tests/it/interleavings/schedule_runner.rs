@@ -1,6 +1,6 @@
 //! Runs schedules of scenarios concurrently, and summarises their results.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -70,26 +70,25 @@ struct Progress {
 
 /// Runs schedules, each in its own show.
 struct ScheduleRunner {
-    /// One world per commit mode, and its number of schedules so far.
-    stages: HashMap<&'static str, (ScheduleWorld, u32)>,
+    /// The open world, and its number of schedules so far.
+    stage: Option<(ScheduleWorld, u32)>,
     summary: SharedSummary,
 }
 
 impl ScheduleRunner {
     fn new(summary: SharedSummary) -> Self {
-        Self { stages: HashMap::new(), summary }
+        Self { stage: None, summary }
     }
 
     /// Runs one schedule and records its result; `None` when it did not finish.
     async fn play(&mut self, scenario: &Scenario, schedule: &Schedule) -> Option<ScheduleResult> {
-        let commits = scenario.commits;
-        if self.stages.get(commits).is_some_and(|(_, seen)| *seen >= SCHEDULES_PER_WORLD) {
-            self.end(commits).await;
+        if self.stage.as_ref().is_some_and(|(_, seen)| *seen >= SCHEDULES_PER_WORLD) {
+            self.end().await;
         }
-        if !self.stages.contains_key(commits) {
-            self.stages.insert(commits, (ScheduleWorld::open(commits).await, 0));
-        }
-        let (setup, seen) = self.stages.get_mut(commits).expect("the world was opened");
+        let (setup, seen) = match &mut self.stage {
+            Some(stage) => stage,
+            none => none.insert((ScheduleWorld::open().await, 0)),
+        };
         *seen += 1;
         let scene = PreparedBooking::prepare(setup, scenario.start, &scenario.actions).await;
         let mut acts = Vec::new();
@@ -109,7 +108,7 @@ impl ScheduleRunner {
         self.note(scenario, schedule, &played, &findings);
         // The world may be broken, or its findings hide others.
         if !findings.is_empty() {
-            self.end(commits).await;
+            self.end().await;
         }
         played.ok()
     }
@@ -198,14 +197,8 @@ impl ScheduleRunner {
         self.summary.get().findings.len() >= MAX_FINDINGS
     }
 
-    async fn end(&mut self, commits: &str) {
-        if let Some((setup, _)) = self.stages.remove(commits) {
-            setup.end().await;
-        }
-    }
-
-    async fn end_all(mut self) {
-        for (_, (setup, _)) in self.stages.drain() {
+    async fn end(&mut self) {
+        if let Some((setup, _)) = self.stage.take() {
             setup.end().await;
         }
     }
@@ -267,7 +260,7 @@ async fn work(scenarios: Arc<Mutex<VecDeque<Progress>>>, summary: SharedSummary,
             scenarios.lock().unwrap_or_else(PoisonError::into_inner).push_back(progress);
         }
     }
-    player.end_all().await;
+    player.end().await;
 }
 
 /// Runs one schedule and prints it.
@@ -275,7 +268,7 @@ pub async fn replay(scenario: &Scenario, schedule: &Schedule) -> RunSummary {
     let summary = SharedSummary::default();
     let mut player = ScheduleRunner::new(summary.clone());
     let played = player.play(scenario, schedule).await;
-    player.end_all().await;
+    player.end().await;
     let summary = std::mem::take(&mut *summary.get());
     if let Some(played) = played.filter(|_| summary.findings.is_empty()) {
         println!("{scenario}: {schedule}: {:?}\n{}", played.answers, trace_lines(&played));

@@ -61,13 +61,12 @@ pub struct ScheduleWorld {
 }
 
 impl ScheduleWorld {
-    pub async fn open(commits: &str) -> Self {
+    pub async fn open() -> Self {
         let (gateway, gateway_url) = serve_simulator().await;
         let ignored = ignore_webhooks().await;
         let settings = [
             ("SIMULATOR_URL", gateway_url.as_str()),
             ("PUBLIC_URL", ignored.as_str()),
-            ("COMMITS", commits),
             ("DATABASE_CONNECTIONS", CONNECTIONS),
         ];
         let mut world = World::start(0, &settings).await;

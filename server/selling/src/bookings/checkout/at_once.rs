@@ -14,7 +14,7 @@ use domain::booking::BookingState;
 use super::confirm::{self, PaymentAttempt};
 use super::create::{self, Order};
 use crate::SellingState;
-use crate::bookings::commits::{CommitMode, Done, Key, Submission, Turn};
+use crate::bookings::commits::{Done, Key, Submission, Turn};
 use crate::bookings::sql::{self, BookingRow};
 use http::idempotency::Answer;
 use http::{Code, Problem};
@@ -29,11 +29,6 @@ pub(in crate::bookings) async fn at_once(
     turn: &mut Turn,
 ) -> Result<Answer, Problem> {
     let intent = order.intent;
-    if state.selling_settings.commits == CommitMode::Interactive
-        && let Some(answer) = create::replayed(state, order.visitor, intent).await?
-    {
-        return Ok(answer);
-    }
     match buy(state, order, terms, turn).await {
         Ok(answer) => Ok(answer),
         // The request is malformed, or the store that knows earlier grants is unavailable.

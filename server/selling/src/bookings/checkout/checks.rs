@@ -28,13 +28,12 @@ use uuid::Uuid;
 use super::confirm::give_up_payment;
 use super::instruments::PaidWith;
 use crate::SellingState;
-use crate::bookings::commits::CommitMode;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use http::{Code, Problem};
 use identity::accounts::mailbox;
 use platform::clock::to_utc;
-use seats::seat_locks::{Refusal, with_map};
+use seats::seat_locks::Refusal;
 
 /// Deadline of all checks together; after it the buyer is asked to retry.
 const CHECKS_DEADLINE: Duration = Duration::from_secs(4);
@@ -77,7 +76,7 @@ pub(in crate::bookings) async fn before_charge(
     let side_by_side = async {
         tokio::try_join!(
             check_hold(state, show, row, is_checked_out),
-            check_record(state, show, row, is_guest, now),
+            check_record(state, show, row, is_guest),
             PaidWith::of_token(state, show, means),
         )
     };
@@ -96,13 +95,7 @@ async fn check_hold(
     row: &BookingRow,
     is_checked_out: bool,
 ) -> Result<Timestamp, Problem> {
-    let sale = row.sale();
-    let asked = match state.selling_settings.commits {
-        CommitMode::Batched => state.commits.begin_payment(state, show, sale).await,
-        CommitMode::Interactive => {
-            with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await
-        }
-    };
+    let asked = state.commits.begin_payment(state, show, row.sale()).await;
     let ends = row.machine.expires_at;
     let answered = match asked {
         // The hold may have been released meanwhile and the seats held by another: the first to pay gets them.
@@ -175,9 +168,8 @@ async fn check_record(
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
-    now: Timestamp,
 ) -> Result<Option<PersonLock>, Problem> {
-    let record = record_at(state, show, row, now).await?;
+    let record = state.commits.record_of(state, Buyer::of(show, row)).await?;
     refuse_handed_over(&record, is_guest)?;
     check_limits(&record, seats_and_places(row), show.per_person)?;
     Ok(record.person(show.id))
@@ -197,7 +189,7 @@ pub(super) async fn check_owner(
     if !is_guest {
         return Ok(());
     }
-    match tokio::time::timeout(CHECKS_DEADLINE, record_at(state, show, row, state.clock.now())).await {
+    match tokio::time::timeout(CHECKS_DEADLINE, state.commits.record_of(state, Buyer::of(show, row))).await {
         Ok(record) => refuse_handed_over(&record?, is_guest),
         Err(_) => Err(too_slow()),
     }
@@ -205,18 +197,6 @@ pub(super) async fn check_owner(
 
 fn too_slow() -> Problem {
     Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged.")
-}
-
-async fn record_at(state: &SellingState, show: &Show, row: &BookingRow, now: Timestamp) -> Result<Record, Problem> {
-    let buyer = Buyer::of(show, row);
-    match state.selling_settings.commits {
-        CommitMode::Batched => state.commits.record_of(state, buyer).await,
-        CommitMode::Interactive => {
-            // Boxed: connecting takes kilobytes, which every payment would carry along.
-            let mut connection = Box::pin(state.pg.acquire()).await?;
-            record_of(&mut connection, &buyer, now).await
-        }
-    }
 }
 
 /// Applies the rule of `account_bookings::owner_for` to a record.
@@ -231,8 +211,8 @@ pub(in crate::bookings) async fn recheck(
     row: &BookingRow,
     now: Timestamp,
 ) -> Result<(), Problem> {
-    let record = record_of(tx, &Buyer::of(show, row), now).await?;
-    check_limits(&record, seats_and_places(row), show.per_person)
+    let checked = recheck_all(tx, &[(show, row)], now).await?;
+    checked.into_iter().next().unwrap_or_else(|| Err(Problem::internal(&"a buyer without a record")))
 }
 
 /// [`recheck`] for many bookings, with one result each. Their persons are locked.
@@ -254,11 +234,6 @@ pub(in crate::bookings) async fn recheck_all(
 fn seats_and_places(row: &BookingRow) -> usize {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     row.seats.len() + places as usize
-}
-
-async fn record_of(connection: &mut PgConnection, buyer: &Buyer, now: Timestamp) -> Result<Record, Problem> {
-    let records = records(connection, &[buyer], now).await?;
-    records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))
 }
 
 /// Returns the records of these buyers, in their order. One query covers both rules, since every sale needs it.

@@ -15,9 +15,7 @@ use uuid::Uuid;
 use super::checks::{self, Checked};
 use super::create::{self, is_out_of_reach, or_replay, unmoved};
 use super::{instruments, person_limit};
-use crate::bookings::commits::{
-    BookingDetails, ChargeOutcome, CommitMode, Done, Key, NewBooking, Submission, Turn, Work, retried,
-};
+use crate::bookings::commits::{BookingDetails, ChargeOutcome, Done, Key, NewBooking, Submission, Turn, Work};
 use crate::bookings::money::payment_rows::Route;
 use crate::bookings::moves::{self, causes};
 use crate::bookings::sql::{self, BookingRow};
@@ -41,16 +39,9 @@ pub(in crate::bookings) async fn confirm(
     (request, intent): (&ConfirmRequest, &Intent),
     turn: &mut Turn,
 ) -> Result<Answer, Problem> {
-    if state.selling_settings.commits == CommitMode::Interactive
-        && let Some(answer) = create::replayed(state, visitor, intent).await?
-    {
-        return Ok(answer);
-    }
     match pay(state, visitor, booking, (request, intent), turn).await {
         // A refused request may have been granted before, to the same key.
-        Err(refusal) if state.selling_settings.commits == CommitMode::Batched => {
-            or_replay(state, visitor, intent, refusal).await
-        }
+        Err(refusal) => or_replay(state, visitor, intent, refusal).await,
         answered => answered,
     }
 }
@@ -84,7 +75,9 @@ async fn pay(
     }
     let owner = crate::account_bookings::owner_for(state, visitor, booking).await?;
     for _ in 0..MAX_LOOKS {
-        let (row, seen) = owned(state, &owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+        let found = state.commits.find_owned(state, booking, &owner).await?;
+        let found = found.ok_or_else(|| Problem::not_found("booking"))?;
+        let row = found.row.clone();
         // A refusal is final if the booking's version is unchanged.
         if let Some((_, problem)) = refused.take_if(|(version, _)| *version == row.version) {
             return Err(problem);
@@ -101,6 +94,7 @@ async fn pay(
             }
         }
         let version = row.version;
+        let seen = Some(Box::new(found));
         let attempt = PaymentAttempt { row, seen, only_at: Some(version), is_guest: false, if_late: None };
         match submit(state, show, attempt, request, intent).await {
             Ok(submitted) => {
@@ -157,7 +151,7 @@ pub(super) async fn submit(
         until,
         intent: intent.clone(),
     };
-    match write_down(state, &submission, seen).await {
+    match state.commits.ask(state, Work::Submit(Submission { seen, ..submission.clone() })).await {
         Ok(done) => Ok((submission, done)),
         // The outcome of the commit is unknown: the booking may be charged, and its hold stays closed, until it
         // expires if nothing was written. The buyer may retry meanwhile.
@@ -177,36 +171,9 @@ pub(super) async fn go_on(state: &SellingState, (submission, done): (Submission,
     }
 }
 
-/// Returns the booking, if it is this owner's, and its details where they were read as well.
-async fn owned(
-    state: &SellingState,
-    owner: &str,
-    booking: Uuid,
-) -> Result<Option<(BookingRow, Option<Box<BookingDetails>>)>, Problem> {
-    if state.selling_settings.commits == CommitMode::Batched {
-        let found = state.commits.find_owned(state, booking, owner).await?;
-        return Ok(found.map(|found| (found.row.clone(), Some(Box::new(found)))));
-    }
-    // Boxed, as in `checks`.
-    let mut connection = Box::pin(state.pg.acquire()).await?;
-    let row = sql::find_owned(&mut connection, booking, owner).await?;
-    Ok(row.map(|row| (row, None)))
-}
-
 /// Checks for an error after which the transaction may have been committed.
 const fn may_be_written(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Internal)
-}
-
-async fn write_down(
-    state: &SellingState,
-    submission: &Submission,
-    seen: Option<Box<BookingDetails>>,
-) -> Result<Done, Problem> {
-    match state.selling_settings.commits {
-        CommitMode::Batched => state.commits.ask(state, Work::Submit(Submission { seen, ..submission.clone() })).await,
-        CommitMode::Interactive => Box::pin(retried(|| submit_one(state, submission))).await,
-    }
 }
 
 /// Continues when the buyer's connection drops: the answer is stored, and a retry gets it. The charge
@@ -224,10 +191,6 @@ async fn charge_and_answer(
         let Submission { show, new, token, gateway, intent, .. } = submission;
         let booking = pending.id;
         let ours = Key::OursSinceSubmit(if new.is_some() { StatusCode::CREATED } else { StatusCode::OK });
-        if state.selling_settings.commits == CommitMode::Interactive {
-            effects::charge_now(&state, booking).await;
-            return answer_current(&state, &show, booking, &intent, ours).await;
-        }
         // Counted as the first charge request when the payment was committed.
         let route = Route { gateway: gateway.to_owned(), gateway_ref: None, payment_token: token };
         let asked = effects::ask_for_money(&state, &show, &pending, route).await;
@@ -261,9 +224,6 @@ pub(super) async fn current_answer(
     intent: &Intent,
     key: Key,
 ) -> Result<Answer, Problem> {
-    if state.selling_settings.commits == CommitMode::Interactive {
-        return Box::pin(retried(|| answer_current(state, show, booking, intent, key))).await;
-    }
     let answer = Some((intent.clone(), key));
     let outcome = ChargeOutcome { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
     answered(state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await)
@@ -321,9 +281,10 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Commits one submission alone: key, move, claims, payment and charge effect. Returns an answer instead if a
-/// concurrent duplicate was faster.
-pub(in crate::bookings) async fn submit_one(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
+/// Commits a submission that a batch cannot plan: with places, a limited card or an earlier checkout, or whose key, seats
+/// or person another transaction has. Writes key, move, claims, payment and charge effect. Returns an answer instead if
+/// a concurrent duplicate was faster.
+pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
     let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
         submission;
     let now = state.clock.now();

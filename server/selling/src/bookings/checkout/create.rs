@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 use super::checks;
-use crate::bookings::commits::{Checkout, CommitMode, Done, NewBooking, Work, retried};
+use crate::bookings::commits::{Checkout, Done, NewBooking, Work};
 use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow, SeatRow};
 use crate::bookings::views::view;
@@ -21,7 +21,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
-use seats::seat_locks::{StoredHold, with_map};
+use seats::seat_locks::StoredHold;
 
 /// A checkout request with its show, visitor and idempotency key.
 #[derive(Clone, Copy)]
@@ -35,10 +35,6 @@ pub(in crate::bookings) struct Order<'a> {
 /// Creates a booking of the caller's hold, or updates the one it has.
 pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) -> Result<Answer, Problem> {
     let Order { show, visitor, request, intent } = order;
-    let batched = state.selling_settings.commits == CommitMode::Batched;
-    if !batched && let Some(answer) = replayed(state, visitor, intent).await? {
-        return Ok(answer);
-    }
     let wanted = async {
         let row = build_row(state, order, None).await?;
         checks::check_owner(state, show, &row, visitor.account.is_none()).await?;
@@ -47,14 +43,10 @@ pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) 
     let wanted = match wanted.await {
         Ok(wanted) => wanted,
         // A refused request may have been granted before, to the same key.
-        Err(refusal) if batched => return or_replay(state, visitor, intent, refusal).await,
-        Err(refusal) => return Err(refusal),
+        Err(refusal) => return or_replay(state, visitor, intent, refusal).await,
     };
     let new = NewBooking { row: wanted, if_late: request.if_late };
     let checkout = Checkout { show: Arc::clone(show), new, intent: intent.clone() };
-    if !batched {
-        return Box::pin(retried(|| one_by_one(state, &checkout))).await;
-    }
     match state.commits.ask(state, Work::Create(Box::new(checkout))).await? {
         Done::Answered(answer) => Ok(answer),
         other => Err(Problem::internal(&format!("a checkout came to {other:?}"))),
@@ -78,22 +70,9 @@ pub(in crate::bookings) async fn or_replay(
     if is_out_of_reach(refusal.code()) {
         return Err(refusal);
     }
-    replayed(state, visitor, intent).await?.ok_or(refusal)
-}
-
-/// Returns the earlier answer of this key, if any.
-///
-/// # Errors
-/// 404 where the cookie is a guest's from before they signed in: it may be a copy.
-pub(super) async fn replayed(
-    state: &SellingState,
-    visitor: &Visitor,
-    intent: &Intent,
-) -> Result<Option<Answer>, Problem> {
-    let answer = intent.replay(&state.pg, state.clock.now()).await?;
-    if answer.is_some() {
-        accounts::refuse_handed_over(state, visitor).await?;
-    }
+    let answer = intent.replay(&state.pg, state.clock.now()).await?.ok_or(refusal)?;
+    // Not with a copy of the cookie of a guest who has signed in since.
+    accounts::refuse_handed_over(state, visitor).await?;
     Ok(answer)
 }
 
@@ -110,10 +89,9 @@ pub(super) async fn build_row(
         .map_or_else(|| Ok(buyer.clone()), |friend| accounts::check_person("ticket holder", friend))?;
     catalogue::sales_open(show, state.clock.now())?;
     let owner = visitor.owner.as_str();
-    let held = match (known, state.selling_settings.commits) {
-        (Some(held), _) => Some(held),
-        (None, CommitMode::Batched) => state.commits.hold_of(state, show, owner).await?,
-        (None, CommitMode::Interactive) => with_map(state, show, || state.locks.hold_of(show.id, owner)).await?,
+    let held = match known {
+        Some(held) => Some(held),
+        None => state.commits.hold_of(state, show, owner).await?,
     };
     let held = match held.filter(|held| held.hold == request.hold) {
         Some(held) => Some(held),
@@ -128,8 +106,8 @@ pub(super) async fn build_row(
     wanted_row(show, owner, &held, (buyer, holder), state.clock.now())
 }
 
-/// Commits one checkout alone.
-pub(in crate::bookings) async fn one_by_one(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
+/// Commits a checkout that a batch cannot plan: with places or a choice for late money, or of a hold that has a booking.
+pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
     let Checkout { show, new, intent } = checkout;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;

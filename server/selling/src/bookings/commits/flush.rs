@@ -121,7 +121,7 @@ impl Writes {
         }
         let moved: Vec<Uuid> = results.column("moved", "id")?;
         if moved.len() != self.moves.len() {
-            return Err(BatchError::VersionConflict(format!("{} of {} bookings moved", moved.len(), self.moves.len())));
+            return Err(BatchError::Unclear(format!("{} of {} locked bookings moved", moved.len(), self.moves.len())));
         }
         // Redis lost a lock and granted a seat twice; alone, the piece reports the lost seats to its buyer.
         self.all_of(&self.claims, results.column("claimed", "booking_id")?)?;

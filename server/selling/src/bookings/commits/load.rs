@@ -1,4 +1,4 @@
-//! Queries that load the bookings of a batch, with row locks where other transactions move them too.
+//! Queries that lock and load the bookings of a batch.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,47 +68,46 @@ pub(in crate::bookings) async fn load_details(
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 
-/// The way a batch reads its bookings, and its treatment of bookings that other transactions keep locked.
+/// The treatment of bookings that other transactions keep locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockMode {
-    /// Nothing is read where this replica wrote all of them recently: they are assumed unchanged, and keys, holds and
-    /// gateway events are assumed new. The writes verify this, or the batch is planned again.
-    Cached,
-    /// Read without locks. A move verifies the version that was read, or the batch is planned again.
-    Unlocked,
-    /// Locked, waiting for other transactions: nearly always another batch, for a moment.
+    /// Waited for: nearly always another batch, for a moment.
     ForUpdate,
-    /// Locked bookings are left out: a lock was held longer than the transaction waits.
+    /// Left out: a lock was held longer than the transaction waits.
     SkipLocked,
 }
 
-/// Adds the query for the versions of bookings, with locks in the order of their ids where wanted: see
-/// [`resolve_bookings`].
-pub(super) fn add_versions(cte: &mut CteBatch, mut ids: Vec<Uuid>, locks: LockMode) -> Result<(), sqlx::Error> {
+/// Locks bookings in the order of their ids, and returns their ids and versions. All other reads of the batch are later
+/// statements: their snapshot is taken after the last lock was acquired.
+pub(super) async fn lock_bookings(
+    tx: &mut PgConnection,
+    mut ids: Vec<Uuid>,
+    locks: LockMode,
+) -> Result<Vec<(Uuid, i32)>, sqlx::Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     ids.sort_unstable();
     ids.dedup();
     let statement = match locks {
-        LockMode::Cached | LockMode::Unlocked => "SELECT id, version FROM bookings WHERE id = ANY($1)",
         LockMode::ForUpdate => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         LockMode::SkipLocked => {
             "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED"
         }
     };
-    cte.add("stand", statement, &["id", "version"]).value(ids).done()
+    sqlx::query_as(statement).bind(ids).fetch_all(tx).await
 }
 
-/// Returns the bookings of [`add_versions`]. Only those that are not in `known` at the same version are loaded: every
-/// change of a booking or its seats increments its version. The load is a later statement than the lock, so its
-/// snapshot, rows of other tables included, is taken after the last lock was acquired.
-pub(super) async fn resolve_bookings(
+/// Returns the locked bookings. Only those that are not in `known` at the same version are loaded: every change of a
+/// booking or its seats increments its version.
+pub(super) async fn load_locked(
     tx: &mut PgConnection,
-    results: &StatementResults,
+    locked: Vec<(Uuid, i32)>,
     known: &HashMap<Uuid, &BookingDetails>,
 ) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
-    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (results.column("stand", "id")?, results.column("stand", "version")?);
-    let mut bookings = HashMap::with_capacity(ids.len());
+    let mut bookings = HashMap::with_capacity(locked.len());
     let mut unknown = Vec::new();
-    for (id, version) in ids.into_iter().zip(versions) {
+    for (id, version) in locked {
         match known.get(&id).filter(|found| found.row.version == version) {
             Some(found) => drop(bookings.insert(id, (*found).clone())),
             None => unknown.push(id),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use domain::booking::PAYMENT_EXTENSION_MS;
 use domain::time::Timestamp;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::{Commits, full};
@@ -21,7 +21,6 @@ type Reply<T> = oneshot::Sender<Result<T, Problem>>;
 pub(super) struct LockRequest {
     show: Arc<Show>,
     asked: LockQuery,
-    _place: OwnedSemaphorePermit,
 }
 
 enum LockQuery {
@@ -57,11 +56,9 @@ impl Commits {
     }
 
     fn run(&self, state: &SellingState, show: &Arc<Show>, asked: LockQuery) -> Result<(), Problem> {
-        let place = Arc::clone(&self.lock_request_places).try_acquire_owned().map_err(|_| full())?;
-        if self.lock_requests.join(LockRequest { show: Arc::clone(show), asked, _place: place }) {
-            state.tasks.spawn(serve(state.clone()));
-        }
-        Ok(())
+        let request = LockRequest { show: Arc::clone(show), asked };
+        let start = || drop(state.tasks.spawn(serve(state.clone())));
+        self.lock_requests.add(request, start).map_err(|_| full())
     }
 }
 
@@ -76,13 +73,11 @@ struct ShowRequests {
 
 /// Serves requests until the queue is empty.
 async fn serve(state: SellingState) {
-    let mut server = state.commits.lock_requests.server();
-    while let Some(lock_requests) = server.gather().await {
+    let mut worker = state.commits.lock_requests.worker();
+    while let Some(lock_requests) = worker.next_batch().await {
         assert!(lock_requests.len() <= MAX_PER_CALL, "a batch is no larger than a call");
         let mut shows: BTreeMap<Uuid, ShowRequests> = BTreeMap::new();
-        let mut places = Vec::with_capacity(lock_requests.len());
-        for LockRequest { show, asked, _place: place } in lock_requests {
-            places.push(place);
+        for LockRequest { show, asked } in lock_requests {
             let of_show = shows.entry(show.id).or_insert_with(|| ShowRequests {
                 show,
                 owners: Vec::new(),

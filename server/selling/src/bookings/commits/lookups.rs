@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::{Connection as _, PgConnection};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::load::load_details;
@@ -28,7 +28,6 @@ pub(super) struct Lookup {
     id: Uuid,
     owner: String,
     reply: oneshot::Sender<Result<Option<BookingDetails>, Problem>>,
-    _place: OwnedSemaphorePermit,
 }
 
 impl Commits {
@@ -42,20 +41,19 @@ impl Commits {
         id: Uuid,
         owner: &str,
     ) -> Result<Option<BookingDetails>, Problem> {
-        let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
-        if self.lookups.join(Lookup { id, owner: owner.to_owned(), reply, _place: place }) {
-            // Boxed: a future that may connect to Postgres is kilobytes, and a task is moved several times.
-            state.tasks.spawn(Box::pin(serve(state.clone())));
-        }
+        let lookup = Lookup { id, owner: owner.to_owned(), reply };
+        // Boxed: a future that may connect to Postgres is kilobytes, and a task is moved several times.
+        let start = || drop(state.tasks.spawn(Box::pin(serve(state.clone()))));
+        self.lookups.add(lookup, start).map_err(|_| full())?;
         answer.await.map_err(|_| Problem::internal(&"a booking was not looked up"))?
     }
 }
 
 /// Serves lookups until the queue is empty.
 async fn serve(state: SellingState) {
-    let mut server = state.commits.lookups.server();
-    while let Some(wanted) = server.gather().await {
+    let mut worker = state.commits.lookups.worker();
+    while let Some(wanted) = worker.next_batch().await {
         let ids: Vec<Uuid> = wanted.iter().map(|lookup| lookup.id).collect();
         match read(&state, &mut None, async |tx| load_details(tx, &ids).await).await {
             Ok(bookings) => {

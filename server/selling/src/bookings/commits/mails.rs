@@ -24,8 +24,6 @@ use crate::bookings::effects::EffectError;
 use crate::{SellingState, outbox};
 use tickets::{ComposedMails, MailBatch, MailError, Ticket};
 
-/// Maximum tickets in the queue; the rest are left to the relay.
-const MAX_MAILS: usize = 1_024;
 /// Mails of one batch that are sent concurrently.
 const MAX_CONCURRENT: usize = 4;
 /// Older sales may have been cancelled or moved: the relay checks before it mails.
@@ -38,10 +36,9 @@ const MAILED_WITHIN: Duration = Duration::from_secs(8);
 pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
     let mut beyond = Vec::new();
     for sold in sold {
-        if state.commits.mails.len() >= MAX_MAILS {
+        let start = || drop(state.tasks.spawn(serve(state.clone())));
+        if let Err(sold) = state.commits.mails.add(sold, start) {
             beyond.push(sold.found.row.id);
-        } else if state.commits.mails.join(sold) {
-            state.tasks.spawn(serve(state.clone()));
         }
     }
     if !beyond.is_empty() {
@@ -53,8 +50,8 @@ pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
 
 /// Mails tickets until the queue is empty.
 async fn serve(state: SellingState) {
-    let mut server = state.commits.mails.server();
-    while let Some(mails) = server.gather().await {
+    let mut worker = state.commits.mails.worker();
+    while let Some(mails) = worker.next_batch().await {
         let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
         let sent = mail_all(&state, mails).await;
         left.retain(|booking| !sent.contains(booking));

@@ -15,9 +15,6 @@ use crate::SellingState;
 use http::Problem;
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 
-/// Maximum sales in the queue; the rest are left to the relay.
-const MAX_MARKS: usize = 8_192;
-
 /// A booking that was sold, as it was committed.
 #[derive(Clone)]
 pub(super) struct Sold {
@@ -29,19 +26,17 @@ pub(super) struct Sold {
 /// Queues the map updates of these committed bookings, sold at that time; then their tickets are mailed.
 pub(super) fn enqueue(state: &SellingState, sold: Vec<Arc<BookingDetails>>, at: Instant) {
     for found in sold {
-        if state.commits.marks.len() >= MAX_MARKS {
+        let start = || drop(state.tasks.spawn(serve(state.clone())));
+        if state.commits.marks.add(Sold { found, at }, start).is_err() {
             return;
-        }
-        if state.commits.marks.join(Sold { found, at }) {
-            state.tasks.spawn(serve(state.clone()));
         }
     }
 }
 
 /// Updates the map until the queue is empty.
 async fn serve(state: SellingState) {
-    let mut server = state.commits.marks.server();
-    while let Some(marks) = server.gather().await {
+    let mut worker = state.commits.marks.worker();
+    while let Some(marks) = worker.next_batch().await {
         // In its own task: a panic leaves one batch to the relay, and the queue is still served.
         // Boxed, because kilobytes would be moved with it.
         let done = state.tasks.spawn(Box::pin(mark_batch(state.clone(), marks)));

@@ -1,19 +1,16 @@
 //! The commit pipeline: concurrent purchases are committed in one transaction.
 //!
 //! A sale passes it three times (checkout, submission, payment), or twice where the first two are one request. Each
-//! piece of work waits up to two milliseconds for others. The batch takes its bookings from this replica's cache, or
-//! loads them in one statement where another writer is likely (`load_batch`, `contention`). Each piece is planned by
-//! the pure step of `domain::booking` (`plan`), and all are written in another statement (`writes`, `flush`), with
-//! arrays in key order so that batches queue instead of deadlocking. A durable commit, and each round trip to
-//! Postgres, is then paid once for many: `synchronous_commit` stays on for sales; only removals from the outbox do
-//! not wait for the disk.
+//! piece of work waits up to two milliseconds for others; one that is alone is a batch of one. The batch locks its
+//! bookings in one statement and reads in the next (`load_batch`). Each piece is planned by the pure step of
+//! `domain::booking` (`plan`), and all are written in another statement (`writes`, `flush`), with arrays in key order
+//! so that batches queue instead of deadlocking. A durable commit, and each round trip to Postgres, is then paid once
+//! for many: `synchronous_commit` stays on for sales; only removals from the outbox do not wait for the disk.
 //!
 //! A failing piece does not fail its batch. A piece that needs more than the plan has, or whose claim or key belongs
-//! to another, is committed alone, by `create`, `confirm`, `effects` and `news`; the batch continues without it
-//! (`run`). Rarer moves (cancelling, the reconciler) do not use the pipeline.
+//! to another, is committed in its own transaction by the single-booking functions of `moves` and `claims`, as rarer
+//! moves (cancelling, the reconciler, the counter) are; the batch continues without it (`run`).
 
-mod batch_queue;
-mod contention;
 mod flush;
 mod in_doubt;
 mod load;
@@ -40,8 +37,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use self::batch_queue::{BatchLimits, BatchQueue};
-use self::contention::Contention;
 pub(super) use self::load::BookingDetails;
 use self::lock_requests::LockRequest;
 use self::lookups::Lookup;
@@ -60,6 +55,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use payments::{PaymentEvent, PaymentEventOutcome, PaymentStatus};
+use platform::batcher::{BatchLimits, Batcher};
 use platform::recent::Recent;
 use platform::telemetry::STEP;
 use seats::seat_locks::MAX_PER_CALL;
@@ -95,29 +91,24 @@ const MAILS_TOGETHER: usize = 64;
 const MAILERS: usize = 2;
 /// Maximum waiting requests of each kind; beyond, the answer is "queue full".
 const MAX_LOOKUPS: usize = 8_192;
+/// Maximum sales that wait for their map update, and for their mails; the rest are left to the relay.
+const MAX_MARKS: usize = 8_192;
+const MAX_MAILS: usize = 1_024;
 
 /// Bookings cached as committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
-/// mail: some seconds of peak load, about 2 KB each. Moves are written for the cached version (`load_batch`).
+/// mail: some seconds of peak load, about 2 KB each. A batch uses one only if the locked row has its version
+/// (`load_batch`).
 const MAX_RECENT: usize = 8_192;
-
-/// The commit strategy for bookings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CommitMode {
-    /// Many bookings in one transaction.
-    Batched,
-    /// Each booking in separate transactions: the baseline of `cargo xtask bench sale`.
-    Interactive,
-}
 
 /// The commit pipeline of a replica.
 pub struct Commits {
     /// Lanes; a booking, or the hold that will be one, selects the lane.
-    work: Vec<BatchQueue<Piece>>,
-    lookups: BatchQueue<Lookup>,
-    records: BatchQueue<RecordLookup>,
-    lock_requests: BatchQueue<LockRequest>,
-    marks: BatchQueue<Sold>,
-    mails: BatchQueue<Sold>,
+    work: Vec<Batcher<Piece>>,
+    lookups: Batcher<Lookup>,
+    records: Batcher<RecordLookup>,
+    lock_requests: Batcher<LockRequest>,
+    marks: Batcher<Sold>,
+    mails: Batcher<Sold>,
     /// Turns of checkouts and payments, by hold or booking.
     turns: Turns,
     /// Places for pieces before the charge…
@@ -126,14 +117,10 @@ pub struct Commits {
     checkout_places: Arc<Semaphore>,
     /// …and for charge outcomes and webhooks, which new payments must not block.
     paid_places: Arc<Semaphore>,
-    lookup_places: Arc<Semaphore>,
-    record_places: Arc<Semaphore>,
-    lock_request_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
     /// Permits of `alone` for pieces before the charge.
     alone_uncharged: Arc<Semaphore>,
     recent: Recent<BookingDetails>,
-    contention: Contention,
 }
 
 /// A piece of work and the reply channel of its caller.
@@ -260,36 +247,27 @@ pub(super) enum Done {
 
 impl Commits {
     /// Creates a pipeline for `limit` pieces before their charge, and as many after it. The first piece of a batch
-    /// waits for `patience`.
+    /// waits for `linger`.
     #[must_use]
-    pub fn new(limit: usize, patience: Duration) -> Self {
+    pub fn new(limit: usize, linger: Duration) -> Self {
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let lanes = (cores / CORES_OF_A_LANE).clamp(1, MOST_LANES);
         Self {
-            work: (0..lanes)
-                .map(|_| BatchQueue::new(BatchLimits { batch: MAX_PER_BATCH, patience, servers: 1 }))
-                .collect(),
-            lookups: BatchQueue::new(BatchLimits { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
-            records: BatchQueue::new(BatchLimits { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
-            lock_requests: BatchQueue::new(BatchLimits {
-                batch: MAX_PER_CALL,
-                patience: GATHER,
-                servers: LOCK_CALLS_AT_ONCE,
-            }),
-            marks: BatchQueue::new(BatchLimits { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
-            mails: BatchQueue::new(BatchLimits { batch: MAILS_TOGETHER, patience: MARKS_GATHER, servers: MAILERS }),
+            // Its length is bounded by the places of both kinds.
+            work: (0..lanes).map(|_| batcher(MAX_PER_BATCH, limit.saturating_mul(2), linger, 1)).collect(),
+            lookups: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, LOOKUPS_AT_ONCE),
+            records: batcher(MAX_PER_LOOKUP, MAX_LOOKUPS, GATHER, LOOKUPS_AT_ONCE),
+            lock_requests: batcher(MAX_PER_CALL, MAX_LOOKUPS, GATHER, LOCK_CALLS_AT_ONCE),
+            marks: batcher(MAX_PER_CALL, MAX_MARKS, MARKS_GATHER, 1),
+            mails: batcher(MAILS_TOGETHER, MAX_MAILS, MARKS_GATHER, MAILERS),
             turns: Turns::default(),
             places: places(limit),
             checkout_places: places(limit - limit / SHARE_FOR_PAYMENTS),
             paid_places: places(limit),
-            lookup_places: places(MAX_LOOKUPS),
-            record_places: places(MAX_LOOKUPS),
-            lock_request_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
             alone_uncharged: places(ALONE_AT_ONCE - ALONE_FOR_MONEY),
             recent: Recent::new(MAX_RECENT),
-            contention: Contention::default(),
         }
     }
 
@@ -308,9 +286,8 @@ impl Commits {
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
         let span = tracing::debug_span!(target: STEP, "commit", step = work.name());
-        if self.work[lane].join(Piece { work, reply, _place: place, span: span.clone() }) {
-            state.tasks.spawn(run::serve(state.clone(), lane));
-        }
+        let piece = Piece { work, reply, _place: place, span: span.clone() };
+        self.work[lane].add(piece, || drop(state.tasks.spawn(run::serve(state.clone(), lane)))).map_err(|_| full())?;
         answer.instrument(span).await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
     }
 
@@ -346,4 +323,8 @@ impl Commits {
 
 fn full() -> Problem {
     Problem::new(Code::Overloaded, "Very many people are buying right now. Nothing was lost; please try again.")
+}
+
+fn batcher<T>(max_batch: usize, max_queue: usize, linger: Duration, workers: usize) -> Batcher<T> {
+    Batcher::new(BatchLimits { max_batch, max_queue, linger, workers })
 }

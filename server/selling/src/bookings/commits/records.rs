@@ -1,7 +1,7 @@
 //! Buyers' records, looked up in batches: every sale needs one, and almost no buyer has one.
 
 use sqlx::PgConnection;
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::oneshot;
 
 use super::run::BATCHES_ON_A_CONNECTION;
 use super::{Commits, full, lookups};
@@ -13,7 +13,6 @@ use http::Problem;
 pub(super) struct RecordLookup {
     buyer: Buyer,
     reply: oneshot::Sender<Result<Record, Problem>>,
-    _place: OwnedSemaphorePermit,
 }
 
 impl Commits {
@@ -22,12 +21,10 @@ impl Commits {
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
     pub(in crate::bookings) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> Result<Record, Problem> {
-        let place = std::sync::Arc::clone(&self.record_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
-        if self.records.join(RecordLookup { buyer, reply, _place: place }) {
-            // Boxed, as in `lookups`.
-            state.tasks.spawn(Box::pin(serve(state.clone())));
-        }
+        // Boxed, as in `lookups`.
+        let start = || drop(state.tasks.spawn(Box::pin(serve(state.clone()))));
+        self.records.add(RecordLookup { buyer, reply }, start).map_err(|_| full())?;
         answer.await.map_err(|_| Problem::internal(&"a buyer's record was not looked up"))?
     }
 }
@@ -36,8 +33,8 @@ impl Commits {
 async fn serve(state: SellingState) {
     // Kept from batch to batch, as in `run`.
     let (mut on, mut rounds) = (None, 0_u32);
-    let mut server = state.commits.records.server();
-    while let Some(questions) = server.gather().await {
+    let mut worker = state.commits.records.worker();
+    while let Some(questions) = worker.next_batch().await {
         rounds += 1;
         if rounds.is_multiple_of(BATCHES_ON_A_CONNECTION) {
             on = None;

@@ -14,7 +14,7 @@ use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::load::LockMode;
-use super::load_batch::{self, load_batch};
+use super::load_batch::load_batch;
 use super::plan::{Plan, Planned};
 use super::writes::Uniqueness;
 use super::{BookingDetails, Done, Piece, Work, in_doubt, marks};
@@ -60,8 +60,6 @@ pub(super) enum BatchError {
     UniqueViolation(sqlx::Error),
     /// Another transaction keeps a row locked for longer than a batch waits.
     LockTimeout(sqlx::Error),
-    /// A booking's version changed since it was read.
-    VersionConflict(String),
     /// Payments for this show are stopped: it was called off, or is being moved.
     SalesStopped(Uuid),
     /// A piece cannot be written, and Postgres does not report which.
@@ -73,10 +71,6 @@ impl From<sqlx::Error> for BatchError {
         match &cause {
             sqlx::Error::Database(error) => match error.code().as_deref() {
                 Some("40001" | "40P01") => Self::Retry(cause),
-                // The history of a booking has one event per version: another writer wrote the next one.
-                Some("23505") if error.constraint() == Some("booking_events_pkey") => {
-                    Self::VersionConflict(cause.to_string())
-                }
                 Some("23505") => Self::UniqueViolation(cause),
                 Some("55P03") => Self::LockTimeout(cause),
                 Some("RL001" | "RL002") => {
@@ -102,8 +96,8 @@ pub(super) async fn serve(state: SellingState, lane: usize) {
     // One connection for many batches: Postgres has prepared their statements on it and has cached what they use.
     // It is dropped with a failed batch, and at intervals, so that other waiters for a connection get it in turn.
     let (mut connection, mut batches) = (None, 0_u32);
-    let mut server = state.commits.work[lane].server();
-    while let Some(batch) = server.gather().await {
+    let mut worker = state.commits.work[lane].worker();
+    while let Some(batch) = worker.next_batch().await {
         batches += 1;
         if batches.is_multiple_of(BATCHES_ON_A_CONNECTION) {
             connection = None;
@@ -120,10 +114,7 @@ pub(super) async fn serve(state: SellingState, lane: usize) {
 
 /// Commits a batch and returns its connection if it is still usable.
 async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) -> Connection {
-    let (mut fresh, mut locks) = (Uniqueness::Assumed, state.commits.contention.lock_mode(Instant::now()));
-    if locks == LockMode::Cached && !load_batch::is_cached(&state, batch.iter().map(|piece| &piece.work)) {
-        locks = LockMode::Unlocked;
-    }
+    let (mut fresh, mut locks) = (Uniqueness::Assumed, LockMode::ForUpdate);
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
             return on;
@@ -155,19 +146,9 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
                 tracing::debug!(%cause, attempt, "a batch deadlocked and is retried");
                 pause(attempt).await;
             }
-            Err(BatchError::UniqueViolation(cause)) if locks == LockMode::Cached => {
-                state.commits.contention.record_duplicate(Instant::now());
-                tracing::debug!(%cause, of = batch.len(), "a batch is planned again after a read");
-                locks = LockMode::Unlocked;
-            }
             Err(BatchError::UniqueViolation(cause)) if fresh == Uniqueness::Assumed => {
                 tracing::debug!(%cause, of = batch.len(), "a batch is written with conflict checks");
                 fresh = Uniqueness::Checked;
-            }
-            Err(BatchError::VersionConflict(cause)) if matches!(locks, LockMode::Cached | LockMode::Unlocked) => {
-                state.commits.contention.record_version_conflict(Instant::now());
-                tracing::debug!(cause, of = batch.len(), "a batch is planned again, with locks");
-                locks = LockMode::ForUpdate;
             }
             Err(BatchError::LockTimeout(cause)) if locks != LockMode::SkipLocked => {
                 tracing::debug!(%cause, of = batch.len(), "a batch continues without locked bookings");
@@ -184,7 +165,7 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
                 tracing::warn!(%cause, of = batch.len(), "committing a batch failed; each piece is committed alone");
                 break;
             }
-            Err(BatchError::VersionConflict(cause) | BatchError::Unclear(cause)) => {
+            Err(BatchError::Unclear(cause)) => {
                 tracing::warn!(cause, of = batch.len(), "committing a batch failed; each piece is committed alone");
                 break;
             }
@@ -348,8 +329,8 @@ async fn pause(attempt: u32) {
 /// Commits one piece alone.
 async fn commit_alone(state: &SellingState, work: &Work) -> Result<Done, Problem> {
     match work {
-        Work::Create(checkout) => create::one_by_one(state, checkout).await.map(Done::Answered),
-        Work::Submit(submission) => confirm::submit_one(state, submission).await,
+        Work::Create(checkout) => create::create_alone(state, checkout).await.map(Done::Answered),
+        Work::Submit(submission) => confirm::submit_alone(state, submission).await,
         Work::ApplyWebhook(news) => news::apply_one(state, news).await.map(Done::WebhookApplied),
         Work::RecordChargeOutcome(charge) => {
             if let Some(said) = &charge.said {

@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::{BookingDetails, ChargeOutcome, GatewayAnswer, Key, Work};
+use super::{BookingDetails, ChargeOutcome, Key, Work};
 use http::idempotency::Intent;
-use payments::{PaymentEvent, PaymentStatus};
+use payments::PaymentEvent;
 
 impl Work {
     /// Returns the name of the step in traces.
@@ -79,11 +79,6 @@ impl Work {
 }
 
 impl ChargeOutcome {
-    /// Returns true if the payment succeeded.
-    pub(super) const fn is_paid(&self) -> bool {
-        matches!(&self.said, Some(GatewayAnswer { status: PaymentStatus::Succeeded { .. }, .. }))
-    }
-
     fn new_key(&self) -> Option<&Intent> {
         self.answer.as_ref().filter(|(_, key)| *key == Key::New).map(|(intent, _)| intent)
     }

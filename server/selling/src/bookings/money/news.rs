@@ -10,7 +10,7 @@ use super::pending_refunds::{self, FailedRefund};
 use super::{declines, refunds};
 use crate::bookings::checkout::create::unmoved;
 use crate::bookings::checkout::instruments::PaidWith;
-use crate::bookings::commits::{CommitMode, Done, Work, retried};
+use crate::bookings::commits::{Done, Work, retried};
 use crate::bookings::effects::{self, EffectError};
 use crate::bookings::moves::{Cause, causes};
 use crate::bookings::sql::{self, BookingRow};
@@ -24,9 +24,7 @@ use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome};
 /// When the database or the lock store fails; the gateway repeats the webhook.
 pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> Result<PaymentEventOutcome, Problem> {
     // Most webhooks report a success and are batched; the others are rare.
-    if state.selling_settings.commits == CommitMode::Interactive
-        || !matches!(news.kind, PaymentEventKind::Succeeded { .. })
-    {
+    if !matches!(news.kind, PaymentEventKind::Succeeded { .. }) {
         // Boxed, so that batched webhooks need no room for a transaction of their own.
         return Box::pin(retried(|| apply_one(state, &news))).await;
     }

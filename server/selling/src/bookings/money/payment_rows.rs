@@ -12,15 +12,6 @@ use crate::outbox;
 use payments::{PaymentEventOutcome, PaymentIds};
 use platform::clock::to_utc;
 
-/// The origin of a charge request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) enum ChargeOrigin {
-    /// The request that submitted the payment: counted when the payment's row was written. Once per booking.
-    First,
-    /// Any other: counted before it is sent.
-    Repeat,
-}
-
 /// The gateway that charges a booking.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(in crate::bookings) struct Route {
@@ -39,24 +30,19 @@ impl Route {
     }
 }
 
-/// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows.
+/// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows: it is a
+/// repeat, since the payment's row counts the first request of its buyer.
 pub(in crate::bookings) async fn route_to_ask(
     tx: &mut PgConnection,
     booking: Uuid,
-    ask: ChargeOrigin,
 ) -> Result<Option<Route>, sqlx::Error> {
-    match ask {
-        ChargeOrigin::First => route(tx, booking).await,
-        ChargeOrigin::Repeat => {
-            sqlx::query_as(
-                "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
-                 RETURNING gateway, gateway_ref, payment_token",
-            )
-            .bind(booking)
-            .fetch_optional(tx)
-            .await
-        }
-    }
+    sqlx::query_as(
+        "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
+         RETURNING gateway, gateway_ref, payment_token",
+    )
+    .bind(booking)
+    .fetch_optional(tx)
+    .await
 }
 
 /// Returns the booking's route.
