@@ -44,17 +44,11 @@ impl Listings {
     }
 
     /// All cities, by name.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
         self.read(|pool| async move { sql::cities(&pool).await }).await
     }
 
     /// One city by its slug.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn city(&self, id: &str) -> Result<Option<CityView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -63,17 +57,11 @@ impl Listings {
     }
 
     /// Theatres of a city, or all, by city and name.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn theatres(&self, city: Option<&str>) -> Result<Vec<TheatreView>, sqlx::Error> {
         self.read(|pool| async move { sql::theatres(&pool, city, None).await }).await
     }
 
     /// One theatre by its slug.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -82,9 +70,6 @@ impl Listings {
     }
 
     /// One film by its slug.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn film(&self, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -93,17 +78,11 @@ impl Listings {
     }
 
     /// Films that start in the next hours, the most shown first.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn films_tonight(&self, now: Timestamp) -> Result<Vec<FilmTonight>, sqlx::Error> {
         self.read(|pool| async move { sql::films_between(&pool, now, now.plus_ms(TONIGHT_MS)).await }).await
     }
 
     /// Languages one may search for.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn languages(&self, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
         self.read(|pool| async move { sql::languages(&pool, now).await }).await
     }

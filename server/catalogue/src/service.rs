@@ -110,9 +110,6 @@ impl Catalogue {
     }
 
     /// The address of the region of a show; `None` for a show that no known region has.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn other_region_of(&self, id: Uuid) -> Result<Option<&str>, sqlx::Error> {
         let Some(regions) = &self.regions else { return Ok(None) };
         let region = sql::region_of(&self.pool, id).await?;
@@ -219,17 +216,11 @@ impl Catalogue {
     }
 
     /// All cities, by name, current: for organisers.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
         sql::cities(&self.pool).await
     }
 
     /// One theatre by its slug, current: for staff.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
         if !is_slug(id) {
             return Ok(None);
@@ -238,9 +229,6 @@ impl Catalogue {
     }
 
     /// Every show of a theatre on a local day, started or cancelled or not, in the order of their start.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
         sql::shows_of_day(&self.pool, theatre, date).await
     }

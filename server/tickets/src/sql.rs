@@ -24,9 +24,6 @@ pub struct Ticket {
 
 /// Makes the tickets of a booking, in the caller's transaction. Tickets that exist stay as they are,
 /// so that a repeated effect never invalidates a code already sent.
-///
-/// # Errors
-/// When the database fails.
 pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) -> sqlx::Result<()> {
     let seats: Vec<i32> = sqlx::query_scalar(
         "SELECT seat_no
@@ -55,9 +52,6 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
 
 /// Revokes tickets, so that they admit no one: those of these seats, or all of the booking. In the transaction that gives
 /// the seats back.
-///
-/// # Errors
-/// When the database fails.
 pub async fn revoke(
     connection: &mut PgConnection,
     booking: Uuid,
@@ -78,9 +72,6 @@ pub async fn revoke(
 
 /// True if someone was admitted with a valid ticket of these seats, or of any seat of the booking. The caller has locked the
 /// booking: scans wait for it, so no one is admitted meanwhile.
-///
-/// # Errors
-/// When the database fails.
 pub async fn has_admissions(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (
@@ -132,9 +123,6 @@ pub fn add_issued(cte: &mut CteBatch, sold: &[(Uuid, Vec<i32>)], surely_none: bo
 }
 
 /// The same for places in areas: a ticket for each of them.
-///
-/// # Errors
-/// When the database fails.
 pub async fn issue_places(
     connection: &mut PgConnection,
     booking: Uuid,
@@ -164,17 +152,11 @@ pub async fn issue_places(
 
 /// The tickets of a booking, row by row and by the number of the seat, places after seats; none while it is not confirmed.
 /// The caller has checked whose booking it is.
-///
-/// # Errors
-/// When the database fails.
 pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>> {
     Ok(of_bookings(pg, &[booking]).await?.remove(&booking).unwrap_or_default())
 }
 
 /// The tickets of several bookings, by booking; a booking without tickets is left out.
-///
-/// # Errors
-/// When the database fails.
 pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap<Uuid, Vec<Ticket>>> {
     let rows: Vec<(Uuid, String, String, String)> = sqlx::query_as(
         "SELECT booking_id, label, category, code
@@ -205,9 +187,6 @@ pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap
 }
 
 /// The booking of a ticket's code, if there is such a ticket and the booking is active.
-///
-/// # Errors
-/// When the database fails.
 pub async fn booking_of_code(pg: &PgPool, code: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar(
         "SELECT bookings.id

@@ -20,9 +20,6 @@ const MAX_LISTED: i64 = 200;
 const SHOWN_DIGITS: usize = 8;
 
 /// Lists the flags in the shows of a theatre: first those not dismissed, then the latest.
-///
-/// # Errors
-/// If the database fails.
 pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
     let mut views = Vec::new();
     for flag in sql::of_theatre(&state.pg, theatre, MAX_LISTED).await? {

@@ -28,9 +28,6 @@ impl Demand {
 }
 
 /// Reads the progress of a sale.
-///
-/// # Errors
-/// If the database fails.
 pub async fn read_demand(pg: &PgPool, show: Uuid, since: Timestamp) -> Result<Demand, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT COALESCE(sum(capacity - sold), 0)::bigint FROM area_stock WHERE show_id = $1) AS unsold_places,

@@ -32,9 +32,6 @@ pub struct Overview {
 
 /// The active room of a show. Settings come from Postgres: every replica returns the latest ones. Figures come from
 /// this replica if it knows the room, otherwise from the record in Postgres, which is about a second old.
-///
-/// # Errors
-/// If the database fails.
 pub async fn overview(state: &AdmissionState, show: Uuid) -> Result<Option<Overview>, Problem> {
     let Some(row) = sql::of_show(&state.pg, show).await? else { return Ok(None) };
     let (key, people) = (row.key()?, row.drawn());

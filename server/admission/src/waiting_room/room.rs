@@ -253,9 +253,6 @@ pub struct Rooms {
 
 impl Rooms {
     /// Loads the active rooms, so that a replica that has just started bypasses no room.
-    ///
-    /// # Errors
-    /// If the database fails.
     pub async fn load(
         redis_prefix: &str,
         token_secrets: &[String],

@@ -216,9 +216,6 @@ pub(super) async fn mark_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), s
 }
 
 /// Returns `true` when seats of a show are held for callers.
-///
-/// # Errors
-/// When the database fails.
 pub async fn is_held_for_callers(
     connection: &mut PgConnection,
     show: Uuid,

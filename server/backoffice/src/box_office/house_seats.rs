@@ -132,9 +132,6 @@ pub(super) async fn kept_among(
 
 /// Records the reasons of house seats for newly planned shows. The caller has written `shows.blocked` together with the
 /// shows. The shows are new, so no map needs an update.
-///
-/// # Errors
-/// When the database fails.
 pub async fn keep_from_start(
     tx: &mut PgConnection,
     shows: &[Uuid],
@@ -180,9 +177,6 @@ fn refused(show: &Show, refusal: &Refusal) -> Problem {
 }
 
 /// Records in Postgres that the house keeps these seats, or no longer keeps them.
-///
-/// # Errors
-/// When the database fails.
 pub async fn write(
     tx: &mut PgConnection,
     show: Uuid,

@@ -13,9 +13,6 @@ use seats::seat_locks::{MapSnapshot, read_map_or_claims};
 
 /// Returns the shows of a theatre on `date` (default: today), in the order of their start. The numbers are current,
 /// from the lock store. Without the lock store, held seats count as free.
-///
-/// # Errors
-/// When the database fails.
 pub async fn today(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

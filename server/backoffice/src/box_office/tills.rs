@@ -40,9 +40,6 @@ fn check_counted(minor: i64) -> Result<i64, Problem> {
 }
 
 /// Returns the caller's open till with its ledger.
-///
-/// # Errors
-/// When the database fails.
 pub async fn mine(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     match sql::open_till(&mut connection, counter.theatre, counter.account()).await? {
@@ -221,9 +218,6 @@ pub async fn cash_up_for(
 }
 
 /// Returns the caller's last till if a manager counted it. The page shows it until the caller opens another.
-///
-/// # Errors
-/// When the database fails.
 pub async fn last_till_counted_by_manager(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -236,9 +230,6 @@ pub async fn last_till_counted_by_manager(
 }
 
 /// Returns the tills that belong to no closed day.
-///
-/// # Errors
-/// When the database fails.
 pub async fn of_the_day(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Vec<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let tills = sql::of_the_day(&mut connection, counter.theatre, MAX_TILLS).await?;
@@ -291,9 +282,6 @@ fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, 
 }
 
 /// Returns the last closed day.
-///
-/// # Errors
-/// When the database fails.
 pub async fn last_close(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<DayView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some((number, at)) = sql::last_close(&mut connection, counter.theatre).await? else { return Ok(None) };

@@ -11,9 +11,6 @@ use http::Problem;
 use platform::clock::from_utc;
 
 /// Returns the shows of a theatre whose doors are open, in the order of their start. The caller has checked the role.
-///
-/// # Errors
-/// When the database fails.
 pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorShow>, Problem> {
     let now = state.clock.now();
     let (from, to) = (now.plus_ms(-CLOSES_AFTER_MS), now.plus_ms(OPENS_BEFORE_MS));
@@ -30,9 +27,6 @@ pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorSho
 }
 
 /// Returns the state of the door of a show. The caller has checked the role.
-///
-/// # Errors
-/// When the database fails.
 pub async fn show_status(state: &BackofficeState, show: &Show) -> Result<DoorView, Problem> {
     let counts = records::counts(&state.pg, show.id).await?;
     let rows = if counts.conflicts == 0 { Vec::new() } else { records::conflicts(&state.pg, show.id).await? };

@@ -17,9 +17,6 @@ const MAX_CHOICES: i64 = 1_000;
 const HUES: u16 = 360;
 
 /// Lists all films, by title.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
     Ok(sql::programme::films(&mut *state.pg.acquire().await?, MAX_CHOICES).await?)
 }

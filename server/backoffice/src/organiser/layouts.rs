@@ -214,9 +214,6 @@ pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Resul
 
 /// Returns the indices of seats of a layout that are sold in future shows of this theatre. For information only: those
 /// shows keep their layout.
-///
-/// # Errors
-/// When the database fails.
 pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
     let now = state.clock.now();
     Ok(sql::layouts::sold_seats(&mut *state.pg.acquire().await?, theatre, layout, now, MAX_SEATS_PER_SHOW as i64)

@@ -13,9 +13,6 @@ use http::{Code, Problem};
 const MAX_SCREENS: i64 = 200;
 
 /// Lists the screens of a theatre, by name.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<ScreenView>, Problem> {
     let now = state.clock.now();
     Ok(sql::screens::of_theatre(&mut *state.pg.acquire().await?, theatre, now, MAX_SCREENS).await?)

@@ -123,9 +123,6 @@ fn layout_changed() -> Problem {
 
 /// Returns a screen's standing seats that a layout has, with their seat numbers. Shows planned with it keep them off
 /// sale.
-///
-/// # Errors
-/// When the database fails.
 pub async fn of_room(tx: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<ScreenHouseSeat>, sqlx::Error> {
     let rows = sql::of_room(tx, screen, layout).await?;
     let standing = |row: StandingRow| {

@@ -16,9 +16,6 @@ use http::{Code, Problem};
 const MAX_CATEGORIES: usize = 500;
 
 /// Returns the tariff of a theatre; empty before the first is set.
-///
-/// # Errors
-/// When the database fails.
 pub async fn current(state: &BackofficeState, theatre: &str) -> Result<TariffView, Problem> {
     let found = sql::programme::tariff(&mut *state.pg.acquire().await?, theatre).await?;
     Ok(found.map_or_else(empty_tariff, |(tariff, version)| view_of(&tariff, version)))

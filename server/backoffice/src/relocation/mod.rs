@@ -84,9 +84,6 @@ pub async fn begin_in(tx: &mut PgConnection, requested: &RequestedMove, now: Tim
 }
 
 /// Returns the last move of a show; `local` formats an instant in the theatre's time zone.
-///
-/// # Errors
-/// When the database fails.
 pub async fn last_move(
     tx: &mut PgConnection,
     show: Uuid,

@@ -11,9 +11,6 @@ const SCREENS: &str = "SELECT id, name FROM screens WHERE theatre_id = $1 ORDER 
 const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND id = $2)";
 
 /// Returns the screens of a theatre, by name.
-///
-/// # Errors
-/// When the database fails.
 pub async fn screens(state: &BackofficeState, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
     of_theatre(&mut *state.pg.acquire().await?, theatre).await
 }

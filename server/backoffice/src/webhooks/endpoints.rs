@@ -26,9 +26,6 @@ const OLD_SECRET_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
 const PREFIX: &str = "whsec_";
 
 /// Returns the endpoints of a theatre.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<EndpointView>, Problem> {
     let now = state.clock.now();
     let rows = sql::endpoints(&state.pg, theatre, MAX_ENDPOINTS).await?;

@@ -32,9 +32,6 @@ pub(super) struct PostponedPurge {
 }
 
 /// Records that a CDN is configured: from now on changes write their tags.
-///
-/// # Errors
-/// When the database fails.
 pub async fn announce(pg: &PgPool) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO cdn (there, told_until) VALUES (true, now() + make_interval(secs => $1))
@@ -144,9 +141,6 @@ pub struct ParkedPurge {
 }
 
 /// Tags that wait for a person, each once, the oldest first.
-///
-/// # Errors
-/// When the database fails.
 pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedPurge>, sqlx::Error> {
     let rows: Vec<(String, i32, String, DateTime<Utc>)> = sqlx::query_as(
         "SELECT tag, max(tries), (array_agg(parked_why ORDER BY id DESC))[1], min(wanted_at)
@@ -159,9 +153,6 @@ pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedPurge>, sqlx::Error> {
 }
 
 /// Has everything that was parked tried again, its tries forgotten; how many tags that were.
-///
-/// # Errors
-/// When the database fails.
 pub async fn retry_parked(pg: &PgPool) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar(
         "WITH back AS (UPDATE cdn_purges SET parked_why = NULL, tries = 0, run_after = now()

@@ -21,9 +21,6 @@ use http::{Code, Problem};
 const MAX_STAFF: i64 = 1_000;
 
 /// Returns the staff of a theatre, by name.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
     let mut people: Vec<StaffView> = Vec::new();
     for row in sql::grants::of_theatre(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
@@ -115,9 +112,6 @@ pub async fn require_manager_of_all(state: &IdentityState, staff: &Staff) -> Res
 }
 
 /// Makes the creator of a theatre its manager. Their sessions stay: they have a manager's lifetime already.
-///
-/// # Errors
-/// When the database fails.
 pub async fn make_manager(
     tx: &mut PgConnection,
     staff: &Staff,

@@ -200,9 +200,6 @@ fn sign_out_headers(state: &IdentityState) -> SignOutHeaders {
 }
 
 /// Ends this session. The headers of the response remove the cookies; holds stay until they expire.
-///
-/// # Errors
-/// When the database fails.
 pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Result<SignOutHeaders, Problem> {
     if let Some(session) = session {
         let mut connection = state.pg.acquire().await?;
@@ -213,9 +210,6 @@ pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Re
 }
 
 /// Ends all sessions of the account, including tokens.
-///
-/// # Errors
-/// When the database fails.
 pub async fn end_all(state: &IdentityState, session: &Session) -> Result<SignOutHeaders, Problem> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;

@@ -8,9 +8,6 @@ use crate::{IdentityState, Visitor};
 ///
 /// A visitor that was handed over to an account is accessible only by a session of that account: another person may
 /// have set the guest cookie in this browser and kept a copy.
-///
-/// # Errors
-/// When the database fails.
 pub async fn is_own_visitor(state: &IdentityState, visitor: &Visitor) -> Result<bool, Problem> {
     if visitor.account.is_some() {
         return Ok(true);

@@ -127,9 +127,6 @@ pub async fn check_pin(
 }
 
 /// Returns the managers of a theatre who have a PIN, by name.
-///
-/// # Errors
-/// When the database fails.
 pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> Result<Vec<ManagerView>, sqlx::Error> {
     let rows: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT account.id, account.name

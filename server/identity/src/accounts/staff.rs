@@ -68,18 +68,12 @@ impl Staff {
 }
 
 /// Returns `true` when an account has any role in a theatre.
-///
-/// # Errors
-/// When the database fails.
 pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> Result<bool, sqlx::Error> {
     let grants = sql::grants::of_account(&mut *pg.acquire().await?, account).await?;
     Ok(grants.iter().any(|(at, _)| at == theatre))
 }
 
 /// Returns `true` when an account has one of the `wanted` roles in a theatre.
-///
-/// # Errors
-/// When the database fails.
 pub async fn may_at(pg: &PgPool, account: Uuid, theatre: &str, wanted: &[Role]) -> Result<bool, sqlx::Error> {
     let grants = sql::grants::of_account(&mut *pg.acquire().await?, account).await?;
     let held: Vec<Role> = grants.into_iter().filter(|(at, _)| at == theatre).map(|(_, role)| role).collect();

@@ -9,9 +9,6 @@ use crate::IdentityState;
 use http::Problem;
 
 /// Returns the account of an id; `None` when it is closed.
-///
-/// # Errors
-/// When the database fails.
 pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountView>, sqlx::Error> {
     let Some(account) = sql::by_id(tx, id).await? else { return Ok(None) };
     let grants = sql::grants::of_account(tx, id).await?;
@@ -25,9 +22,6 @@ pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> Result<Option<Accoun
 }
 
 /// Returns the name and address of the signed-in account, to prefill forms.
-///
-/// # Errors
-/// When the database fails.
 pub async fn name_and_address(
     state: &IdentityState,
     account: Option<Uuid>,
@@ -38,9 +32,6 @@ pub async fn name_and_address(
 }
 
 /// Returns `true` when this account is open and its address is proven.
-///
-/// # Errors
-/// When the database fails.
 pub async fn has_proven_address(tx: &mut PgConnection, id: Uuid) -> Result<bool, sqlx::Error> {
     Ok(sql::by_id(tx, id).await?.is_some_and(|account| account.email_proven_at.is_some()))
 }

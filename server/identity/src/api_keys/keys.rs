@@ -22,9 +22,6 @@ const MAX_VALID: i64 = 50;
 const HINT_CHARS: usize = 10;
 
 /// Returns the keys of a theatre.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<ApiKeyView>, Problem> {
     let rows = sql::of_theatre(&state.pg, theatre, MAX_LISTED).await?;
     Ok(rows.into_iter().map(KeyRow::view).collect())

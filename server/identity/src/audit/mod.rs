@@ -53,9 +53,6 @@ pub fn account(id: Uuid) -> String {
 }
 
 /// Inserts an entry, in the transaction of the action.
-///
-/// # Errors
-/// When the database fails.
 pub async fn record(tx: &mut PgConnection, entry: &AuditEntry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
     // Pages need a translation of each action in a theatre.
     debug_assert!(entry.theatre.is_none() || THEATRE_ACTIONS.contains(&entry.act), "{} has no words", entry.act);
@@ -83,9 +80,6 @@ struct AuditRow {
 }
 
 /// Returns entries of a theatre before number `before`, the newest first.
-///
-/// # Errors
-/// When the database fails.
 pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Result<Vec<AuditView>, sqlx::Error> {
     let rows: Vec<AuditRow> = sqlx::query_as(
         "SELECT line.number, line.at, line.actor, account.name AS actor_name, line.act, line.subject, line.reason
