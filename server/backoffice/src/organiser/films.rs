@@ -3,8 +3,9 @@
 use axum::http::StatusCode;
 use domain::api::organiser::{FilmChoice, FilmRequest};
 use sha2::{Digest, Sha256};
+use sqlx::PgConnection;
 
-use super::{MAX_TEXT_CHARS, OrganiserAction, slug_of, sql, text_of, title_of};
+use super::{MAX_TEXT_CHARS, OrganiserAction, slug_of, text_of, title_of};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
@@ -18,7 +19,7 @@ const HUES: u16 = 360;
 
 /// Lists all films, by title.
 pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
-    Ok(sql::programme::films(&mut *state.pg.acquire().await?, MAX_CHOICES).await?)
+    Ok(load_all(&mut *state.pg.acquire().await?, MAX_CHOICES).await?)
 }
 
 /// Adds a film.
@@ -43,8 +44,8 @@ pub async fn add(
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    let texts = sql::programme::FilmTexts { tagline, synopsis, rating, genre };
-    sql::programme::insert_film(&mut begun.tx, &choice, &texts, hue_of(title)).await?;
+    let texts = FilmTexts { tagline, synopsis, rating, genre };
+    insert(&mut begun.tx, &choice, &texts, hue_of(title)).await?;
     let answer = Answer::json(StatusCode::CREATED, &choice)?;
     begun.finish("film_added", format!("film {}", choice.id), answer).await
 }
@@ -54,4 +55,53 @@ fn hue_of(title: &str) -> i16 {
     let digest = Sha256::digest(title.as_bytes());
     let number = u16::from_be_bytes([digest[0], digest[1]]);
     (number % HUES).cast_signed()
+}
+
+/// The texts of a film.
+struct FilmTexts<'a> {
+    pub tagline: &'a str,
+    pub synopsis: &'a str,
+    pub rating: &'a str,
+    pub genre: &'a str,
+}
+
+fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
+    FilmChoice { id, title, running_minutes: minutes.unsigned_abs() }
+}
+
+/// Returns films by title.
+async fn load_all(connection: &mut PgConnection, limit: i64) -> Result<Vec<FilmChoice>, sqlx::Error> {
+    let rows: Vec<(String, String, i32)> =
+        sqlx::query_as("SELECT id, title, running_minutes FROM films ORDER BY title, id LIMIT $1")
+            .bind(limit)
+            .fetch_all(connection)
+            .await?;
+    Ok(rows.into_iter().map(choice).collect())
+}
+
+pub(super) async fn find(connection: &mut PgConnection, film: &str) -> Result<Option<FilmChoice>, sqlx::Error> {
+    let row: Option<(String, String, i32)> =
+        sqlx::query_as("SELECT id, title, running_minutes FROM films WHERE id = $1")
+            .bind(film)
+            .fetch_optional(connection)
+            .await?;
+    Ok(row.map(choice))
+}
+
+async fn insert(tx: &mut PgConnection, film: &FilmChoice, texts: &FilmTexts<'_>, hue: i16) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(&film.id)
+    .bind(&film.title)
+    .bind(texts.tagline)
+    .bind(texts.synopsis)
+    .bind(film.running_minutes.cast_signed())
+    .bind(texts.rating)
+    .bind(texts.genre)
+    .bind(hue)
+    .execute(tx)
+    .await?;
+    Ok(())
 }

@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use domain::api::organiser::{LayoutCategory, LayoutImport, LayoutView};
 use domain::layout::Layout;
 use domain::layout::import::{self as files, Finding, FindingKind, Imported};
 use domain::seats::MAX_SEATS_PER_SHOW;
+use domain::time::Timestamp;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use sqlx::PgConnection;
+use sqlx::types::Json;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::{OrganiserAction, sql};
+use super::OrganiserAction;
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem, describe_rejection};
+use platform::clock::to_utc;
 use platform::ids;
 
 /// Maximum size of a layout file, bytes: 100,000 seats with the attributes that editors add.
@@ -95,7 +98,7 @@ impl File {
             return Err(refused(vec![finding]));
         }
         match self {
-            Self::Request(bytes) => Ok(Json::<LayoutImport>::from_bytes(&bytes)?.0),
+            Self::Request(bytes) => Ok(axum::Json::<LayoutImport>::from_bytes(&bytes)?.0),
             Self::Form { name, may_relabel, plan } => Ok(LayoutImport { name, may_relabel, plan: parse_plan(&plan)? }),
         }
     }
@@ -129,8 +132,8 @@ pub async fn import(state: &BackofficeState, action: &OrganiserAction<'_>, file:
         Err(answer) => return Ok(answer),
     };
     let (who, now) = (action.staff.session.account, begun.now);
-    sql::layouts::delete_oldest(&mut begun.tx, action.theatre, MAX_UNPUBLISHED - 1).await?;
-    sql::layouts::insert(&mut begun.tx, action.theatre, &view, &stored, who, now).await?;
+    delete_oldest(&mut begun.tx, action.theatre, MAX_UNPUBLISHED - 1).await?;
+    insert(&mut begun.tx, action.theatre, &view, &stored, who, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     begun.finish("layout_imported", format!("layout {id}"), answer).await
 }
@@ -202,7 +205,7 @@ fn view_of(id: Uuid, layout: &Layout, remarks: Vec<Finding>, published: bool) ->
 /// # Errors
 /// 404 when there is none.
 pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<LayoutDetails, Problem> {
-    let found = sql::layouts::of_theatre(&mut *state.pg.acquire().await?, theatre, layout).await?;
+    let found = of_theatre(&mut *state.pg.acquire().await?, theatre, layout).await?;
     let found = found.ok_or_else(|| Problem::not_found("layout"))?;
     // Parsing the layout of an arena is slow: a blocking thread keeps the other requests of this thread responsive.
     let reading = tokio::task::spawn_blocking(move || serde_json::from_str::<Layout>(&found.plan));
@@ -215,7 +218,120 @@ pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Resul
 /// Returns the indices of seats of a layout that are sold in future shows of this theatre. For information only: those
 /// shows keep their layout.
 pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
-    let now = state.clock.now();
-    Ok(sql::layouts::sold_seats(&mut *state.pg.acquire().await?, theatre, layout, now, MAX_SEATS_PER_SHOW as i64)
-        .await?)
+    // OFFSET 0 keeps the planner from flattening the subquery: each show then reads its own partition of the claims.
+    let seats: Vec<i32> = sqlx::query_scalar(
+        "SELECT DISTINCT claim.seat_no
+         FROM shows show
+         JOIN screens screen ON screen.id = show.screen_id
+         CROSS JOIN LATERAL (SELECT seat_no FROM seat_claims WHERE show_id = show.id AND state = 'sold' OFFSET 0) claim
+         WHERE screen.theatre_id = $1 AND show.layout_id = $2 AND show.starts_at > $3 AND NOT show.called_off
+         ORDER BY claim.seat_no LIMIT $4",
+    )
+    .bind(theatre)
+    .bind(layout)
+    .bind(to_utc(state.clock.now()))
+    .bind(MAX_SEATS_PER_SHOW as i64)
+    .fetch_all(&state.pg)
+    .await?;
+    // A table constraint excludes negative numbers.
+    Ok(seats.into_iter().map(i32::unsigned_abs).collect())
+}
+
+/// A layout as stored.
+#[derive(sqlx::FromRow)]
+pub(super) struct LayoutRow {
+    /// JSON of `domain::layout::Layout`.
+    pub plan: String,
+    pub remarks: Json<Vec<Finding>>,
+    pub published: bool,
+    pub is_own: bool,
+}
+
+async fn insert(
+    tx: &mut PgConnection,
+    theatre: &str,
+    view: &LayoutView,
+    plan: &str,
+    who: Uuid,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO layouts (id, name, plan, seat_count) VALUES ($1, $2, $3::text::jsonb, $4)")
+        .bind(view.id)
+        .bind(&view.name)
+        .bind(plan)
+        .bind(view.seats.cast_signed())
+        .execute(&mut *tx)
+        .await?;
+    sqlx::query(
+        "INSERT INTO theatre_layouts (layout_id, theatre_id, remarks, imported_by, imported_at) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(view.id)
+    .bind(theatre)
+    .bind(Json(&view.remarks))
+    .bind(who)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Deletes layouts of a theatre that were never used, except the newest `keep`.
+async fn delete_oldest(tx: &mut PgConnection, theatre: &str, keep: i64) -> Result<(), sqlx::Error> {
+    let old: Vec<Uuid> = sqlx::query_scalar(
+        "DELETE FROM theatre_layouts WHERE layout_id IN (
+             SELECT layout_id FROM theatre_layouts WHERE theatre_id = $1 AND published_at IS NULL
+             ORDER BY imported_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)
+         RETURNING layout_id",
+    )
+    .bind(theatre)
+    .bind(keep)
+    .fetch_all(&mut *tx)
+    .await?;
+    if !old.is_empty() {
+        sqlx::query("DELETE FROM layouts WHERE id = ANY($1)").bind(old).execute(tx).await?;
+    }
+    Ok(())
+}
+
+/// Returns a layout that was imported in a theatre, or that one of its screens has.
+pub(super) async fn of_theatre(
+    connection: &mut PgConnection,
+    theatre: &str,
+    layout: Uuid,
+) -> Result<Option<LayoutRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT room.plan::text AS plan, coalesce(brought.remarks, '[]') AS remarks,
+                (brought.layout_id IS NULL OR brought.published_at IS NOT NULL) AS published,
+                brought.layout_id IS NOT NULL AS is_own
+         FROM layouts room
+         LEFT JOIN theatre_layouts brought ON brought.layout_id = room.id AND brought.theatre_id = $1
+         WHERE room.id = $2
+           AND (brought.layout_id IS NOT NULL
+                OR EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND layout_id = room.id))",
+    )
+    .bind(theatre)
+    .bind(layout)
+    .fetch_optional(connection)
+    .await
+}
+
+/// Locks a layout that was imported in a theatre; `false` when there is none.
+pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, layout: Uuid) -> Result<bool, sqlx::Error> {
+    let found: Option<i32> =
+        sqlx::query_scalar("SELECT 1 FROM theatre_layouts WHERE theatre_id = $1 AND layout_id = $2 FOR UPDATE")
+            .bind(theatre)
+            .bind(layout)
+            .fetch_optional(tx)
+            .await?;
+    Ok(found.is_some())
+}
+
+/// Marks a layout as used by a screen.
+pub(super) async fn mark_published(tx: &mut PgConnection, layout: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE theatre_layouts SET published_at = $2 WHERE layout_id = $1 AND published_at IS NULL")
+        .bind(layout)
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    Ok(())
 }

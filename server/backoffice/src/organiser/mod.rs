@@ -14,7 +14,6 @@ mod films;
 mod layouts;
 mod screens;
 mod shows;
-mod sql;
 mod standing;
 mod tariffs;
 mod terms_poller;

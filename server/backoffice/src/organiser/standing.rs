@@ -12,15 +12,16 @@ use axum::http::StatusCode;
 use domain::api::organiser::{ScreenHouseSeatView, ScreenHouseSeats, ScreenHouseSeatsRequest};
 use domain::layout::Layout;
 use domain::seats::SeatIndex;
+use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::standing::{self as sql, StandingRow};
-use super::{OrganiserAction, layouts, sql as queries};
+use super::{OrganiserAction, layouts, screens};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::reason_of;
+use platform::clock::to_utc;
 
 /// Maximum number of standing seats per screen: each is a row in each of up to 500 shows per plan.
 const MAX_STANDING: usize = 200;
@@ -46,9 +47,8 @@ pub struct ScreenHouseSeat {
 /// 404 when the theatre has no such screen.
 pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Result<ScreenHouseSeats, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let place = queries::shows::screen(&mut connection, theatre, screen).await?;
-    let place = place.ok_or_else(|| Problem::not_found("screen"))?;
-    let rows = sql::of_room(&mut connection, screen, place.layout_id).await?;
+    let place = screens::facts(&mut connection, theatre, screen).await?;
+    let rows = rows_of(&mut connection, screen, place.layout_id).await?;
     Ok(view_of(screen, place.name, place.layout_id, rows))
 }
 
@@ -66,11 +66,10 @@ pub async fn keep(
         return Ok(answer);
     }
     reason_of(action.reason)?;
-    let wanted = wanted(&request.seats)?;
+    let wanted = distinct_labels(&request.seats, MAX_STANDING)?;
     // Both take a connection, which the transaction must not wait for. A former layout of the screen may no longer
     // belong to the theatre.
-    let place = queries::shows::screen(&mut *state.pg.acquire().await?, action.theatre, screen).await?;
-    let place = place.ok_or_else(|| Problem::not_found("screen"))?;
+    let place = screens::facts(&mut *state.pg.acquire().await?, action.theatre, screen).await?;
     if place.layout_id != request.layout {
         return Err(layout_changed());
     }
@@ -81,13 +80,13 @@ pub async fn keep(
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    let layout = queries::screens::lock(&mut begun.tx, action.theatre, screen).await?;
+    let layout = screens::lock(&mut begun.tx, action.theatre, screen).await?;
     let layout = layout.ok_or_else(|| Problem::not_found("screen"))?;
     if layout != request.layout {
         return Err(layout_changed());
     }
     let place = (screen, layout);
-    let before = sql::of_room(&mut begun.tx, screen, layout).await?;
+    let before = rows_of(&mut begun.tx, screen, layout).await?;
     let kept: BTreeSet<&str> = before.iter().map(|row| row.label.as_str()).collect();
     let strange = |label: &&String| !known.contains_key(*label) && (request.kept || !kept.contains(label.as_str()));
     let strange: Vec<&str> = wanted.iter().filter(strange).map(String::as_str).take(MAX_NAMED).collect();
@@ -104,13 +103,12 @@ pub async fn keep(
         let numbers: Vec<i32> =
             wanted.iter().filter_map(|label| known.get(label)).map(|seat| seat.cast_signed()).collect();
         let who = action.staff.session.account;
-        sql::keep(&mut begun.tx, place, (&labels, &numbers), (begun.reason, who), begun.now).await?;
+        insert(&mut begun.tx, place, (&labels, &numbers), (begun.reason, who), begun.now).await?;
     } else {
-        sql::put_back(&mut begun.tx, place, &labels).await?;
+        delete(&mut begun.tx, place, &labels).await?;
     }
-    let named = queries::shows::screen(&mut begun.tx, action.theatre, screen).await?;
-    let named = named.ok_or_else(|| Problem::not_found("screen"))?;
-    let rows = sql::of_room(&mut begun.tx, screen, layout).await?;
+    let named = screens::facts(&mut begun.tx, action.theatre, screen).await?;
+    let rows = rows_of(&mut begun.tx, screen, layout).await?;
     let answer = Answer::json(StatusCode::OK, &view_of(screen, named.name, layout, rows))?;
     let name = if request.kept { "standing_seats_kept" } else { "standing_seats_put_back" };
     begun.finish(name, format!("screen {screen}: {}", labels.join(", ")), answer).await
@@ -124,7 +122,7 @@ fn layout_changed() -> Problem {
 /// Returns a screen's standing seats that a layout has, with their seat numbers. Shows planned with it keep them off
 /// sale.
 pub async fn of_room(tx: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<ScreenHouseSeat>, sqlx::Error> {
-    let rows = sql::of_room(tx, screen, layout).await?;
+    let rows = rows_of(tx, screen, layout).await?;
     let standing = |row: StandingRow| {
         // A table constraint excludes negative numbers.
         let seat = row.seat_no?.cast_unsigned();
@@ -140,12 +138,12 @@ pub(super) async fn carry_over(
     before: Uuid,
     after: Uuid,
 ) -> Result<(), Problem> {
-    let rows = sql::of_room(tx, screen, before).await?;
+    let rows = rows_of(tx, screen, before).await?;
     let labels: Vec<String> = rows.into_iter().map(|row| row.label).collect();
     let known = if labels.is_empty() {
         BTreeMap::new()
     } else {
-        let room = queries::layouts::of_theatre(tx, theatre, after).await?;
+        let room = layouts::of_theatre(tx, theatre, after).await?;
         let plan = room.ok_or_else(|| Problem::not_found("layout"))?.plan;
         let reading = tokio::task::spawn_blocking(move || serde_json::from_str::<Layout>(&plan)).await;
         let room = reading.map_err(|cause| Problem::internal(&cause))?.map_err(|cause| Problem::internal(&cause))?;
@@ -153,7 +151,7 @@ pub(super) async fn carry_over(
     };
     let numbers: Vec<Option<i32>> =
         labels.iter().map(|label| known.get(label).map(|seat| seat.cast_signed())).collect();
-    Ok(sql::carry_over(tx, screen, (before, after), (&labels, &numbers)).await?)
+    Ok(copy(tx, screen, (before, after), (&labels, &numbers)).await?)
 }
 
 /// Formats standing seats and reasons for the audit list: `A1, A2: Press; B1: House`.
@@ -183,10 +181,10 @@ pub async fn unknown(
 }
 
 /// Validates seat labels and rejects duplicates.
-fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
+pub(super) fn distinct_labels(seats: &[String], most: usize) -> Result<BTreeSet<String>, Problem> {
     let named: BTreeSet<String> = seats.iter().map(|label| label.trim().to_owned()).collect();
-    if seats.is_empty() || seats.len() > MAX_STANDING {
-        return Err(Problem::new(Code::Malformed, format!("Name 1 to {MAX_STANDING} seats.")));
+    if seats.is_empty() || seats.len() > most {
+        return Err(Problem::new(Code::Malformed, format!("Name 1 to {most} seats.")));
     }
     if named.len() < seats.len() {
         return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
@@ -215,17 +213,109 @@ fn view_of(screen: &str, name: String, layout: Uuid, rows: Vec<StandingRow>) -> 
     ScreenHouseSeats { screen: screen.to_owned(), name, layout, seats, gone }
 }
 
+/// A standing house seat of a screen.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct StandingRow {
+    pub label: String,
+    pub seat_no: Option<i32>,
+    pub reason: String,
+    pub kept_by: Uuid,
+    pub person: String,
+}
+
+/// Returns a screen's standing seats for one layout, in seat order; seats the layout lacks come last.
+async fn rows_of(connection: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<StandingRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT kept.label, kept.seat_no, kept.reason, kept.kept_by, account.name AS person
+         FROM standing_house_seats kept JOIN accounts account ON account.id = kept.kept_by
+         WHERE kept.screen_id = $1 AND kept.layout_id = $2 ORDER BY kept.seat_no NULLS LAST, kept.label",
+    )
+    .bind(screen)
+    .bind(layout)
+    .fetch_all(connection)
+    .await
+}
+
+/// Inserts standing seats; updates the reason of existing ones.
+async fn insert(
+    tx: &mut PgConnection,
+    (screen, layout): (&str, Uuid),
+    (labels, numbers): (&[String], &[i32]),
+    (reason, who): (&str, Uuid),
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)
+         SELECT $1, $2, seat.label, seat.number, $5, $6, $7
+         FROM UNNEST($3::text[], $4::integer[]) AS seat (label, number)
+         ON CONFLICT (screen_id, layout_id, label) DO UPDATE
+         SET reason = EXCLUDED.reason, kept_by = EXCLUDED.kept_by, kept_at = EXCLUDED.kept_at",
+    )
+    .bind(screen)
+    .bind(layout)
+    .bind(labels)
+    .bind(numbers)
+    .bind(reason)
+    .bind(who)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Deletes standing seats.
+async fn delete(tx: &mut PgConnection, (screen, layout): (&str, Uuid), labels: &[String]) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2 AND label = ANY ($3)")
+        .bind(screen)
+        .bind(layout)
+        .bind(labels)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Copies standing seats to another layout, with its seat numbers. Replaces the seats from an earlier use of that
+/// layout.
+async fn copy(
+    tx: &mut PgConnection,
+    screen: &str,
+    (before, after): (Uuid, Uuid),
+    (labels, numbers): (&[String], &[Option<i32>]),
+) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2")
+        .bind(screen)
+        .bind(after)
+        .execute(&mut *tx)
+        .await?;
+    sqlx::query(
+        "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)
+         SELECT kept.screen_id, $3, kept.label, seat.number, kept.reason, kept.kept_by, kept.kept_at
+         FROM standing_house_seats kept
+         JOIN UNNEST($4::text[], $5::integer[]) AS seat (label, number) ON seat.label = kept.label
+         WHERE kept.screen_id = $1 AND kept.layout_id = $2",
+    )
+    .bind(screen)
+    .bind(before)
+    .bind(after)
+    .bind(labels)
+    .bind(numbers)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn one_to_two_hundred_distinct_seats_are_accepted() {
-        let named = |labels: &[&str]| wanted(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
+        let labels = |seats: &[String]| distinct_labels(seats, MAX_STANDING);
+        let named = |seats: &[&str]| labels(&seats.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
         assert_eq!(named(&["B2", " A1 "]).ok(), Some(BTreeSet::from(["A1".to_owned(), "B2".to_owned()])));
         assert!(named(&[]).is_err() && named(&["A1", "A1 "]).is_err());
         let many: Vec<String> = (0..=MAX_STANDING).map(|number| format!("A{number}")).collect();
-        assert!(wanted(&many).is_err() && wanted(&many[1..]).is_ok());
+        assert!(labels(&many).is_err() && labels(&many[1..]).is_ok());
     }
 
     #[test]

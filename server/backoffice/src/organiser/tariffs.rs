@@ -6,18 +6,22 @@ use axum::http::StatusCode;
 use domain::VariantName;
 use domain::api::organiser::{TariffRequest, TariffView};
 use domain::pricing::{MAX_AMOUNT_MINOR, MAX_PERCENT, Tariff};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use sqlx::types::Json;
 
-use super::{OrganiserAction, sql};
+use super::OrganiserAction;
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use platform::clock::to_utc;
 
 /// Maximum number of categories in a tariff.
 const MAX_CATEGORIES: usize = 500;
 
 /// Returns the tariff of a theatre; empty before the first is set.
 pub async fn current(state: &BackofficeState, theatre: &str) -> Result<TariffView, Problem> {
-    let found = sql::programme::tariff(&mut *state.pg.acquire().await?, theatre).await?;
+    let found = find_tariff(&mut *state.pg.acquire().await?, theatre).await?;
     Ok(found.map_or_else(empty_tariff, |(tariff, version)| view_of(&tariff, version)))
 }
 
@@ -46,9 +50,9 @@ impl PriceInput {
 /// 404 when there is no such theatre.
 pub async fn load_price_input(state: &BackofficeState, theatre: &str) -> Result<PriceInput, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let currency = sql::programme::currency(&mut connection, theatre).await?;
+    let currency = currency_of(&mut connection, theatre).await?;
     let currency = currency.ok_or_else(|| Problem::not_found("theatre"))?;
-    let categories = sql::programme::categories(&mut connection, theatre, MAX_CATEGORIES as i64).await?;
+    let categories = categories_of(&mut connection, theatre, MAX_CATEGORIES as i64).await?;
     Ok(PriceInput { currency, categories: categories.into_iter().collect() })
 }
 
@@ -89,7 +93,7 @@ pub async fn set(
         Err(answer) => return Ok(answer),
     };
     let (before, now) = (request.tariff.version.cast_signed(), begun.now);
-    if !sql::programme::set_tariff(&mut begun.tx, action.theatre, &tariff, before, now).await? {
+    if !write(&mut begun.tx, action.theatre, &tariff, before, now).await? {
         let detail = "Someone else has changed the prices in the meantime. Look at them again, then change them.";
         return Err(Problem::new(Code::WrongState, detail));
     }
@@ -125,6 +129,70 @@ pub(super) fn amount(value: i64, what: &str) -> Result<u64, Problem> {
         let detail = format!("The price of {what:?} is {value}; it is 0 to {MAX_AMOUNT_MINOR} in the smallest coin.");
         Problem::new(Code::PriceInvalid, detail)
     })
+}
+
+/// Returns the tariff of a theatre with its version.
+pub(super) async fn find_tariff(
+    connection: &mut PgConnection,
+    theatre: &str,
+) -> Result<Option<(Tariff, i32)>, sqlx::Error> {
+    let row: Option<(Json<Tariff>, i32)> =
+        sqlx::query_as("SELECT tariff, version FROM theatre_tariffs WHERE theatre_id = $1")
+            .bind(theatre)
+            .fetch_optional(connection)
+            .await?;
+    Ok(row.map(|(tariff, version)| (tariff.0, version)))
+}
+
+/// Writes the tariff after version `before` (0 for the first); `false` when a newer version exists.
+async fn write(
+    tx: &mut PgConnection,
+    theatre: &str,
+    tariff: &Tariff,
+    before: i32,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let done = if before == 0 {
+        sqlx::query(
+            "INSERT INTO theatre_tariffs (theatre_id, tariff, version, updated_at) VALUES ($1, $2, $3 + 1, $4)
+             ON CONFLICT DO NOTHING",
+        )
+    } else {
+        sqlx::query(
+            "UPDATE theatre_tariffs SET tariff = $2, version = $3 + 1, updated_at = $4
+             WHERE theatre_id = $1 AND version = $3",
+        )
+    };
+    let done = done.bind(theatre).bind(Json(tariff)).bind(before).bind(to_utc(now)).execute(tx).await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Returns the currency of a theatre.
+async fn currency_of(connection: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(connection).await
+}
+
+/// Returns the price categories of the layouts of a theatre's screens, each with its label; different labels of one
+/// category are joined.
+async fn categories_of(
+    connection: &mut PgConnection,
+    theatre: &str,
+    limit: i64,
+) -> Result<Vec<(String, String)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT category ->> 'name' AS name,
+                string_agg(DISTINCT coalesce(category ->> 'label', category ->> 'name'), ' / ') AS label
+         FROM screens screen
+         JOIN layouts room ON room.id = screen.layout_id
+         CROSS JOIN LATERAL jsonb_array_elements(room.plan -> 'categories') AS category
+         WHERE screen.theatre_id = $1
+         GROUP BY 1
+         ORDER BY 1 LIMIT $2",
+    )
+    .bind(theatre)
+    .bind(limit)
+    .fetch_all(connection)
+    .await
 }
 
 #[cfg(test)]

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use domain::time::{SECOND_MS, Timestamp};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql;
 use crate::BackofficeState;
 use http::Problem;
 use platform::background::PeriodicLoop;
-use platform::clock::from_utc;
+use platform::clock::{from_utc, to_utc};
 
 /// Polling interval, and so the maximum delay of a change.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -36,7 +37,7 @@ pub async fn poll_changed_terms_forever(state: BackofficeState) {
 async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result<(), Problem> {
     let now: Timestamp = state.clock.now();
     let since = now.plus_ms(-LOOK_BACK_MS);
-    let changes = sql::shows::changed_since(&mut *state.pg.acquire().await?, since, MAX_CHANGES).await?;
+    let changes = changed_since(&mut *state.pg.acquire().await?, since, MAX_CHANGES).await?;
     let mut seen = HashMap::with_capacity(changes.len());
     for (show, version, at) in changes {
         let is_new = known.get(&show) != Some(&version);
@@ -47,4 +48,17 @@ async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result
     }
     *known = seen;
     Ok(())
+}
+
+/// Returns shows whose terms changed since then, the newest first, with version and time.
+async fn changed_since(
+    connection: &mut PgConnection,
+    since: Timestamp,
+    limit: i64,
+) -> Result<Vec<(Uuid, i32, DateTime<Utc>)>, sqlx::Error> {
+    sqlx::query_as("SELECT id, terms_version, terms_at FROM shows WHERE terms_at > $1 ORDER BY terms_at DESC LIMIT $2")
+        .bind(to_utc(since))
+        .bind(limit)
+        .fetch_all(connection)
+        .await
 }

@@ -7,8 +7,7 @@ use domain::money::Currency;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
-use super::sql::theatres as sql;
-use super::{MAX_TEXT_CHARS, OrganiserAction, name_of, slug_of, text_of};
+use super::{MAX_TEXT_CHARS, OrganiserAction, name_of, screens, slug_of, text_of};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
@@ -25,8 +24,7 @@ const CREATED: &str = "theatre_created";
 /// # Errors
 /// 404 when there is none.
 pub async fn one(state: &BackofficeState, theatre: &str) -> Result<ManagedTheatre, Problem> {
-    let found = sql::one(&mut *state.pg.acquire().await?, theatre).await?;
-    found.ok_or_else(|| Problem::not_found("theatre"))
+    find(&mut *state.pg.acquire().await?, theatre).await
 }
 
 /// Creates a theatre. The caller becomes its manager.
@@ -96,24 +94,23 @@ impl<'a> ValidTheatre<'a> {
     }
 
     async fn write(&self, tx: &mut PgConnection) -> Result<ManagedTheatre, Problem> {
-        if sql::lock_all(tx).await? >= MAX_THEATRES {
+        if lock_all(tx).await? >= MAX_THEATRES {
             return Err(Problem::new(Code::Malformed, format!("There are at most {MAX_THEATRES} theatres.")));
         }
         let city = match (self.city, &self.new_city) {
-            (Some(city), None) if sql::has_city(tx, city).await? => city.to_owned(),
+            (Some(city), None) if has_city(tx, city).await? => city.to_owned(),
             (Some(_), None) => return Err(Problem::not_found("city")),
             (None, Some(city)) => {
                 let id = slug_of(&city.name);
-                sql::insert_city(tx, &id, city).await?;
+                insert_city(tx, &id, city).await?;
                 id
             }
             _ => return Err(Problem::new(Code::Malformed, "Name a city that is there, or write a new one down.")),
         };
         let Self { id, name, address, currency, .. } = self;
-        let new = sql::NewTheatre { id, city: &city, name, address, currency: currency.code() };
-        sql::insert(tx, &new).await?;
-        let view = sql::one(tx, id).await?;
-        view.ok_or_else(|| Problem::internal(&"a theatre that was written is not there"))
+        let new = NewTheatre { id, city: &city, name, address, currency: currency.code() };
+        insert(tx, &new).await?;
+        find(tx, id).await
     }
 }
 
@@ -133,18 +130,18 @@ pub async fn change(
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    super::sql::screens::lock_theatre(&mut begun.tx, action.theatre).await?;
-    let before = sql::one(&mut begun.tx, action.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
-    if before.currency != currency.code() && sql::has_money(&mut begun.tx, action.theatre).await? {
+    screens::lock_theatre(&mut begun.tx, action.theatre).await?;
+    let before = find(&mut begun.tx, action.theatre).await?;
+    if before.currency != currency.code() && has_money(&mut begun.tx, action.theatre).await? {
         let detail = "Prices, shows or tills of this theatre are in its currency: it cannot take another any more.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     let (version, values) = (request.version.cast_signed(), (name, address, currency.code()));
-    if !sql::change(&mut begun.tx, action.theatre, version, values).await? {
+    if !update(&mut begun.tx, action.theatre, version, values).await? {
         let detail = "Someone else has changed this theatre in the meantime. Look at it again, then change it.";
         return Err(Problem::new(Code::WrongState, detail));
     }
-    let view = sql::one(&mut begun.tx, action.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let view = find(&mut begun.tx, action.theatre).await?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     begun.finish("theatre_changed", format!("theatre {}, version {}", action.theatre, view.version), answer).await
 }
@@ -173,6 +170,116 @@ fn checked_city(city: &NewCity) -> Result<NewCity, Problem> {
         Problem::new(Code::Malformed, format!("{:?} is no time zone like Europe/Lisbon.", city.time_zone))
     })?;
     Ok(NewCity { name: name.to_owned(), country, time_zone: zone.name().to_owned() })
+}
+
+#[derive(sqlx::FromRow)]
+struct TheatreRow {
+    id: String,
+    name: String,
+    address: String,
+    city: String,
+    city_name: String,
+    time_zone: String,
+    currency: String,
+    version: i32,
+}
+
+async fn find(connection: &mut PgConnection, theatre: &str) -> Result<ManagedTheatre, Problem> {
+    let row: Option<TheatreRow> = sqlx::query_as(
+        "SELECT theatre.id, theatre.name, theatre.address, city.id AS city, city.name AS city_name, city.time_zone,
+                theatre.currency::text AS currency, theatre.version
+         FROM theatres theatre JOIN cities city ON city.id = theatre.city_id WHERE theatre.id = $1",
+    )
+    .bind(theatre)
+    .fetch_optional(connection)
+    .await?;
+    let row = row.ok_or_else(|| Problem::not_found("theatre"))?;
+    Ok(ManagedTheatre {
+        id: row.id,
+        name: row.name,
+        address: row.address,
+        city: row.city,
+        city_name: row.city_name,
+        time_zone: row.time_zone,
+        currency: row.currency,
+        version: row.version.unsigned_abs(),
+    })
+}
+
+/// Locks the table and counts the theatres: no theatre is added while a caller's right to manage all of them is
+/// checked.
+async fn lock_all(tx: &mut PgConnection) -> Result<i64, sqlx::Error> {
+    sqlx::query("LOCK TABLE theatres IN SHARE ROW EXCLUSIVE MODE").execute(&mut *tx).await?;
+    sqlx::query_scalar("SELECT count(*) FROM theatres").fetch_one(tx).await
+}
+
+async fn has_city(tx: &mut PgConnection, city: &str) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM cities WHERE id = $1)").bind(city).fetch_one(tx).await
+}
+
+async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO cities (id, name, country, time_zone) VALUES ($1, $2, $3, $4)")
+        .bind(id)
+        .bind(&city.name)
+        .bind(&city.country)
+        .bind(&city.time_zone)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// A new theatre.
+struct NewTheatre<'a> {
+    pub id: &'a str,
+    pub city: &'a str,
+    pub name: &'a str,
+    pub address: &'a str,
+    pub currency: &'a str,
+}
+
+async fn insert(tx: &mut PgConnection, new: &NewTheatre<'_>) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO theatres (id, city_id, name, address, currency) VALUES ($1, $2, $3, $4, $5)")
+        .bind(new.id)
+        .bind(new.city)
+        .bind(new.name)
+        .bind(new.address)
+        .bind(new.currency)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Returns `true` when shows, tariffs or tills use the theatre's currency.
+async fn has_money(tx: &mut PgConnection, theatre: &str) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM shows JOIN screens ON screens.id = shows.screen_id WHERE screens.theatre_id = $1)
+             OR EXISTS (SELECT 1 FROM theatre_tariffs WHERE theatre_id = $1)
+             OR EXISTS (SELECT 1 FROM tills WHERE theatre_id = $1)",
+    )
+    .bind(theatre)
+    .fetch_one(tx)
+    .await
+}
+
+/// Changes the details of a theatre; `false` when its version differs.
+async fn update(
+    tx: &mut PgConnection,
+    theatre: &str,
+    version: i32,
+    (name, address, currency): (&str, &str, &str),
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE theatres SET name = $3, address = $4, currency = $5, version = version + 1
+         WHERE id = $1 AND version = $2",
+    )
+    .bind(theatre)
+    .bind(version)
+    .bind(name)
+    .bind(address)
+    .bind(currency)
+    .execute(tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
 }
 
 #[cfg(test)]

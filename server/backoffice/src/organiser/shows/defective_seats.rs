@@ -8,14 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::StatusCode;
 use domain::api::organiser::{DefectiveSeatsRequest, DefectiveSeatsView};
 use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::organiser::OrganiserAction;
-use crate::organiser::sql::shows as sql;
-use crate::organiser::standing::numbers;
+use crate::organiser::standing::{distinct_labels, numbers};
 use crate::{BackofficeState, box_office};
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use platform::clock::to_utc;
 use seats::seat_locks::StoreError;
 use selling::bookings;
 
@@ -48,10 +50,10 @@ pub async fn withdraw(
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
-    let wanted = wanted(&request.seats)?;
+    let wanted = distinct_labels(&request.seats, MAX_SEATS)?;
     // Layouts are loaded before the transaction, which must not wait for another connection.
     let scope = (action.theatre, show, request.all_shows);
-    let planned = sql::planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now(), MAX_SHOWS).await?;
+    let planned = planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now(), MAX_SHOWS).await?;
     let parts = parts_of(state, show, planned, &wanted).await?;
 
     let mut begun = match action.begin(state).await? {
@@ -60,7 +62,7 @@ pub async fn withdraw(
     };
     let (now, who, reason) = (begun.now, action.staff.session.account, begun.reason);
     let ids: Vec<Uuid> = parts.iter().map(|part| part.show).collect();
-    let locked = sql::lock_planned(&mut begun.tx, &ids, now).await?;
+    let locked = lock_planned(&mut begun.tx, &ids, now).await?;
     if locked != parts.iter().map(|part| (part.show, part.layout)).collect::<Vec<_>>() {
         let detail = "A show of this screen was moved, called off or has begun meanwhile. Please look again.";
         return Err(Problem::new(Code::WrongState, detail));
@@ -109,18 +111,6 @@ async fn take_off_map(state: &BackofficeState, part: &ShowSeats) -> Result<(), P
     }
 }
 
-/// Validates seat labels and rejects duplicates.
-fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
-    let named: BTreeSet<String> = seats.iter().map(|label| label.trim().to_owned()).collect();
-    if seats.is_empty() || seats.len() > MAX_SEATS {
-        return Err(Problem::new(Code::Malformed, format!("Name 1 to {MAX_SEATS} seats.")));
-    }
-    if named.len() < seats.len() {
-        return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
-    }
-    Ok(named)
-}
-
 /// Resolves the labels in each of these shows.
 async fn parts_of(
     state: &BackofficeState,
@@ -159,16 +149,66 @@ async fn parts_of(
     Ok(parts)
 }
 
+/// Returns this show of a theatre, or all planned shows of its screen, each with its layout, by id. Shows that have
+/// begun or were called off are excluded.
+async fn planned_on_screen(
+    connection: &mut PgConnection,
+    (theatre, show, all_shows): (&str, Uuid, bool),
+    now: Timestamp,
+    most: usize,
+) -> Result<Vec<(Uuid, Uuid)>, Problem> {
+    let screen: Option<String> = sqlx::query_scalar(
+        "SELECT screen_id FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)",
+    )
+    .bind(theatre)
+    .bind(show)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let screen = screen.ok_or_else(|| Problem::not_found("show"))?;
+    let planned: Vec<(Uuid, Uuid)> = sqlx::query_as(
+        "SELECT id, layout_id FROM shows
+         WHERE screen_id = $1 AND starts_at > $2 AND NOT called_off AND (id = $3 OR $4) ORDER BY id LIMIT $5",
+    )
+    .bind(screen)
+    .bind(to_utc(now))
+    .bind(show)
+    .bind(all_shows)
+    .bind(most as i64 + 1)
+    .fetch_all(connection)
+    .await?;
+    if planned.len() > most {
+        let detail = format!("More than {most} shows are planned on this screen. Take the seats out show by show.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    Ok(planned)
+}
+
+/// Locks these shows in the order of their ids. Returns those that are still planned, each with its layout.
+async fn lock_planned(tx: &mut PgConnection, shows: &[Uuid], now: Timestamp) -> Result<Vec<(Uuid, Uuid)>, sqlx::Error> {
+    sqlx::query_scalar::<_, Uuid>("SELECT id FROM shows WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE")
+        .bind(shows)
+        .fetch_all(&mut *tx)
+        .await?;
+    sqlx::query_as(
+        "SELECT id, layout_id FROM shows WHERE id = ANY($1) AND starts_at > $2 AND NOT called_off ORDER BY id",
+    )
+    .bind(shows)
+    .bind(to_utc(now))
+    .fetch_all(tx)
+    .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn one_to_twenty_distinct_seats_are_accepted() {
-        let named = |labels: &[&str]| wanted(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
+        let labels = |seats: &[String]| distinct_labels(seats, MAX_SEATS);
+        let named = |seats: &[&str]| labels(&seats.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
         assert_eq!(named(&["B2", " A1 "]).ok(), Some(BTreeSet::from(["A1".to_owned(), "B2".to_owned()])));
         assert!(named(&[]).is_err() && named(&["A1", "A1 "]).is_err());
         let many: Vec<String> = (0..=MAX_SEATS).map(|number| format!("A{number}")).collect();
-        assert!(wanted(&many).is_err() && wanted(&many[1..]).is_ok());
+        assert!(labels(&many).is_err() && labels(&many[1..]).is_ok());
     }
 }

@@ -1,20 +1,16 @@
 //! Shows: planning by a weekly pattern, terms of sale, moves and cancellations.
 
-mod call_off;
 mod defective_seats;
 mod moving;
-mod overlap;
 mod pattern;
 mod plan;
 mod terms;
 mod week;
 
-pub use call_off::call_off;
 pub use defective_seats::withdraw as withdraw_seats;
 pub use moving::{begin as move_show, preview as preview_move};
-pub(super) use pattern::Start;
 pub use plan::plan;
-pub use terms::change as change_terms;
+pub use terms::{call_off, change as change_terms};
 pub use week::{show, week};
 
 use chrono::{NaiveDateTime, TimeZone};
@@ -37,7 +33,7 @@ const LOCAL_MINUTE: &str = "%Y-%m-%dT%H:%M";
 
 /// Terms of sale, validated, in the units of the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SaleTerms {
+struct SaleTerms {
     pub sales: Sales,
     pub sales_from: Option<Timestamp>,
     pub hold_ms: i64,

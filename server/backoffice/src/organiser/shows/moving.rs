@@ -11,16 +11,14 @@ use domain::money::Currency;
 use domain::pricing::{Format, PriceList, ShowSlot};
 use domain::relocation::answer_until;
 use sqlx::PgConnection;
+use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::overlap::ScreenPeriod;
-use super::plan::require_free_screen;
-use super::week::LOCAL_SECOND;
-use super::{week, zone_of};
+use super::plan::{ScreenPeriod, require_free_screen};
+use super::week::{self, LOCAL_SECOND};
+use super::zone_of;
 use crate::BackofficeState;
-use crate::organiser::sql::moving::MovingShow;
-use crate::organiser::sql::{moving as sql, programme, screens, shows};
-use crate::organiser::{OrganiserAction, layouts};
+use crate::organiser::{OrganiserAction, layouts, screens, tariffs};
 use crate::relocation::{self, RequestedMove};
 use catalogue::slot_of;
 use http::idempotency::Answer;
@@ -36,8 +34,8 @@ const MAX_NAMED: usize = 10;
 /// 404 for another theatre's show or screen, 400 for a category without a price, 409 when another show overlaps.
 pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen: &str) -> Result<MovePreview, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let known = sql::show(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
-    let place = shows::screen(&mut connection, theatre, screen).await?.ok_or_else(|| Problem::not_found("screen"))?;
+    let known = load_show(&mut connection, theatre, show).await?;
+    let place = screens::facts(&mut connection, theatre, screen).await?;
     if known.screen_id == screen {
         return Err(Problem::new(Code::WrongState, "This show is on that screen already."));
     }
@@ -77,8 +75,8 @@ pub async fn begin(
     }
     let (theatre, screen) = (action.theatre, request.screen.as_str());
     let mut connection = state.pg.acquire().await?;
-    let known = sql::show(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
-    let place = shows::screen(&mut connection, theatre, screen).await?.ok_or_else(|| Problem::not_found("screen"))?;
+    let known = load_show(&mut connection, theatre, show).await?;
+    let place = screens::facts(&mut connection, theatre, screen).await?;
     drop(connection);
     let zone = zone_of(&known.time_zone)?;
     let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
@@ -97,10 +95,8 @@ pub async fn begin(
             return Err(Problem::new(Code::WrongState, detail));
         }
     }
-    if !shows::lock(&mut begun.tx, theatre, show).await? {
-        return Err(Problem::not_found("show"));
-    }
-    let locked = sql::show(&mut begun.tx, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    week::lock(&mut begun.tx, theatre, show).await?;
+    let locked = load_show(&mut begun.tx, theatre, show).await?;
     if locked.prices.0 != known.prices.0 || locked.screen_id != known.screen_id {
         return Err(Problem::new(
             Code::WrongState,
@@ -116,7 +112,7 @@ pub async fn begin(
     };
     relocation::begin_in(&mut begun.tx, &requested, begun.now).await?;
     check_screen_free(&mut begun.tx, show, &locked, (screen, &place.name), zone).await?;
-    let row = shows::one(&mut begun.tx, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let row = week::find(&mut begun.tx, theatre, show).await?;
     let view = week::of_row(&mut begun.tx, row).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &view)?;
     let subject = format!("show {show} from screen {} to screen {screen}", known.screen_id);
@@ -156,7 +152,7 @@ async fn prices(
     if new.is_empty() {
         return Ok(prices);
     }
-    let tariff = programme::tariff(&mut *state.pg.acquire().await?, theatre).await?.map(|(tariff, _)| tariff);
+    let tariff = tariffs::find_tariff(&mut *state.pg.acquire().await?, theatre).await?.map(|(tariff, _)| tariff);
     let is_priced = |name: &str| tariff.as_ref().is_some_and(|tariff| tariff.base.contains_key(name));
     let unpriced = room.categories().iter().filter(|one| known(&one.name).is_none() && !is_priced(&one.name));
     let unpriced: Vec<&str> = unpriced.map(Category::label).take(MAX_NAMED).collect();
@@ -178,4 +174,37 @@ fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<ShowSlot, Pr
 
 fn currency(code: &str) -> Result<Currency, Problem> {
     Currency::parse(code).ok_or_else(|| Problem::internal(&"a show's currency is none"))
+}
+
+/// The facts of a show that a move depends on.
+#[derive(sqlx::FromRow)]
+struct MovingShow {
+    /// The current screen.
+    pub screen_id: String,
+    pub title: String,
+    pub running_minutes: i32,
+    pub cleaning_minutes: i32,
+    pub starts_at: DateTime<Utc>,
+    pub time_zone: String,
+    pub format: String,
+    pub currency: String,
+    pub prices: Json<BTreeMap<String, i64>>,
+}
+
+async fn load_show(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<MovingShow, Problem> {
+    let found: Option<MovingShow> = sqlx::query_as(
+        "SELECT show.screen_id, film.title, film.running_minutes, show.cleaning_minutes, show.starts_at,
+                city.time_zone, show.format, show.currency, show.prices
+         FROM shows show
+         JOIN films film ON film.id = show.film_id
+         JOIN screens screen ON screen.id = show.screen_id
+         JOIN theatres theatre ON theatre.id = screen.theatre_id
+         JOIN cities city ON city.id = theatre.city_id
+         WHERE theatre.id = $1 AND show.id = $2",
+    )
+    .bind(theatre)
+    .bind(show)
+    .fetch_optional(connection)
+    .await?;
+    found.ok_or_else(|| Problem::not_found("show"))
 }

@@ -21,7 +21,7 @@ const LONGEST_GAP_MINUTES: i64 = 24 * 60 + 1;
 
 /// The start of a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::organiser) struct Start {
+pub(super) struct Start {
     /// The instant.
     pub at: DateTime<Utc>,
     /// Local time in the theatre's zone.

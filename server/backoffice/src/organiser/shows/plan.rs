@@ -3,20 +3,19 @@
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
+use domain::VariantName;
 use domain::api::organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
-use domain::layout::{Category, Layout};
+use domain::layout::{Area, Category, Layout};
 use domain::money::Currency;
-use domain::pricing::Tariff;
+use domain::pricing::{Format, Tariff};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::overlap::{ScreenPeriod, conflicts};
 use super::pattern::{self, Start};
 use super::{SaleTerms, checked, zone_of};
-use crate::organiser::films::MAX_RUNNING_MINUTES;
-use crate::organiser::sql::shows as sql;
-use crate::organiser::sql::shows::NewShow;
+use crate::organiser::films::{self, MAX_RUNNING_MINUTES};
 use crate::organiser::standing::{self, ScreenHouseSeat};
-use crate::organiser::{OrganiserAction, StartedAction, name_of, sql as queries};
+use crate::organiser::{OrganiserAction, StartedAction, layouts, name_of, screens, tariffs};
 use crate::{BackofficeState, box_office};
 use catalogue::slot_of;
 use http::idempotency::Answer;
@@ -52,7 +51,7 @@ pub async fn plan(
     let terms = checked(&request.terms, zone)?;
     let starts = pattern::starts(zone, day(&request.from)?, request.weeks, &request.pattern, request.in_gap)?;
     require_future(&starts, to_utc(state.clock.now()))?;
-    let layout = super::super::layouts::room(state, action.theatre, layout_id).await?.layout;
+    let layout = layouts::room(state, action.theatre, layout_id).await?.layout;
     let shows = starts.iter().map(|start| {
         let prices = prices(&tariff, &layout, start, request, currency)?;
         Ok(NewShow { id: ids::new_id(), start: *start, prices })
@@ -64,7 +63,7 @@ pub async fn plan(
         Err(answer) => return Ok(answer),
     };
     // The lock prevents concurrent planning and layout changes on this screen.
-    let room = queries::screens::lock(&mut begun.tx, action.theatre, &request.screen).await?;
+    let room = screens::lock(&mut begun.tx, action.theatre, &request.screen).await?;
     if room != Some(layout_id) {
         let detail = "The screen was given another room just now. Please plan again.";
         return Err(Problem::new(Code::WrongState, detail));
@@ -74,7 +73,7 @@ pub async fn plan(
     require_free_screen(&mut begun.tx, (&request.screen, &screen_name), zone, &wanted, None).await?;
     let standing = standing::of_room(&mut begun.tx, &request.screen, layout_id).await?;
     let house: Vec<i32> = standing.iter().map(|kept| kept.seat.cast_signed()).collect();
-    let common = sql::PlanValues {
+    let common = PlanValues {
         screen: &request.screen,
         film: &request.film,
         layout: layout_id,
@@ -85,7 +84,7 @@ pub async fn plan(
         terms,
         house: &house,
     };
-    sql::insert(&mut begun.tx, &common, &shows, layout.areas()).await?;
+    insert(&mut begun.tx, &common, &shows, layout.areas()).await?;
     if !standing.is_empty() {
         keep_from_start(&mut begun, request, &shows, &standing).await?;
     }
@@ -123,11 +122,10 @@ struct PlanInput {
 
 async fn load_input(state: &BackofficeState, theatre: &str, request: &ShowsRequest) -> Result<PlanInput, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let place = sql::screen(&mut connection, theatre, &request.screen).await?;
-    let place = place.ok_or_else(|| Problem::not_found("screen"))?;
-    let film = queries::programme::film(&mut connection, &request.film).await?;
+    let place = screens::facts(&mut connection, theatre, &request.screen).await?;
+    let film = films::find(&mut connection, &request.film).await?;
     let film = film.ok_or_else(|| Problem::not_found("film"))?;
-    let tariff = queries::programme::tariff(&mut connection, theatre).await?;
+    let tariff = tariffs::find_tariff(&mut connection, theatre).await?;
     let Some((tariff, _)) = tariff else {
         let detail = "The theatre has no prices yet. Set them first, by category.";
         return Err(Problem::new(Code::PriceInvalid, detail));
@@ -193,7 +191,7 @@ pub(super) async fn require_free_screen(
 ) -> Result<(), Problem> {
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
     let longest = TimeDelta::minutes(i64::from(MAX_RUNNING_MINUTES + MAX_CLEANING_MINUTES));
-    let there = sql::on_screen(tx, screen, (first.from - longest, last.until), except).await?;
+    let there = on_screen(tx, screen, (first.from - longest, last.until), except).await?;
     let there: Vec<ScreenPeriod> = there
         .into_iter()
         .map(|show| {
@@ -238,5 +236,178 @@ pub(super) fn terms_view(terms: SaleTerms, zone: Tz) -> TermsOfSale {
         per_person: u32::from(terms.per_person.unsigned_abs()),
         email_code: terms.email_code,
         per_instrument: terms.per_instrument.map(|most| u32::from(most.unsigned_abs())),
+    }
+}
+
+/// A new show.
+struct NewShow {
+    pub id: Uuid,
+    pub start: Start,
+    /// Category to minor units, JSON.
+    pub prices: String,
+}
+
+/// The common values of a plan's shows.
+struct PlanValues<'a> {
+    pub screen: &'a str,
+    pub film: &'a str,
+    pub layout: Uuid,
+    pub language: &'a str,
+    pub format: Format,
+    pub currency: Currency,
+    pub cleaning_minutes: u32,
+    pub terms: SaleTerms,
+    /// House seats from the start.
+    pub house: &'a [i32],
+}
+
+/// Inserts shows and their areas.
+async fn insert(
+    tx: &mut PgConnection,
+    common: &PlanValues<'_>,
+    shows: &[NewShow],
+    areas: &[Area],
+) -> Result<(), sqlx::Error> {
+    let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
+    sqlx::query(
+        "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices,
+                            hold_ms, flash_sale, sales, sales_from, per_person, cleaning_minutes,
+                            email_code, per_instrument, blocked)
+         SELECT new.id, $5, $6, $7, new.starts_at, new.local_date, $8, $9, $10, new.prices::jsonb,
+                $11, $12, $13, $14, $15, $16, $17, $18, $19
+         FROM UNNEST($1::uuid[], $2::timestamptz[], $3::date[], $4::text[]) AS new (id, starts_at, local_date, prices)",
+    )
+    .bind(&ids)
+    .bind(shows.iter().map(|show| show.start.at).collect::<Vec<_>>())
+    .bind(shows.iter().map(|show| show.start.local.date()).collect::<Vec<NaiveDate>>())
+    .bind(shows.iter().map(|show| show.prices.as_str()).collect::<Vec<_>>())
+    .bind(common.screen)
+    .bind(common.film)
+    .bind(common.layout)
+    .bind(common.language)
+    .bind(common.format.as_str())
+    .bind(common.currency.code())
+    .bind(common.terms.hold_ms)
+    .bind(common.terms.flash_sale)
+    .bind(common.terms.sales.as_str())
+    .bind(common.terms.sales_from.map(to_utc))
+    .bind(common.terms.per_person)
+    .bind(common.cleaning_minutes.cast_signed())
+    .bind(common.terms.email_code)
+    .bind(common.terms.per_instrument)
+    .bind(common.house)
+    .execute(&mut *tx)
+    .await?;
+    let numbers: Vec<i16> = (0_i16..).take(areas.len()).collect();
+    sqlx::query(
+        "INSERT INTO area_stock (show_id, area_no, name, category, capacity)
+         SELECT show.id, area.area_no, area.name, area.category, area.capacity
+         FROM UNNEST($1::uuid[]) AS show (id)
+         CROSS JOIN UNNEST($2::smallint[], $3::text[], $4::text[], $5::integer[])
+                    AS area (area_no, name, category, capacity)",
+    )
+    .bind(&ids)
+    .bind(&numbers)
+    .bind(areas.iter().map(|area| area.name.as_str()).collect::<Vec<_>>())
+    .bind(areas.iter().map(|area| area.category.as_str()).collect::<Vec<_>>())
+    .bind(areas.iter().map(|area| area.capacity.cast_signed()).collect::<Vec<_>>())
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A show on a screen.
+#[derive(sqlx::FromRow)]
+struct OnScreen {
+    pub title: String,
+    pub starts_at: DateTime<Utc>,
+    pub running_minutes: i32,
+    pub cleaning_minutes: i32,
+}
+
+/// Returns shows that start on a screen between two instants and are not called off, including shows being moved to it,
+/// excluding `except`.
+async fn on_screen(
+    tx: &mut PgConnection,
+    screen: &str,
+    (from, until): (DateTime<Utc>, DateTime<Utc>),
+    except: Option<Uuid>,
+) -> Result<Vec<OnScreen>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT film.title, show.starts_at, film.running_minutes, show.cleaning_minutes
+         FROM shows show JOIN films film ON film.id = show.film_id
+         WHERE (show.screen_id = $1
+                OR EXISTS (SELECT 1 FROM show_moves
+                           WHERE show_id = show.id AND to_screen = $1 AND state = 'closing'))
+           AND NOT show.called_off AND show.starts_at BETWEEN $2 AND $3 AND show.id IS DISTINCT FROM $4
+         ORDER BY show.starts_at",
+    )
+    .bind(screen)
+    .bind(from)
+    .bind(until)
+    .bind(except)
+    .fetch_all(tx)
+    .await
+}
+
+/// The period a show occupies a screen: from its start until the cleaning ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ScreenPeriod {
+    /// The film's title.
+    pub title: String,
+    /// The start of the show.
+    pub from: DateTime<Utc>,
+    /// The earliest start of the next show.
+    pub until: DateTime<Utc>,
+}
+
+impl ScreenPeriod {
+    /// The period of a show that starts at `from`.
+    pub fn new(title: &str, from: DateTime<Utc>, running_minutes: u32, cleaning_minutes: u32) -> Self {
+        let minutes = TimeDelta::minutes(i64::from(running_minutes) + i64::from(cleaning_minutes));
+        // The overflow is unreachable for real dates.
+        Self { title: title.to_owned(), from, until: from.checked_add_signed(minutes).unwrap_or(from) }
+    }
+}
+
+/// Returns each new show that overlaps an existing show or the new show before it, with that show. `wanted` is sorted
+/// by start.
+fn conflicts<'a>(wanted: &'a [ScreenPeriod], there: &'a [ScreenPeriod]) -> Vec<(&'a ScreenPeriod, &'a ScreenPeriod)> {
+    let overlap = |one: &ScreenPeriod, other: &ScreenPeriod| one.from < other.until && other.from < one.until;
+    let mut found = Vec::new();
+    for (number, new) in wanted.iter().enumerate() {
+        found.extend(there.iter().filter(|old| overlap(new, old)).map(|old| (new, old)));
+        let before = number.checked_sub(1).map(|before| &wanted[before]);
+        found.extend(before.filter(|before| overlap(new, before)).map(|before| (new, before)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minute: i64, running: u32, cleaning: u32) -> ScreenPeriod {
+        let from = DateTime::from_timestamp(minute * 60, 0).expect("an instant");
+        ScreenPeriod::new(&minute.to_string(), from, running, cleaning)
+    }
+
+    #[test]
+    fn a_show_may_start_when_the_previous_one_and_its_cleaning_end() {
+        let there = [at(0, 100, 20), at(300, 100, 20)];
+        let named = |wanted: &[ScreenPeriod]| {
+            conflicts(wanted, &there)
+                .iter()
+                .map(|(new, old)| format!("{} {}", new.title, old.title))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(named(&[at(120, 100, 20)]), [""; 0]);
+        assert_eq!(named(&[at(119, 100, 20)]), ["119 0"]);
+        assert_eq!(named(&[at(181, 100, 20)]), ["181 300"]);
+        assert_eq!(named(&[at(180, 100, 20)]), [""; 0]);
+        assert_eq!(named(&[at(110, 300, 0)]), ["110 0", "110 300"]);
+        // Two new shows overlap each other.
+        assert_eq!(named(&[at(120, 60, 10), at(185, 60, 10)]), ["185 120"]);
+        assert_eq!(named(&[at(0, 10, 0)]), ["0 0"], "the same time is no other time");
     }
 }

@@ -1,4 +1,4 @@
-//! Changes the terms of sale of a show.
+//! Changes the terms of sale of a show, and calls shows off.
 //!
 //! Sales, holds and limits may change at any time before the start. Prices may not change while customers hold seats or
 //! pay: the price a customer saw is the price they pay.
@@ -7,21 +7,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use domain::VariantName;
-use domain::api::organiser::{OrganisedShow, Sales, TermsRequest};
+use domain::api::organiser::{CancelShowRequest, OrganisedShow, Sales, TermsRequest};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
+use sqlx::types::Json;
 use uuid::Uuid;
 
-use super::{checked, week, zone_of};
+use super::week::{self, OrganisedRow};
+use super::{SaleTerms, checked, zone_of};
 use crate::organiser::OrganiserAction;
-use crate::organiser::sql::shows as sql;
-use crate::organiser::sql::shows::OrganisedRow;
 use crate::organiser::tariffs::amount;
 use crate::{BackofficeState, box_office};
 use http::idempotency::Answer;
 use http::{Code, Problem};
-use platform::clock::from_utc;
+use platform::clock::{from_utc, to_utc};
 use seats::seat_locks::StoreError;
+use selling::bookings;
 
 /// Minimum age of the last change of terms before prices may change, milliseconds: by then every replica has applied a
 /// pause.
@@ -43,10 +44,8 @@ pub async fn change(
         Err(answer) => return Ok(answer),
     };
     let now = begun.now;
-    if !sql::lock(&mut begun.tx, action.theatre, show).await? {
-        return Err(Problem::not_found("show"));
-    }
-    let row = sql::one(&mut begun.tx, action.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    week::lock(&mut begun.tx, action.theatre, show).await?;
+    let row = week::find(&mut begun.tx, action.theatre, show).await?;
     if row.called_off || from_utc(row.starts_at) <= now {
         return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
     }
@@ -57,10 +56,7 @@ pub async fn change(
         ));
     }
     let terms = checked(&request.terms, zone_of(&row.time_zone)?)?;
-    if terms.sales == Sales::Planned
-        && row.sales != Sales::Planned.as_str()
-        && sql::is_bought(&mut begun.tx, show).await?
-    {
+    if terms.sales == Sales::Planned && row.sales != Sales::Planned.as_str() && is_bought(&mut begun.tx, show).await? {
         let detail = "Seats of this show are sold, so it stays where their buyers find it. Pause its sales instead.";
         return Err(Problem::new(Code::WrongState, detail));
     }
@@ -73,14 +69,14 @@ pub async fn change(
         _ => None,
     };
     let version = request.version.cast_signed();
-    if !sql::set_terms(&mut begun.tx, show, version, &terms, prices.as_ref(), now).await? {
+    if !set_terms(&mut begun.tx, show, version, &terms, prices.as_ref(), now).await? {
         let detail = "Someone else has changed this show in the meantime. Look at it again, then change it.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     if prices.is_some() {
         release_holds(state, show).await?;
     }
-    let row = sql::one(&mut begun.tx, action.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let row = week::find(&mut begun.tx, action.theatre, show).await?;
     let view: OrganisedShow = week::view_of(row)?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     let what = if prices.is_some() { "terms and prices" } else { "terms" };
@@ -111,7 +107,7 @@ async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now:
         let detail = "The box office holds seats of this show for callers. Have them sold or released first.";
         return Err(Problem::new(Code::WrongState, detail));
     }
-    if sql::is_being_bought(tx, row.id).await? {
+    if is_being_bought(tx, row.id).await? {
         let detail = "A payment for seats of this show is under way. Please try again in a few minutes.";
         return Err(Problem::new(Code::WrongState, detail));
     }
@@ -130,4 +126,84 @@ fn checked_prices(
     }
     let checked = wanted.iter().map(|(name, value)| Ok((name.clone(), amount(*value, name)?.cast_signed())));
     checked.collect()
+}
+
+/// Returns `true` when seats or places of a show are sold or claimed.
+async fn is_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM seat_claims WHERE show_id = $1 AND state <> 'released')
+             OR EXISTS (SELECT 1 FROM area_stock WHERE show_id = $1 AND claimed + sold > 0)",
+    )
+    .bind(show)
+    .fetch_one(tx)
+    .await
+}
+
+/// Returns `true` when a booking of a show is between checkout and the end of its payment.
+async fn is_being_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
+                        AND state IN ('CREATED', 'SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
+    )
+    .bind(show)
+    .fetch_one(tx)
+    .await
+}
+
+/// Changes the terms of a locked show; `false` when its version differs.
+async fn set_terms(
+    tx: &mut PgConnection,
+    show: Uuid,
+    version: i32,
+    terms: &SaleTerms,
+    prices: Option<&BTreeMap<String, i64>>,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE shows SET sales = $3, sales_from = $4, hold_ms = $5, flash_sale = $6, per_person = $7,
+                prices = coalesce($8, prices), terms_version = terms_version + 1, terms_at = $9,
+                email_code = $10, per_instrument = $11
+         WHERE id = $1 AND terms_version = $2 AND NOT called_off AND NOT is_moving",
+    )
+    .bind(show)
+    .bind(version)
+    .bind(terms.sales.as_str())
+    .bind(terms.sales_from.map(to_utc))
+    .bind(terms.hold_ms)
+    .bind(terms.flash_sale)
+    .bind(terms.per_person)
+    .bind(prices.map(Json))
+    .bind(to_utc(now))
+    .bind(terms.email_code)
+    .bind(terms.per_instrument)
+    .execute(tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Calls a show off. The answer contains the progress of the refunds, which run in the background.
+///
+/// # Errors
+/// 404 for another theatre's show, 409 when it is already called off.
+pub async fn call_off(
+    state: &BackofficeState,
+    action: &OrganiserAction<'_>,
+    show: Uuid,
+    request: &CancelShowRequest,
+) -> Result<Answer, Problem> {
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let now = begun.now;
+    week::lock(&mut begun.tx, action.theatre, show).await?;
+    if !bookings::call_off_in(&mut begun.tx, show, &request.reason, now).await? {
+        return Err(Problem::new(Code::WrongState, "This show was called off before. Its page says how far that is."));
+    }
+    let row = week::find(&mut begun.tx, action.theatre, show).await?;
+    let answer = Answer::json(StatusCode::ACCEPTED, &week::view_of(row)?)?;
+    let answer = begun.finish("show_called_off", format!("show {show}"), answer).await?;
+    // Immediate on this replica; the others follow within a second.
+    state.catalogue.call_off(show).await;
+    Ok(answer)
 }

@@ -1,15 +1,16 @@
 //! The programme for organisers.
 
-use chrono::{Days, NaiveDate};
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use domain::api::organiser::{CancellationView, OrganisedShow};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use sqlx::PgConnection;
+use sqlx::types::Json;
 use uuid::Uuid;
 
 use super::plan::terms_view;
 use super::{SaleTerms, zone_of};
-use crate::organiser::sql::shows as sql;
-use crate::organiser::sql::shows::OrganisedRow;
 use crate::{BackofficeState, relocation};
 use catalogue::today_in;
 use http::{Code, Problem};
@@ -32,7 +33,7 @@ pub async fn week(
     from: Option<&str>,
 ) -> Result<(NaiveDate, Vec<OrganisedShow>), Problem> {
     let mut connection = state.pg.acquire().await?;
-    let zone = sql::zone(&mut connection, theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let zone = time_zone_of(&mut connection, theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let from = match from.map(str::trim).filter(|text| !text.is_empty()) {
         None => today_in(&zone, state.clock.now())?,
         Some(text) => {
@@ -41,7 +42,7 @@ pub async fn week(
         }
     };
     let last = from.checked_add_days(Days::new(DAYS - 1)).unwrap_or(from);
-    let rows = sql::between(&mut connection, theatre, (from, last), MAX_SHOWS).await?;
+    let rows = between(&mut connection, theatre, (from, last), MAX_SHOWS).await?;
     Ok((from, rows.into_iter().map(view_of).collect::<Result<_, _>>()?))
 }
 
@@ -51,7 +52,7 @@ pub async fn week(
 /// 404 when the theatre has no such show.
 pub async fn show(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<OrganisedShow, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let row = sql::one(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let row = find(&mut connection, theatre, show).await?;
     of_row(&mut connection, row).await
 }
 
@@ -102,4 +103,128 @@ pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
         cancellation,
         moved: None,
     })
+}
+
+/// A show as stored, for its organiser.
+#[derive(sqlx::FromRow)]
+pub(super) struct OrganisedRow {
+    pub id: Uuid,
+    pub film: String,
+    pub title: String,
+    pub screen: String,
+    pub screen_name: String,
+    pub starts_at: DateTime<Utc>,
+    pub time_zone: String,
+    pub language: String,
+    pub format: String,
+    pub currency: String,
+    pub prices: Json<BTreeMap<String, i64>>,
+    pub sales: String,
+    pub sales_from: Option<DateTime<Utc>>,
+    pub hold_ms: i64,
+    pub flash_sale: bool,
+    pub per_person: Option<i16>,
+    pub email_code: bool,
+    pub per_instrument: Option<i16>,
+    pub terms_version: i32,
+    pub terms_at: Option<DateTime<Utc>>,
+    pub called_off: bool,
+    pub is_moving: bool,
+    pub seats: i64,
+    pub sold: i64,
+    pub reason: Option<String>,
+    pub undone: Option<i32>,
+    pub finished: Option<bool>,
+    pub bookings_left: i64,
+    pub refunds_open: i64,
+    pub refunds_at_counter: i64,
+}
+
+const ORGANISED: &str = "
+    SELECT show.id, film.id AS film, film.title, screen.id AS screen, screen.name AS screen_name, show.starts_at,
+           city.time_zone, show.language, show.format, show.currency, show.prices, show.sales, show.sales_from,
+           show.hold_ms, show.flash_sale, show.per_person, show.email_code, show.per_instrument, show.terms_version, show.terms_at,
+           show.called_off, show.is_moving,
+           room.seat_count + stock.places AS seats,
+           (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') + stock.sold AS sold,
+           gone.reason, gone.cancelled AS undone, gone.finished_at IS NOT NULL AS finished,
+           CASE WHEN show.called_off THEN
+               (SELECT count(*) FROM bookings WHERE show_id = show.id AND NOT is_open AND state = 'CONFIRMED')
+               + (SELECT count(*) FROM bookings WHERE show_id = show.id AND is_open
+                  AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))
+           ELSE 0 END AS bookings_left,
+           coalesce(back.at_gateways, 0) AS refunds_open, coalesce(back.at_counter, 0) AS refunds_at_counter
+    FROM shows show
+    JOIN films film ON film.id = show.film_id
+    JOIN screens screen ON screen.id = show.screen_id
+    JOIN theatres theatre ON theatre.id = screen.theatre_id
+    JOIN cities city ON city.id = theatre.city_id
+    JOIN layouts room ON room.id = show.layout_id
+    LEFT JOIN show_cancellations gone ON gone.show_id = show.id
+    -- Counter payments are refunded at the counter: no gateway is involved.
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE NOT paid.at_counter) AS at_gateways,
+               count(*) FILTER (WHERE paid.at_counter) AS at_counter
+        FROM refunds JOIN bookings ON bookings.id = refunds.booking_id
+        CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM payments WHERE payments.booking_id = bookings.id
+                                           AND payments.gateway LIKE 'counter\\_%') AS at_counter) paid
+        WHERE bookings.show_id = show.id AND NOT bookings.is_open AND refunds.state = 'requested'
+    ) back ON show.called_off
+    CROSS JOIN LATERAL (SELECT coalesce(sum(capacity), 0)::bigint AS places, coalesce(sum(sold), 0)::bigint AS sold
+                        FROM area_stock WHERE show_id = show.id) stock
+    WHERE theatre.id = $1 AND ($2::uuid IS NULL OR show.id = $2)
+      AND ($3::date IS NULL OR show.local_date BETWEEN $3 AND $4)
+    ORDER BY show.starts_at, screen.name, show.id LIMIT $5";
+
+/// Returns the shows of a theatre on these days.
+async fn between(
+    connection: &mut PgConnection,
+    theatre: &str,
+    days: (NaiveDate, NaiveDate),
+    limit: i64,
+) -> Result<Vec<OrganisedRow>, sqlx::Error> {
+    sqlx::query_as(ORGANISED)
+        .bind(theatre)
+        .bind(None::<Uuid>)
+        .bind(days.0)
+        .bind(days.1)
+        .bind(limit)
+        .fetch_all(connection)
+        .await
+}
+
+/// Returns one show of a theatre.
+pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<OrganisedRow, Problem> {
+    let found: Option<OrganisedRow> = sqlx::query_as(ORGANISED)
+        .bind(theatre)
+        .bind(show)
+        .bind(None::<NaiveDate>)
+        .bind(None::<NaiveDate>)
+        .bind(1_i64)
+        .fetch_optional(connection)
+        .await?;
+    found.ok_or_else(|| Problem::not_found("show"))
+}
+
+/// Returns the time zone of a theatre.
+async fn time_zone_of(connection: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT time_zone FROM cities JOIN theatres ON theatres.city_id = cities.id WHERE theatres.id = $1",
+    )
+    .bind(theatre)
+    .fetch_optional(connection)
+    .await
+}
+
+/// Locks a show of a theatre against other organisers but not against sales.
+pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Result<(), Problem> {
+    let found: Option<i32> = sqlx::query_scalar(
+        "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)
+         FOR NO KEY UPDATE",
+    )
+    .bind(theatre)
+    .bind(show)
+    .fetch_optional(tx)
+    .await?;
+    found.map(|_| ()).ok_or_else(|| Problem::not_found("show"))
 }
