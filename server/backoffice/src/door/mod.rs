@@ -2,17 +2,16 @@
 //!
 //! Postgres guarantees the single admission: the unique index `door_admissions_once` allows one active admission per
 //! ticket, whatever devices and replicas assume. A device chooses the ids of its scans, so that it can retry a scan
-//! without an answer (`scan`). A device may get a signed list (`seal`) of the show's tickets (`list`) and admit people
+//! without an answer (`scan`). A device may get a signed list of the show's tickets (`list`) and admit people
 //! by it without a network. Its scans are settled later (`settle`) by the rule of [`domain::door::settle`]: the
 //! earliest scan of a ticket is its admission. Every other scan is a conflict, which the door and the audit list show.
 //!
-//! The module reads tickets, bookings and shows (`sql/tickets.rs`) and never writes them. Elsewhere: the signature of a
+//! The module reads tickets, bookings and shows (`sql`) and never writes them. Elsewhere: the signature of a
 //! code (`tickets`) and roles (`accounts`). The box office and managers may use the door.
 
 mod endpoints;
 mod list;
 mod scan;
-mod seal;
 mod settle;
 mod sql;
 mod status;

@@ -8,8 +8,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::check_device_name;
-use super::sql::admissions::{self, Admission, NewAdmission};
-use super::sql::records::{self, Scanner};
+use super::sql::{self, Admission, NewAdmission, Scanner};
 use super::ticket_lookup::{self, TicketLookup, TicketValidity};
 use crate::BackofficeState;
 use catalogue::Show;
@@ -57,7 +56,7 @@ pub(super) async fn scan(
             let_in: ScanAdmission { at: now, scan },
         };
         let answer = check_ticket(state, &mut tx, &lookup, code, show, &new_admission, now).await?;
-        records::record_scan(&mut tx, scanner, &new_admission, answer.outcome, now).await?;
+        sql::record_scan(&mut tx, scanner, &new_admission, answer.outcome, now).await?;
         tickets.push((code, answer));
     }
     let place = |code: &Code| codes.iter().position(|other| other == code);
@@ -105,10 +104,10 @@ pub(super) async fn admit(
     now: Timestamp,
 ) -> Result<Option<Admission>, Problem> {
     for _ in 0..MAX_ATTEMPTS {
-        if admissions::admit(tx, ids::new_id(), new_admission, now).await? {
+        if sql::admit(tx, ids::new_id(), new_admission, now).await? {
             return Ok(None);
         }
-        if let Some(current) = admissions::current(tx, new_admission.code).await? {
+        if let Some(current) = sql::current(tx, new_admission.code).await? {
             return Ok(Some(current));
         }
     }

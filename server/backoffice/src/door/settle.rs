@@ -14,10 +14,9 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::check_device_name;
+use super::list::{ListScope, check_seal};
 use super::scan::admit;
-use super::seal::{self, ListScope};
-use super::sql::admissions::{self, NewAdmission};
-use super::sql::records::{self, Scanner, recorded_admission};
+use super::sql::{self, NewAdmission, Scanner, recorded_admission};
 use super::ticket_lookup::{self, TicketLookup, TicketValidity};
 use crate::{BackofficeState, door};
 use catalogue::Show;
@@ -46,7 +45,7 @@ pub(super) async fn settle(
     }
     let device = check_device_name(&request.device)?;
     let scope = ListScope { theatre: &show.theatre_id, show: show.id };
-    let made_at = seal::check(scope, request.device.id, &request.seal, &state.token_secrets)?;
+    let made_at = check_seal(scope, request.device.id, &request.seal, &state.token_secrets)?;
     let scanned_codes = scanned_codes(request, now, made_at)?;
     let settling = SettlementRun { state, staff, show, device, device_id: request.device.id, now };
     let mut tx = state.pg.begin().await?;
@@ -104,7 +103,7 @@ impl SettlementRun<'_> {
     async fn settle_all(&self, tx: &mut PgConnection, scanned_codes: &[ScannedCode]) -> Result<AnswersByCode, Problem> {
         let scans: Vec<Uuid> = scanned_codes.iter().map(|scanned| scanned.let_in.scan).collect();
         let codes: Vec<String> = scanned_codes.iter().map(|scanned| scanned.code.to_string()).collect();
-        let known = records::recorded_outcomes(tx, &self.show.theatre_id, &scans).await?;
+        let known = sql::recorded_outcomes(tx, &self.show.theatre_id, &scans).await?;
         let lookup = TicketLookup::open(tx, &self.show.theatre_id, &codes).await?;
         let scanner = Scanner { device: self.device_id, account: self.staff.session.account, offline: true };
         let mut answers = AnswersByCode::new();
@@ -121,7 +120,7 @@ impl SettlementRun<'_> {
                     let_in: scanned.let_in,
                 };
                 let answer = self.settle_one(tx, &lookup, &scanned.code, &new_admission).await?;
-                records::record_scan(tx, scanner, &new_admission, answer.outcome, self.now).await?;
+                sql::record_scan(tx, scanner, &new_admission, answer.outcome, self.now).await?;
                 answer
             };
             answers.insert(key, answer);
@@ -140,7 +139,7 @@ impl SettlementRun<'_> {
         let finding = lookup.finding(code, self.show.id);
         let seat = lookup.seat(code);
         if finding != TicketValidity::Good {
-            records::report(tx, new_admission, seat, finding.outcome(), self.now).await?;
+            sql::report(tx, new_admission, seat, finding.outcome(), self.now).await?;
             let why = format!("Let in at {}: {}.", self.when(new_admission), describe(&finding));
             self.record_conflict(tx, code, &why).await?;
             let mut answer = ticket_lookup::bare_answer(code, Outcome::Conflict, seat);
@@ -153,7 +152,7 @@ impl SettlementRun<'_> {
         Ok(match rule(Some(current.let_in()), new_admission.let_in) {
             SettlementOutcome::Admission | SettlementOutcome::AlreadyRecorded => admitted,
             SettlementOutcome::ReplacesLater { .. } => {
-                if !admissions::take_over(tx, &current, new_admission).await? {
+                if !sql::take_over(tx, &current, new_admission).await? {
                     // Unreachable: the row is locked, so no other transaction can have replaced it.
                     return Err(Problem::internal(&"an admission moved while it was locked"));
                 }
@@ -180,7 +179,7 @@ impl SettlementRun<'_> {
         second: &NewAdmission<'_>,
         seat: Option<&str>,
     ) -> Result<(), Problem> {
-        records::report_second(tx, first, second, seat, self.now).await?;
+        sql::report_second(tx, first, second, seat, self.now).await?;
         let why = format!("Let in twice with one ticket: at {} and at {}.", self.when(first), self.when(second));
         self.record_conflict(tx, code, &why).await
     }

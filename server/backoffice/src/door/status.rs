@@ -3,7 +3,7 @@
 use domain::api::door::{ConflictView, DoorCounts, DoorShow, DoorView};
 use domain::door::{CLOSES_AFTER_MS, OPENS_BEFORE_MS};
 
-use super::sql::{records, tickets};
+use super::sql::{self, ConflictRow, DoorShowRow};
 use super::ticket_lookup::code_suffix;
 use crate::BackofficeState;
 use catalogue::Show;
@@ -14,8 +14,8 @@ use platform::clock::from_utc;
 pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorShow>, Problem> {
     let now = state.clock.now();
     let (from, to) = (now.plus_ms(-CLOSES_AFTER_MS), now.plus_ms(OPENS_BEFORE_MS));
-    let rows = tickets::shows(&state.pg, theatre, from, to).await?;
-    let view = |row: tickets::DoorShowRow| DoorShow {
+    let rows = sql::shows(&state.pg, theatre, from, to).await?;
+    let view = |row: DoorShowRow| DoorShow {
         id: row.id,
         film: row.film,
         screen: row.screen,
@@ -28,9 +28,9 @@ pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorSho
 
 /// Returns the state of the door of a show. The caller has checked the role.
 pub async fn show_status(state: &BackofficeState, show: &Show) -> Result<DoorView, Problem> {
-    let counts = records::counts(&state.pg, show.id).await?;
-    let rows = if counts.conflicts == 0 { Vec::new() } else { records::conflicts(&state.pg, show.id).await? };
-    let view = |row: records::ConflictRow| {
+    let counts = sql::counts(&state.pg, show.id).await?;
+    let rows = if counts.conflicts == 0 { Vec::new() } else { sql::conflicts(&state.pg, show.id).await? };
+    let view = |row: ConflictRow| {
         Ok(ConflictView {
             number: row.number,
             ends: code_suffix(&row.ticket_code),

@@ -7,7 +7,7 @@ use domain::door::Code;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::tickets::{self, TicketRow};
+use super::sql::{self, TicketRow};
 use crate::BackofficeState;
 use ::tickets::{Signed, judge};
 use catalogue::Show;
@@ -52,7 +52,7 @@ pub(super) struct TicketLookup {
 impl TicketLookup {
     /// Loads the tickets of these codes, and locks their bookings against change until the transaction ends.
     pub(super) async fn open(tx: &mut PgConnection, theatre: &str, codes: &[String]) -> Result<Self, sqlx::Error> {
-        let rows = tickets::of_codes(tx, theatre, codes).await?;
+        let rows = sql::of_codes(tx, theatre, codes).await?;
         Ok(Self { rows: rows.into_iter().map(|row| (row.code.clone(), row)).collect() })
     }
 

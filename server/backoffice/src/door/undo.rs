@@ -3,7 +3,7 @@
 use domain::api::door::UndoRequest;
 use domain::door::Code as TicketCode;
 
-use super::sql::admissions;
+use super::sql;
 use super::ticket_lookup::code_suffix;
 use crate::{BackofficeState, door};
 use catalogue::Show;
@@ -40,7 +40,7 @@ pub(super) async fn undo(
         return Ok(answer);
     }
     let which = (request.scan, ticket.as_ref().map(TicketCode::as_str));
-    let codes = admissions::undo(&mut tx, show.id, which, staff.session.account, now).await?;
+    let codes = sql::undo(&mut tx, show.id, which, staff.session.account, now).await?;
     if codes.is_empty() {
         let detail = "This scan has admitted no one, or was already undone. Look at the list of the door again.";
         return Err(Problem::new(Code::NotAdmitted, detail));

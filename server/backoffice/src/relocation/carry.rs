@@ -7,17 +7,16 @@ use domain::VariantName;
 use domain::booking::BookingEvent;
 use domain::relocation::answer_until;
 use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::lines::{self, Mover};
-use super::placement::{self, LayoutPair, MovePlacement};
+use super::placement::{self, LayoutPair, MovePlacement, Mover};
 use super::sql::{self, CarriedCounts, MoveRow, MovedBooking, ShowNow};
 use crate::{BackofficeState, box_office};
-use domain::time::Timestamp;
 use http::Problem;
 use platform::clock::from_utc;
 use selling::bookings::{self, Cause, undo_in_full};
-use sqlx::PgConnection;
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +73,7 @@ async fn write(
     now: Timestamp,
 ) -> Result<CarriedCounts, Problem> {
     let id = row.show_id;
-    let (movers, unplaced) = lines::divide(placement);
+    let (movers, unplaced) = placement::divide(placement);
     let until = answer_until(now, from_utc(show.starts_at));
     for booking in &unplaced {
         refund_in_full(tx, row, booking.id, now).await?;
@@ -86,8 +85,8 @@ async fn write(
     kept.sort_unstable();
     let kept: Vec<i32> = kept.into_iter().map(SeatIndex::cast_signed).collect();
     sql::open_room(tx, row, &rooms.after, &kept, now).await?;
-    sql::carry_seats(tx, id, &lines::seats(&movers, &rooms.after), now).await?;
-    sql::carry_places(tx, id, &lines::places(&movers, &rooms.after), now).await?;
+    sql::carry_seats(tx, id, &placement::seats(&movers, &rooms.after), now).await?;
+    sql::carry_places(tx, id, &placement::places(&movers, &rooms.after), now).await?;
     record_moves(tx, row, rooms, &movers, until, now).await?;
     let house: Vec<(i32, i32)> =
         placement.kept.iter().map(|(from, to)| (from.cast_signed(), to.cast_signed())).collect();

@@ -12,7 +12,6 @@
 //! (`organiser`).
 
 mod carry;
-mod lines;
 mod mails;
 mod placement;
 mod preview;

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use domain::api::moving::{MoveCount, MoveLine};
+use domain::api::moving::{MoveCount, MoveLine, MovePreview};
 use uuid::Uuid;
 
-use super::lines::{self, Mover};
-use super::placement::{self, LayoutPair};
+use super::placement::{self, LayoutPair, Mover};
 use super::sql::{self, SoldRow};
 use crate::BackofficeState;
 use http::Problem;
@@ -14,37 +13,18 @@ use http::Problem;
 /// Maximum number of bookings in a preview.
 const MAX_LINES: usize = 100;
 
-/// The outcome of a move for its buyers.
-#[derive(Debug)]
-pub struct MoveForecast {
-    /// Bookings that keep their places.
-    pub same: MoveCount,
-    /// Bookings that are offered other places.
-    pub offered: MoveCount,
-    /// Bookings without a place, which are refunded.
-    pub refunded: MoveCount,
-    /// Unpaid bookings.
-    pub open: u32,
-    /// House seats without an equivalent there.
-    pub house_seats_lost: u32,
-    /// Seats and places there.
-    pub seats: u32,
-    /// The first bookings that do not keep their places.
-    pub lines: Vec<MoveLine>,
-    /// Number of further such bookings.
-    pub more: u32,
-}
-
-/// Previews the move of a show to this screen and layout at these prices. Changes nothing.
+/// Previews the move of a show to this screen (slug and name) and layout at these prices; `answer_until` is the deadline of
+/// offers, local time. Changes nothing.
 ///
 /// # Errors
 /// 404 for an unknown show, 400 when a category has no price.
 pub async fn preview(
     state: &BackofficeState,
     show: Uuid,
-    (screen, layout): (&str, Uuid),
+    (screen, screen_name, layout): (&str, String, Uuid),
     prices: &BTreeMap<String, i64>,
-) -> Result<MoveForecast, Problem> {
+    answer_until: String,
+) -> Result<MovePreview, Problem> {
     let known = sql::show(&mut *state.pg.acquire().await?, show).await?;
     let known = known.ok_or_else(|| Problem::not_found("show"))?;
     let rooms = LayoutPair::load(state, known.layout_id, layout).await?;
@@ -53,7 +33,7 @@ pub async fn preview(
     let placement =
         placement::compute_placement(&mut connection, show, &known, &rooms, (screen, layout), prices).await?;
     drop(connection);
-    let (movers, unplaced) = lines::divide(&placement);
+    let (movers, unplaced) = placement::divide(&placement);
     let (same, others): (Vec<&Mover<'_>>, Vec<&Mover<'_>>) = movers.iter().partition(|mover| mover.is_same);
     let offered = others.iter().map(|mover| MoveLine {
         reference: mover.row.reference.clone(),
@@ -62,11 +42,13 @@ pub async fn preview(
     });
     let refunded = unplaced.iter().map(|row| MoveLine {
         reference: row.reference.clone(),
-        before: lines::before(row),
+        before: placement::before(row),
         after: Vec::new(),
     });
     let places: u32 = rooms.after.areas().iter().map(|area| area.capacity).sum();
-    Ok(MoveForecast {
+    Ok(MovePreview {
+        screen: screen.to_owned(),
+        screen_name,
         same: count(same.iter().map(|mover| mover.row)),
         offered: count(others.iter().map(|mover| mover.row)),
         refunded: count(unplaced.iter().copied()),
@@ -75,6 +57,7 @@ pub async fn preview(
         seats: rooms.after.seat_count() + places,
         lines: refunded.chain(offered).take(MAX_LINES).collect(),
         more: u32::try_from((others.len() + unplaced.len()).saturating_sub(MAX_LINES)).unwrap_or(u32::MAX),
+        answer_until,
     })
 }
 

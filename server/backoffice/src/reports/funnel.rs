@@ -6,8 +6,7 @@
 use domain::api::reports::FunnelReport;
 
 use super::range::Range;
-use super::reading::{LATE_DAYS, Reading, query_error};
-use super::screens;
+use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
 use http::Problem;
 
@@ -78,7 +77,7 @@ pub async fn funnel(
     screen: Option<&str>,
 ) -> Result<FunnelReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screen = screens::check_screen(&mut reading.tx, theatre, screen).await?;
+    let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let counted: FunnelRow = sqlx::query_as(FUNNEL)
         .bind(theatre)
         .bind(range.begins)

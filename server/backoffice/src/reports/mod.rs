@@ -11,7 +11,6 @@ mod occupancy;
 mod range;
 mod reading;
 mod sales;
-mod screens;
 mod tables;
 mod takings;
 
@@ -19,8 +18,8 @@ pub use endpoints::routes;
 pub use funnel::funnel;
 pub use occupancy::occupancy;
 pub use range::{MAX_DAYS, Range};
+pub use reading::screens;
 pub use sales::sales;
-pub use screens::screens;
 pub use takings::takings;
 
 use tokio::sync::Semaphore;

@@ -7,8 +7,7 @@ use domain::api::reports::OccupancyReport;
 use uuid::Uuid;
 
 use super::range::Range;
-use super::reading::{Reading, query_error};
-use super::screens;
+use super::reading::{Reading, query_error, screens_of};
 use crate::BackofficeState;
 use http::{Code, Problem};
 
@@ -38,7 +37,7 @@ pub async fn occupancy(
     screen: Option<&str>,
 ) -> Result<OccupancyReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screens = screens::of_theatre(&mut reading.tx, theatre).await?;
+    let screens = screens_of(&mut reading.tx, theatre).await?;
     let wanted = match screen.filter(|id| !id.is_empty()) {
         Some(id) => Some(screens.iter().find(|screen| screen.id == id).ok_or_else(|| Problem::not_found("screen"))?),
         None => screens.first(),

@@ -10,8 +10,7 @@ use domain::api::reports::{SalesReport, Sold, SoldLine, SoldShow};
 use uuid::Uuid;
 
 use super::range::Range;
-use super::reading::{LATE_DAYS, Reading, query_error};
-use super::screens;
+use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
 use http::{Code, Problem};
 
@@ -88,7 +87,7 @@ pub async fn sales(
     screen: Option<&str>,
 ) -> Result<SalesReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screen = screens::check_screen(&mut reading.tx, theatre, screen).await?;
+    let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let groups: Vec<SalesRow> = sqlx::query_as(SALES)
         .bind(theatre)
         .bind(range.begins)

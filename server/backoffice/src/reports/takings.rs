@@ -11,8 +11,7 @@ use chrono::NaiveDate;
 use domain::api::reports::{TakingsLine, TakingsReport, TakingsTotal};
 
 use super::range::Range;
-use super::reading::{LATE_DAYS, Reading, query_error};
-use super::screens;
+use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
 use http::Problem;
 
@@ -88,7 +87,7 @@ pub async fn takings(
     screen: Option<&str>,
 ) -> Result<TakingsReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screen = screens::check_screen(&mut reading.tx, theatre, screen).await?;
+    let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let payments: Vec<MoneyRow> = sqlx::query_as(PAYMENTS)
         .bind(theatre)
         .bind(range.begins)

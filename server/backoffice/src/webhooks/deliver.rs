@@ -1,5 +1,9 @@
 //! Delivers webhooks: signed, with a timeout, back-off and a maximum number of attempts.
 //!
+//! The signature has the scheme that payment gateways use with us (`payments::signature`):
+//! `Rowlock-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]`, HMAC-SHA-256 over `<t>.<raw body>`. During the rotation of a
+//! secret there are two signatures, so that the receiver may switch at any time.
+//!
 //! Every replica delivers; one replica at a time leases a delivery. A slow endpoint does not delay the others: of the
 //! concurrent deliveries, one endpoint gets at most a quarter and one theatre at most half. An endpoint whose last
 //! delivery failed gets one; all such endpoints together get half, after the others.
@@ -10,13 +14,15 @@ use std::time::Duration;
 
 use domain::api::systems::{DeliveryState, EndpointState};
 use domain::time::{MINUTE_MS, SECOND_MS};
+use hmac::{Hmac, KeyInit, Mac};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{StatusCode, Url};
+use sha2::Sha256;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
+use super::client::is_callable;
 use super::sql::{self, DeliveryLimits, DueDelivery};
-use super::{address, signature};
 use crate::BackofficeState;
 use identity::audit::{self, AuditEntry};
 use platform::ids;
@@ -151,15 +157,15 @@ async fn deliver_one(state: BackofficeState, due: DueDelivery, _at_work: Running
 
 async fn send_message(state: &BackofficeState, due: &DueDelivery) -> DeliveryOutcome {
     let url = match Url::parse(&due.url) {
-        Ok(url) if state.webhook_settings.webhooks_may_be_private || address::is_callable(&url) => url,
+        Ok(url) if state.webhook_settings.webhooks_may_be_private || is_callable(&url) => url,
         _ => return DeliveryOutcome::Failed(None, "the address is not on the public internet".to_owned()),
     };
     let secrets: Vec<&str> = std::iter::once(due.secret.as_str()).chain(due.old_secret.as_deref()).collect();
-    let signed = signature::sign(due.body.as_bytes(), state.clock.now().0.div_euclid(SECOND_MS), &secrets);
+    let signed = sign(due.body.as_bytes(), state.clock.now().0.div_euclid(SECOND_MS), &secrets);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in [
-        (signature::HEADER, signed),
+        (SIGNATURE_HEADER, signed),
         ("rowlock-event", due.event.clone()),
         ("rowlock-message", due.message_id.to_string()),
         ("rowlock-try", due.tries.to_string()),
@@ -257,6 +263,23 @@ fn backoff_ms(state: &BackofficeState, tries: i32) -> i64 {
     ids::jitter(doubled.min(MAX_BACKOFF_MS)).cast_signed()
 }
 
+/// Name of the header with the signature.
+const SIGNATURE_HEADER: &str = "rowlock-signature";
+
+/// Returns the value of the header with the signature.
+fn sign(body: &[u8], at_s: i64, secrets: &[&str]) -> String {
+    let mut header = format!("t={at_s}");
+    for secret in secrets {
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC takes a key of any length");
+        mac.update(at_s.to_string().as_bytes());
+        mac.update(b".");
+        mac.update(body);
+        header.push_str(",v1=");
+        header.push_str(&hex::encode(mac.finalize().into_bytes()));
+    }
+    header
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,5 +305,14 @@ mod tests {
         assert_eq!((running.all(), lane.available_permits()), (vec![(endpoint, 1)], 1));
         drop(second);
         assert!(running.all().is_empty());
+    }
+
+    #[test]
+    fn a_signature_matches_openssl() {
+        // Computed with: printf '1795000000.hello' | openssl dgst -sha256 -hmac secret
+        let known = "v1=5386974c8d502619b331b6c9d13406991398c847eba91e921e6f93a6b6edcca9";
+        assert_eq!(sign(b"hello", 1_795_000_000, &["secret"]), format!("t=1795000000,{known}"));
+        let both = sign(b"hello", 1_795_000_000, &["new", "secret"]);
+        assert_eq!((both.matches("v1=").count(), both.ends_with(known)), (2, true));
     }
 }

@@ -1,7 +1,10 @@
-//! Lists the deliveries of an endpoint and replays them.
+//! Lists the deliveries of an endpoint, replays them, and deletes messages older than a month, in small batches.
+
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use domain::api::systems::{DeliveryView, EndpointState, ReasonRequest};
+use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
 use super::sql::{self, DeliveryRow};
@@ -10,6 +13,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
 use identity::audit::{self, AuditEntry};
+use platform::housekeeping;
 
 /// Maximum number of listed deliveries, the newest.
 const MAX_LISTED: i64 = 100;
@@ -57,4 +61,17 @@ pub async fn replay(
     audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &serde_json::json!({ "delivery": again }))?;
     intent.commit(tx, answer, now).await
+}
+
+/// Interval of purges.
+const PURGE_EVERY: Duration = Duration::from_secs(600);
+/// Retention of messages, for replays and for endpoints with failures, milliseconds.
+const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
+/// Maximum number of messages per statement, so that its locks are short.
+const MAX_AT_ONCE: i64 = 2_000;
+
+/// Purges until the server stops.
+pub async fn purge_forever(state: BackofficeState) {
+    let delete = |limit| sql::purge(&state.pg, state.clock.now().plus_ms(-KEPT_MS), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "messages of webhooks", MAX_AT_ONCE, delete).await;
 }

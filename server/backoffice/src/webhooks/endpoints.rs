@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::address;
+use super::client::read_address;
 use super::sql::{self, EndpointRow};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
@@ -68,7 +68,7 @@ pub async fn make(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return with_secret(state, &answer);
     }
-    let url = address::read(&request.url, state.webhook_settings.webhooks_may_be_private)?;
+    let url = read_address(&request.url, state.webhook_settings.webhooks_may_be_private)?;
     let reason = reason_of(&request.reason)?;
     let mut events = request.events.clone();
     events.sort_unstable();

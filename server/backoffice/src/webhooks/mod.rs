@@ -2,26 +2,22 @@
 //!
 //! The database writes each message in the transaction of its event (`migrations/0008_backoffice.sql`): triggers on
 //! booking events, refunds and called-off shows. No code path can omit a message, and a rollback discards it. `deliver`
-//! leases due messages, signs and sends them, and retries with a back-off. `address` rejects private addresses.
+//! leases due messages, signs and sends them, and retries with a back-off. `client` rejects private addresses.
 //!
 //! Messages may arrive twice and out of order; receivers use their `id` and `version`, and read the booking that a message
 //! names (`theatre_booking`). Elsewhere: incoming webhooks of
 //! payment gateways (`payments`).
 
-mod address;
 mod client;
 mod deliver;
 mod deliveries;
 mod endpoints;
-mod purge;
 mod routes;
-mod signature;
 mod sql;
 mod theatre_booking;
 
 pub use client::WebhookClient;
 pub use deliver::deliver_forever;
-pub use deliveries::{list as deliveries, replay};
+pub use deliveries::{list as deliveries, purge_forever, replay};
 pub use endpoints::{change, list as endpoints, make, rotate};
-pub use purge::purge_forever;
 pub use routes::routes;

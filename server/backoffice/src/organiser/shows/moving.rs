@@ -43,21 +43,9 @@ pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen:
     check_screen_free(&mut connection, show, &known, (screen, &place.name), zone).await?;
     drop(connection);
     let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
-    let meaning = relocation::preview(state, show, (screen, place.layout_id), &prices).await?;
-    let until = answer_until(state.clock.now(), from_utc(known.starts_at));
-    Ok(MovePreview {
-        screen: screen.to_owned(),
-        screen_name: place.name,
-        seats: meaning.seats,
-        same: meaning.same,
-        offered: meaning.offered,
-        refunded: meaning.refunded,
-        open: meaning.open,
-        house_seats_lost: meaning.house_seats_lost,
-        lines: meaning.lines,
-        more: meaning.more,
-        answer_until: to_utc(until).with_timezone(&zone).format(LOCAL_SECOND).to_string(),
-    })
+    let until = to_utc(answer_until(state.clock.now(), from_utc(known.starts_at)));
+    let until = until.with_timezone(&zone).format(LOCAL_SECOND).to_string();
+    relocation::preview(state, show, (screen, place.name, place.layout_id), &prices, until).await
 }
 
 /// Starts the move of a show. The answer contains the progress; the move continues in the background.
