@@ -14,10 +14,10 @@
 //! the demo loader alone write theatres, screens, layouts, films and shows. Each action of staff is recorded with
 //! `identity::audit`.
 //!
-//! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffMutation` of its
-//! roles (`staff_request`), the rule beside it, and the query in its `sql`;
-//! then add the route to the module's `routes`. To add a setting of webhooks: [`WebhookSettings`]. To add a report
-//! table: `reports::tables`.
+//! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffMutation` of
+//! its roles (`staff_request`), the rule in the file of its subject, and the query beside the rule or in the module's `sql`;
+//! then add the route to `routes`. To add a setting of webhooks: [`WebhookSettings`]. To add a report table:
+//! `reports::tables`.
 
 pub mod box_office;
 pub mod door;

@@ -14,13 +14,13 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{CounterStaff, find, house_seats};
+use super::house_seats::{self, labels};
+use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, to_utc};
 use platform::ids;
 use seats::seat_locks::{HoldLimits, LockAttempt, Refusal, RequestIdentity, Selection, with_map};
@@ -75,9 +75,7 @@ pub(super) async fn take(
     let row = HoldRow { hold_id: hold, name: name.to_owned(), seats: to_sql_numbers(&seats), until: to_utc(until) };
     insert(&mut tx, counter, &show, &owner, &row, now).await?;
     let words = format!("{} for {name}, until {}.", labels(&show, &seats), show.local_time(until));
-    let act =
-        AuditEntry::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
+    counter.record(&mut tx, "held_for_caller", format!("show {}", show.id), &words, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view(&show, &row))?;
     // The row and its answer are not committed yet: the seats are locked first, so that no row exists without its
     // seats.
@@ -172,9 +170,7 @@ pub(super) async fn release(
     let (owner, name, seats) = ended.ok_or_else(nothing)?;
     let seats: Vec<SeatIndex> = seats.into_iter().map(i32::cast_unsigned).collect();
     let words = format!("{} for {name}: {reason}", labels(&show, &seats));
-    let act =
-        AuditEntry::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
+    counter.record(&mut tx, "caller_let_go", format!("show {}", show.id), &words, now).await?;
     let answer = Answer::no_content();
     // The transaction is not committed yet: the seats are released first. If they are being sold, nothing is committed.
     intent.complete(&mut tx, &answer, now).await?;
@@ -295,10 +291,6 @@ async fn insert(
 
 fn to_sql_numbers(seats: &[SeatIndex]) -> Vec<i32> {
     seats.iter().map(|seat| seat.cast_signed()).collect()
-}
-
-fn labels(show: &Show, seats: &[SeatIndex]) -> String {
-    seats.iter().map(|seat| show.label_of(*seat)).collect::<Vec<_>>().join(", ")
 }
 
 fn view(show: &Show, row: &HoldRow) -> CallerHoldView {

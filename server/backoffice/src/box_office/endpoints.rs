@@ -17,8 +17,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{
-    CounterStaff, caller_holds, exchange, find, guest_seats, holders, house_seats, sell, shows, take_back, tickets,
-    tills,
+    CounterStaff, caller_holds, exchange, find, guest_seats, house_seats, sell, shows, take_back, tickets, tills,
 };
 use crate::BackofficeState;
 use crate::staff_request::{BoxOffice, Managers, ShowPath, StaffMutation, StaffRequest};
@@ -254,7 +253,7 @@ async fn holder(
     State(state): State<BackofficeState>,
     from: StaffRequest<BoxOffice, SeatPath>,
 ) -> ApiResult<Json<SeatHolder>> {
-    holders::of_seat(&state, from.counter(), from.path.show, from.path.seat).await.map(Json)
+    shows::holder_of(&state, from.counter(), from.path.show, from.path.seat).await.map(Json)
 }
 
 /// Keep seats off sale, or put them back.

@@ -9,14 +9,13 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::NewLine;
-use super::{CounterStaff, find, ledger, sql, tills};
+use super::{CounterStaff, find, tills};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, reason_of};
-use identity::audit::{self, AuditEntry};
+use identity::audit;
 use seats::seat_locks::StoredHold;
 use selling::bookings::{self, CounterSale, CounterSaleError, Exchanged, ExchangedBooking};
 use selling::outbox;
@@ -122,7 +121,7 @@ async fn commit(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
+    let till = tills::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
     let sale = CounterSale { show, held, buyer: ("", ""), means: Means::Cash, quoted_minor, reason };
     let exchanged = match bookings::exchange(&mut tx, given, &sale, manager.is_some(), now).await {
         Ok(exchanged) => exchanged,
@@ -132,7 +131,9 @@ async fn commit(
             return Err(lost.correct_map(state, show).await);
         }
     };
-    record_difference(&mut tx, counter, till.as_ref(), &exchanged, reason, now).await?;
+    let amount = (exchanged.means, exchanged.difference);
+    let booking = exchanged.sold.booking;
+    tills::book(&mut tx, counter, till.as_ref(), (TillEntryKind::Exchange, booking), amount, reason, now).await?;
     record_exchange(&mut tx, counter, &exchanged, order, now).await?;
     let found = bookings::find_by_id(&mut tx, exchanged.sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"an exchange without a booking"))?;
@@ -143,38 +144,6 @@ async fn commit(
     bookings::show_as_sold(state, show, exchanged.sold.booking).await;
     outbox::wake(state);
     Ok(answer)
-}
-
-/// Adds the difference of a booking paid at the counter to the till's ledger, also when it is zero. A refund in cash
-/// needs that much cash in the till.
-async fn record_difference(
-    tx: &mut PgConnection,
-    counter: CounterStaff<'_>,
-    till: Option<&sql::TillRecord>,
-    exchanged: &Exchanged,
-    reason: &str,
-    now: Timestamp,
-) -> Result<(), Problem> {
-    let Some(means) = exchanged.means else { return Ok(()) };
-    let till = till.ok_or_else(tills::no_till)?;
-    let difference = exchanged.difference;
-    if difference.currency.code() != till.currency {
-        return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
-    }
-    if means == Means::Cash && difference.minor < 0 {
-        tills::require_cash(&ledger::one(tx, till).await?, -difference.minor)?;
-    }
-    let line = NewLine {
-        till: till.id,
-        entry: TillEntryKind::Exchange,
-        means,
-        amount_minor: difference.minor,
-        booking: Some(exchanged.sold.booking),
-        actor: counter.account(),
-        reason,
-    };
-    sql::insert_line(tx, &line, now).await?;
-    Ok(())
 }
 
 async fn record_exchange(
@@ -190,7 +159,6 @@ async fn record_exchange(
         None => String::new(),
     };
     let words = format!("For {}, difference {difference}{by}: {}", sold.reference, order.reason);
-    let act = AuditEntry::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
-    audit::record(tx, &act, now).await?;
+    counter.record(tx, "exchanged", format!("booking {from}"), &words, now).await?;
     Ok(())
 }

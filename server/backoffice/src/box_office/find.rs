@@ -11,11 +11,10 @@ use domain::time::MINUTE_MS;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{CounterStaff, sql};
+use super::{CounterStaff, tills};
 use crate::BackofficeState;
 use catalogue::{Show, containing};
 use http::{Code, Problem};
-use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, to_utc};
 use selling::bookings::{self, CounterLookup};
 
@@ -80,8 +79,7 @@ pub async fn by_person(
     let shown: Vec<&str> = found.iter().map(|one| one.reference.as_str()).collect();
     let words = if shown.is_empty() { "None found".to_owned() } else { shown.join(", ") };
     let subject = format!("theatre {}", counter.theatre);
-    let act = AuditEntry::by(counter.account(), "bookings_looked_for", subject, &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
+    counter.record(&mut tx, "bookings_looked_for", subject, &words, now).await?;
     tx.commit().await?;
     let ids: Vec<Uuid> = found.iter().map(|one| one.id).collect();
     let summaries = bookings::summaries(state, &ids).await?;
@@ -120,9 +118,9 @@ async fn view(
     let mut connection = state.pg.acquire().await?;
     let mut view = found.view(&mut connection, &show).await?;
     if view.state == BookingState::Confirmed
-        && let Some((till, seller, at)) = sql::sale_of(&mut connection, view.id).await?
+        && let Some((till, seller, at)) = tills::sale_of(&mut connection, view.id).await?
     {
-        let open = sql::open_till(&mut connection, counter.theatre, counter.account()).await?;
+        let open = tills::open_till(&mut connection, counter.theatre, counter.account()).await?;
         let until = undo_until(from_utc(at));
         let may = seller == counter.account() && open.is_some_and(|open| open.id == till) && state.clock.now() < until;
         view.undo_until_ms = may.then_some(until.0);

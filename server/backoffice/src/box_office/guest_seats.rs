@@ -15,14 +15,13 @@ use domain::api::box_office::GuestSeats;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use uuid::Uuid;
 
-use super::house_seats::{follow, kept_among, known_seats, write};
+use super::house_seats::{follow, kept_among, known_seats, labels, write};
 use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, AuditEntry};
 use platform::ids;
 use seats::seat_locks::{LockAttempt, Refusal, RequestIdentity, Selection, StoredHold, with_map};
 use selling::holds;
@@ -96,9 +95,7 @@ async fn release_from_house(
     }
     write(&mut tx, show.id, seats, false, (reason, counter.account()), now).await?;
     let words = format!("{}: {reason}", labels(show, seats));
-    let act =
-        AuditEntry::by(counter.account(), "house_seats_taken", format!("show {}", show.id), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
+    counter.record(&mut tx, "house_seats_taken", format!("show {}", show.id), &words, now).await?;
     intent.complete(&mut tx, &Answer::no_content(), now).await?;
     tx.commit().await?;
     Ok(())
@@ -139,8 +136,4 @@ async fn explain_failed_hold(state: &BackofficeState, show: &Show, seats: &[Seat
         return refused;
     }
     refused.with_sentence("The house no longer keeps these seats: those that are still free are on sale.")
-}
-
-fn labels(show: &Show, seats: &[SeatIndex]) -> String {
-    seats.iter().map(|seat| show.label_of(*seat)).collect::<Vec<_>>().join(", ")
 }

@@ -19,7 +19,6 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, AuditEntry};
 use platform::clock::to_utc;
 use seats::seat_locks::{Refusal, with_map};
 use selling::{bookings, holds};
@@ -59,11 +58,10 @@ pub(super) async fn keep(
         }
     }
     write(&mut tx, show.id, &seats, request.kept, (reason, counter.account()), now).await?;
-    let labels = seats.iter().map(|seat| show.label_of(*seat)).collect::<Vec<_>>().join(", ");
     let act = if request.kept { "seats_kept" } else { "seats_put_back" };
-    let words = format!("{labels}: {reason}");
+    let words = format!("{}: {reason}", labels(&show, &seats));
     let subject = format!("show {}", show.id);
-    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    counter.record(&mut tx, act, subject, &words, now).await?;
     let answer = Answer::no_content();
     intent.complete(&mut tx, &answer, now).await?;
     let done = commit(state, &show, &seats, request.kept, tx).await;
@@ -167,6 +165,11 @@ pub(super) fn known_seats(show: &Show, seats: &[SeatIndex], most: usize) -> Resu
         Some(seat) => Err(Problem::new(Code::UnknownSeat, format!("The room has no seat {seat}."))),
         None => Ok(sorted.into_iter().collect()),
     }
+}
+
+/// Formats the labels of seats for people.
+pub(super) fn labels(show: &Show, seats: &[SeatIndex]) -> String {
+    seats.iter().map(|seat| show.label_of(*seat)).collect::<Vec<_>>().join(", ")
 }
 
 fn refused(show: &Show, refusal: &Refusal) -> Problem {

@@ -1,8 +1,8 @@
 //! The box office: tills, sales and refunds at the counter of a theatre.
 //!
-//! A till belongs to one person in one theatre, from its float to its cash-up (`tills`). Its ledger is append-only
-//! (`ledger`); each line is written in the transaction it belongs to. Seats are held and sold like online seats
-//! (`bookings::sell`). This module adds the money (`sell`, `take_back`), the holders of seats (`holders`), house seats
+//! A till belongs to one person in one theatre, from its float to its cash-up (`tills`). Its ledger is append-only;
+//! each line is written in the transaction it belongs to. Seats are held and sold like online seats
+//! (`bookings::sell`). This module adds the money (`sell`, `take_back`), the holders of seats (`shows`), house seats
 //! (`house_seats`) and guests' seats (`guest_seats`). Every action is recorded in the audit list.
 //!
 //! Lock order: the till first, then the booking, its payment, its claims.
@@ -14,12 +14,9 @@ mod endpoints;
 mod exchange;
 mod find;
 mod guest_seats;
-mod holders;
 mod house_seats;
-mod ledger;
 mod sell;
 mod shows;
-mod sql;
 mod take_back;
 mod tickets;
 mod tills;
@@ -37,10 +34,13 @@ pub use tills::{
 };
 
 use domain::money::Currency;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
 
 use crate::BackofficeState;
 use http::Problem;
 use identity::accounts::Staff;
+use identity::audit::{self, AuditEntry};
 
 /// A member of staff at the counter of a theatre.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +57,24 @@ impl CounterStaff<'_> {
         self.staff.session.account
     }
 
+    /// Records an action of the member of staff in the audit list.
+    async fn record(
+        &self,
+        tx: &mut PgConnection,
+        act: &'static str,
+        subject: String,
+        words: &str,
+        now: Timestamp,
+    ) -> Result<(), sqlx::Error> {
+        audit::record(tx, &AuditEntry::by(self.account(), act, subject, words).at(self.theatre), now).await
+    }
+
     /// Returns the currency of the theatre.
     ///
     /// # Errors
     /// 404 when there is no such theatre.
     pub async fn currency(&self, state: &BackofficeState) -> Result<Currency, Problem> {
-        let code = sql::currency(&mut *state.pg.acquire().await?, self.theatre).await?;
+        let code = tills::currency(&mut *state.pg.acquire().await?, self.theatre).await?;
         let code = code.ok_or_else(|| Problem::not_found("theatre"))?;
         Currency::parse(&code).ok_or_else(|| Problem::internal(&format!("theatres.currency is {code:?}")))
     }

@@ -6,14 +6,13 @@ use domain::api::box_office::SaleRequest;
 use domain::till::{Means, TillEntryKind};
 use uuid::Uuid;
 
-use super::sql::{self, NewLine};
-use super::{CounterStaff, caller_holds, find, tills};
+use super::tills::{self, NewLine};
+use super::{CounterStaff, caller_holds, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, AuditEntry};
 use seats::seat_locks::StoredHold;
 use selling::bookings::{self, CounterSale, CounterSaleError};
 use selling::outbox;
@@ -52,7 +51,7 @@ async fn sell_once(
     let show = find::show_here(state, counter, show).await?;
     catalogue::sales_open(&show, now)?;
     // An early check, before the hold is closed. The row lock in the transaction decides.
-    if sql::open_till(&mut *state.pg.acquire().await?, counter.theatre, counter.account()).await?.is_none() {
+    if tills::open_till(&mut *state.pg.acquire().await?, counter.theatre, counter.account()).await?.is_none() {
         return Err(tills::no_till());
     }
     // A caller's hold has its own owner, not the seller's session.
@@ -117,12 +116,12 @@ async fn commit(
         actor: counter.account(),
         reason,
     };
-    sql::insert_line(&mut tx, &line, now).await?;
+    tills::insert_line(&mut tx, &line, now).await?;
     caller_holds::mark_sold(&mut tx, request.hold).await?;
     let subject = format!("booking {}", sold.reference);
     let act = if request.means == Means::Free { "given_away" } else { "sold" };
     let words = format!("{}: {reason}", sold.total);
-    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    counter.record(&mut tx, act, subject, &words, now).await?;
     let found = bookings::find_by_id(&mut tx, sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"a sale without a booking"))?;
     let mut view = found.view(&mut tx, show).await?;

@@ -3,18 +3,18 @@
 
 use axum::http::StatusCode;
 use domain::api::box_office::{Reason, RefundRequest};
-use domain::till::{Means, TillEntryKind, UNDO_MS, undo_until};
+use domain::money::Money;
+use domain::till::{TillEntryKind, UNDO_MS, undo_until};
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::{self, NewLine};
-use super::{CounterStaff, find, ledger, tills};
+use super::{CounterStaff, find, tills};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, reason_of};
-use identity::audit::{self, AuditEntry};
+use identity::audit;
 use platform::clock::from_utc;
 use selling::bookings::{self, CounterReturn};
 use selling::outbox;
@@ -92,7 +92,7 @@ async fn perform(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
+    let till = tills::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
     let back = match kind {
         ReturnKind::Refund(request) => {
             bookings::take_back(&mut tx, booking, request.seats.as_deref(), reason, now).await?
@@ -100,7 +100,8 @@ async fn perform(
         ReturnKind::Undo => undo_own(&mut tx, counter, till.as_ref(), booking, reason, now).await?,
         ReturnKind::PayOut => bookings::pay_out(&mut tx, booking, now).await?,
     };
-    pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
+    let amount = (back.means, Money::new(-back.amount.minor, back.amount.currency));
+    tills::book(&mut tx, counter, till.as_ref(), (TillEntryKind::Refund, booking), amount, reason, now).await?;
     let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     // The show was loaded before this transaction began and is cached.
     let show = state.catalogue.find_show(found.show).await?;
@@ -113,7 +114,7 @@ async fn perform(
         ReturnKind::PayOut => ("paid_out", format!("{}: {reason}", back.amount)),
     };
     let subject = format!("booking {}", view.reference);
-    audit::record(&mut tx, &AuditEntry::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    counter.record(&mut tx, act, subject, &words, now).await?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
@@ -124,13 +125,13 @@ async fn perform(
 async fn undo_own(
     tx: &mut PgConnection,
     counter: CounterStaff<'_>,
-    till: Option<&sql::TillRecord>,
+    till: Option<&tills::TillRecord>,
     booking: Uuid,
     reason: &str,
     now: Timestamp,
 ) -> Result<CounterReturn, Problem> {
     let till = till.ok_or_else(tills::no_till)?;
-    let own = sql::sale_of(tx, booking)
+    let own = tills::sale_of(tx, booking)
         .await?
         .filter(|(of, who, at)| *of == till.id && *who == counter.account() && now < undo_until(from_utc(*at)));
     if own.is_none() {
@@ -148,35 +149,4 @@ async fn undo_own(
         return Err(Problem::new(Code::UndoTooLate, detail));
     }
     Ok(back)
-}
-
-/// Books a refund at the counter out of the till; a gateway refund concerns no till.
-async fn pay(
-    tx: &mut PgConnection,
-    counter: CounterStaff<'_>,
-    till: Option<&sql::TillRecord>,
-    booking: Uuid,
-    back: CounterReturn,
-    reason: &str,
-    now: Timestamp,
-) -> Result<(), Problem> {
-    let Some(means) = back.means else { return Ok(()) };
-    let till = till.ok_or_else(tills::no_till)?;
-    if back.amount.currency.code() != till.currency {
-        return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
-    }
-    if means == Means::Cash {
-        tills::require_cash(&ledger::one(tx, till).await?, back.amount.minor)?;
-    }
-    let line = NewLine {
-        till: till.id,
-        entry: TillEntryKind::Refund,
-        means,
-        amount_minor: -back.amount.minor,
-        booking: Some(booking),
-        actor: counter.account(),
-        reason,
-    };
-    sql::insert_line(tx, &line, now).await?;
-    Ok(())
 }

@@ -9,7 +9,6 @@ use super::{CounterStaff, find};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use identity::audit::{self, AuditEntry};
 
 /// Returns the tickets of a booking for printing.
 ///
@@ -40,8 +39,7 @@ pub async fn print(
     }
     let subject = format!("booking {}", view.reference);
     let words = format!("{} tickets.", list.len());
-    let act = AuditEntry::by(counter.account(), "tickets_printed", subject, &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
+    counter.record(&mut tx, "tickets_printed", subject, &words, now).await?;
     let answer = Answer::json(StatusCode::OK, &list)?;
     intent.commit(tx, answer, now).await
 }

@@ -1,20 +1,24 @@
-//! The shifts at tills: float, drops and cash-up; and the close of the day by a manager.
+//! The shifts at tills: float, drops and cash-up; and the close of the day by a manager. A till's ledger is append-only, and
+//! every writer locks the row of the till first.
+
+use std::collections::HashMap;
 
 use axum::http::StatusCode;
-use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayView, DropRequest, OpenTill, TillView};
-use domain::money::Money;
-use domain::till::{Means, TillEntryKind, is_plausible_count};
+use chrono::{DateTime, Utc};
+use domain::VariantName;
+use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayView, DropRequest, OpenTill, TillRow, TillView};
+use domain::money::{Currency, Money};
+use domain::till::{LedgerLine, Means, TillEntryKind, TillSums, is_plausible_count};
+use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::{self, NewLine, TillRecord};
-use super::{CounterStaff, ledger};
+use super::CounterStaff;
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
-use identity::audit::{self, AuditEntry};
-use platform::clock::{from_utc, rfc3339};
+use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::ids;
 
 /// Maximum number of tills per day.
@@ -42,8 +46,8 @@ fn check_counted(minor: i64) -> Result<i64, Problem> {
 /// Returns the caller's open till with its ledger.
 pub async fn mine(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
-    match sql::open_till(&mut connection, counter.theatre, counter.account()).await? {
-        Some(till) => ledger::with_lines(&mut connection, &till).await.map(Some),
+    match open_till(&mut connection, counter.theatre, counter.account()).await? {
+        Some(till) => with_lines(&mut connection, &till).await.map(Some),
         None => Ok(None),
     }
 }
@@ -66,7 +70,7 @@ pub async fn open(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    if !sql::insert_till(&mut tx, id, (counter.theatre, account), currency.code(), now).await? {
+    if !insert_till(&mut tx, id, (counter.theatre, account), currency.code(), now).await? {
         return Err(Problem::new(Code::TillOpen, "Your till is open already. Count it before you open another."));
     }
     let till = lock(&mut tx, counter).await?;
@@ -79,17 +83,16 @@ pub async fn open(
         actor: account,
         reason: "Opened.",
     };
-    sql::insert_line(&mut tx, &line, now).await?;
+    insert_line(&mut tx, &line, now).await?;
     let words = format!("Opened with {}.", Money::new(float, currency));
-    let act = AuditEntry::by(account, "till_opened", subject(&till), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
-    let answer = Answer::json(StatusCode::CREATED, &ledger::with_lines(&mut tx, &till).await?)?;
+    counter.record(&mut tx, "till_opened", subject(&till), &words, now).await?;
+    let answer = Answer::json(StatusCode::CREATED, &with_lines(&mut tx, &till).await?)?;
     intent.commit(tx, answer, now).await
 }
 
 /// Returns the caller's open till, locked.
 pub(super) async fn lock(tx: &mut PgConnection, counter: CounterStaff<'_>) -> Result<TillRecord, Problem> {
-    sql::lock_open_till(tx, counter.theatre, counter.account()).await?.ok_or_else(no_till)
+    lock_open_till(tx, counter.theatre, counter.account()).await?.ok_or_else(no_till)
 }
 
 /// Moves cash from the caller's till to the safe.
@@ -113,7 +116,7 @@ pub async fn drop_cash(
         return Ok(answer);
     }
     let till = lock(&mut tx, counter).await?;
-    let before = ledger::one(&mut tx, &till).await?;
+    let before = till_view(&mut tx, &till).await?;
     require_cash(&before, amount)?;
     let line = NewLine {
         till: till.id,
@@ -124,21 +127,44 @@ pub async fn drop_cash(
         actor: counter.account(),
         reason,
     };
-    sql::insert_line(&mut tx, &line, now).await?;
+    insert_line(&mut tx, &line, now).await?;
     let words = format!("{}: {reason}", Money::new(amount, before.expected.currency));
-    let act = AuditEntry::by(counter.account(), "till_drop", subject(&till), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
-    let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &till).await?)?;
+    counter.record(&mut tx, "till_drop", subject(&till), &words, now).await?;
+    let answer = Answer::json(StatusCode::OK, &with_lines(&mut tx, &till).await?)?;
     intent.commit(tx, answer, now).await
 }
 
 /// Fails when the till holds less cash than `amount`, minor units.
-pub(super) fn require_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
+fn require_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
     if till.expected.minor >= amount {
         return Ok(());
     }
     let detail = format!("There should be {} in your till: that is too little.", till.expected);
     Err(Problem::new(Code::TillShort, detail))
+}
+
+/// Adds the money of a refund or an exchange at the counter to the ledger, also when it is zero; money by a gateway, which
+/// has no means, concerns no till. Money out in cash needs that much cash in the till.
+pub(super) async fn book(
+    tx: &mut PgConnection,
+    counter: CounterStaff<'_>,
+    till: Option<&TillRecord>,
+    (entry, booking): (TillEntryKind, Uuid),
+    (means, amount): (Option<Means>, Money),
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let Some(means) = means else { return Ok(()) };
+    let till = till.ok_or_else(no_till)?;
+    if amount.currency.code() != till.currency {
+        return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
+    }
+    if means == Means::Cash && amount.minor < 0 {
+        require_cash(&till_view(tx, till).await?, -amount.minor)?;
+    }
+    let (till, actor, amount_minor) = (till.id, counter.account(), amount.minor);
+    let line = NewLine { till, entry, means, amount_minor, booking: Some(booking), actor, reason };
+    Ok(insert_line(tx, &line, now).await?)
 }
 
 /// Ends a shift: stores the counted sum beside the expected sum and closes the till.
@@ -158,21 +184,20 @@ pub async fn cash_up(
         return Ok(answer);
     }
     let till = lock(&mut tx, counter).await?;
-    let expected = ledger::one(&mut tx, &till).await?.expected;
+    let expected = till_view(&mut tx, &till).await?.expected;
     let difference = Money::new(counted - expected.minor, expected.currency);
     if difference.minor != 0 && request.reason.trim().is_empty() {
         let detail = format!("{expected} should be in the till. Count again, or say why it is another sum.");
         return Err(Problem::new(Code::TillDiffers, detail));
     }
     let reason = if request.reason.trim().is_empty() { "It was right." } else { reason_of(&request.reason)? };
-    if !sql::close_till(&mut tx, till.id, (expected.minor, counted), None, now).await? {
+    if !close_till(&mut tx, till.id, (expected.minor, counted), None, now).await? {
         return Err(no_till());
     }
     let words = format!("Counted {}, difference {difference}: {reason}", Money::new(counted, expected.currency));
-    let act = AuditEntry::by(counter.account(), "till_cashed_up", subject(&till), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
+    counter.record(&mut tx, "till_cashed_up", subject(&till), &words, now).await?;
     let closed = TillRecord { closed_at: Some(platform::clock::to_utc(now)), counted_minor: Some(counted), ..till };
-    let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &closed).await?)?;
+    let answer = Answer::json(StatusCode::OK, &with_lines(&mut tx, &closed).await?)?;
     intent.commit(tx, answer, now).await
 }
 
@@ -195,25 +220,24 @@ pub async fn cash_up_for(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let till = sql::lock_till(&mut tx, counter.theatre, till).await?.ok_or_else(|| Problem::not_found("till"))?;
+    let till = lock_till(&mut tx, counter.theatre, till).await?.ok_or_else(|| Problem::not_found("till"))?;
     let was_counted = || Problem::new(Code::WrongState, "This till was counted already.");
     if till.closed_at.is_some() {
         return Err(was_counted());
     }
-    let expected = ledger::one(&mut tx, &till).await?.expected;
+    let expected = till_view(&mut tx, &till).await?.expected;
     let in_place = Some((counter.account(), reason));
-    if !sql::close_till(&mut tx, till.id, (expected.minor, counted), in_place, now).await? {
+    if !close_till(&mut tx, till.id, (expected.minor, counted), in_place, now).await? {
         return Err(was_counted());
     }
     let currency = expected.currency;
     let difference = Money::new(counted - expected.minor, currency);
     let sum = Money::new(counted, currency);
     let words = format!("Of {}, counted {sum}, difference {difference}: {reason}", till.person);
-    let act = AuditEntry::by(counter.account(), "till_cashed_up_for", subject(&till), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
-    let closed = sql::lock_till(&mut tx, counter.theatre, till.id).await?;
+    counter.record(&mut tx, "till_cashed_up_for", subject(&till), &words, now).await?;
+    let closed = lock_till(&mut tx, counter.theatre, till.id).await?;
     let closed = closed.ok_or_else(|| Problem::internal(&"a till that was counted is gone"))?;
-    let answer = Answer::json(StatusCode::OK, &ledger::one(&mut tx, &closed).await?)?;
+    let answer = Answer::json(StatusCode::OK, &till_view(&mut tx, &closed).await?)?;
     intent.commit(tx, answer, now).await
 }
 
@@ -223,8 +247,8 @@ pub async fn last_till_counted_by_manager(
     counter: CounterStaff<'_>,
 ) -> Result<Option<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
-    match sql::last_till(&mut connection, counter.theatre, counter.account()).await? {
-        Some(till) if till.counted_by.is_some() => ledger::one(&mut connection, &till).await.map(Some),
+    match last_till(&mut connection, counter.theatre, counter.account()).await? {
+        Some(till) if till.counted_by.is_some() => till_view(&mut connection, &till).await.map(Some),
         _ => Ok(None),
     }
 }
@@ -232,8 +256,8 @@ pub async fn last_till_counted_by_manager(
 /// Returns the tills that belong to no closed day.
 pub async fn of_the_day(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Vec<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let tills = sql::of_the_day(&mut connection, counter.theatre, MAX_TILLS).await?;
-    ledger::views(&mut connection, &tills).await
+    let tills = load_of_the_day(&mut connection, counter.theatre, MAX_TILLS).await?;
+    views(&mut connection, &tills).await
 }
 
 /// Closes the day: all tills must be counted; their sums are added up.
@@ -252,7 +276,7 @@ pub async fn close_day(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let tills = sql::lock_of_the_day(&mut tx, counter.theatre, MAX_TILLS).await?;
+    let tills = lock_of_the_day(&mut tx, counter.theatre, MAX_TILLS).await?;
     if let Some(open) = tills.iter().find(|till| till.closed_at.is_none()) {
         let detail =
             format!("The till of {} is still open. Every till is counted before the day is closed.", open.person);
@@ -262,11 +286,10 @@ pub async fn close_day(
         return Err(Problem::new(Code::TillClosed, "No till was counted since the last day was closed."));
     }
     let ids: Vec<_> = tills.iter().map(|till| till.id).collect();
-    let number = sql::close_day(&mut tx, counter.theatre, &ids, counter.account(), reason, now).await?;
-    let day = day(number, rfc3339(now), ledger::views(&mut tx, &tills).await?)?;
+    let number = insert_day_close(&mut tx, counter.theatre, &ids, counter.account(), reason, now).await?;
+    let day = day(number, rfc3339(now), views(&mut tx, &tills).await?)?;
     let words = format!("{} tills, difference {}: {reason}", day.tills.len(), day.difference);
-    let act = AuditEntry::by(counter.account(), "day_closed", format!("day {number}"), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
+    counter.record(&mut tx, "day_closed", format!("day {number}"), &words, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &day)?;
     intent.commit(tx, answer, now).await
 }
@@ -284,8 +307,386 @@ fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, 
 /// Returns the last closed day.
 pub async fn last_close(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<DayView>, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let Some((number, at)) = sql::last_close(&mut connection, counter.theatre).await? else { return Ok(None) };
-    let tills = sql::of_close(&mut connection, counter.theatre, number, MAX_TILLS).await?;
-    let tills = ledger::views(&mut connection, &tills).await?;
+    let Some((number, at)) = load_last_close(&mut connection, counter.theatre).await? else { return Ok(None) };
+    let tills = of_close(&mut connection, counter.theatre, number, MAX_TILLS).await?;
+    let tills = views(&mut connection, &tills).await?;
     day(number, rfc3339(from_utc(at)), tills).map(Some)
+}
+
+/// Maximum number of ledger lines in a view.
+const MAX_LINES: i64 = 200;
+
+/// Returns these tills with their sums, in their order.
+async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result<Vec<TillView>, Problem> {
+    let ids: Vec<Uuid> = tills.iter().map(|till| till.id).collect();
+    let mut lines: HashMap<Uuid, Vec<LedgerLine>> = HashMap::new();
+    for row in load_sums(tx, &ids).await? {
+        lines.entry(row.till_id).or_default().push(line_of(&row)?);
+    }
+    tills.iter().map(|till| view_of(till, lines.remove(&till.id).unwrap_or_default())).collect()
+}
+
+/// Returns one till with its sums and latest lines.
+async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
+    let mut view = till_view(tx, till).await?;
+    let currency = view.float.currency;
+    let rows = load_lines(tx, till.id, MAX_LINES).await?;
+    view.rows = rows.into_iter().map(|row| row_view(row, currency)).collect::<Result<_, _>>()?;
+    Ok(view)
+}
+
+/// Returns one till with its sums.
+async fn till_view(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
+    let views = views(tx, std::slice::from_ref(till)).await?;
+    views.into_iter().next().ok_or_else(|| Problem::internal(&"a till without a view"))
+}
+
+fn view_of(till: &TillRecord, lines: Vec<LedgerLine>) -> Result<TillView, Problem> {
+    let currency = Currency::parse(&till.currency).ok_or_else(|| corrupt("tills.currency", &till.currency))?;
+    let too_much = || Problem::internal(&format!("the ledger of till {} does not add up", till.id));
+    let sums = TillSums::of(lines).ok_or_else(too_much)?;
+    let expected = sums.expected().ok_or_else(too_much)?;
+    let money = |minor| Money::new(minor, currency);
+    Ok(TillView {
+        id: till.id,
+        person: till.person.clone(),
+        opened_at: rfc3339(from_utc(till.opened_at)),
+        closed_at: till.closed_at.map(|at| rfc3339(from_utc(at))),
+        float: money(sums.float),
+        cash: money(sums.cash),
+        card: money(sums.card),
+        dropped: money(sums.dropped),
+        expected: money(expected),
+        counted: till.counted_minor.map(money),
+        difference: till.counted_minor.map(|counted| money(counted - expected)),
+        counted_by: till.counted_by.clone(),
+        counted_why: till.counted_why.clone(),
+        rows: Vec::new(),
+    })
+}
+
+fn line_of(row: &SumRow) -> Result<LedgerLine, Problem> {
+    Ok((entry_of(&row.kind)?, means_of(&row.means)?, row.amount_minor))
+}
+
+fn entry_of(text: &str) -> Result<TillEntryKind, Problem> {
+    text.parse().map_err(|_| corrupt("till_rows.kind", text))
+}
+
+fn means_of(text: &str) -> Result<Means, Problem> {
+    text.parse().map_err(|_| corrupt("till_rows.means", text))
+}
+
+fn row_view(row: LineRow, currency: Currency) -> Result<TillRow, Problem> {
+    Ok(TillRow {
+        number: row.number.cast_unsigned(),
+        kind: entry_of(&row.kind)?,
+        means: means_of(&row.means)?,
+        amount: Money::new(row.amount_minor, currency),
+        booking: row.booking_id,
+        reference: row.reference,
+        reason: row.reason,
+        at: rfc3339(from_utc(row.at)),
+    })
+}
+
+/// An invalid stored value is an error that names it, never a default.
+fn corrupt(column: &str, value: &str) -> Problem {
+    Problem::internal(&format!("{column} is {value:?}"))
+}
+
+/// A till as stored, with the name of its person.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct TillRecord {
+    pub(super) id: Uuid,
+    pub(super) person: String,
+    pub(super) currency: String,
+    pub(super) opened_at: DateTime<Utc>,
+    pub(super) closed_at: Option<DateTime<Utc>>,
+    pub(super) counted_minor: Option<i64>,
+    /// The manager who counted the till in place of its person.
+    pub(super) counted_by: Option<String>,
+    pub(super) counted_why: Option<String>,
+}
+
+macro_rules! select_till {
+    ($rest:literal) => {
+        concat!(
+            "SELECT till.id, account.name AS person, till.currency, till.opened_at, till.closed_at, till.counted_minor,
+                    manager.name AS counted_by, till.counted_why
+             FROM tills till JOIN accounts account ON account.id = till.account_id
+             LEFT JOIN accounts manager ON manager.id = till.counted_by WHERE ",
+            $rest
+        )
+    };
+}
+
+/// Returns the currency of a theatre.
+pub(super) async fn currency(tx: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(tx).await
+}
+
+/// Returns the open till of a person in a theatre.
+pub(super) async fn open_till(
+    tx: &mut PgConnection,
+    theatre: &str,
+    account: Uuid,
+) -> Result<Option<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!("till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL"))
+        .bind(theatre)
+        .bind(account)
+        .fetch_optional(tx)
+        .await
+}
+
+/// Returns the open till, locked until the transaction ends.
+pub(super) async fn lock_open_till(
+    tx: &mut PgConnection,
+    theatre: &str,
+    account: Uuid,
+) -> Result<Option<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!(
+        "till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL FOR UPDATE OF till"
+    ))
+    .bind(theatre)
+    .bind(account)
+    .fetch_optional(tx)
+    .await
+}
+
+/// Returns a till of a theatre, open or closed, locked until the transaction ends.
+async fn lock_till(tx: &mut PgConnection, theatre: &str, till: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!("till.theatre_id = $1 AND till.id = $2 FOR UPDATE OF till"))
+        .bind(theatre)
+        .bind(till)
+        .fetch_optional(tx)
+        .await
+}
+
+/// Returns the till a person opened last in a theatre.
+async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!(
+        "till.theatre_id = $1 AND till.account_id = $2 ORDER BY till.opened_at DESC, till.id DESC LIMIT 1"
+    ))
+    .bind(theatre)
+    .bind(account)
+    .fetch_optional(tx)
+    .await
+}
+
+/// Returns the tills of a theatre that belong to no closed day, the oldest first, locked until the transaction ends.
+async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str, limit: i64) -> Result<Vec<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!(
+        "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2 FOR UPDATE OF till"
+    ))
+    .bind(theatre)
+    .bind(limit)
+    .fetch_all(tx)
+    .await
+}
+
+/// Returns the tills of a theatre that belong to no closed day, the oldest first.
+async fn load_of_the_day(tx: &mut PgConnection, theatre: &str, limit: i64) -> Result<Vec<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!(
+        "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2"
+    ))
+    .bind(theatre)
+    .bind(limit)
+    .fetch_all(tx)
+    .await
+}
+
+/// Returns the tills of a closed day.
+async fn of_close(
+    tx: &mut PgConnection,
+    theatre: &str,
+    number: i32,
+    limit: i64,
+) -> Result<Vec<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!(
+        "till.theatre_id = $1 AND till.day_close = $2 ORDER BY till.opened_at, till.id LIMIT $3"
+    ))
+    .bind(theatre)
+    .bind(number)
+    .bind(limit)
+    .fetch_all(tx)
+    .await
+}
+
+/// Opens a till; `false` when the person already has an open one in the theatre.
+async fn insert_till(
+    tx: &mut PgConnection,
+    id: Uuid,
+    (theatre, account): (&str, Uuid),
+    currency: &str,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let inserted = sqlx::query(
+        "INSERT INTO tills (id, theatre_id, account_id, currency, opened_at) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (theatre_id, account_id) WHERE closed_at IS NULL DO NOTHING",
+    )
+    .bind(id)
+    .bind(theatre)
+    .bind(account)
+    .bind(currency)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+/// Closes a locked till with the counted sum; `in_place` is the manager who counted it for its person, and the reason.
+/// Returns `false` when the till is already closed.
+async fn close_till(
+    tx: &mut PgConnection,
+    id: Uuid,
+    (expected, counted): (i64, i64),
+    in_place: Option<(Uuid, &str)>,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let closed = sqlx::query(
+        "UPDATE tills SET closed_at = $2, expected_minor = $3, counted_minor = $4, counted_by = $5, counted_why = $6
+         WHERE id = $1 AND closed_at IS NULL",
+    )
+    .bind(id)
+    .bind(to_utc(now))
+    .bind(expected)
+    .bind(counted)
+    .bind(in_place.map(|(by, _)| by))
+    .bind(in_place.map(|(_, why)| why))
+    .execute(tx)
+    .await?;
+    Ok(closed.rows_affected() == 1)
+}
+
+/// A new line of a ledger.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewLine<'a> {
+    pub(super) till: Uuid,
+    pub(super) entry: TillEntryKind,
+    pub(super) means: Means,
+    /// Money in; negative: money out.
+    pub(super) amount_minor: i64,
+    pub(super) booking: Option<Uuid>,
+    pub(super) actor: Uuid,
+    pub(super) reason: &'a str,
+}
+
+/// Adds a line to a locked till.
+pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO till_rows (till_id, number, kind, means, amount_minor, booking_id, actor, reason, at)
+         SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5, $6, $7, $8 FROM till_rows WHERE till_id = $1",
+    )
+    .bind(line.till)
+    .bind(line.entry.as_str())
+    .bind(line.means.as_str())
+    .bind(line.amount_minor)
+    .bind(line.booking)
+    .bind(line.actor)
+    .bind(line.reason)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A sum of a till's lines of one kind.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct SumRow {
+    pub(super) till_id: Uuid,
+    pub(super) kind: String,
+    pub(super) means: String,
+    pub(super) amount_minor: i64,
+}
+
+/// Returns the sums of these tills' lines, by kind and means.
+async fn load_sums(tx: &mut PgConnection, tills: &[Uuid]) -> Result<Vec<SumRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT till_id, kind, means, sum(amount_minor)::bigint AS amount_minor FROM till_rows
+         WHERE till_id = ANY($1) GROUP BY till_id, kind, means",
+    )
+    .bind(tills)
+    .fetch_all(tx)
+    .await
+}
+
+/// A line of a ledger as stored.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct LineRow {
+    pub(super) number: i32,
+    pub(super) kind: String,
+    pub(super) means: String,
+    pub(super) amount_minor: i64,
+    pub(super) booking_id: Option<Uuid>,
+    pub(super) reference: Option<String>,
+    pub(super) reason: String,
+    pub(super) at: DateTime<Utc>,
+}
+
+/// Returns the latest lines of a till, the newest first.
+async fn load_lines(tx: &mut PgConnection, till: Uuid, limit: i64) -> Result<Vec<LineRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT line.number, line.kind, line.means, line.amount_minor, line.booking_id, booking.reference, line.reason,
+                line.at
+         FROM till_rows line LEFT JOIN bookings booking ON booking.id = line.booking_id
+         WHERE line.till_id = $1 ORDER BY line.number DESC LIMIT $2",
+    )
+    .bind(till)
+    .bind(limit)
+    .fetch_all(tx)
+    .await
+}
+
+/// Returns the till that took the money of a booking, the seller and the time.
+pub(super) async fn sale_of(
+    tx: &mut PgConnection,
+    booking: Uuid,
+) -> Result<Option<(Uuid, Uuid, DateTime<Utc>)>, sqlx::Error> {
+    sqlx::query_as("SELECT till_id, actor, at FROM till_rows WHERE booking_id = $1 AND kind = 'sale'")
+        .bind(booking)
+        .fetch_optional(tx)
+        .await
+}
+
+/// Records a closed day with these tills; returns its number.
+async fn insert_day_close(
+    tx: &mut PgConnection,
+    theatre: &str,
+    tills: &[Uuid],
+    by: Uuid,
+    reason: &str,
+    now: Timestamp,
+) -> Result<i32, sqlx::Error> {
+    // The row lock serialises concurrent closes, so that each gets its own number.
+    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
+    let number: i32 = sqlx::query_scalar(
+        "INSERT INTO day_closes (theatre_id, number, closed_by, closed_at, reason)
+         SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4 FROM day_closes WHERE theatre_id = $1 RETURNING number",
+    )
+    .bind(theatre)
+    .bind(by)
+    .bind(to_utc(now))
+    .bind(reason)
+    .fetch_one(&mut *tx)
+    .await?;
+    let taken = sqlx::query(
+        "UPDATE tills SET day_close = $3
+         WHERE theatre_id = $1 AND id = ANY($2) AND day_close IS NULL AND closed_at IS NOT NULL",
+    )
+    .bind(theatre)
+    .bind(tills)
+    .bind(number)
+    .execute(tx)
+    .await?;
+    assert_eq!(taken.rows_affected(), tills.len() as u64, "the tills were locked a statement ago");
+    Ok(number)
+}
+
+/// Returns the number and the time of the last closed day.
+async fn load_last_close(tx: &mut PgConnection, theatre: &str) -> Result<Option<(i32, DateTime<Utc>)>, sqlx::Error> {
+    sqlx::query_as("SELECT number, closed_at FROM day_closes WHERE theatre_id = $1 ORDER BY number DESC LIMIT 1")
+        .bind(theatre)
+        .fetch_optional(tx)
+        .await
 }
