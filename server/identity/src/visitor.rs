@@ -10,11 +10,11 @@ use axum::http::HeaderValue;
 use axum::http::header::SET_COOKIE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponseParts, ResponseParts};
-use http::Problem;
-use http::visitor::{Secret, new_secret, owner_of, secret_of, set_cookie};
 use uuid::Uuid;
 
 use crate::{IdentityState, accounts};
+use http::Problem;
+use http::visitor::{Secret, new_secret, owner_of, secret_of, set_cookie};
 
 /// The caller. A handler takes it as an argument and returns it before the body, which sets a new cookie. Pages that a
 /// CDN may cache do not use it.

@@ -9,10 +9,10 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::hashing::Hashing;
-use super::links::Purpose;
+use super::links::{self, Purpose};
 use super::person::check as check_person;
 use super::register::check_new;
-use super::{grants, sql};
+use super::{account, grants, sessions};
 use crate::audit::{self, AuditEntry};
 use http::Problem;
 use platform::ids;
@@ -44,8 +44,8 @@ pub async fn create_manager(
     check_new(password)?;
     let hash = Hashing::new().map_err(|cause| Problem::internal(&cause))?.hash(password).await?;
     let mut tx = pg.begin().await?;
-    let is_new = sql::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
-    let account = sql::by_email(&mut tx, &email).await?.ok_or_else(|| Problem::not_found("open account"))?.id;
+    let is_new = account::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
+    let account = account::by_email(&mut tx, &email).await?.ok_or_else(|| Problem::not_found("open account"))?.id;
     let has_password = is_new || replace_unproven_password(&mut tx, account, &hash, now).await?;
     for theatre in theatres {
         if grants::give(&mut tx, account, theatre, Role::Manager, now).await? {
@@ -67,15 +67,15 @@ async fn replace_unproven_password(
     hash: &str,
     now: Timestamp,
 ) -> Result<bool, Problem> {
-    let row = sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("open account"))?;
+    let row = account::lock(tx, account).await?.ok_or_else(|| Problem::not_found("open account"))?;
     if row.email_proven_at.is_some() {
         return Ok(false);
     }
-    if !sql::set_password(tx, &row, hash, now).await? {
+    if !account::set_password(tx, &row, hash, now).await? {
         return Err(Problem::internal(&"an account changed while it was locked"));
     }
-    sql::sessions::end_all(tx, account, None, now).await?;
-    sql::mails::end_links(tx, account, Purpose::Reset, now).await?;
+    sessions::end_all(tx, account, None, now).await?;
+    links::end_links(tx, account, Purpose::Reset, now).await?;
     let (subject, reason) = (audit::account(account), "At the server's command line.");
     audit::record(tx, &AuditEntry { actor: None, theatre: None, act: "password_set", subject, reason }, now).await?;
     Ok(true)
@@ -88,8 +88,9 @@ async fn replace_unproven_password(
 pub async fn close(pg: &PgPool, email: &str, reason: &str, now: Timestamp) -> Result<Uuid, Problem> {
     let reason = grants::reason_of(reason)?;
     let mut tx = pg.begin().await?;
-    let account = sql::close(&mut tx, email.trim(), now).await?.ok_or_else(|| Problem::not_found("open account"))?;
-    sql::sessions::end_all(&mut tx, account, None, now).await?;
+    let account =
+        account::close(&mut tx, email.trim(), now).await?.ok_or_else(|| Problem::not_found("open account"))?;
+    sessions::end_all(&mut tx, account, None, now).await?;
     let subject = audit::account(account);
     audit::record(&mut tx, &AuditEntry { actor: None, theatre: None, act: "account_closed", subject, reason }, now)
         .await?;

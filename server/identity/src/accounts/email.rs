@@ -6,11 +6,11 @@
 use axum::http::StatusCode;
 use domain::api::accounts::ProofRequest;
 
+use super::account;
 use super::limits::{self, MAIL_ADDRESS};
 use super::links::{self, Purpose};
 use super::mails::{self, MailKind};
 use super::sessions::Session;
-use super::{sql, view};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
@@ -31,7 +31,7 @@ pub async fn send_proof(
         return Ok(answer);
     }
     limits::of_address(state, &MAIL_ADDRESS, address).await?;
-    let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
+    let account = account::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
     mails::enqueue_requested(state, MailKind::Prove, &account.email, intent, now).await
 }
@@ -57,14 +57,14 @@ pub async fn prove(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    if !sql::mails::use_link(&mut tx, hash, session.account, Purpose::Prove, now).await? {
+    if !links::use_link(&mut tx, hash, session.account, Purpose::Prove, now).await? {
         return Err(links::invalid());
     }
-    sql::set_proven(&mut tx, session.account, now).await?;
+    account::set_proven(&mut tx, session.account, now).await?;
     let entry =
         AuditEntry::by(session.account, "email_proven", audit::account(session.account), "By a link in a mail.");
     audit::record(&mut tx, &entry, now).await?;
-    let account = view::of_account(&mut tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    let account = account::of_account(&mut tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
     let answer = Answer::json(StatusCode::OK, &account)?;
     intent.commit(tx, answer, now).await
 }

@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use super::limits::GRANTS_MANAGER;
 use super::staff::Staff;
-use super::{person, sql};
+use super::{account, person, sessions};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
+use platform::clock::to_utc;
 
 /// Maximum number of grants in an answer.
 const MAX_STAFF: i64 = 1_000;
@@ -23,8 +24,8 @@ const MAX_STAFF: i64 = 1_000;
 /// Returns the staff of a theatre, by name.
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
     let mut people: Vec<StaffView> = Vec::new();
-    for row in sql::grants::of_theatre(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
-        let role = sql::grants::parse_role(&row.role)?;
+    for row in load_staff(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
+        let role = parse_role(&row.role)?;
         match people.last_mut().filter(|last| last.account == row.id) {
             Some(last) => last.roles.push(role),
             None => {
@@ -60,7 +61,7 @@ pub async fn change(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let found = sql::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?;
+    let found = account::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?;
     if request.granted && found.email_proven_at.is_none() {
         // Any person can register an address and wait for its owner to be hired.
         let detail = "They must confirm their address first: by the link that was mailed to them.";
@@ -92,10 +93,10 @@ pub(super) async fn give(
     now: Timestamp,
 ) -> Result<bool, Problem> {
     // The lock blocks concurrent sign-ins.
-    sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
-    let is_new = sql::grants::give(tx, account, theatre, role, now).await?;
+    account::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    let is_new = insert(tx, account, theatre, role, now).await?;
     if is_new {
-        sql::sessions::end_all(tx, account, None, now).await?;
+        sessions::end_all(tx, account, None, now).await?;
     }
     Ok(is_new)
 }
@@ -105,7 +106,7 @@ pub(super) async fn give(
 /// # Errors
 /// 403 when it does not.
 pub async fn require_manager_of_all(state: &IdentityState, staff: &Staff) -> Result<(), Problem> {
-    if sql::grants::require_manager_of_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
+    if manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
         return Ok(());
     }
     Err(Problem::new(Code::NotAllowed, "This is for managers of all theatres."))
@@ -118,7 +119,7 @@ pub async fn make_manager(
     theatre: &str,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sql::grants::give(tx, staff.session.account, theatre, Role::Manager, now).await.map(|_| ())
+    insert(tx, staff.session.account, theatre, Role::Manager, now).await.map(|_| ())
 }
 
 async fn take(
@@ -128,14 +129,14 @@ async fn take(
     role: Role,
     now: Timestamp,
 ) -> Result<bool, Problem> {
-    sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
-    if role == Role::Manager && sql::grants::lock_managers(tx, theatre).await? == [account] {
+    account::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    if role == Role::Manager && lock_managers(tx, theatre).await? == [account] {
         let detail = "A theatre needs a manager. Make someone else a manager first.";
         return Err(Problem::new(Code::LastManager, detail));
     }
-    let was_so = sql::grants::take(tx, account, theatre, role).await?;
+    let was_so = delete(tx, account, theatre, role).await?;
     if was_so {
-        sql::sessions::end_all(tx, account, None, now).await?;
+        sessions::end_all(tx, account, None, now).await?;
     }
     Ok(was_so)
 }
@@ -147,4 +148,106 @@ async fn take(
 pub fn reason_of(text: &str) -> Result<&str, Problem> {
     let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
     one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
+}
+
+/// Returns the roles of an account by theatre, sorted.
+pub(super) async fn roles_of(tx: &mut PgConnection, account: Uuid) -> Result<Vec<(String, Role)>, sqlx::Error> {
+    let rows: Vec<(String, String)> =
+        sqlx::query_as("SELECT theatre_id, role FROM staff_grants WHERE account_id = $1 ORDER BY theatre_id, role")
+            .bind(account)
+            .fetch_all(tx)
+            .await?;
+    rows.into_iter().map(|(theatre, role)| Ok((theatre, parse_role(&role)?))).collect()
+}
+
+/// An invalid stored value is an error that names it, never a default.
+fn parse_role(role: &str) -> Result<Role, sqlx::Error> {
+    role.parse().map_err(|_| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
+}
+
+/// A member of staff with one role.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct StaffRow {
+    pub(super) id: Uuid,
+    pub(super) name: String,
+    pub(super) email: String,
+    pub(super) role: String,
+}
+
+/// Returns the staff of a theatre by name, one row per role.
+async fn load_staff(tx: &mut PgConnection, theatre: &str, limit: i64) -> Result<Vec<StaffRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT account.id, account.name, account.email, staff.role
+         FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
+         WHERE staff.theatre_id = $1 AND account.closed_at IS NULL
+         ORDER BY account.name, account.id, staff.role LIMIT $2",
+    )
+    .bind(theatre)
+    .bind(limit)
+    .fetch_all(tx)
+    .await
+}
+
+/// Gives a role; `false` when the account already has it.
+async fn insert(
+    tx: &mut PgConnection,
+    account: Uuid,
+    theatre: &str,
+    role: Role,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let given = sqlx::query(
+        "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(account)
+    .bind(theatre)
+    .bind(role.as_str())
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(given.rows_affected() == 1)
+}
+
+/// Takes a role; `false` when the account does not have it.
+async fn delete(tx: &mut PgConnection, account: Uuid, theatre: &str, role: Role) -> Result<bool, sqlx::Error> {
+    let taken = sqlx::query("DELETE FROM staff_grants WHERE account_id = $1 AND theatre_id = $2 AND role = $3")
+        .bind(account)
+        .bind(theatre)
+        .bind(role.as_str())
+        .execute(tx)
+        .await?;
+    Ok(taken.rows_affected() == 1)
+}
+
+/// Returns `true` when an account manages all theatres, and at least one exists.
+async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM theatres)
+            AND NOT EXISTS (SELECT 1 FROM theatres theatre
+                            WHERE NOT EXISTS (SELECT 1 FROM staff_grants
+                                              WHERE account_id = $1 AND theatre_id = theatre.id AND role = 'manager'))",
+    )
+    .bind(account)
+    .fetch_one(tx)
+    .await
+}
+
+/// Returns the managers of a theatre with an open account, in the order of their ids, locked: two of them cannot remove
+/// each other concurrently.
+async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query("SELECT 1 FROM staff_grants WHERE theatre_id = $1 AND role = 'manager' ORDER BY account_id FOR UPDATE")
+        .bind(theatre)
+        .execute(&mut *tx)
+        .await?;
+    // In a separate statement: it sees accounts that were closed during the wait for the locks.
+    sqlx::query_scalar(
+        "SELECT staff.account_id
+         FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
+         WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
+         ORDER BY staff.account_id",
+    )
+    .bind(theatre)
+    .fetch_all(tx)
+    .await
 }

@@ -1,12 +1,15 @@
-//! Polls visitors that were recently handed over to accounts, on any replica, so that the replay cache of this process
-//! returns none of their answers to a guest.
+//! Visitors that were handed over to accounts: a guest's cookie no longer gives access to them.
+//!
+//! Those handed over recently, on any replica, are polled, so that the replay cache of this process returns none of their
+//! answers to a guest.
 
 use std::time::Duration;
 
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgPool;
 
-use crate::IdentityState;
+use crate::{IdentityState, Visitor};
+use http::Problem;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 
@@ -36,4 +39,27 @@ async fn since(pg: &PgPool, since: Timestamp) -> Result<Vec<String>, sqlx::Error
         .bind(MAX_VISITORS)
         .fetch_all(pg)
         .await
+}
+
+/// Returns `true` when the cookie gives access to its visitor; always with a session.
+///
+/// A visitor that was handed over to an account is accessible only by a session of that account: another person may
+/// have set the guest cookie in this browser and kept a copy.
+pub async fn is_own_visitor(state: &IdentityState, visitor: &Visitor) -> Result<bool, Problem> {
+    if visitor.account.is_some() {
+        return Ok(true);
+    }
+    let is_handed_over: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM account_visitors WHERE owner = $1)")
+        .bind(&visitor.owner)
+        .fetch_one(&state.pg)
+        .await?;
+    Ok(!is_handed_over)
+}
+
+/// Refuses a caller without access to the visitor of their cookie ([`is_own_visitor`]).
+///
+/// # Errors
+/// 404, as for other visitors' bookings; or when the database fails.
+pub async fn refuse_handed_over(state: &IdentityState, visitor: &Visitor) -> Result<(), Problem> {
+    if is_own_visitor(state, visitor).await? { Ok(()) } else { Err(Problem::not_found("booking")) }
 }

@@ -1,14 +1,16 @@
 //! Links in mails: random, usable once and until they expire; only their hashes are stored.
 
+use domain::VariantName;
 use domain::api::accounts::LinkToken;
 use domain::time::{MINUTE_MS, Timestamp};
 use sha2::{Digest, Sha256};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::sql;
+use super::account;
 use http::{Code, Problem};
+use platform::clock::to_utc;
 use platform::ids;
 
 /// Length of a token: 256 bits in hex.
@@ -51,7 +53,7 @@ pub(super) async fn make(
     now: Timestamp,
 ) -> Result<String, sqlx::Error> {
     let token = hex::encode([ids::random_bits(), ids::random_bits()].concat());
-    sql::mails::insert_link(pg, hash(&token), account, purpose, now).await?;
+    insert_link(pg, hash(&token), account, purpose, now).await?;
     Ok(format!("{}{}?token={token}", public_url.trim_end_matches('/'), purpose.path()))
 }
 
@@ -71,6 +73,86 @@ pub(super) fn invalid() -> Problem {
 
 fn hash(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
+}
+
+/// Inserts a link before it is mailed.
+async fn insert_link(
+    pg: &PgPool,
+    token_hash: [u8; 32],
+    account: Uuid,
+    purpose: Purpose,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO account_links (token_hash, account_id, purpose, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(&token_hash[..])
+    .bind(account)
+    .bind(purpose.as_str())
+    .bind(to_utc(now))
+    .bind(to_utc(now.plus_ms(purpose.life_ms())))
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Returns the account of a link that is usable now.
+pub(super) async fn whose_link(
+    tx: &mut PgConnection,
+    token_hash: [u8; 32],
+    purpose: Purpose,
+    now: Timestamp,
+) -> Result<Option<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT account_id FROM account_links
+         WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3",
+    )
+    .bind(&token_hash[..])
+    .bind(purpose.as_str())
+    .bind(to_utc(now))
+    .fetch_optional(tx)
+    .await
+}
+
+/// Redeems a link once and voids the account's other links of its purpose; `false` when it is not usable.
+pub(super) async fn use_link(
+    tx: &mut PgConnection,
+    token_hash: [u8; 32],
+    account: Uuid,
+    purpose: Purpose,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let used = sqlx::query(
+        "UPDATE account_links SET used_at = $4
+         WHERE token_hash = $1 AND account_id = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $4",
+    )
+    .bind(&token_hash[..])
+    .bind(account)
+    .bind(purpose.as_str())
+    .bind(to_utc(now))
+    .execute(&mut *tx)
+    .await?;
+    if used.rows_affected() != 1 {
+        return Ok(false);
+    }
+    end_links(tx, account, purpose, now).await?;
+    Ok(true)
+}
+
+/// Voids the unused links of an account with that purpose.
+pub(super) async fn end_links(
+    tx: &mut PgConnection,
+    account: Uuid,
+    purpose: Purpose,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE account_links SET used_at = $3 WHERE account_id = $1 AND purpose = $2 AND used_at IS NULL")
+        .bind(account)
+        .bind(purpose.as_str())
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    Ok(())
 }
 
 #[cfg(test)]

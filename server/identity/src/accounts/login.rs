@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::limits::{self, LOGIN_ADDRESS, LoginLimits};
 use super::sessions::{self, CUSTOMER, STAFF, Session, SessionLifetime, TOKEN};
 use super::tokens::{TOKEN_LIFE_MS, TokenSubject};
-use super::{person, sql, view};
+use super::{account, person};
 use crate::audit::{self, AuditEntry};
 use crate::{IdentityState, Visitor};
 use http::{ClientAddress, Code, Problem};
@@ -72,7 +72,7 @@ pub async fn log_in(
     let tries = LoginLimits::of(email, address);
     tries.take(state).await?;
     let account = match person::address(email) {
-        Some(email) => sql::by_email(&mut *state.pg.acquire().await?, email).await?,
+        Some(email) => account::by_email(&mut *state.pg.acquire().await?, email).await?,
         None => None,
     };
     let stored = account.as_ref().map(|account| account.password_hash.as_str());
@@ -89,21 +89,21 @@ pub async fn log_in(
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     // A concurrent change of password or roles ends all sessions. The lock orders this session before or after it.
-    let same = sql::lock(&mut tx, account.id).await?.filter(|now| now.password_hash == account.password_hash);
-    let view = view::of_account(&mut tx, account.id).await?;
+    let same = account::lock(&mut tx, account.id).await?.filter(|now| now.password_hash == account.password_hash);
+    let view = account::of_account(&mut tx, account.id).await?;
     let Some(view) = view.filter(|_| same.is_some()) else { return Err(login_failed()) };
     let logged_in = if request.token {
         with_token(&mut tx, state, view, now).await?
     } else {
         if let Some(before) = before.filter(|before| before.is_browser) {
-            sql::sessions::end(&mut tx, before.id, before.account, now).await?;
+            sessions::end(&mut tx, before.id, before.account, now).await?;
         }
         let owner = take_over(&mut tx, &visitor.owner, account.id, now).await?;
         // Immediate on this replica; the others poll (`handed_over`).
         state.idempotency.hand_over([owner.clone()], now);
         with_cookie(&mut tx, state, view, owner, now).await?
     };
-    sql::sessions::end_oldest(&mut tx, account.id, MAX_SESSIONS, now).await?;
+    sessions::end_oldest(&mut tx, account.id, MAX_SESSIONS, now).await?;
     tx.commit().await?;
     tracing::info!(account = %account.id, token = request.token, "account {} signed in", account.id);
     Ok(logged_in)
@@ -120,11 +120,11 @@ fn login_failed() -> Problem {
 /// Hands the visitor over to the account, with its holds and bookings. A visitor of another account stays there, and
 /// the session gets a new, empty visitor.
 async fn take_over(tx: &mut PgConnection, owner: &str, account: Uuid, now: Timestamp) -> Result<String, Problem> {
-    if sql::sessions::hand_over(tx, owner, account, now).await? {
+    if sessions::hand_over(tx, owner, account, now).await? {
         return Ok(owner.to_owned());
     }
     let fresh = hex::encode(ids::random_bits());
-    if sql::sessions::hand_over(tx, &fresh, account, now).await? {
+    if sessions::hand_over(tx, &fresh, account, now).await? {
         return Ok(fresh);
     }
     Err(Problem::internal(&"128 random bits came twice"))
@@ -140,7 +140,7 @@ async fn with_cookie(
     let life = life_of(&view);
     let session = Session { id: ids::new_id(), account: view.id, owner, is_browser: true };
     let (secret, hash) = sessions::new_secret();
-    sql::sessions::insert(tx, &session, Some(hash), life, now).await?;
+    sessions::insert(tx, &session, Some(hash), life, now).await?;
     let https = state.site.is_https();
     Ok(LoggedIn {
         view: LoginView { account: view, token: None, expires_in: None },
@@ -163,11 +163,11 @@ async fn with_token(
 ) -> Result<LoggedIn, Problem> {
     let mut owner = hex::encode(Sha256::digest(format!("programs of {}", view.id)));
     owner.truncate(OWNER_LENGTH);
-    if !sql::sessions::hand_over(tx, &owner, view.id, now).await? {
+    if !sessions::hand_over(tx, &owner, view.id, now).await? {
         return Err(Problem::internal(&"the visitor of an account's programs is another account's"));
     }
     let session = Session { id: ids::new_id(), account: view.id, owner, is_browser: false };
-    sql::sessions::insert(tx, &session, None, TOKEN, now).await?;
+    sessions::insert(tx, &session, None, TOKEN, now).await?;
     let token = state.accounts.tokens.issue(TokenSubject { session: session.id, account: view.id }, now)?;
     let view = LoginView { account: view, token: Some(token), expires_in: Some(TOKEN_LIFE_MS / SECOND_MS) };
     Ok(LoggedIn { view, cookies: Vec::new(), next: None })
@@ -181,8 +181,8 @@ pub(super) async fn renew_session(
     now: Timestamp,
 ) -> Result<LoggedIn, Problem> {
     let stays = (!session.is_browser).then_some(session.id);
-    sql::sessions::end_all(tx, session.account, stays, now).await?;
-    let view = view::of_account(tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    sessions::end_all(tx, session.account, stays, now).await?;
+    let view = account::of_account(tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
     if session.is_browser {
         return with_cookie(tx, state, view, session.owner.clone(), now).await;
     }
@@ -203,7 +203,7 @@ fn sign_out_headers(state: &IdentityState) -> SignOutHeaders {
 pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Result<SignOutHeaders, Problem> {
     if let Some(session) = session {
         let mut connection = state.pg.acquire().await?;
-        sql::sessions::end(&mut connection, session.id, session.account, state.clock.now()).await?;
+        sessions::end(&mut connection, session.id, session.account, state.clock.now()).await?;
         state.accounts.sessions.invalidate_all();
     }
     Ok(sign_out_headers(state))
@@ -213,7 +213,7 @@ pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Re
 pub async fn end_all(state: &IdentityState, session: &Session) -> Result<SignOutHeaders, Problem> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    let ended = sql::sessions::end_all(&mut tx, session.account, None, now).await?;
+    let ended = sessions::end_all(&mut tx, session.account, None, now).await?;
     let entry = AuditEntry::by(
         session.account,
         "signed_out_everywhere",

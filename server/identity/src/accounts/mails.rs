@@ -7,18 +7,19 @@ use axum::http::StatusCode;
 use domain::VariantName;
 use domain::api::accounts::NextStep;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 use strum::{EnumString, IntoStaticStr};
 use tokio::time::timeout;
+use uuid::Uuid;
 
+use super::account;
 use super::limits::MAIL_PERSON;
 use super::links::{self, Purpose};
 use super::person::normalise_address;
-use super::sql;
-use super::sql::mails::MailRow;
 use crate::IdentityState;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
+use platform::clock::to_utc;
 use platform::ids;
 use tickets::{AccountMail, MAIL_LEASE_MS, MailError, MailLane, SEND_WITHIN};
 
@@ -48,7 +49,7 @@ pub(super) async fn enqueue(
     email: &str,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sql::mails::enqueue(tx, ids::new_id(), kind.as_str(), email, now).await
+    insert(tx, ids::new_id(), kind.as_str(), email, now).await
 }
 
 /// Enqueues a requested mail and answers that it must be read. The rate limit of the address is the same whether it has
@@ -86,21 +87,21 @@ pub async fn send_forever(state: IdentityState) {
 
 async fn take(state: &IdentityState) -> Result<Option<MailRow>, sqlx::Error> {
     let now = state.clock.now();
-    sql::mails::take(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
+    lease_due(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
 }
 
 async fn send(state: &IdentityState, row: MailRow) {
     let sent = timeout(SEND_WITHIN, build_and_send(state, &row)).await;
     let noted = match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
-        Ok(()) => sql::mails::done(&state.pg, row.id).await,
+        Ok(()) => delete(&state.pg, row.id).await,
         Err(cause) if row.tries >= MAX_TRIES => {
             tracing::error!(mail = %row.id, kind = row.kind, %cause, "dropped account mail {} after the last retry", row.id);
-            sql::mails::done(&state.pg, row.id).await
+            delete(&state.pg, row.id).await
         }
         Err(cause) => {
             tracing::warn!(mail = %row.id, kind = row.kind, %cause, "sending account mail {} failed; it is retried", row.id);
             let pause = ids::jitter(PAUSE_MS).cast_signed();
-            sql::mails::postpone(&state.pg, &row, state.clock.now().plus_ms(pause)).await
+            postpone(&state.pg, &row, state.clock.now().plus_ms(pause)).await
         }
     };
     if let Err(cause) = noted {
@@ -122,7 +123,7 @@ async fn build_mail(state: &IdentityState, row: &MailRow, now: Timestamp) -> Res
     let corrupt = |_| sqlx::Error::Decode(format!("account_mails({}).kind is {:?}", row.id, row.kind).into());
     let kind = row.kind.parse::<MailKind>().map_err(corrupt)?;
     let mut connection = state.pg.acquire().await?;
-    let Some(account) = sql::by_email(&mut connection, &row.email).await? else { return Ok(None) };
+    let Some(account) = account::by_email(&mut connection, &row.email).await? else { return Ok(None) };
     drop(connection);
     let public_url = state.site.public_url.trim_end_matches('/');
     let url = match kind {
@@ -169,4 +170,56 @@ const fn subject_and_text(kind: MailKind) -> (&'static str, &'static str) {
              you, choose another one here at once.",
         ),
     }
+}
+
+/// A mail to be sent.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct MailRow {
+    pub(super) id: Uuid,
+    pub(super) kind: String,
+    pub(super) email: String,
+    pub(super) tries: i32,
+}
+
+/// Inserts a mail to be sent.
+async fn insert(tx: &mut PgConnection, id: Uuid, kind: &str, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO account_mails (id, kind, email, run_after, created_at) VALUES ($1, $2, $3, $4, $4)")
+        .bind(id)
+        .bind(kind)
+        .bind(email)
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Leases one due mail until `lease_until`.
+async fn lease_due(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> Result<Option<MailRow>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE account_mails mail SET run_after = $2, tries = mail.tries + 1
+         FROM (SELECT id FROM account_mails WHERE run_after <= $1 ORDER BY run_after LIMIT 1
+               FOR UPDATE SKIP LOCKED) AS due
+         WHERE mail.id = due.id RETURNING mail.id, mail.kind, mail.email, mail.tries",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(lease_until))
+    .fetch_optional(pg)
+    .await
+}
+
+/// Deletes a mail that was sent, has no recipient, or has used its last retry.
+async fn delete(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM account_mails WHERE id = $1").bind(id).execute(pg).await?;
+    Ok(())
+}
+
+/// Postpones a failed mail to `at`.
+async fn postpone(pg: &PgPool, mail: &MailRow, at: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE account_mails SET run_after = $3 WHERE id = $1 AND tries = $2")
+        .bind(mail.id)
+        .bind(mail.tries)
+        .bind(to_utc(at))
+        .execute(pg)
+        .await?;
+    Ok(())
 }

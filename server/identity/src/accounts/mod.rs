@@ -10,6 +10,7 @@
 //!
 //! Elsewhere: the endpoints that use the roles (`backoffice`), and the rendering and sending of mails (`tickets`).
 
+mod account;
 mod command;
 mod email;
 mod endpoints;
@@ -20,35 +21,28 @@ mod limits;
 mod links;
 mod login;
 mod mails;
-mod own_visitor;
 mod password;
 mod person;
 mod pin;
-mod purge;
 mod register;
 mod sessions;
-mod signature;
-mod sql;
 mod staff;
 mod tokens;
-mod view;
 
+pub use account::{has_proven_address, name_and_address, of_account};
 pub use command::{close, create_manager};
 pub use email::{prove, send_proof};
 pub use endpoints::{Registration, ResetIntent, routes};
 pub use grants::{change as change_role, list as people_at, make_manager, reason_of, require_manager_of_all};
-pub use handed_over::poll_handed_over_visitors;
+pub use handed_over::{is_own_visitor, poll_handed_over_visitors, refuse_handed_over};
 pub use login::{LoggedIn, SignOutHeaders, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;
-pub use own_visitor::{is_own_visitor, refuse_handed_over};
 pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
 pub use person::{check as check_person, email_of, mailbox, normalise_address};
 pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
-pub use purge::purge_forever;
 pub use register::register;
-pub use sessions::{Session, SignedIn, of_request, session_cookie_name, session_to_end};
+pub use sessions::{Session, SignedIn, of_request, purge_forever, session_cookie_name, session_to_end};
 pub use staff::{Staff, may_at, works_at};
-pub use view::{has_proven_address, name_and_address, of_account};
 
 use tokio::sync::Notify;
 

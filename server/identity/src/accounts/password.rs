@@ -4,14 +4,14 @@ use domain::api::accounts::{ForgottenRequest, PasswordChange, ResetRequest};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
+use super::account::{self, AccountRow};
 use super::limits::{self, LoginLimits, MAIL_ADDRESS};
 use super::links::{self, Purpose};
 use super::login::{self, LoggedIn};
 use super::mails::{self, MailKind};
 use super::person;
 use super::register::check_new;
-use super::sessions::Session;
-use super::sql::{self, AccountRow};
+use super::sessions::{self, Session};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
@@ -30,7 +30,7 @@ pub async fn change(
     check_new(&request.new)?;
     state.accounts.hashing.check_capacity()?;
     let now = state.clock.now();
-    let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
+    let account = account::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
     let tries = LoginLimits::of(&account.email, address);
     tries.take(state).await?;
@@ -91,7 +91,7 @@ pub async fn reset(
     let link = links::read(&request.token)?;
     // The link is checked before the hashing, so that requests without one cost no CPU.
     let mut connection = state.pg.acquire().await?;
-    let whose = sql::mails::whose_link(&mut connection, link, Purpose::Reset, now).await?;
+    let whose = links::whose_link(&mut connection, link, Purpose::Reset, now).await?;
     drop(connection);
     let whose = whose.ok_or_else(links::invalid)?;
     let hash = state.accounts.hashing.hash(&request.password).await?;
@@ -100,13 +100,13 @@ pub async fn reset(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let account = sql::lock(&mut tx, whose).await?.ok_or_else(links::invalid)?;
-    if !sql::mails::use_link(&mut tx, link, whose, Purpose::Reset, now).await? {
+    let account = account::lock(&mut tx, whose).await?.ok_or_else(links::invalid)?;
+    if !links::use_link(&mut tx, link, whose, Purpose::Reset, now).await? {
         return Err(links::invalid());
     }
     replace(&mut tx, &account, &hash, "password_reset", now).await?;
-    sql::set_proven(&mut tx, whose, now).await?;
-    sql::sessions::end_all(&mut tx, whose, None, now).await?;
+    account::set_proven(&mut tx, whose, now).await?;
+    sessions::end_all(&mut tx, whose, None, now).await?;
     let answer = Answer::no_content();
     let answer = intent.commit(tx, answer, now).await?;
     LoginLimits::of(&account.email, address).clear(state).await;
@@ -121,12 +121,12 @@ async fn replace(
     act: &'static str,
     now: Timestamp,
 ) -> Result<(), Problem> {
-    if !sql::set_password(tx, account, hash, now).await? {
+    if !account::set_password(tx, account, hash, now).await? {
         let detail = "Your account was changed somewhere else at this moment. Please try again.";
         return Err(Problem::new(Code::Overloaded, detail));
     }
     // Links mailed before may be in the hands of the previous password's or mailbox's user: they are voided.
-    sql::mails::end_links(tx, account.id, Purpose::Reset, now).await?;
+    links::end_links(tx, account.id, Purpose::Reset, now).await?;
     let entry = AuditEntry::by(account.id, act, audit::account(account.id), "By its owner.");
     audit::record(tx, &entry, now).await?;
     mails::enqueue(tx, MailKind::PasswordChanged, &account.email, now).await?;

@@ -12,8 +12,8 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::limits::{PIN, PIN_MANAGER, PIN_PAIR};
-use super::sql;
 use super::staff::Staff;
+use super::{account, grants};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
@@ -57,7 +57,7 @@ pub async fn set_pin(
     let account = staff.session.account;
     check_digits(&request.pin)?;
     state.rate_limits.take(&PIN, &account.to_string()).await?;
-    let found = sql::by_id(&mut *state.pg.acquire().await?, account).await?;
+    let found = account::by_id(&mut *state.pg.acquire().await?, account).await?;
     let stored = found.map(|found| found.password_hash);
     if !state.accounts.hashing.verify_password(&request.password, stored.as_deref()).await? {
         return Err(Problem::new(Code::LoginFailed, "This is not your password."));
@@ -108,11 +108,11 @@ pub async fn check_pin(
         state.rate_limits.take(limit, whose).await?;
     }
     let mut connection = state.pg.acquire().await?;
-    let is_manager = sql::grants::of_account(&mut connection, manager)
+    let is_manager = grants::roles_of(&mut connection, manager)
         .await?
         .iter()
         .any(|(at, role)| at == theatre && *role == Role::Manager);
-    let is_open = sql::by_id(&mut connection, manager).await?.is_some();
+    let is_open = account::by_id(&mut connection, manager).await?.is_some();
     let stored = if is_manager && is_open { hash_of(&mut connection, manager).await? } else { None };
     drop(connection);
     // A text longer than any PIN is not hashed.

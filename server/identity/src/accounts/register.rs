@@ -9,7 +9,7 @@ use domain::api::accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequ
 
 use super::limits::{self, MAIL_PERSON, REGISTER_ADDRESS};
 use super::mails::{self, MailKind};
-use super::{person, sql};
+use super::{account, person};
 use crate::IdentityState;
 use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Code, Problem};
@@ -42,7 +42,7 @@ pub async fn register(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let is_new = sql::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
+    let is_new = account::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
     if may_mail {
         let kind = if is_new { MailKind::Prove } else { MailKind::RegisteredAgain };
         mails::enqueue(&mut tx, kind, &email, now).await?;

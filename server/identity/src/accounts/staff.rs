@@ -7,7 +7,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::sessions::{Session, SignedIn};
-use super::sql;
+use super::{account, grants};
 use crate::IdentityState;
 use http::{Code, Problem};
 
@@ -30,7 +30,7 @@ where
         let state = IdentityState::from_ref(state);
         let SignedIn(session) =
             <SignedIn as FromRequestParts<IdentityState>>::from_request_parts(parts, &state).await?;
-        let grants = sql::grants::of_account(&mut *state.pg.acquire().await?, session.account).await?;
+        let grants = grants::roles_of(&mut *state.pg.acquire().await?, session.account).await?;
         Ok(Self { session, grants })
     }
 }
@@ -69,13 +69,13 @@ impl Staff {
 
 /// Returns `true` when an account has any role in a theatre.
 pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> Result<bool, sqlx::Error> {
-    let grants = sql::grants::of_account(&mut *pg.acquire().await?, account).await?;
+    let grants = grants::roles_of(&mut *pg.acquire().await?, account).await?;
     Ok(grants.iter().any(|(at, _)| at == theatre))
 }
 
 /// Returns `true` when an account has one of the `wanted` roles in a theatre.
 pub async fn may_at(pg: &PgPool, account: Uuid, theatre: &str, wanted: &[Role]) -> Result<bool, sqlx::Error> {
-    let grants = sql::grants::of_account(&mut *pg.acquire().await?, account).await?;
+    let grants = grants::roles_of(&mut *pg.acquire().await?, account).await?;
     let held: Vec<Role> = grants.into_iter().filter(|(at, _)| at == theatre).map(|(_, role)| role).collect();
     Ok(check_permission(&held, wanted) == Permission::Granted)
 }

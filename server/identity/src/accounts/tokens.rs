@@ -2,15 +2,20 @@
 //!
 //! A token names its session, and the session is read each time (`sessions`). Signing out, closing the account or
 //! changing the password therefore ends its tokens at once, before their expiry.
+//!
+//! Signatures are HS256, with the HMAC implementation of the rest of the server. The JWT crate's own back-ends support many
+//! algorithms; our provider supports one, so a token cannot select another: it is refused before any computation.
 
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
-use jsonwebtoken::{DecodingKey, EncodingKey, Header, Validation};
+use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::{ErrorKind, new_error};
+use jsonwebtoken::signature::{self, Signer, Verifier};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use uuid::Uuid;
 
-use super::signature::{self, ALGORITHM};
 use http::{Code, Problem};
 
 /// Lifetime of a token, milliseconds.
@@ -68,17 +73,17 @@ pub(super) struct Tokens {
 impl Tokens {
     /// Builds the keys: the first secret signs; all of them verify.
     pub(super) fn new(secrets: &[String]) -> anyhow::Result<Self> {
-        signature::install();
+        install_provider();
         let first = secrets.first().map(String::as_bytes).unwrap_or_default();
         check_length(secrets).map_err(|why| anyhow::anyhow!("TOKEN_SECRET {why}"))?;
-        let (signing_key, _) = signature::pair(first);
+        let (signing_key, _) = key_pair(first);
         let mut rules = Validation::new(ALGORITHM);
         rules.set_audience(&[AUDIENCE]);
         rules.set_issuer(&[ISSUER]);
         rules.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // Checked below, with the clock that all replicas share.
         rules.validate_exp = false;
-        let verifying_keys = secrets.iter().map(|secret| signature::pair(secret.as_bytes()).1).collect();
+        let verifying_keys = secrets.iter().map(|secret| key_pair(secret.as_bytes()).1).collect();
         Ok(Self { signing_key, verifying_keys, secret: first.to_vec(), rules })
     }
 
@@ -127,12 +132,78 @@ pub(super) fn invalid() -> Problem {
     Problem::new(Code::TokenInvalid, "Sign in again for a new token.")
 }
 
+/// The only algorithm.
+const ALGORITHM: Algorithm = Algorithm::HS256;
+
+static PROVIDER: CryptoProvider = CryptoProvider {
+    signer_factory: |algorithm, key| {
+        allowed(*algorithm, key.family())?;
+        Ok(Box::new(Hs256(keyed(key.as_bytes())?)))
+    },
+    verifier_factory: |algorithm, key| {
+        allowed(*algorithm, key.family())?;
+        Ok(Box::new(Hs256(keyed(key.try_get_as_bytes()?)?)))
+    },
+    key_utils: KeyUtils::new_unimplemented(),
+};
+
+/// Installs the provider for the process; repeated calls are harmless.
+fn install_provider() {
+    let _ = PROVIDER.install_default();
+}
+
+fn allowed(algorithm: Algorithm, family: AlgorithmFamily) -> jsonwebtoken::errors::Result<()> {
+    let is_ours = algorithm == ALGORITHM && family == AlgorithmFamily::Hmac;
+    if is_ours { Ok(()) } else { Err(new_error(ErrorKind::InvalidAlgorithm)) }
+}
+
+fn keyed(secret: &[u8]) -> jsonwebtoken::errors::Result<Hmac<Sha256>> {
+    Hmac::new_from_slice(secret).map_err(|_| new_error(ErrorKind::InvalidKeyFormat))
+}
+
+struct Hs256(Hmac<Sha256>);
+
+impl Signer<Vec<u8>> for Hs256 {
+    fn try_sign(&self, message: &[u8]) -> Result<Vec<u8>, signature::Error> {
+        let mut mac = self.0.clone();
+        mac.update(message);
+        Ok(mac.finalize().into_bytes().to_vec())
+    }
+}
+
+impl Verifier<Vec<u8>> for Hs256 {
+    /// Compares in constant time.
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
+        let mut mac = self.0.clone();
+        mac.update(message);
+        mac.verify_slice(signature).map_err(|_| signature::Error::new())
+    }
+}
+
+impl JwtSigner for Hs256 {
+    fn algorithm(&self) -> Algorithm {
+        ALGORITHM
+    }
+}
+
+impl JwtVerifier for Hs256 {
+    fn algorithm(&self) -> Algorithm {
+        ALGORITHM
+    }
+}
+
+/// Returns the signing and the verifying key of a secret.
+fn key_pair(secret: &[u8]) -> (EncodingKey, DecodingKey) {
+    (EncodingKey::from_secret(secret), DecodingKey::from_secret(secret))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde_json::{Value, json};
+
+    use super::*;
 
     const SECRET: &str = "a secret of these tests, long enough to be one";
     const NOW: Timestamp = Timestamp(1_795_000_000_000);

@@ -4,16 +4,17 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
+use chrono::{DateTime, Utc};
 use domain::roles::Role;
-use domain::time::MINUTE_MS;
+use domain::time::{MINUTE_MS, Timestamp};
 use sha2::{Digest, Sha256};
+use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::sql;
 use crate::IdentityState;
 use crate::accounts::Staff;
 use http::{Code, Problem};
-use platform::clock;
+use platform::clock::{self, from_utc, to_utc};
 use platform::rate_limits::Allowance;
 
 /// Prefix of all keys, which makes a leaked key recognisable.
@@ -59,7 +60,7 @@ where
         };
         let now = state.clock.now();
         let known = match hash_of(key) {
-            Some(hash) => sql::by_hash(&state.pg, &hash).await?,
+            Some(hash) => by_hash(&state.pg, &hash).await?,
             None => None,
         };
         let known =
@@ -67,7 +68,7 @@ where
         state.rate_limits.take(&REQUESTS_PER_KEY, &known.id.to_string()).await?;
         let is_noted = known.last_used_at.is_some_and(|at| now.since(clock::from_utc(at)) < SEEN_EVERY_MS);
         if !is_noted {
-            sql::record_use(&state.pg, known.id, now).await?;
+            record_use(&state.pg, known.id, now).await?;
         }
         Ok(Self::Program(known))
     }
@@ -107,6 +108,26 @@ fn key_of(headers: &HeaderMap) -> Option<&str> {
 /// Returns the stored hash of a key; `None` for a malformed one.
 pub(super) fn hash_of(key: &str) -> Option<[u8; 32]> {
     (key.len() == KEY_LENGTH && key.starts_with(PREFIX)).then(|| Sha256::digest(key.as_bytes()).into())
+}
+
+/// Returns the key of a hash, unless it is revoked.
+async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<ApiKey>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, theatre_id, reads_people, last_used_at FROM api_keys WHERE secret_hash = $1 AND revoked_at IS NULL",
+    )
+    .bind(&hash[..])
+    .fetch_optional(pg)
+    .await
+}
+
+/// Records the use of a key.
+async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL")
+        .bind(id)
+        .bind(to_utc(now))
+        .execute(pg)
+        .await?;
+    Ok(())
 }
 
 #[cfg(test)]

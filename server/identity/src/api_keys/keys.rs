@@ -1,17 +1,19 @@
 //! Creates, lists and revokes keys.
 
 use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
 use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, ReasonRequest, one_line};
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::caller::{PREFIX, hash_of};
-use super::sql::{self, KeyRow};
 use crate::IdentityState;
 use crate::accounts::{Staff, reason_of};
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use platform::clock::to_utc;
+use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::ids;
 
 /// Maximum number of listed keys of a theatre, including revoked ones.
@@ -23,7 +25,7 @@ const HINT_CHARS: usize = 10;
 
 /// Returns the keys of a theatre.
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<ApiKeyView>, Problem> {
-    let rows = sql::of_theatre(&state.pg, theatre, MAX_LISTED).await?;
+    let rows = of_theatre(&state.pg, theatre, MAX_LISTED).await?;
     Ok(rows.into_iter().map(KeyRow::view).collect())
 }
 
@@ -54,7 +56,7 @@ pub async fn make(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return with_key(state, &answer);
     }
-    if sql::lock_count(&mut tx, theatre).await? >= MAX_VALID {
+    if lock_count(&mut tx, theatre).await? >= MAX_VALID {
         let detail = format!("A theatre has {MAX_VALID} keys at most. Revoke one that is no longer used.");
         return Err(Problem::new(Code::WrongState, detail));
     }
@@ -70,7 +72,7 @@ pub async fn make(
         revoked_at: None,
     };
     let hash = hash_of(&secret).ok_or_else(|| Problem::internal(&"a key that was made cannot be one"))?;
-    sql::insert(&mut tx, theatre, &row, &hash, staff.session.account).await?;
+    insert(&mut tx, theatre, &row, &hash, staff.session.account).await?;
     let subject = format!("key {} {}", row.id, row.name);
     audit::record(&mut tx, &AuditEntry::by(staff.session.account, "api_key_made", subject, reason).at(theatre), now)
         .await?;
@@ -105,7 +107,7 @@ pub async fn revoke(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let is_change = sql::revoke(&mut tx, theatre, id, now).await?.ok_or_else(|| Problem::not_found("key"))?;
+    let is_change = mark_revoked(&mut tx, theatre, id, now).await?.ok_or_else(|| Problem::not_found("key"))?;
     if is_change {
         let entry = AuditEntry::by(staff.session.account, "api_key_revoked", format!("key {id}"), reason).at(theatre);
         audit::record(&mut tx, &entry, now).await?;
@@ -117,4 +119,102 @@ pub async fn revoke(
 fn check_name(text: &str) -> Result<&str, Problem> {
     let detail = || format!("Say what the key is for, in up to {MAX_NAME_CHARS} characters.");
     one_line(text, MAX_NAME_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
+}
+
+/// A key as shown to its theatre.
+#[derive(sqlx::FromRow)]
+pub(super) struct KeyRow {
+    pub(super) id: Uuid,
+    pub(super) name: String,
+    pub(super) hint: String,
+    pub(super) reads_people: bool,
+    pub(super) made_at: DateTime<Utc>,
+    pub(super) last_used_at: Option<DateTime<Utc>>,
+    pub(super) revoked_at: Option<DateTime<Utc>>,
+}
+
+impl KeyRow {
+    pub(super) fn view(self) -> ApiKeyView {
+        let text = |at: DateTime<Utc>| rfc3339(from_utc(at));
+        ApiKeyView {
+            id: self.id,
+            name: self.name,
+            hint: self.hint,
+            reads_people: self.reads_people,
+            made_at: text(self.made_at),
+            last_used_at: self.last_used_at.map(text),
+            revoked_at: self.revoked_at.map(text),
+        }
+    }
+}
+
+/// Returns the keys of a theatre, valid ones first, then the newest.
+async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<KeyRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, name, hint, reads_people, made_at, last_used_at, revoked_at FROM api_keys
+         WHERE theatre_id = $1 ORDER BY revoked_at IS NOT NULL, made_at DESC, id LIMIT $2",
+    )
+    .bind(theatre)
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// Counts the valid keys of a theatre, and blocks new ones until the transaction ends.
+async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
+    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
+    sqlx::query_scalar("SELECT count(*) FROM api_keys WHERE theatre_id = $1 AND revoked_at IS NULL")
+        .bind(theatre)
+        .fetch_one(tx)
+        .await
+}
+
+/// Inserts a key.
+async fn insert(
+    tx: &mut PgConnection,
+    theatre: &str,
+    row: &KeyRow,
+    hash: &[u8; 32],
+    made_by: Uuid,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO api_keys (id, theatre_id, name, hint, secret_hash, reads_people, made_by, made_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(row.id)
+    .bind(theatre)
+    .bind(&row.name)
+    .bind(&row.hint)
+    .bind(&hash[..])
+    .bind(row.reads_people)
+    .bind(made_by)
+    .bind(row.made_at)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Revokes a key. `None`: the theatre has no such key; `false`: it was already revoked.
+async fn mark_revoked(
+    tx: &mut PgConnection,
+    theatre: &str,
+    id: Uuid,
+    now: Timestamp,
+) -> Result<Option<bool>, sqlx::Error> {
+    let revoked =
+        sqlx::query("UPDATE api_keys SET revoked_at = $3 WHERE id = $1 AND theatre_id = $2 AND revoked_at IS NULL")
+            .bind(id)
+            .bind(theatre)
+            .bind(to_utc(now))
+            .execute(&mut *tx)
+            .await?;
+    if revoked.rows_affected() == 1 {
+        return Ok(Some(true));
+    }
+    let there: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM api_keys WHERE id = $1 AND theatre_id = $2)")
+        .bind(id)
+        .bind(theatre)
+        .fetch_one(tx)
+        .await?;
+    Ok(there.then_some(false))
 }

@@ -7,7 +7,6 @@
 mod caller;
 mod endpoints;
 mod keys;
-mod sql;
 
 pub use caller::Caller;
 pub use endpoints::routes;
