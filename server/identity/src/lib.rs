@@ -12,7 +12,7 @@
 //! transactions. It reads bookings for [`api_keys`] and never writes them; `selling` knows which bookings an account
 //! owns.
 //!
-//! To add an endpoint: write the handler in the module's `endpoints`, the rule beside it, and the query in its `sql`.
+//! To add an endpoint: write the handler in the module's `endpoints`, and the rule and its queries beside it.
 //! To add a role: `domain::roles`. To add an audited action in a theatre: its name in
 //! `domain::api::accounts::THEATRE_ACTIONS`, and its text on the audit page (`app/src/staff/pages/team.rs`).
 

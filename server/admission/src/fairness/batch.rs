@@ -6,13 +6,14 @@ use std::time::Duration;
 use domain::VariantName;
 use domain::fairness::UnusualKind;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::sql;
 use super::watch::Sighting;
 use crate::{AdmissionState, puzzles};
 use http::{Code, Problem};
 use platform::background::PeriodicLoop;
+use platform::clock::to_utc;
 use platform::ids;
 use platform::telemetry::unusual;
 
@@ -39,7 +40,7 @@ const FORGET_EVERY_MS: i64 = MINUTE_MS;
 const TAG_DIGITS: usize = 16;
 
 /// A flag to be written.
-pub(super) struct FlagRow<'a> {
+struct FlagRow<'a> {
     pub(super) id: Uuid,
     pub(super) theatre: String,
     pub(super) tag: String,
@@ -66,7 +67,7 @@ pub async fn write_forever(state: AdmissionState) {
         }
         if now >= purge_at {
             purge_at = now.plus_ms(PURGE_EVERY_MS);
-            if let Err(cause) = sql::purge(&state.pg, now.plus_ms(-KEPT_MS), MAX_PURGED).await {
+            if let Err(cause) = delete_old(&state.pg, now.plus_ms(-KEPT_MS), MAX_PURGED).await {
                 tracing::warn!(%cause, "delete old flags failed");
             }
         }
@@ -86,7 +87,7 @@ async fn write(state: &AdmissionState, now: Timestamp, is_recheck_due: bool) -> 
     if rows.is_empty() {
         return Ok(());
     }
-    sql::write(&state.pg, &rows, MAX_PER_SHOW).await?;
+    insert(&state.pg, &rows, MAX_PER_SHOW).await?;
     rows.iter().for_each(|row| unusual(row.sighting.kind));
     watches.written(rows.iter().map(|row| row.sighting));
     Ok(())
@@ -117,7 +118,7 @@ async fn without_staff(state: &AdmissionState, found: Vec<Sighting>) -> Result<V
     if asked.is_empty() {
         return Ok(found);
     }
-    let staff = sql::load_staff(&state.pg, &asked).await?;
+    let staff = load_staff(&state.pg, &asked).await?;
     for (show, account) in &staff {
         puzzles::cache_staff_of(state, *show, *account).await;
     }
@@ -153,7 +154,7 @@ async fn delete_flags_of_buyers(state: &AdmissionState, bought: &[&Sighting]) ->
     if rows.is_empty() {
         return Ok(());
     }
-    sql::delete_never_bought(&state.pg, &rows).await?;
+    delete_never_bought(&state.pg, &rows).await?;
     rows.iter().for_each(|row| state.fairness.watches.record_purchase(&row.sighting.key));
     Ok(())
 }
@@ -165,7 +166,7 @@ async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> Result<Hash
     let mut buyers = HashSet::new();
     // An address has many visitors.
     for some in asked.chunks(MAX_PER_QUERY) {
-        buyers.extend(sql::load_buyers(&state.pg, some).await?);
+        buyers.extend(read_buyers(&state.pg, some).await?);
     }
     Ok(buyers)
 }
@@ -186,4 +187,98 @@ fn tag(state: &AdmissionState, theatre: &str, sighting: &Sighting) -> String {
     let mut tag = state.accounts.derived_secret(&of);
     tag.truncate(TAG_DIGITS);
     tag
+}
+
+/// Owners of these who bought something in that show, or began to pay for it.
+async fn read_buyers(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
+    let bought: Vec<(Uuid, String)> = sqlx::query_as(
+        "SELECT DISTINCT booking.show_id, booking.owner
+         FROM unnest($1::uuid[], $2::text[]) AS asked (show_id, owner)
+         JOIN bookings booking ON booking.owner = asked.owner AND booking.show_id = asked.show_id
+         WHERE booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')",
+    )
+    .bind(asked.iter().map(|(show, _)| *show).collect::<Vec<_>>())
+    .bind(asked.iter().map(|(_, owner)| *owner).collect::<Vec<_>>())
+    .fetch_all(pg)
+    .await?;
+    Ok(bought.into_iter().collect())
+}
+
+/// Accounts of these who work at that show's theatre.
+async fn load_staff(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<HashSet<(Uuid, Uuid)>, sqlx::Error> {
+    let working: Vec<(Uuid, Uuid)> = sqlx::query_as(
+        "SELECT DISTINCT asked.show_id, asked.account_id
+         FROM unnest($1::uuid[], $2::uuid[]) AS asked (show_id, account_id)
+         JOIN shows show ON show.id = asked.show_id
+         JOIN screens screen ON screen.id = show.screen_id
+         JOIN staff_grants staff ON staff.account_id = asked.account_id AND staff.theatre_id = screen.theatre_id",
+    )
+    .bind(asked.iter().map(|(show, _)| *show).collect::<Vec<_>>())
+    .bind(asked.iter().map(|(_, account)| *account).collect::<Vec<_>>())
+    .fetch_all(pg)
+    .await?;
+    Ok(working.into_iter().collect())
+}
+
+/// Deletes the `never_bought` flags of buyers, except those a manager has dismissed.
+async fn delete_never_bought(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM unusual_flags flag
+         USING unnest($1::uuid[], $2::text[], $3::text[]) AS bought (show_id, subject, tag)
+         WHERE flag.show_id = bought.show_id AND flag.kind = 'never_bought' AND flag.subject = bought.subject
+           AND flag.tag = bought.tag AND flag.dismissed_at IS NULL",
+    )
+    .bind(rows.iter().map(|row| row.sighting.key.show).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.sighting.key.subject.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.tag.as_str()).collect::<Vec<_>>())
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Writes flags: adds to existing ones, and inserts new ones for shows with fewer than `most`.
+async fn insert(pg: &PgPool, rows: &[FlagRow<'_>], most: i64) -> Result<(), sqlx::Error> {
+    let all = |text: fn(&FlagRow<'_>) -> String| rows.iter().map(text).collect::<Vec<_>>();
+    sqlx::query(
+        "INSERT INTO unusual_flags (id, show_id, theatre_id, kind, subject, tag, seen, since, last_at)
+         SELECT found.*
+         FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
+                     $8::timestamptz[], $9::timestamptz[])
+              AS found (id, show_id, theatre_id, kind, subject, tag, seen, since, last_at)
+         JOIN shows show ON show.id = found.show_id
+         WHERE (SELECT count(*) FROM unusual_flags flag WHERE flag.show_id = found.show_id) < $10
+            OR EXISTS (SELECT 1 FROM unusual_flags flag
+                       WHERE flag.show_id = found.show_id AND flag.kind = found.kind
+                         AND flag.subject = found.subject AND flag.tag = found.tag)
+         ORDER BY found.show_id, found.kind, found.subject, found.tag
+         ON CONFLICT (show_id, kind, subject, tag) DO UPDATE
+         SET seen = unusual_flags.seen + EXCLUDED.seen,
+             since = LEAST(unusual_flags.since, EXCLUDED.since),
+             last_at = GREATEST(unusual_flags.last_at, EXCLUDED.last_at)",
+    )
+    .bind(rows.iter().map(|row| row.id).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.sighting.key.show).collect::<Vec<_>>())
+    .bind(all(|row| row.theatre.clone()))
+    .bind(all(|row| row.sighting.kind.as_str().to_owned()))
+    .bind(all(|row| row.sighting.key.subject.as_str().to_owned()))
+    .bind(all(|row| row.tag.clone()))
+    .bind(rows.iter().map(|row| i64::from(row.sighting.unwritten)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| to_utc(row.sighting.since)).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| to_utc(row.sighting.last)).collect::<Vec<_>>())
+    .bind(most)
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Deletes flags last seen before that time.
+async fn delete_old(pg: &PgPool, before: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM unusual_flags WHERE id IN (SELECT id FROM unusual_flags WHERE last_at < $1 ORDER BY last_at LIMIT $2)",
+    )
+    .bind(to_utc(before))
+    .bind(limit)
+    .execute(pg)
+    .await?;
+    Ok(())
 }

@@ -1,18 +1,28 @@
-//! Lists flags for managers, and dismisses them.
+//! Flags for managers: their endpoints, the list, and dismissals.
 
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use domain::api::ProblemView;
 use domain::api::fairness::UnusualView;
 use domain::api::systems::ReasonRequest;
+use domain::roles::Role;
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::batch::is_show_unavailable;
-use super::sql::{self, Flag};
 use crate::AdmissionState;
 use catalogue::Show;
-use http::Problem;
-use http::idempotency::{Answer, Intent};
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::problem::ApiResult;
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::{ApiJson, ApiPath, Problem};
 use identity::accounts::{Staff, reason_of};
 use identity::audit::{self, AuditEntry};
-use platform::clock::{from_utc, rfc3339};
+use platform::clock::{from_utc, rfc3339, to_utc};
 
 /// Maximum of flags listed for a theatre.
 const MAX_LISTED: i64 = 200;
@@ -22,7 +32,7 @@ const SHOWN_DIGITS: usize = 8;
 /// Lists the flags in the shows of a theatre: first those not dismissed, then the latest.
 pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
     let mut views = Vec::new();
-    for flag in sql::of_theatre(&state.pg, theatre, MAX_LISTED).await? {
+    for flag in of_theatre(&state.pg, theatre, MAX_LISTED).await? {
         let show = match state.catalogue.find_show(flag.show_id).await {
             Ok(show) => show,
             // Deleted from the programme since, or sold in another region.
@@ -74,7 +84,7 @@ pub async fn dismiss(
         return Ok(answer);
     }
     let by = (staff.session.account, reason);
-    let is_change = sql::dismiss(&mut tx, theatre, id, by, now).await?.ok_or_else(|| Problem::not_found("flag"))?;
+    let is_change = mark_dismissed(&mut tx, theatre, id, by, now).await?.ok_or_else(|| Problem::not_found("flag"))?;
     if is_change {
         let entry =
             AuditEntry::by(staff.session.account, "unusual_dismissed", format!("flag {id}"), reason).at(theatre);
@@ -82,4 +92,101 @@ pub async fn dismiss(
     }
     let answer = Answer::no_content();
     intent.commit(tx, answer, now).await
+}
+
+/// A row of `unusual_flags`.
+#[derive(sqlx::FromRow)]
+struct Flag {
+    pub(super) id: Uuid,
+    pub(super) show_id: Uuid,
+    pub(super) kind: String,
+    pub(super) subject: String,
+    pub(super) tag: String,
+    pub(super) seen: i64,
+    pub(super) since: DateTime<Utc>,
+    pub(super) last_at: DateTime<Utc>,
+    pub(super) dismissed_at: Option<DateTime<Utc>>,
+    pub(super) reason: Option<String>,
+}
+
+/// Flags of a theatre: those not dismissed first, then the latest.
+async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<Flag>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, show_id, kind, subject, tag, seen, since, last_at, dismissed_at, reason FROM unusual_flags
+         WHERE theatre_id = $1 ORDER BY dismissed_at IS NOT NULL, last_at DESC, id LIMIT $2",
+    )
+    .bind(theatre)
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// Dismisses a flag. `None`: the theatre has no such flag; `false`: it was dismissed before.
+async fn mark_dismissed(
+    tx: &mut PgConnection,
+    theatre: &str,
+    id: Uuid,
+    (by, reason): (Uuid, &str),
+    now: Timestamp,
+) -> Result<Option<bool>, sqlx::Error> {
+    let put_aside = sqlx::query(
+        "UPDATE unusual_flags SET dismissed_at = $3, dismissed_by = $4, reason = $5
+         WHERE id = $1 AND theatre_id = $2 AND dismissed_at IS NULL",
+    )
+    .bind(id)
+    .bind(theatre)
+    .bind(to_utc(now))
+    .bind(by)
+    .bind(reason)
+    .execute(&mut *tx)
+    .await?;
+    if put_aside.rows_affected() == 1 {
+        return Ok(Some(true));
+    }
+    let there: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM unusual_flags WHERE id = $1 AND theatre_id = $2)")
+            .bind(id)
+            .bind(theatre)
+            .fetch_one(tx)
+            .await?;
+    Ok(there.then_some(false))
+}
+
+/// The routes, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AdmissionState> {
+    OpenApiRouter::new().routes(routes!(list_flags)).routes(routes!(dismiss_flag))
+}
+
+/// List unusual behaviour in attempts at seats of your theatre. A flag refuses nothing.
+#[utoipa::path(get, path = "/theatres/{theatre}/unusual", tag = "fairness", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<UnusualView>), NotStaff, OtherTheatre))]
+async fn list_flags(
+    State(state): State<AdmissionState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<UnusualView>>> {
+    staff.at(&theatre, &[Role::Manager])?;
+    list(&state, &theatre).await.map(Json)
+}
+
+/// Dismiss a flag: you know its cause, or have seen enough of it.
+///
+/// Dismiss an entry, `{"reason": …}`.
+#[utoipa::path(post, path = "/theatres/{theatre}/unusual/{flag}/dismiss", tag = "fairness", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("flag" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "No such flag; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "still_running")))]
+async fn dismiss_flag(
+    State(state): State<AdmissionState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, &[Role::Manager])?;
+    let path = format!("POST /theatres/{theatre}/unusual/{id}/dismiss");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    dismiss(&state, &staff, (&theatre, id), &request, &intent).await
 }

@@ -16,8 +16,7 @@ use redis::Value;
 use tokio::sync::Semaphore;
 
 use super::LimitedCaller;
-use crate::AdmissionSettings;
-use crate::AdmissionState;
+use crate::{AdmissionSettings, AdmissionState};
 use http::problem::Limit;
 use http::{Code, Problem};
 use platform::ids;

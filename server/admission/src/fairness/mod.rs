@@ -11,10 +11,8 @@
 //! `rate_limits`.
 
 mod batch;
-mod endpoints;
 mod flags;
 mod limits;
-mod sql;
 mod watch;
 
 use std::borrow::Cow;
@@ -32,8 +30,7 @@ use seats::seat_locks::with_map;
 use limits::{Counts, LimitExceeded};
 
 pub use batch::write_forever;
-pub use endpoints::routes;
-pub use flags::{dismiss, list};
+pub use flags::{dismiss, list, routes};
 
 /// Maximum of concurrent checks of each kind (staff, replay) before a refusal; beyond it requests are refused
 /// without a check.

@@ -5,26 +5,29 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api::waiting_room::{QueueState, QueueView, WaitingRoomRequest};
+use domain::api::waiting_room::{DrawView, QueueState, QueueView, WaitingRoomRequest};
 use domain::roles::Role;
 use domain::time::Timestamp;
+use domain::waiting_room::draw::METHOD;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::entry::{self, Credentials, JoinOutcome};
 use super::limits::Joiner;
+use super::room::ActiveRoom;
 use super::store::EntryOutcome;
 use super::tickets::Pass;
-use super::{SwitchError, show_at, switch, view};
+use super::{SwitchError, show_at, switch};
 use crate::AdmissionState;
-use catalogue::sales_open;
+use catalogue::{Show, sales_open};
 use http::idempotency::{IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff};
 use http::{ApiJson, ApiPath, ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::Staff;
+use platform::clock::rfc3339;
 use platform::ids;
 
 /// The routes of waiting rooms, under `/api/v1`.
@@ -79,7 +82,7 @@ async fn come(
             (StatusCode::OK, Credentials { number: Some(number), pass }, state_of(entered))
         }
     };
-    let view = view::view(&state, &show, &room, &visitor.owner, credentials, entered_state);
+    let view = view_of(&state, &show, &room, &visitor.owner, credentials, entered_state);
     let mut response = (visitor, (status, Json(&view))).into_response();
     if view.state == QueueState::Over {
         entry::clear_cookies(&state, &room, response.headers_mut());
@@ -118,7 +121,7 @@ async fn look(
     if let Some(number) = credentials.number {
         room.used_tickets.note(number);
     }
-    let view = view::view(&state, &show, &room, &visitor.owner, credentials, None);
+    let view = view_of(&state, &show, &room, &visitor.owner, credentials, None);
     Ok((visitor, Json(view)).into_response())
 }
 
@@ -174,4 +177,61 @@ async fn change(
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
     let answer = switch(&state, &show, &staff, &intent, &request, None).await;
     Ok(answer.map_err(SwitchError::problem)?.into_response())
+}
+
+/// Builds the view for a visitor with these credentials; `entered_state` is the state that an attempt to enter has
+/// returned.
+fn view_of(
+    state: &AdmissionState,
+    show: &Show,
+    room: &ActiveRoom,
+    owner: &str,
+    credentials: Credentials,
+    entered_state: Option<QueueState>,
+) -> QueueView {
+    let (now, queue) = (state.clock.now(), room.queue());
+    let is_closed = catalogue::sales_open(show, now).is_err();
+    let place = credentials.number.and_then(|number| room.place_of(number));
+    let queue_state = match (entered_state, credentials.number) {
+        (Some(entered_state), _) => entered_state,
+        // The pass of a cancelled show is useless.
+        _ if show.is_called_off() => QueueState::Closed,
+        _ if credentials.pass.is_some() => QueueState::Inside,
+        _ if is_closed => QueueState::Closed,
+        (None, None) => QueueState::Outside,
+        (None, Some(_)) if place.is_some_and(|place| queue.has_called(place)) => QueueState::Called,
+        (None, Some(_)) => QueueState::Waiting,
+    };
+    let outlook = place.filter(|_| queue_state == QueueState::Waiting).map(|place| queue.outlook(place));
+    let signer = &state.waiting_rooms.signer;
+    let keeps = !matches!(queue_state, QueueState::Over | QueueState::Outside | QueueState::Closed);
+    let ticket = credentials.number.filter(|_| keeps).map(|number| signer.ticket(room.id, number));
+    let pass = credentials.pass.map(|pass| signer.pass(room.id, owner, pass));
+    let link = ticket.as_ref().map(|ticket| link(state, show, ticket));
+    let Timestamp(opens_at_ms) = room.settings().opens_at;
+    QueueView {
+        show: show.id,
+        state: queue_state,
+        opens_at: rfc3339(Timestamp(opens_at_ms)),
+        opens_at_ms,
+        queue,
+        number: credentials.number,
+        place,
+        outlook,
+        ticket,
+        link,
+        pass,
+        pass_until_ms: credentials.pass.map(|Pass { until, .. }| until.0),
+        draw: DrawView {
+            method: METHOD.to_owned(),
+            commitment: room.commitment.clone(),
+            people: room.people(),
+            key: room.published_key(),
+        },
+    }
+}
+
+/// The address that transfers a ticket to another device.
+fn link(state: &AdmissionState, show: &Show, ticket: &str) -> String {
+    format!("{}/shows/{}/place/{ticket}", state.site.public_url.trim_end_matches('/'), show.id)
 }

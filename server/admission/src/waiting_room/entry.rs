@@ -13,7 +13,7 @@ use super::limits::{self, Joiner};
 use super::room::ActiveRoom;
 use super::store::{self, EntryOutcome};
 use super::tickets::Pass;
-use super::{joining, rebuild, sellers};
+use super::{joining, sellers};
 use crate::AdmissionState;
 use catalogue::Show;
 use http::{Code, Problem};
@@ -201,7 +201,7 @@ pub(super) async fn join_or_enter(
     let entered = match ask().await? {
         Some(entered) => entered,
         None => {
-            rebuild::rebuild(state, room).await?;
+            store::rebuild(state, room).await?;
             ask().await?.unwrap_or(EntryOutcome::NotYet)
         }
     };

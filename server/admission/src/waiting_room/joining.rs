@@ -8,8 +8,8 @@ use domain::waiting_room::MAX_TICKETS;
 use tokio::sync::oneshot;
 
 use super::room::ActiveRoom;
-use super::store::NumberRange;
-use super::{rebuild, sql, store};
+use super::sql;
+use super::store::{self, NumberRange};
 use crate::AdmissionState;
 use http::{Code, Problem};
 
@@ -23,7 +23,7 @@ const BLOCK: u64 = 256;
 const CALLS_AHEAD: u64 = 4;
 /// `Retry-After` of a full room.
 const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Tries of a call: after raising the mark, after a rebuild, and once more.
+/// Tries of a call: after raising the mark, after a and once more.
 const TRIES: u32 = 4;
 
 type JoinReply = oneshot::Sender<Result<u64, Problem>>;
@@ -137,7 +137,7 @@ async fn take_numbers(state: &AdmissionState, room: &ActiveRoom, people: u64) ->
                 let mark = (given.first + BLOCK.max(CALLS_AHEAD * people)).min(MAX_TICKETS);
                 room.raise_reserved(sql::reserve(&state.pg, room.id, mark).await?);
             }
-            None => rebuild::rebuild(state, room).await?,
+            None => store::rebuild(state, room).await?,
         }
     }
     tracing::warn!(room = %room.id, "take numbers of a waiting room failed after all tries");

@@ -11,18 +11,15 @@
 //! counter: customers at the counter do not wait ([`sellers`]).
 //!
 //! Redis may lose everything. Tickets contain their numbers, the draw is in Postgres, and numbers are given out only
-//! below a mark that was written there before, in blocks (`waiting_rooms.reserved`): a rebuilt room ([`rebuild`])
-//! continues after the mark. Lost are only the numbers given back and those inside; the latter are counted as inside
-//! until their passes end. Numbers between the last one given out and the mark become a gap (`gaps`): their places are
+//! below a mark that was written there before, in blocks (`waiting_rooms.reserved`): a rebuilt room
+//! ([`store::rebuild`]) continues after the mark. Lost are only the numbers given back and those inside; the latter are
+//! counted as inside until their passes end. Numbers between the last one given out and the mark become a gap (`gaps`): their places are
 //! skipped, and a holder of one of them enters late.
 
-mod demand;
 mod endpoints;
 mod entry;
 mod joining;
 mod limits;
-mod overview;
-mod rebuild;
 mod room;
 mod rounds;
 mod sellers;
@@ -31,11 +28,9 @@ mod store;
 mod switch;
 mod tickets;
 mod used_tickets;
-mod view;
 
 pub use endpoints::routes;
 pub use entry::{TicketImport, VisitorPage, check_pass, import_ticket, page_of};
-pub use overview::{Overview, overview};
 pub use room::{ActiveRoom, Rooms};
 pub use rounds::serve_forever;
-pub use switch::{SwitchError, apply_request, show_at, switch};
+pub use switch::{Overview, SwitchError, apply_request, overview, show_at, switch};

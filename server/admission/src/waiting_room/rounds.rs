@@ -5,17 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::seats::SeatState;
+use domain::time::Timestamp;
 use domain::waiting_room::PASS_MS;
 use futures::StreamExt;
+use sqlx::PgPool;
+use uuid::Uuid;
 
-use super::demand::read_demand;
 use super::entry::{CLAIM_MS, UNUSED_CLAIM_MS};
 use super::room::ActiveRoom;
-use super::store::EntryWindow;
-use super::{rebuild, sql, store};
+use super::sql;
+use super::store::{self, EntryWindow};
 use crate::AdmissionState;
 use http::Problem;
 use platform::background::PeriodicLoop;
+use platform::clock::to_utc;
 use seats::seat_locks::{MapSnapshot, with_map};
 
 /// Period of the loop.
@@ -56,8 +59,8 @@ async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) 
     if looks && room.draw().is_some() {
         let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
         let since = state.clock.now().plus_ms(-PASS_MS);
-        let selling = read_demand(&state.pg, show.id, since).await?;
-        room.set_sale(unsold_seats(&snapshot) + selling.unsold_places(), selling.bought());
+        let (unsold_places, bought) = read_demand(&state.pg, show.id, since).await?;
+        room.set_sale(unsold_seats(&snapshot) + unsold_places, bought);
     }
     let (from, numbers) = room.next_numbers();
     // Nothing is called while seats cannot be taken: before the sale begins, and while it is paused.
@@ -66,7 +69,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) 
     let claim = EntryWindow { used_ms: CLAIM_MS, unused_ms: UNUSED_CLAIM_MS };
     let Some(status) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
         room.used_tickets.forget();
-        return rebuild::rebuild(state, room).await;
+        return store::rebuild(state, room).await;
     };
     room.set_status(status);
     // Places exist only after the number drawn is recorded: from then on it is final.
@@ -105,4 +108,19 @@ async fn report_used(state: &AdmissionState, room: &ActiveRoom) -> Result<(), Pr
 fn unsold_seats(snapshot: &MapSnapshot) -> u64 {
     let is_unsold = |byte: &&u8| matches!(SeatState::from_byte(**byte), Some(SeatState::Available | SeatState::Locked));
     snapshot.map.iter().filter(is_unsold).count() as u64
+}
+
+/// Reads the unsold places of a sale's areas, held and claimed ones included, and how many bookings were confirmed since
+/// the given time and still are.
+async fn read_demand(pg: &PgPool, show: Uuid, since: Timestamp) -> Result<(u64, u64), sqlx::Error> {
+    let (unsold, bought): (i64, i64) = sqlx::query_as(
+        "SELECT (SELECT COALESCE(sum(capacity - sold), 0)::bigint FROM area_stock WHERE show_id = $1),
+                (SELECT count(*) FROM bookings
+                 WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' AND updated_at >= $2)",
+    )
+    .bind(show)
+    .bind(to_utc(since))
+    .fetch_one(pg)
+    .await?;
+    Ok((unsold.unsigned_abs(), bought.unsigned_abs()))
 }

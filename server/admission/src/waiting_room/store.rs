@@ -1,14 +1,16 @@
-//! Storage of a waiting room in Redis: one function per script.
+//! Storage of a waiting room in Redis: one function per script, and the rebuild of a room that Redis has lost.
 
 use std::ops::Range;
 
 use domain::time::Timestamp;
-use domain::waiting_room::{MAX_TICKETS, MAX_WAITING};
+use domain::waiting_room::{MAX_TICKETS, MAX_WAITING, PASS_MS};
 use redis::Value;
 use uuid::Uuid;
 
 use super::room::ActiveRoom;
+use super::sql;
 use crate::AdmissionState;
+use http::Problem;
 use platform::redis_link::{LuaScript, ScriptCall};
 use seats::seat_locks::StoreError;
 
@@ -47,7 +49,7 @@ pub(super) fn keys(prefix: &str, show: Uuid, room: Uuid) -> [String; NAMES.len()
     NAMES.map(|name| format!("{prefix}{{show:{show}}}:queue:{}:{name}", room.simple()))
 }
 
-/// The answer of a script; `None` if the room is missing, or older than this replica has seen. [`super::rebuild`] then
+/// The answer of a script; `None` if the room is missing, or older than this replica has seen. [`rebuild`] then
 /// builds it.
 pub(super) type IfLoaded<T> = Result<Option<T>, StoreError>;
 
@@ -209,7 +211,7 @@ pub(super) async fn close(state: &AdmissionState, room: &ActiveRoom) -> Result<(
 }
 
 /// Builds a lost room. Returns the new gap; `None` if another replica has built the room.
-pub(super) async fn load(
+async fn load(
     state: &AdmissionState,
     room: &ActiveRoom,
     start: &RebuildStart,
@@ -279,6 +281,23 @@ fn read(answer: &Value) -> Option<Vec<i64>> {
 
 fn unexpected_answer(answer: &impl std::fmt::Debug) -> StoreError {
     StoreError::UnexpectedAnswer(format!("{answer:?} about a waiting room"))
+}
+
+/// Builds the room, unless another replica has built it. Numbers continue after the mark.
+pub(super) async fn rebuild(state: &AdmissionState, room: &ActiveRoom) -> Result<(), Problem> {
+    let row = sql::load_room(&state.pg, room.id).await?;
+    room.apply_row(&row);
+    let start = row.start(room.seen());
+    if let Some(gap) = load(state, room, &start, PASS_MS).await?
+        && start.first > 0
+    {
+        tracing::warn!(room = %room.id, ?start, ?gap, "rebuilt a waiting room that Redis had lost, or a part of it");
+        // A crash here leaves the gap unrecorded: after the next loss its places take room for two minutes each.
+        if !gap.is_empty() {
+            sql::record_gap(&state.pg, room.id, gap).await?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,21 +1,20 @@
-//! Switches a room on and off, and changes it, for staff.
+//! The control of a room by staff: switches it on and off, changes it, and shows its state.
 
 use std::sync::Arc;
 
 use chrono::DateTime;
 use domain::api::systems::MAX_REASON_CHARS;
-use domain::api::waiting_room::WaitingRoomRequest;
+use domain::api::waiting_room::{DrawView, WaitingRoomRequest};
 use domain::time::Timestamp;
-use domain::waiting_room::MAX_PER_SECOND;
-use domain::waiting_room::draw::KEY_BYTES;
+use domain::waiting_room::draw::{KEY_BYTES, METHOD, commitment};
+use domain::waiting_room::{MAX_PER_SECOND, WaitingRoomStatus};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::room::RoomSettings;
 use super::sql::{self, RoomRow};
 use crate::AdmissionState;
-use catalogue::Show;
-use catalogue::sales_open;
+use catalogue::{Show, sales_open};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{Staff, reason_of};
@@ -173,12 +172,12 @@ async fn switch_on(
 }
 
 /// The version of a room for optimistic locking: changes with everything that staff control.
-pub(super) fn version_of(known: Option<&RoomRow>) -> String {
+fn version_of(known: Option<&RoomRow>) -> String {
     known.map_or_else(String::new, |row| format!("{}.{}.{}", row.id.simple(), from_utc(row.opens_at).0, row.per_second))
 }
 
 /// True if its opening cannot change: it has opened, or is about to.
-pub(super) fn is_settled(row: &RoomRow, now: Timestamp) -> bool {
+fn is_settled(row: &RoomRow, now: Timestamp) -> bool {
     row.drawn().is_some() || from_utc(row.opens_at) <= now.plus_ms(OPENING_FIXED_MS)
 }
 
@@ -207,4 +206,52 @@ fn new_key() -> [u8; KEY_BYTES] {
         half.copy_from_slice(&ids::random_bits());
     }
     key
+}
+
+/// An active room, for its staff.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overview {
+    /// When it opens.
+    pub opens_at: Timestamp,
+    /// True if the opening cannot change: it has opened, or is about to.
+    pub is_settled: bool,
+    /// Its public state.
+    pub queue: WaitingRoomStatus,
+    /// People inside, and called ones whose time to enter has not ended.
+    pub inside: u64,
+    /// The maximum of people inside; `None` before it has opened.
+    pub limit: Option<u64>,
+    /// The published part of its draw.
+    pub draw: DrawView,
+    /// The version of the room for optimistic locking; a change must name it (`switch`).
+    pub seen: String,
+}
+
+/// The active room of a show. Settings come from Postgres: every replica returns the latest ones. Figures come from
+/// this replica if it knows the room, otherwise from the record in Postgres, which is about a second old.
+pub async fn overview(state: &AdmissionState, show: Uuid) -> Result<Option<Overview>, Problem> {
+    let Some(row) = sql::of_show(&state.pg, show).await? else { return Ok(None) };
+    let (key, people) = (row.key()?, row.drawn());
+    let per_second = row.per_second.unsigned_abs();
+    let heard = state.waiting_rooms.of(show).filter(|room| room.id == row.id);
+    let status = heard.as_ref().and_then(|room| Some((room.queue(), room.status()?.inside)));
+    let (queue, inside) = status.unwrap_or_else(|| {
+        let noted = WaitingRoomStatus { joined: row.joined(), called: row.called(), ..WaitingRoomStatus::default() };
+        (noted, row.inside())
+    });
+    Ok(Some(Overview {
+        opens_at: from_utc(row.opens_at),
+        is_settled: is_settled(&row, state.clock.now()),
+        queue: WaitingRoomStatus { is_open: people.is_some(), per_second, ..queue },
+        inside,
+        limit: heard.and_then(|room| room.known_limit()),
+        draw: DrawView {
+            method: METHOD.to_owned(),
+            commitment: hex::encode(commitment(&key)),
+            people,
+            // Published once the number drawn is recorded, and not before.
+            key: people.map(|_| hex::encode(key)),
+        },
+        seen: version_of(Some(&row)),
+    }))
 }
