@@ -3,32 +3,28 @@
 //! The crate issues and revokes tickets in the caller's transaction (table `tickets`). The booking machine decides when;
 //! scanning is in `backoffice` (`door`).
 //!
-//! A new kind of mail is a module beside `notice.rs`, sent by [`Mailer`]; a new font goes into `fonts/` and `pdf/fonts.rs`.
+//! A new kind of mail goes into `plain_mail.rs`, or is a module beside `notice.rs` if it has HTML; [`Mailer`] sends it; a new font goes into `fonts/` and `pdf/fonts.rs`.
 
-mod account_mail;
 pub mod calendar;
 pub mod code;
-mod code_mail;
 pub mod links;
 pub mod mail;
 pub mod notice;
-mod offer_mail;
 pub mod pdf;
+mod plain_mail;
 mod png;
 pub mod qr;
 mod settings;
 mod signing;
 mod sql;
 
-pub use account_mail::AccountMail;
 pub use code::TicketCode;
-pub use code_mail::CodeMail;
 pub use mail::{
     Addressee, Attachments, ComposedMails, LEASE_MS as MAIL_LEASE_MS, MailBatch, MailError, MailLane, Mailer,
     SEND_WITHIN, TicketMail, is_address, wrong_settings,
 };
 pub use notice::NoticeMail;
-pub use offer_mail::OfferMail;
+pub use plain_mail::{AccountMail, CodeMail, OfferMail};
 pub use settings::MailSettings;
 pub use signing::{Signed, judge};
 pub use sql::{

@@ -9,12 +9,12 @@ mod lane;
 mod mail_text;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context;
 use domain::money::Money;
 use domain::time::Timestamp;
-use lettre::message::Mailbox;
+use lettre::message::{Mailbox, MessageBuilder};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use uuid::Uuid;
 
@@ -262,9 +262,22 @@ impl TicketMail {
     }
 }
 
-/// An instant as mails date it.
-pub(super) fn sent_at(at: Timestamp) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(at.0.unsigned_abs())
+/// The head of a mail, to a name that may be empty. `name` identifies the mail.
+pub(super) fn head(
+    from: &Mailbox,
+    (to_name, to_email): (&str, &str),
+    at: Timestamp,
+    name: &str,
+    subject: &str,
+) -> Result<MessageBuilder, MailError> {
+    let address: Address = to_email.parse().map_err(|cause| MailError::Unsendable(Box::new(cause)))?;
+    let to_name = Some(one_line(to_name)).filter(|name| !name.is_empty());
+    Ok(Message::builder()
+        .from(from.clone())
+        .to(Mailbox::new(to_name, address))
+        .date(UNIX_EPOCH + Duration::from_millis(at.0.unsigned_abs()))
+        .message_id(Some(format!("<{name}@{}>", from.email.domain())))
+        .subject(one_line(subject)))
 }
 
 #[cfg(test)]

@@ -2,16 +2,14 @@
 //!
 //! Hostile texts are escaped as in the ticket mail. `bookings` writes the texts; this module renders them as a mail.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use domain::time::Timestamp;
+use lettre::Message;
 use lettre::message::{Mailbox, MultiPart};
-use lettre::{Address, Message};
 use uuid::Uuid;
 
 use super::MailError;
-use super::mail::one_line;
-use super::qr::escape;
+use super::mail::{head, one_line};
+use super::qr::Escaped;
 
 /// The content of a notice. Texts may contain any characters.
 #[derive(Clone, Debug)]
@@ -48,18 +46,11 @@ impl NoticeMail {
 }
 
 pub(super) fn write(from: &Mailbox, mail: &NoticeMail) -> Result<Message, MailError> {
-    let unsendable = |cause: Box<dyn std::error::Error + Send + Sync>| MailError::Unsendable(cause);
-    let address: Address = mail.to_email.parse().map_err(|error| unsendable(Box::new(error)))?;
-    let name = Some(one_line(&mail.to_name)).filter(|name| !name.is_empty());
-    let written_at = UNIX_EPOCH + Duration::from_millis(mail.at.0.unsigned_abs());
-    Message::builder()
-        .from(from.clone())
-        .to(Mailbox::new(name, address))
-        .date(written_at)
-        .message_id(Some(format!("<notice.{}.{}@{}>", mail.number, mail.booking, from.email.domain())))
-        .subject(one_line(&format!("{}: {}", mail.headline, mail.film)))
+    let id = format!("notice.{}.{}", mail.number, mail.booking);
+    let subject = format!("{}: {}", mail.headline, mail.film);
+    head(from, (&mail.to_name, &mail.to_email), mail.at, &id, &subject)?
         .multipart(MultiPart::alternative_plain_html(as_text(mail), as_html(mail)))
-        .map_err(|error| unsendable(Box::new(error)))
+        .map_err(|cause| MailError::Unsendable(Box::new(cause)))
 }
 
 fn as_text(mail: &NoticeMail) -> String {
@@ -75,7 +66,7 @@ fn as_text(mail: &NoticeMail) -> String {
 }
 
 fn as_html(mail: &NoticeMail) -> String {
-    let safe = |text: &str| format!("<bdi>{}</bdi>", escape(&one_line(text)));
+    let safe = |text: &str| format!("<bdi>{}</bdi>", Escaped(&one_line(text)));
     let paragraphs: String =
         mail.paragraphs.iter().map(|words| format!("<p style=\"margin:0 0 12px\">{}</p>", safe(words))).collect();
     format!(
@@ -93,7 +84,7 @@ fn as_html(mail: &NoticeMail) -> String {
         film = safe(&mail.film),
         show = safe(&mail.show),
         reference = safe(&mail.reference),
-        url = escape(&mail.booking_url),
+        url = Escaped(&mail.booking_url),
     )
 }
 

@@ -59,15 +59,10 @@ pub fn svg(text: &str, label: &str) -> Result<String, TooLong> {
         // Writing to a String cannot fail.
         let _infallible = write!(path, "M{column} {row}h{run}v1h-{run}z");
     }
-    let label = escape(label);
+    let label = Escaped(label);
     Ok(format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}" shape-rendering="crispEdges" role="img" aria-label="{label}"><rect width="{side}" height="{side}" fill="#fff"/><path d="{path}" fill="#000"/></svg>"##
     ))
-}
-
-/// Text made safe inside HTML and its attributes.
-pub(super) fn escape(text: &str) -> String {
-    Escaped(text).to_string()
 }
 
 /// Text that is made safe inside HTML and its attributes where it is written.

@@ -3,11 +3,11 @@
 use std::fmt::{self, Display, Write as _};
 
 use domain::hidden_characters::is_bidi_override;
+use lettre::Message;
 use lettre::message::{Mailbox, MultiPart};
-use lettre::{Address, Message};
 
 use super::attachments::{Attachments, QR_ID};
-use super::{Addressee, MailError, TicketMail, sent_at};
+use super::{Addressee, MailError, TicketMail, head};
 use crate::qr::Escaped;
 
 /// Longest piece of a foreign text in a mail, characters.
@@ -36,7 +36,8 @@ pub(super) struct MailText<'m> {
 }
 
 impl<'m> MailText<'m> {
-    pub(super) fn of(mail: &'m TicketMail) -> Self {
+    /// `shows_qr`: with the code of the tickets as a picture.
+    pub(super) fn of(mail: &'m TicketMail, shows_qr: bool) -> Self {
         let from = match &mail.addressee {
             Addressee::Buyer { .. } => String::new(),
             Addressee::Holder { from, .. } => one_line(from),
@@ -51,38 +52,25 @@ impl<'m> MailText<'m> {
             holder: one_line(&mail.holder_name),
             seats: mail.seats.iter().map(|(label, category)| (one_line(label), one_line(category))).collect(),
             has_attachments: mail.attachments.is_some(),
-            shows_qr: false,
+            shows_qr,
         }
-    }
-
-    /// The same, with the code of the tickets as a picture or without it.
-    pub(super) fn with_qr(self, shows_qr: bool) -> Self {
-        Self { shows_qr, ..self }
     }
 }
 
 /// The whole mail, as it is sent.
 pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailError> {
-    let unsendable = |cause: Box<dyn std::error::Error + Send + Sync>| MailError::Unsendable(cause);
-    let address: Address = mail.to_email.parse().map_err(|error| unsendable(Box::new(error)))?;
-    let name = Some(one_line(&mail.to_name)).filter(|name| !name.is_empty());
     let seats: Vec<&str> = mail.seats.iter().map(|(label, _)| label.as_str()).collect();
+    // The film comes last: a title that runs from right to left cannot swallow what follows it.
+    let subject = format!("Your tickets {}: {}", seats.join(", "), mail.film);
+    let head = head(from, (&mail.to_name, &mail.to_email), mail.at, &format!("ticket.{}", mail.name()), &subject)?;
     let qr_png = mail.attachments.as_ref().and_then(Attachments::qr_png);
-    let words = MailText::of(mail).with_qr(qr_png.is_some());
+    let words = MailText::of(mail, qr_png.is_some());
     let (text, html) = (as_text(&words), as_html(&words));
     let parts = match &mail.attachments {
         Some(attachments) => attachments.around(text, html, qr_png),
         None => MultiPart::alternative_plain_html(text, html),
     };
-    Message::builder()
-        .from(from.clone())
-        .to(Mailbox::new(name, address))
-        .date(sent_at(mail.at))
-        .message_id(Some(format!("<ticket.{}@{}>", mail.name(), from.email.domain())))
-        // The film comes last: a title that runs from right to left cannot swallow what follows it.
-        .subject(one_line(&format!("Your tickets {}: {}", seats.join(", "), mail.film)))
-        .multipart(parts)
-        .map_err(|error| unsendable(Box::new(error)))
+    head.multipart(parts).map_err(|cause| MailError::Unsendable(Box::new(cause)))
 }
 
 /// One line that does not reach outside itself: line ends and control characters become spaces, marks

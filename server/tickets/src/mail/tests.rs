@@ -73,7 +73,7 @@ fn a_ticket_mail_carries_the_code_the_file_and_the_entry() {
     ] {
         assert!(message.contains(part), "{part} is missing: {message}");
     }
-    let words = MailText::of(&mail).with_qr(true);
+    let words = MailText::of(&mail, true);
     assert!(mail_text::as_html(&words).contains(r#"<img src="cid:tickets-qr" alt="QR code"#));
     assert!(as_text(&mail).ends_with("and the show as an entry for your calendar.\n"));
 }
@@ -83,11 +83,11 @@ pub(super) fn from() -> Mailbox {
 }
 
 fn as_text(mail: &TicketMail) -> String {
-    mail_text::as_text(&MailText::of(mail))
+    mail_text::as_text(&MailText::of(mail, false))
 }
 
 fn as_html(mail: &TicketMail) -> String {
-    mail_text::as_html(&MailText::of(mail))
+    mail_text::as_html(&MailText::of(mail, false))
 }
 
 fn headers(mail: &TicketMail) -> String {
