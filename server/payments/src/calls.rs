@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder, StatusCode};
+use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::gateway::GatewayError;
@@ -60,22 +61,28 @@ pub(super) enum ParsedAnswer<T> {
     Unknown(String),
 }
 
+impl<T: DeserializeOwned> ParsedAnswer<T> {
+    /// The interpretation of a successful answer.
+    pub(super) fn of_success(status: StatusCode, body: &[u8]) -> Self {
+        match serde_json::from_slice(body) {
+            Ok(answer) => Self::Answer(answer),
+            Err(cause) => Self::Retryable(format!("{status} with an unreadable body: {cause}")),
+        }
+    }
+
+    /// A refusal that is not in the gateway's words.
+    pub(super) fn refused_unreadably(body: &[u8]) -> Self {
+        Self::Refused { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() }
+    }
+}
+
 /// The gateway's answer is not in its API, or reports a failure of the gateway.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct UnexpectedAnswer(pub(super) String);
+struct UnexpectedAnswer(String);
 
-/// The failure of one attempt.
-enum AttemptFailure {
-    /// It was not sent.
-    NotSent(reqwest::Error),
-    /// It was refused entry.
-    Unauthorised(StatusCode),
-    /// It may have taken effect.
-    Unknown { cause: Cause, again: bool },
-    /// A definite no.
-    Refused(GatewayError),
-}
+/// The failure of one attempt, and whether to try again.
+type AttemptFailure = (GatewayError, bool);
 
 /// The way to one gateway. It keeps connections open.
 #[derive(Clone)]
@@ -128,21 +135,18 @@ impl GatewayClient {
                 .try_clone()
                 .ok_or_else(|| GatewayError::unreachable("a streamed request cannot be repeated"))?;
             let until = deadline.min(Instant::now() + self.deadlines.per_attempt);
-            let fault = match timeout_at(until, send_once(this_try, max_bytes, &read)).await {
+            let (failure, again) = match timeout_at(until, send_once(this_try, max_bytes, &read)).await {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(fault)) => fault,
-                Err(elapsed) => AttemptFailure::Unknown { cause: elapsed.into(), again: true },
+                Ok(Err(failure)) => failure,
+                Err(elapsed) => unknown(elapsed),
             };
-            let (cause, again): (Cause, bool) = match fault {
-                AttemptFailure::Refused(refused) => return Err(refused),
-                AttemptFailure::NotSent(cause) => (cause.into(), true),
-                AttemptFailure::Unauthorised(status) => {
-                    (UnexpectedAnswer(format!("turned away with {status}")).into(), false)
-                }
-                AttemptFailure::Unknown { cause, again } => {
+            let cause = match failure {
+                GatewayError::NotSent(cause) => cause,
+                GatewayError::Unreachable(cause) => {
                     maybe_heard = true;
-                    (cause, again)
+                    cause
                 }
+                refused @ GatewayError::Refused { .. } => return Err(refused),
             };
             let last = !again || tries == MAX_TRIES;
             let pause = Duration::from_millis(ids::jitter(BACKOFF_BASE_MS << tries));
@@ -155,41 +159,42 @@ impl GatewayClient {
     }
 }
 
+/// The attempt may have taken effect; the next one may have an answer.
+fn unknown(cause: impl Into<Cause>) -> AttemptFailure {
+    (GatewayError::unreachable(cause), true)
+}
+
 async fn send_once<T>(
     request: RequestBuilder,
     max_bytes: usize,
     read: &impl Fn(StatusCode, &HeaderMap, &[u8]) -> ParsedAnswer<T>,
 ) -> Result<T, AttemptFailure> {
-    let unknown = |cause: Cause| AttemptFailure::Unknown { cause, again: true };
     let request = match telemetry::traces::trace_parent_header() {
         Some((name, value)) => request.header(name, value),
         None => request,
     };
     let sent = request.send().await;
     let mut response =
-        sent.map_err(|cause| if cause.is_connect() { AttemptFailure::NotSent(cause) } else { unknown(cause.into()) })?;
+        sent.map_err(|cause| if cause.is_connect() { (GatewayError::not_sent(cause), true) } else { unknown(cause) })?;
     let status = response.status();
     let headers = response.headers().clone();
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|cause| unknown(cause.into()))? {
+    while let Some(chunk) = response.chunk().await.map_err(unknown)? {
         body.extend_from_slice(&chunk);
         if body.len() > max_bytes {
-            let cause = UnexpectedAnswer(format!("{status} with more than {max_bytes} bytes"));
-            return Err(unknown(cause.into()));
+            return Err(unknown(UnexpectedAnswer(format!("{status} with more than {max_bytes} bytes"))));
         }
     }
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(AttemptFailure::Unauthorised(status));
+        return Err((GatewayError::not_sent(UnexpectedAnswer(format!("turned away with {status}"))), false));
     }
     match read(status, &headers, &body) {
         ParsedAnswer::Answer(answer) => Ok(answer),
-        ParsedAnswer::Retryable(why) => Err(unknown(UnexpectedAnswer(why).into())),
-        ParsedAnswer::Unknown(why) => {
-            Err(AttemptFailure::Unknown { cause: UnexpectedAnswer(why).into(), again: false })
-        }
+        ParsedAnswer::Retryable(why) => Err(unknown(UnexpectedAnswer(why))),
+        ParsedAnswer::Unknown(why) => Err((GatewayError::unreachable(UnexpectedAnswer(why)), false)),
         ParsedAnswer::Refused { code, message } => {
             let message = message.chars().take(MAX_LOGGED_CHARS).collect();
-            Err(AttemptFailure::Refused(GatewayError::Refused { status: status.as_u16(), code, message }))
+            Err((GatewayError::Refused { status: status.as_u16(), code, message }, false))
         }
     }
 }

@@ -25,9 +25,6 @@ pub trait Gateway: Send + Sync {
 
     /// The gateway's fingerprint of the card behind a token: the same for every token of that card, and no card number.
     /// `None` without a fingerprint: another kind of instrument, or an unknown token. The call charges nothing.
-    ///
-    /// # Errors
-    /// [`GatewayError`], as below.
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError>;
 
     /// Charges a booking. A retry, also with other details, returns the status of that one payment: a retry that differs
@@ -40,9 +37,6 @@ pub trait Gateway: Send + Sync {
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError>;
 
     /// The status of a payment; `None` when the gateway has no such payment (yet).
-    ///
-    /// # Errors
-    /// [`GatewayError`], as above.
     async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError>;
 
     /// Voids a booking's payment: the gateway must never charge it.
@@ -68,9 +62,6 @@ pub trait Gateway: Send + Sync {
     /// A page of the gateway's ledger: payments with a charge or refund in the window, with their current status. A payment
     /// that was charged and refunded in it may be listed twice. One that is charged or refunded while pages are read may be
     /// missing; it is in the window of that movement. `after` is `next` of the page before.
-    ///
-    /// # Errors
-    /// [`GatewayError`], as above.
     async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError>;
 
     /// Reads a webhook of this gateway, received at `now`; `None` for one that is irrelevant.
@@ -111,6 +102,15 @@ pub(super) fn path_of(base: &Url, parts: &[&str]) -> Result<Url, GatewayError> {
     let cannot = || GatewayError::unreachable("the gateway's address has no path");
     url.path_segments_mut().map_err(|()| cannot())?.pop_if_empty().extend(parts);
     Ok(url)
+}
+
+/// "There is no such object" is an answer.
+pub(super) fn found<T>(answer: Result<T, GatewayError>) -> Result<Option<T>, GatewayError> {
+    match answer {
+        Ok(object) => Ok(Some(object)),
+        Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The ids of a payment.

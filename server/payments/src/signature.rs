@@ -37,9 +37,6 @@ pub enum SignatureError {
 }
 
 /// Verifies a webhook. The age is checked after the signature: only a holder of a secret gets the reason.
-///
-/// # Errors
-/// [`SignatureError`].
 pub fn verify(body: &[u8], header: Option<&str>, secrets: &[String], now: Timestamp) -> Result<(), SignatureError> {
     let header = header.ok_or(SignatureError::Missing)?;
     let (signed_at, signatures) = parse(header).ok_or(SignatureError::Malformed)?;
@@ -59,9 +56,6 @@ pub fn verify(body: &[u8], header: Option<&str>, secrets: &[String], now: Timest
 }
 
 /// Verifies a webhook whose signature is in the header of that name.
-///
-/// # Errors
-/// [`SignatureError`].
 pub fn verify_header(
     headers: &HeaderMap,
     name: &str,

@@ -22,7 +22,7 @@ use super::PaymentEvent;
 use super::calls::{CallDeadlines, GatewayClient, MAX_PAGE_BYTES, ParsedAnswer};
 use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES,
-    PaymentIds, PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, path_of, pay_key,
+    PaymentIds, PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, found, path_of, pay_key,
 };
 use crate::Adapter;
 
@@ -169,21 +169,15 @@ impl SimulatorGateway {
 
     /// The payment of a booking, found by its key.
     async fn find(&self, payment: &PaymentIds) -> Result<Option<SimulatorPayment>, GatewayError> {
-        match self.ask(self.request(Method::GET, &format!("v1/payments?key={}", pay_key(payment.booking)))?).await {
-            Ok(payment) => Ok(Some(payment)),
-            Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let path = format!("v1/payments?key={}", pay_key(payment.booking));
+        found(self.ask(self.request(Method::GET, &path)?).await)
     }
 }
 
 /// 4xx is a definite no; anything else that is not the expected document is no answer.
 fn parse_answer<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> ParsedAnswer<T> {
     if status.is_success() {
-        return match serde_json::from_slice(body) {
-            Ok(answer) => ParsedAnswer::Answer(answer),
-            Err(cause) => ParsedAnswer::Retryable(format!("{status} with an unreadable body: {cause}")),
-        };
+        return ParsedAnswer::of_success(status, body);
     }
     let passing = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::REQUEST_TIMEOUT;
     if !status.is_client_error() || passing {
@@ -191,9 +185,7 @@ fn parse_answer<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> ParsedA
     }
     match serde_json::from_slice::<ErrorBody>(body) {
         Ok(body) => ParsedAnswer::Refused { code: body.error.code, message: body.error.message },
-        Err(_) => {
-            ParsedAnswer::Refused { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() }
-        }
+        Err(_) => ParsedAnswer::refused_unreadably(body),
     }
 }
 
@@ -224,11 +216,8 @@ impl Gateway for SimulatorGateway {
 
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "tokens", token])?;
-        match self.ask::<TokenAnswer>(self.calls.http().get(url).bearer_auth(&self.api_key)).await {
-            Ok(token) => Ok(token.fingerprint),
-            Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let request = self.calls.http().get(url).bearer_auth(&self.api_key);
+        Ok(found(self.ask::<TokenAnswer>(request).await)?.and_then(|token| token.fingerprint))
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {

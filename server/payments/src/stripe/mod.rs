@@ -7,7 +7,7 @@
 //!
 //! Stripe repeats a key's first answer for a day, whatever happened to the payment since. So a repeated charge may return a
 //! stale status; [`Gateway::status`] and webhooks have the current one.
-/// Intents read in a search for one booking.
+
 mod ledger;
 mod objects;
 mod refunds;
@@ -29,10 +29,10 @@ use super::PaymentEvent;
 use super::calls::{CallDeadlines, GatewayClient, ParsedAnswer};
 use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerPage, PaymentIds, PaymentStatus, RefundAnswer,
-    VoidAnswer, WebhookRefused, Window, path_of, pay_key,
+    VoidAnswer, WebhookRefused, Window, found, path_of, pay_key,
 };
 use crate::Adapter;
-use objects::{CheckoutSession, ErrorBody, PaymentIntent, PaymentMethod, SearchResult, minor_units};
+use objects::{CheckoutSession, ErrorBody, ListPage, PaymentIntent, PaymentMethod, minor_units};
 use platform::ids;
 
 /// Its name, also in the address of its webhooks.
@@ -198,7 +198,7 @@ impl StripeGateway {
 
     async fn session(&self, id: &str) -> Result<Option<CheckoutSession>, GatewayError> {
         let path = format!("v1/checkout/sessions/{id}?expand[]=payment_intent.latest_charge");
-        there(self.ask(self.request(Method::GET, &path)?).await)
+        found(self.ask(self.request(Method::GET, &path)?).await)
     }
 
     /// The intent of a payment, if Stripe has it and search finds it.
@@ -207,7 +207,7 @@ impl StripeGateway {
             Some(id) if is_session(id) => Ok(self.session(id).await?.and_then(CheckoutSession::into_intent)),
             Some(id) => {
                 let path = format!("v1/payment_intents/{id}?expand[]=latest_charge");
-                there(self.ask(self.request(Method::GET, &path)?).await)
+                found(self.ask(self.request(Method::GET, &path)?).await)
             }
             None => self.search(payment.booking).await,
         }
@@ -220,7 +220,7 @@ impl StripeGateway {
             ("expand[]", "data.latest_charge".to_owned()),
         ]);
         let query = query.map_err(GatewayError::unreachable)?;
-        let found: SearchResult =
+        let found: ListPage<PaymentIntent> =
             self.ask(self.request(Method::GET, &format!("v1/payment_intents/search?{query}"))?).await?;
         Ok(found.data.into_iter().find(|intent| intent.way() != Some(BARRED)))
     }
@@ -300,23 +300,11 @@ fn settled(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
     }
 }
 
-/// "There is no such object" is an answer.
-fn there<T>(answer: Result<T, GatewayError>) -> Result<Option<T>, GatewayError> {
-    match answer {
-        Ok(object) => Ok(Some(object)),
-        Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 /// 4xx is a definite no, but for "busy with this key" and "too fast". Stripe's own word on retrying counts
 /// more than the status.
 fn parse_answer<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ParsedAnswer<T> {
     if status.is_success() {
-        return match serde_json::from_slice(body) {
-            Ok(object) => ParsedAnswer::Answer(object),
-            Err(cause) => ParsedAnswer::Retryable(format!("{status} with an unreadable body: {cause}")),
-        };
+        return ParsedAnswer::of_success(status, body);
     }
     let should_retry = headers.get("stripe-should-retry").and_then(|value| value.to_str().ok());
     let passing = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS);
@@ -329,9 +317,7 @@ fn parse_answer<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, bo
             let code = error.code.filter(|_| error.kind != KEY_REUSED).unwrap_or(error.kind);
             ParsedAnswer::Refused { code, message: error.message.unwrap_or_default() }
         }
-        Err(_) => {
-            ParsedAnswer::Refused { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() }
-        }
+        Err(_) => ParsedAnswer::refused_unreadably(body),
     }
 }
 
@@ -348,7 +334,7 @@ impl Gateway for StripeGateway {
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "payment_methods", token])?;
         let request = self.calls.http().get(url).bearer_auth(&self.secret_key).header("stripe-version", API_VERSION);
-        Ok(there(self.ask::<PaymentMethod>(request).await)?.and_then(|method| method.fingerprint()))
+        Ok(found(self.ask::<PaymentMethod>(request).await)?.and_then(|method| method.fingerprint()))
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {

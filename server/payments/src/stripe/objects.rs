@@ -230,14 +230,6 @@ impl Refund {
     }
 }
 
-/// The refunds of a payment.
-#[derive(Debug, Deserialize)]
-pub(super) struct Refunds {
-    pub(super) data: Vec<Refund>,
-    #[serde(default)]
-    pub(super) has_more: bool,
-}
-
 /// `Charge`, as a list has it.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedCharge {
@@ -262,12 +254,12 @@ pub(super) struct ListedRefund {
     pub(super) charge: Option<ListedCharge>,
 }
 
-/// A page of a list, the newest first.
+/// A page of a list, the newest first, or of a search.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListPage<T> {
     pub(super) data: Vec<T>,
     #[serde(default)]
-    has_more: bool,
+    pub(super) has_more: bool,
 }
 
 impl<T> ListPage<T> {
@@ -275,12 +267,6 @@ impl<T> ListPage<T> {
     pub(super) fn next(&self, id: impl Fn(&T) -> &String) -> Option<String> {
         self.data.last().filter(|_| self.has_more).map(|last| id(last).clone())
     }
-}
-
-/// The answer to a search.
-#[derive(Debug, Deserialize)]
-pub(super) struct SearchResult {
-    pub(super) data: Vec<PaymentIntent>,
 }
 
 /// An error's body.

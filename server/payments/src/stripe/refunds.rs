@@ -6,7 +6,7 @@
 use domain::money::Money;
 use reqwest::Method;
 
-use super::objects::{PaymentIntent, Refund, Refunds, minor_units};
+use super::objects::{ListPage, PaymentIntent, Refund, minor_units};
 use super::{KEY_REUSED, REFUND, StripeGateway};
 use crate::gateway::{GatewayError, PaymentIds};
 
@@ -55,7 +55,7 @@ impl StripeGateway {
     async fn refunds_under(&self, intent: &str, key: &str) -> Result<(Option<Refund>, Vec<Refund>), GatewayError> {
         let query = serde_urlencoded::to_string([("payment_intent", intent), ("limit", &MAX_REFUNDS.to_string())]);
         let query = query.map_err(GatewayError::unreachable)?;
-        let known: Refunds = self.ask(self.request(Method::GET, &format!("v1/refunds?{query}"))?).await?;
+        let known: ListPage<Refund> = self.ask(self.request(Method::GET, &format!("v1/refunds?{query}"))?).await?;
         let ours =
             known.data.into_iter().filter(|refund| refund.metadata.get(REFUND).is_some_and(|under| under == key));
         let (failed, mut alive): (Vec<Refund>, Vec<Refund>) = ours.partition(Refund::has_failed);
