@@ -4,22 +4,19 @@
 //! decide nothing. Not here: the state of a single seat (`seats`) and its buyer (`selling`). Only `demo` writes catalogue
 //! tables; `cdn` writes `cdn_purges`.
 //!
-//! A new query goes into `sql/`, with its function in [`Listings`] (public, may be stale) or [`Catalogue`] (current); a new
-//! route goes into [`endpoints`]; a new field of a show into [`Show`] and `sql/one_show.rs`.
+//! A new query goes into `sql.rs`, with its function in [`Listings`] (public, may be stale) or [`Catalogue`] (current); a new
+//! route goes into [`endpoints`]; a new field of a show into [`Show`] and the query of its row.
 
 pub mod cdn;
 mod claims;
 pub mod demo;
 mod endpoints;
-mod find_show;
 mod listings;
 mod regions;
-mod sales_window;
 mod search;
 mod service;
 mod settings;
 mod show;
-mod slot;
 mod sql;
 mod standby;
 mod state;
@@ -28,15 +25,13 @@ pub use claims::{CLAIM_GRACE_MS, alive_since};
 pub use endpoints::routes;
 pub use listings::Listings;
 pub use regions::Regions;
-pub use sales_window::{on_sale, refuse_called_off, sales_open};
 pub use search::{InvalidSearch, ShowSearch, date as read_date, day, is_slug};
 pub use service::{Catalogue, DAYS_AHEAD, PlanDocument, PlanPart, clock_in, days_from, today_in};
 pub use settings::CatalogueSettings;
-pub use show::Show;
-pub use slot::{slot_of, weekday_of};
-pub use sql::{
-    DatabaseIdentity, FilmTonight, ListedShow, PrimaryPosition, ShowSearchResult, StandbyPosition, containing,
-    primary_position, standby_position,
+pub use show::{Show, on_sale, refuse_called_off, sales_open, slot_of, weekday_of};
+pub use sql::{FilmTonight, ListedShow, ShowSearchResult, containing};
+pub use standby::{
+    ANSWER_DEADLINE, CONNECTIONS as STANDBY_CONNECTIONS, DatabaseIdentity, LAG_LIMIT, PrimaryPosition, Standby,
+    StandbyPosition, compare_forever, primary_position, standby_position,
 };
-pub use standby::{ANSWER_DEADLINE, CONNECTIONS as STANDBY_CONNECTIONS, LAG_LIMIT, Standby, compare_forever};
 pub use state::{CatalogueParts, CatalogueState};

@@ -11,6 +11,7 @@ use axum::body::Bytes;
 use chrono::{Days, NaiveDate};
 use domain::api::PlanView;
 use domain::api::catalogue::{CityView, TheatreView};
+use domain::api::organiser::Sales;
 use domain::layout::{Layout, PlanError};
 use domain::time::Timestamp;
 use domain::wire::encode_dots;
@@ -19,8 +20,9 @@ use sha2::{Digest, Sha256};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::show::{Show, local_start};
-use super::{Listings, Regions, Standby, is_slug, sql};
+use crate::show::{Show, local_start};
+use crate::{Listings, Regions, Standby, is_slug, sql};
+use http::Problem;
 use platform::clock;
 
 /// Days in the strip, today included.
@@ -139,6 +141,29 @@ impl Catalogue {
             self.shows.invalidate(&id).await;
         }
         Ok(show)
+    }
+
+    /// The show of that id.
+    ///
+    /// # Errors
+    /// 421 when it is of another region, 404 when there is none.
+    pub async fn find_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+        if let Some(show) = self.show(id).await? {
+            return Ok(show);
+        }
+        Err(match Box::pin(self.other_region_of(id)).await? {
+            Some(address) => Problem::misdirected(address),
+            None => Problem::not_found("show"),
+        })
+    }
+
+    /// The public show of that id; a planned show is not public.
+    ///
+    /// # Errors
+    /// 404 when there is no public show of that id.
+    pub async fn find_public_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+        let show = self.find_show(id).await?;
+        if show.sales == Sales::Planned { Err(Problem::not_found("show")) } else { Ok(show) }
     }
 
     /// A show was cancelled: all holders of its `Arc` see that.

@@ -14,14 +14,15 @@ use sqlx::PgPool;
 use tokio::time::timeout;
 
 use self::marks::{Marks, StandbyState};
-use super::sql;
 use crate::CatalogueState;
 use platform::background::PeriodicLoop;
 use platform::breaker::{Breaker, BreakerLimits, Pass};
 use platform::ids;
 use platform::telemetry::CatalogueRead;
 
-pub use self::marks::LAG_LIMIT;
+pub use self::marks::{
+    DatabaseIdentity, LAG_LIMIT, PrimaryPosition, StandbyPosition, primary_position, standby_position,
+};
 
 /// Connections to it at most; with an answer in five milliseconds they carry 1,600 reads a second.
 pub const CONNECTIONS: u32 = 8;
@@ -104,7 +105,7 @@ impl Standby {
     /// Compares it with its primary.
     async fn compare(&self, marks: &mut Marks) {
         let asked = Instant::now();
-        match timeout(MARK_DEADLINE, sql::primary_position(&self.primary)).await {
+        match timeout(MARK_DEADLINE, primary_position(&self.primary)).await {
             Ok(Ok(written)) => marks.set(asked, &written),
             // Without marks the standby is soon too old, and that is logged.
             Ok(Err(cause)) => tracing::debug!(%cause, "read the primary's log position failed"),
@@ -112,7 +113,7 @@ impl Standby {
         }
         let admitted = self.breaker().admit(Instant::now());
         let Ok(pass) = admitted else { return };
-        match timeout(ANSWER_DEADLINE, sql::standby_position(&self.pool)).await {
+        match timeout(ANSWER_DEADLINE, standby_position(&self.pool)).await {
             Ok(Ok(replayed)) => {
                 self.breaker().succeeded();
                 self.stands(marks.state(&replayed, Instant::now()));

@@ -13,7 +13,6 @@
 
 mod client;
 mod relay;
-mod sql;
 
 use std::time::Duration;
 
@@ -21,8 +20,7 @@ use crate::LAG_LIMIT;
 use http::caching::MAX_DATA_AGE;
 
 pub use client::{Cdn, NotPurged, wrong_settings};
-pub use relay::{announce_forever, relay_forever};
-pub use sql::{ParkedPurge, announce, parked, retry_parked};
+pub use relay::{ParkedPurge, announce, announce_forever, parked, relay_forever, retry_parked};
 
 /// An answer that left us for a CDN has arrived there by then.
 const ON_THE_WAY: Duration = Duration::from_secs(3);

@@ -12,8 +12,8 @@ use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::slot::{slot_of, weekday_of};
 use super::chain::{Chain, ChainTheatre, Plays, Programme, Screen, WeeklyEvent};
+use crate::{slot_of, weekday_of};
 use platform::clock;
 
 /// Between the end of a film and the next one: people leave, the room is cleaned, advertisements.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::sql::{DatabaseIdentity, PrimaryPosition, StandbyPosition};
+use sqlx::{FromRow, PgPool};
 
 /// Maximum age of data that is read from a standby.
 pub const LAG_LIMIT: Duration = Duration::from_secs(5);
@@ -59,12 +59,67 @@ impl Marks {
     }
 }
 
+/// Which database of which cluster. A copy made of the files, as a standby is, has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
+pub struct DatabaseIdentity {
+    cluster: i64,
+    database: i64,
+}
+
+/// The position of the primary.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub struct PrimaryPosition {
+    /// Which database it is.
+    #[sqlx(flatten)]
+    pub identity: DatabaseIdentity,
+    /// All data that was visible at the time of the query is at this byte of the log or before.
+    pub position: i64,
+}
+
+/// The position of another server.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub struct StandbyPosition {
+    /// Which database it is.
+    #[sqlx(flatten)]
+    pub identity: DatabaseIdentity,
+    /// True if it is a standby. A promoted or independent server takes its own writes.
+    pub follows: bool,
+    /// All data before this byte of the log is visible here.
+    pub position: Option<i64>,
+}
+
+/// Reads the primary's position.
+///
+/// # Errors
+/// When the query fails, or the server takes no writes.
+pub async fn primary_position(primary: &PgPool) -> Result<PrimaryPosition, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
+                (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
+                pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::int8 AS position",
+    )
+    .fetch_one(primary)
+    .await
+}
+
+/// Reads the position of a server that should follow it.
+pub async fn standby_position(standby: &PgPool) -> Result<StandbyPosition, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
+                (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
+                pg_is_in_recovery() AS follows,
+                pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::int8 AS position",
+    )
+    .fetch_one(standby)
+    .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-    const OURS: DatabaseIdentity = DatabaseIdentity::of(7, 1);
+    const OURS: DatabaseIdentity = DatabaseIdentity { cluster: 7, database: 1 };
 
     fn primary_position(position: i64) -> PrimaryPosition {
         PrimaryPosition { identity: OURS, position }
@@ -128,13 +183,13 @@ mod tests {
         marks.set(now, &primary_position(100));
         let promoted = StandbyPosition { follows: false, ..standby_position(100) };
         assert_eq!(marks.state(&promoted, now), StandbyState::NotAStandby);
-        for other in [DatabaseIdentity::of(8, 1), DatabaseIdentity::of(7, 2)] {
+        for other in [DatabaseIdentity { cluster: 8, database: 1 }, DatabaseIdentity { cluster: 7, database: 2 }] {
             assert_eq!(
                 marks.state(&StandbyPosition { identity: other, ..standby_position(100) }, now),
                 StandbyState::Another
             );
         }
-        marks.set(now, &PrimaryPosition { identity: DatabaseIdentity::of(8, 1), position: 90 });
+        marks.set(now, &PrimaryPosition { identity: DatabaseIdentity { cluster: 8, database: 1 }, position: 90 });
         assert_eq!(marks.state(&standby_position(100), now), StandbyState::Another, "we have another primary now");
     }
 }
