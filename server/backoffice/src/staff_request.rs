@@ -38,7 +38,6 @@ impl Roles for BoxOffice {
     const ROLES: &'static [Role] = &[Role::BoxOffice];
 }
 
-/// The path of a show.
 #[derive(Deserialize)]
 pub(crate) struct ShowPath {
     pub show: Uuid,

@@ -316,7 +316,6 @@ impl StockRow {
     }
 }
 
-/// A show as the database has it.
 #[derive(FromRow)]
 pub(super) struct ShowRow {
     pub(super) id: Uuid,

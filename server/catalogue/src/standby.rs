@@ -102,7 +102,6 @@ impl Standby {
         }
     }
 
-    /// Compares it with its primary.
     async fn compare(&self, marks: &mut Marks) {
         let asked = Instant::now();
         match timeout(MARK_DEADLINE, primary_position(&self.primary)).await {

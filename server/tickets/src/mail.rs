@@ -194,7 +194,6 @@ impl Mailer {
         tokio::time::timeout(SEND_DEADLINE, checked).await.map_err(|_| MailError::TimedOut)?
     }
 
-    /// The sender.
     pub(super) const fn sender(&self) -> &Mailbox {
         &self.from
     }

@@ -39,7 +39,6 @@ const FORGET_EVERY_MS: i64 = MINUTE_MS;
 /// Digits of the pseudonym of a visitor or an address.
 const TAG_DIGITS: usize = 16;
 
-/// A flag to be written.
 struct FlagRow<'a> {
     pub(super) id: Uuid,
     pub(super) theatre: String,

@@ -56,7 +56,6 @@ pub(super) enum Counts {
     Checkouts,
 }
 
-/// All limits.
 pub(super) struct AttemptLimits {
     tries: LimitPair,
     changes: LimitPair,

@@ -127,7 +127,6 @@ enum Unwatched {
     Ignore,
 }
 
-/// All watches.
 #[derive(Default)]
 pub(super) struct Watches(Mutex<WatchTable>);
 
@@ -228,7 +227,6 @@ impl Watches {
         turns.map(|(key, watch)| watch.sighting(key, UnusualKind::NeverBought, watch.seen.holds)).collect()
     }
 
-    /// Marks these as written.
     pub(super) fn written<'a>(&self, sightings: impl Iterator<Item = &'a Sighting>) {
         let mut watched = self.lock();
         for sighting in sightings {

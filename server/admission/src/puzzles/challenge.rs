@@ -17,7 +17,6 @@ const PURPOSE: &[u8] = b"rowlock puzzles 1";
 /// Digits of a salt: 64 bits in hex.
 const SALT_DIGITS: usize = 16;
 
-/// Parameters of a puzzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parameters {
     /// Zero bits with which the digest of a solution begins.

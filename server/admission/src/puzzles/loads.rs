@@ -10,7 +10,6 @@ use uuid::Uuid;
 /// Shows counted at most. Beyond, quiet ones are evicted; if all are busy, new shows are not counted.
 const MAX_SHOWS: usize = 10_000;
 
-/// The load of each show.
 #[derive(Default)]
 pub(super) struct Loads(Mutex<HashMap<Uuid, Load>>);
 

@@ -164,7 +164,6 @@ impl TicketPuzzle<'_> {
     }
 }
 
-/// A puzzle for one visitor.
 struct PuzzleRequest<'a> {
     state: &'a AdmissionState,
     /// The show, or the waiting room.
@@ -208,7 +207,6 @@ impl PuzzleRequest<'_> {
         self.refuse_with_puzzle(Code::PuzzleWrong, detail)
     }
 
-    /// A problem with a new puzzle.
     fn refuse_with_puzzle(&self, code: Code, detail: &'static str) -> Problem {
         let parameters =
             challenge::Parameters { bits: self.bits, until: self.now.plus_ms(challenge::LIFE_MS), salt: salt() };

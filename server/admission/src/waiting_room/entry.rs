@@ -111,7 +111,6 @@ pub fn import_ticket(state: &AdmissionState, show: Uuid, headers: &HeaderMap, ti
     TicketImport::Stored(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
 }
 
-/// Ticket and pass of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Credentials {
     /// The number of a valid ticket.
@@ -265,7 +264,6 @@ pub(super) fn set_cookies(
     }
 }
 
-/// Deletes the cookies of ticket and pass.
 pub(super) fn clear_cookies(state: &AdmissionState, room: &ActiveRoom, headers: &mut HeaderMap) {
     for name in [ticket_cookie(room.show), pass_cookie(room.show)] {
         headers.append(header::SET_COOKIE, cookie(state, &name, "", 0));

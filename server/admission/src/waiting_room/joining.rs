@@ -28,7 +28,6 @@ const TRIES: u32 = 4;
 
 type JoinReply = oneshot::Sender<Result<u64, Problem>>;
 
-/// The queue of joins of a room.
 #[derive(Default)]
 pub(super) struct JoinQueue(Mutex<PendingJoins>);
 

@@ -100,7 +100,6 @@ impl ActiveRoom {
         Ok(room)
     }
 
-    /// Updates it from its row.
     pub(super) fn apply_row(&self, row: &RoomRow) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = settings_of(row);
         self.raise_seen(row.joined());
@@ -292,7 +291,6 @@ impl Rooms {
         self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Reads the active rooms.
     pub(super) async fn reload(&self, pg: &PgPool, now: Timestamp) -> Result<(), sqlx::Error> {
         let rows = sql::load_active(pg, now, MAX_ROOMS).await?;
         let mut fresh = HashMap::with_capacity(rows.len());

@@ -28,7 +28,6 @@ pub(super) struct RoomRow {
 }
 
 impl RoomRow {
-    /// The key of the draw.
     pub(super) fn key(&self) -> Result<[u8; KEY_BYTES], sqlx::Error> {
         let key = self.draw_key.as_slice().try_into();
         key.map_err(|_| sqlx::Error::Decode(format!("waiting_rooms.draw_key of {} is no key", self.id).into()))
@@ -100,7 +99,6 @@ pub(super) async fn load_room(pg: &PgPool, room: Uuid) -> Result<RoomRow, sqlx::
     sqlx::query_as(rooms!("WHERE room.id = $1")).bind(room).fetch_one(pg).await
 }
 
-/// The active room of a show.
 pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
     sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL"))
         .bind(show)
@@ -205,7 +203,6 @@ pub(super) async fn insert(
     Ok(done.rows_affected() == 1)
 }
 
-/// Changes an active room.
 pub(super) async fn change(
     tx: &mut PgConnection,
     room: Uuid,

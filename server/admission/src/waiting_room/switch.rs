@@ -199,7 +199,6 @@ fn settings_of(request: &WaitingRoomRequest) -> Result<RoomSettings, SwitchError
     Ok(RoomSettings { opens_at, per_second })
 }
 
-/// A random key of the draw.
 fn new_key() -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     for half in key.chunks_exact_mut(16) {

@@ -18,7 +18,6 @@ pub(super) struct Signer {
     keys: Keys,
 }
 
-/// The content of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pass {
     pub(super) number: u64,
@@ -31,7 +30,6 @@ impl Signer {
         Self { keys: Keys::derived(secrets, PURPOSE) }
     }
 
-    /// Signs a ticket.
     pub(super) fn ticket(&self, room: Uuid, number: u64) -> String {
         format!("{number}-{}", self.keys.sign(&signed_bytes("ticket", room, number, 0, "")))
     }
@@ -43,7 +41,6 @@ impl Signer {
         self.keys.is_genuine(&signed_bytes("ticket", room, number, 0, ""), signature).then_some(number)
     }
 
-    /// Signs a pass for a visitor.
     pub(super) fn pass(&self, room: Uuid, owner: &str, pass: Pass) -> String {
         let Pass { number, until } = pass;
         format!("{number}-{}-{}", until.0, self.keys.sign(&signed_bytes("pass", room, number, until.0, owner)))

@@ -56,7 +56,6 @@ pub fn routes() -> OpenApiRouter<BackofficeState> {
 }
 
 impl<R, P> StaffRequest<R, P> {
-    /// The caller at the counter of the theatre.
     fn counter(&self) -> CounterStaff<'_> {
         CounterStaff { staff: &self.staff, theatre: &self.theatre }
     }

@@ -52,7 +52,6 @@ pub struct CounterStaff<'a> {
 }
 
 impl CounterStaff<'_> {
-    /// The account of the member of staff.
     const fn account(&self) -> uuid::Uuid {
         self.staff.session.account
     }

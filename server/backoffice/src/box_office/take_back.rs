@@ -63,7 +63,6 @@ pub async fn pay_out(
     perform(state, counter, booking, ReturnKind::PayOut, &request.reason, intent).await
 }
 
-/// The kind of a refund.
 #[derive(Clone, Copy)]
 enum ReturnKind<'a> {
     Refund(&'a RefundRequest),

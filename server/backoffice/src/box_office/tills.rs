@@ -29,7 +29,6 @@ pub(super) fn no_till() -> Problem {
     Problem::new(Code::TillClosed, "Open your till first: say how much cash is in it.")
 }
 
-/// The audit subject of a till.
 fn subject(till: &TillRecord) -> String {
     format!("till {}", till.id)
 }
@@ -335,7 +334,6 @@ async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView
     Ok(view)
 }
 
-/// Returns one till with its sums.
 async fn till_view(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
     let views = views(tx, std::slice::from_ref(till)).await?;
     views.into_iter().next().ok_or_else(|| Problem::internal(&"a till without a view"))
@@ -421,12 +419,10 @@ macro_rules! select_till {
     };
 }
 
-/// Returns the currency of a theatre.
 pub(super) async fn currency(tx: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(tx).await
 }
 
-/// Returns the open till of a person in a theatre.
 pub(super) async fn open_till(
     tx: &mut PgConnection,
     theatre: &str,
@@ -463,7 +459,6 @@ async fn lock_till(tx: &mut PgConnection, theatre: &str, till: Uuid) -> Result<O
         .await
 }
 
-/// Returns the till a person opened last in a theatre.
 async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.account_id = $2 ORDER BY till.opened_at DESC, till.id DESC LIMIT 1"
@@ -559,7 +554,6 @@ async fn close_till(
     Ok(closed.rows_affected() == 1)
 }
 
-/// A new line of a ledger.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewLine<'a> {
     pub(super) till: Uuid,
@@ -591,7 +585,6 @@ pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: 
     Ok(())
 }
 
-/// A sum of a till's lines of one kind.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct SumRow {
     pub(super) till_id: Uuid,
@@ -683,7 +676,6 @@ async fn insert_day_close(
     Ok(number)
 }
 
-/// Returns the number and the time of the last closed day.
 async fn load_last_close(tx: &mut PgConnection, theatre: &str) -> Result<Option<(i32, DateTime<Utc>)>, sqlx::Error> {
     sqlx::query_as("SELECT number, closed_at FROM day_closes WHERE theatre_id = $1 ORDER BY number DESC LIMIT 1")
         .bind(theatre)

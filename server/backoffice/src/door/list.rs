@@ -47,7 +47,6 @@ pub(super) async fn list(state: &BackofficeState, show: &Show, device: Uuid) -> 
 /// Prefix of the signed bytes: separates this use of the secret from all others.
 const PURPOSE: &[u8] = b"rowlock door list 1\n";
 
-/// The scope of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListScope<'a> {
     pub(super) theatre: &'a str,

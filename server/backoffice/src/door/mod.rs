@@ -49,7 +49,6 @@ pub async fn show_at(state: &BackofficeState, staff: &Staff, theatre: &str, show
     show.ok_or_else(|| Problem::not_found("show"))
 }
 
-/// Validates the name of a device.
 fn check_device_name(device: &DoorDevice) -> Result<&str, Problem> {
     domain::door::device_name(&device.name).ok_or_else(|| {
         let detail = format!("A device has a name of one line, up to {} characters.", domain::door::MAX_DEVICE_CHARS);

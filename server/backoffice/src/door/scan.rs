@@ -114,7 +114,6 @@ pub(super) async fn admit(
     Err(Problem::new(http::Code::Overloaded, "Others are busy with this very ticket. Please scan it again."))
 }
 
-/// Parses the scan's id from the idempotency key.
 fn parse_scan_id(intent: &Intent) -> Result<Uuid, Problem> {
     Uuid::parse_str(intent.key()).map_err(|_| {
         Problem::new(

@@ -25,7 +25,6 @@ use http::idempotency::{Answer, Intent};
 use identity::accounts::Staff;
 use identity::audit::{self, AuditEntry};
 
-/// A scanned code and the time of its scan.
 struct ScannedCode {
     code: Code,
     let_in: ScanAdmission,
@@ -80,7 +79,6 @@ fn scanned_codes(request: &SettleRequest, now: Timestamp, made_at: Timestamp) ->
     Ok(scanned_codes)
 }
 
-/// Answers by scan and code.
 type AnswersByCode = HashMap<(Uuid, String), TicketAnswer>;
 
 fn answer_of(scan: &QueuedScan, answers: &AnswersByCode) -> ScanAnswer {
@@ -89,7 +87,6 @@ fn answer_of(scan: &QueuedScan, answers: &AnswersByCode) -> ScanAnswer {
     ScanAnswer { scan: scan.scan, tickets: scan.codes.iter().filter_map(ticket).collect() }
 }
 
-/// The context of a settlement.
 struct SettlementRun<'a> {
     state: &'a BackofficeState,
     staff: &'a Staff,

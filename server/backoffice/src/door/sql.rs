@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use platform::clock::{from_utc, to_utc};
 
-/// A new admission by a scan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewAdmission<'a> {
     pub(super) code: &'a str,
@@ -397,7 +396,6 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Result<Vec<L
     .await
 }
 
-/// A show with the counts of its door.
 #[derive(Clone, Debug, FromRow)]
 pub(super) struct DoorShowRow {
     pub(super) id: Uuid,

@@ -56,7 +56,6 @@ impl TicketLookup {
         Ok(Self { rows: rows.into_iter().map(|row| (row.code.clone(), row)).collect() })
     }
 
-    /// Judges a code at the door of a show.
     pub(super) fn finding(&self, code: &Code, show: Uuid) -> TicketValidity {
         judge_ticket(self.rows.get(code.as_str()), || judge(code), show)
     }

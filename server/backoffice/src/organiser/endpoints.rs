@@ -27,7 +27,6 @@ use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiQuery, Code, Problem};
 use identity::accounts::Staff;
 
-/// The path of a screen.
 #[derive(Deserialize)]
 struct ScreenPath {
     screen: String,

@@ -57,7 +57,6 @@ fn hue_of(title: &str) -> i16 {
     (number % HUES).cast_signed()
 }
 
-/// The texts of a film.
 struct FilmTexts<'a> {
     pub tagline: &'a str,
     pub synopsis: &'a str,
@@ -69,7 +68,6 @@ fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
     FilmChoice { id, title, running_minutes: minutes.unsigned_abs() }
 }
 
-/// Returns films by title.
 async fn load_all(connection: &mut PgConnection, limit: i64) -> Result<Vec<FilmChoice>, sqlx::Error> {
     let rows: Vec<(String, String, i32)> =
         sqlx::query_as("SELECT id, title, running_minutes FROM films ORDER BY title, id LIMIT $1")

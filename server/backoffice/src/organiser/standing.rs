@@ -263,7 +263,6 @@ async fn insert(
     Ok(())
 }
 
-/// Deletes standing seats.
 async fn delete(tx: &mut PgConnection, (screen, layout): (&str, Uuid), labels: &[String]) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2 AND label = ANY ($3)")
         .bind(screen)

@@ -131,7 +131,6 @@ pub(super) fn amount(value: i64, what: &str) -> Result<u64, Problem> {
     })
 }
 
-/// Returns the tariff of a theatre with its version.
 pub(super) async fn find_tariff(
     connection: &mut PgConnection,
     theatre: &str,
@@ -167,7 +166,6 @@ async fn write(
     Ok(done.rows_affected() == 1)
 }
 
-/// Returns the currency of a theatre.
 async fn currency_of(connection: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(connection).await
 }

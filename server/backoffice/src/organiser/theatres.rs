@@ -228,7 +228,6 @@ async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> Result<
     Ok(())
 }
 
-/// A new theatre.
 struct NewTheatre<'a> {
     pub id: &'a str,
     pub city: &'a str,

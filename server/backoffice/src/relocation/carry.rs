@@ -18,7 +18,6 @@ use http::Problem;
 use platform::clock::from_utc;
 use selling::bookings::{self, Cause, undo_in_full};
 
-/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MoveAttempt {
     /// All bookings have moved.

@@ -218,7 +218,6 @@ pub(super) async fn floors(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Floo
         .await
 }
 
-/// Counts the unpaid bookings of a show.
 pub(super) async fn count_open(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar("SELECT count(*) FROM bookings WHERE show_id = $1 AND is_open").bind(show).fetch_one(tx).await
 }
@@ -568,7 +567,6 @@ pub(super) async fn step_all(
     Ok(())
 }
 
-/// Returns the standing house seats of a show.
 pub(super) async fn standing_seats(tx: &mut PgConnection, show: Uuid) -> Result<Vec<i32>, sqlx::Error> {
     sqlx::query_scalar("SELECT seat_no FROM house_seats WHERE show_id = $1 AND is_standing")
         .bind(show)
@@ -633,7 +631,6 @@ pub(super) async fn requeue_offers(tx: &mut PgConnection, show: Uuid, now: Times
     Ok(())
 }
 
-/// The outcome of a move for one booking.
 pub(super) struct MovedBooking {
     pub booking: Uuid,
     pub is_same: bool,
@@ -684,7 +681,6 @@ pub(super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid) -> Result
     .await
 }
 
-/// A mail that is due.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct DueMail {
     pub move_id: Uuid,
@@ -739,7 +735,6 @@ pub(super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> 
     Ok(())
 }
 
-/// Postpones a failed mail.
 pub(super) async fn postpone_mail(pg: &PgPool, mail: &DueMail, not_before: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE moved_bookings SET mail_after = $3 WHERE move_id = $1 AND booking_id = $2 AND mailed_at IS NULL",

@@ -52,7 +52,6 @@ const MAX_FAILURES: i32 = 40;
 /// Maximum length of a stored error, characters.
 const MAX_ERROR_CHARS: usize = 200;
 
-/// The outcome of an attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum DeliveryOutcome {
     Delivered(u16),

@@ -91,7 +91,6 @@ pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i
         .await
 }
 
-/// Inserts an endpoint.
 pub(super) async fn insert_endpoint(
     tx: &mut PgConnection,
     theatre: &str,
@@ -136,7 +135,6 @@ pub(super) async fn put_state(
     Ok(changed.rows_affected() == 1)
 }
 
-/// Marks waiting deliveries of an endpoint as failed.
 pub(super) async fn fail_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
@@ -169,7 +167,6 @@ pub(super) async fn put_secret(
     Ok(changed.rows_affected() == 1)
 }
 
-/// A due delivery with its message and endpoint.
 #[derive(Clone, sqlx::FromRow)]
 pub(super) struct DueDelivery {
     pub(super) id: i64,

@@ -76,7 +76,6 @@ pub(super) struct Screen {
     pub programme: Programme,
 }
 
-/// The programme of a screen.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Programme {

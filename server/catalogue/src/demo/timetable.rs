@@ -23,7 +23,6 @@ const START_STEP_MINUTES: u32 = 5;
 /// The most days one run plans.
 const MAX_DAYS: u32 = 60;
 
-/// A show to be sold.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlannedShow {
     /// Follows from screen and start.

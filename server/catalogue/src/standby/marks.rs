@@ -11,7 +11,6 @@ use sqlx::{FromRow, PgPool};
 /// Maximum age of data that is read from a standby.
 pub const LAG_LIMIT: Duration = Duration::from_secs(5);
 
-/// The state of a standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StandbyState {
     /// Its lag may be too large, or the primary's position is unknown.

@@ -40,7 +40,6 @@ pub(super) async fn by_email(tx: &mut PgConnection, email: &str) -> Result<Optio
         .await
 }
 
-/// Returns the open account of an id.
 pub(super) async fn by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
     sqlx::query_as(open_account!("id = $1")).bind(id).fetch_optional(tx).await
 }

@@ -59,7 +59,6 @@ impl LoginLimits {
         state.rate_limits.give_back(&LOGIN_PERSON, &self.person).await;
     }
 
-    /// Clears both limits.
     pub(super) async fn clear(&self, state: &IdentityState) {
         state.rate_limits.clear(&LOGIN_PAIR, &self.pair).await;
         state.rate_limits.clear(&LOGIN_PERSON, &self.person).await;

@@ -16,7 +16,6 @@ use platform::ids;
 /// Length of a token: 256 bits in hex.
 const TOKEN_LENGTH: usize = 64;
 
-/// The purpose of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum Purpose {
@@ -35,7 +34,6 @@ impl Purpose {
         }
     }
 
-    /// Returns the path of its page.
     const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/reset",

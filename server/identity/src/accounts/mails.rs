@@ -28,7 +28,6 @@ const MAX_TRIES: i32 = 30;
 /// Maximum back-off before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 60_000;
 
-/// The kind of a mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, EnumString)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum MailKind {
@@ -73,7 +72,6 @@ pub(super) async fn enqueue_requested(
     Ok(answer)
 }
 
-/// Wakes the worker.
 pub(super) fn wake(state: &IdentityState) {
     state.accounts.mail_wake.notify_one();
 }
@@ -172,7 +170,6 @@ const fn subject_and_text(kind: MailKind) -> (&'static str, &'static str) {
     }
 }
 
-/// A mail to be sent.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct MailRow {
     pub(super) id: Uuid,
@@ -181,7 +178,6 @@ pub(super) struct MailRow {
     pub(super) tries: i32,
 }
 
-/// Inserts a mail to be sent.
 async fn insert(tx: &mut PgConnection, id: Uuid, kind: &str, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("INSERT INTO account_mails (id, kind, email, run_after, created_at) VALUES ($1, $2, $3, $4, $4)")
         .bind(id)

@@ -37,7 +37,6 @@ const CACHE_TTL: Duration = Duration::from_secs(5);
 /// Maximum number of cached sessions.
 const MAX_CACHED: u64 = 50_000;
 
-/// Lifetimes of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionLifetime {
     /// Maximum idle time, milliseconds.
@@ -71,7 +70,6 @@ pub struct Session {
     pub is_browser: bool,
 }
 
-/// The credential of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Credential {
     /// The hash of a cookie.
@@ -119,7 +117,6 @@ fn cookie(headers: &HeaderMap, https: bool) -> Option<&[u8]> {
     ours.find(|secret| secret.len() == SECRET_LENGTH && secret.iter().all(u8::is_ascii_hexdigit))
 }
 
-/// The session cache of this process.
 pub(super) struct SessionCache(Cache<Credential, Option<Session>>);
 
 impl Default for SessionCache {
@@ -206,7 +203,6 @@ pub(super) fn new_secret() -> (String, [u8; 32]) {
     (secret, hash)
 }
 
-/// Returns the cookies of a new session.
 pub(super) fn cookies(secret: &str, life: SessionLifetime, https: bool) -> [HeaderValue; 2] {
     let (secure, age) = (if https { "; Secure" } else { "" }, life.absolute_ms / SECOND_MS);
     let name = session_cookie_name(https);
@@ -216,7 +212,6 @@ pub(super) fn cookies(secret: &str, life: SessionLifetime, https: bool) -> [Head
     ]
 }
 
-/// Returns headers that remove the cookies.
 pub(super) fn removed_cookies(https: bool) -> [HeaderValue; 2] {
     let (name, secure) = (session_cookie_name(https), if https { "; Secure" } else { "" });
     [
@@ -334,7 +329,6 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Ends a session of that account.
 pub(super) async fn end(tx: &mut PgConnection, id: Uuid, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL")
         .bind(id)

@@ -29,7 +29,6 @@ const MIN_SECRET_BYTES: usize = 32;
 /// Maximum length of a token, bytes; ours have some 350.
 const MAX_TOKEN_BYTES: usize = 2_048;
 
-/// The claims of a token.
 #[derive(Debug, Serialize, Deserialize)]
 struct Claims {
     iss: String,
@@ -87,7 +86,6 @@ impl Tokens {
         Ok(Self { signing_key, verifying_keys, secret: first.to_vec(), rules })
     }
 
-    /// Issues a token for a session.
     pub(super) fn issue(&self, named: TokenSubject, now: Timestamp) -> Result<String, Problem> {
         let claims = Claims {
             iss: ISSUER.to_owned(),

@@ -120,7 +120,6 @@ async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<ApiKey>, sqlx::E
     .await
 }
 
-/// Records the use of a key.
 async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL")
         .bind(id)

@@ -169,7 +169,6 @@ async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::E
         .await
 }
 
-/// Inserts a key.
 async fn insert(
     tx: &mut PgConnection,
     theatre: &str,

@@ -59,7 +59,6 @@ impl Protocol {
     }
 }
 
-/// A webhook as it came.
 pub(super) type ReceivedWebhook = (HeaderMap, Bytes);
 
 pub(super) struct ContractSetup {
@@ -146,7 +145,6 @@ impl ContractSetup {
         self.gateway.status(payment).await.expect("an answer").expect("a payment").status
     }
 
-    /// Waits until the payment has the expected status.
     pub(super) async fn wait_for_status(&self, payment: &PaymentIds, expected: &PaymentStatus) {
         let stands = async {
             while self.status(payment).await != *expected {

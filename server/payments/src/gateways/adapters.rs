@@ -27,7 +27,6 @@ pub struct Adapter {
 pub static ADAPTERS: [Adapter; 2] = [simulator::ADAPTER, stripe::ADAPTER];
 
 impl Adapter {
-    /// The adapter of that name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ADAPTERS.iter().find(|adapter| adapter.name == name)
     }

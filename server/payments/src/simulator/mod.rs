@@ -105,7 +105,6 @@ struct TokenAnswer {
     fingerprint: Option<String>,
 }
 
-/// A page of its ledger.
 #[derive(Deserialize)]
 struct LedgerAnswer {
     payments: Vec<SimulatorPayment>,

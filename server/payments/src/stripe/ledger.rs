@@ -40,7 +40,6 @@ impl LedgerCursor {
 }
 
 impl StripeGateway {
-    /// A page of the ledger.
     pub(super) async fn ledger_page(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
         match LedgerCursor::parse(after)? {
             LedgerCursor::Charges(last) => {

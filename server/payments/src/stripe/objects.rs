@@ -83,7 +83,6 @@ struct RedirectToUrl {
 }
 
 impl PaymentIntent {
-    /// The booking it is for.
     pub(super) fn booking(&self) -> Option<&str> {
         self.metadata.get(BOOKING).map(String::as_str)
     }
@@ -99,7 +98,6 @@ impl PaymentIntent {
         Some(error.code.clone().unwrap_or_else(|| error.kind.clone()))
     }
 
-    /// The amount charged.
     pub(super) fn received(&self) -> Result<Money, GatewayError> {
         money(self.amount_received, &self.currency)
     }
@@ -269,7 +267,6 @@ impl<T> ListPage<T> {
     }
 }
 
-/// An error's body.
 #[derive(Debug, Deserialize)]
 pub(super) struct ErrorBody {
     pub(super) error: ErrorDetail,

@@ -49,7 +49,6 @@ pub(super) struct Style {
     pub colour: Colour,
 }
 
-/// A page.
 pub(super) struct Canvas<'a> {
     surface: Surface<'a>,
     han: Han,
@@ -64,7 +63,6 @@ impl<'a> Canvas<'a> {
         self.surface.finish();
     }
 
-    /// A filled rectangle.
     pub(super) fn rectangle(&mut self, (x, y): (f32, f32), (width, height): (f32, f32), colour: Colour) {
         let mut path = PathBuilder::new();
         if let Some(rect) = Rect::from_xywh(x, y, width, height) {

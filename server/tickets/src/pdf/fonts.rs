@@ -77,7 +77,6 @@ impl Typeface {
     }
 }
 
-/// Font weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Regular,

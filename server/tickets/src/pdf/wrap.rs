@@ -14,7 +14,6 @@ pub(super) const LEADING: f32 = 1.15;
 /// Rounding of widths and heights, points.
 const TOLERANCE: f32 = 0.01;
 
-/// A text that fits.
 pub(super) struct FittedText {
     pub lines: Vec<ShapedLine>,
     pub size: f32,
@@ -33,12 +32,10 @@ pub(super) struct TextBox {
 }
 
 impl TextBox {
-    /// Room for one line.
     pub(super) const fn line(width: f32) -> Self {
         Self { width, rise: 0.0, height: 0.0 }
     }
 
-    /// Lines of this size.
     fn lines(self, size: f32) -> usize {
         (((self.height + TOLERANCE) / (size * LEADING)) as usize).max(1)
     }

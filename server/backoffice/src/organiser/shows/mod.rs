@@ -88,7 +88,6 @@ fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
     Ok(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
 }
 
-/// Parses the time zone of a theatre's row.
 fn zone_of(name: &str) -> Result<Tz, Problem> {
     name.parse().map_err(|_| Problem::internal(&format!("the time zone {name:?} of a theatre is none")))
 }

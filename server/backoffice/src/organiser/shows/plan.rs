@@ -239,7 +239,6 @@ pub(super) fn terms_view(terms: SaleTerms, zone: Tz) -> TermsOfSale {
     }
 }
 
-/// A new show.
 struct NewShow {
     pub id: Uuid,
     pub start: Start,
@@ -261,7 +260,6 @@ struct PlanValues<'a> {
     pub house: &'a [i32],
 }
 
-/// Inserts shows and their areas.
 async fn insert(
     tx: &mut PgConnection,
     common: &PlanValues<'_>,
@@ -316,7 +314,6 @@ async fn insert(
     Ok(())
 }
 
-/// A show on a screen.
 #[derive(sqlx::FromRow)]
 struct OnScreen {
     pub title: String,

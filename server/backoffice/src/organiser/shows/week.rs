@@ -56,7 +56,6 @@ pub async fn show(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<
     of_row(&mut connection, row).await
 }
 
-/// Returns one show with its last move.
 pub(super) async fn of_row(connection: &mut PgConnection, row: OrganisedRow) -> Result<OrganisedShow, Problem> {
     let zone = zone_of(&row.time_zone)?;
     let local = move |at| to_utc(at).with_timezone(&zone).format(LOCAL_SECOND).to_string();
@@ -176,7 +175,6 @@ const ORGANISED: &str = "
       AND ($3::date IS NULL OR show.local_date BETWEEN $3 AND $4)
     ORDER BY show.starts_at, screen.name, show.id LIMIT $5";
 
-/// Returns the shows of a theatre on these days.
 async fn between(
     connection: &mut PgConnection,
     theatre: &str,
@@ -193,7 +191,6 @@ async fn between(
         .await
 }
 
-/// Returns one show of a theatre.
 pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<OrganisedRow, Problem> {
     let found: Option<OrganisedRow> = sqlx::query_as(ORGANISED)
         .bind(theatre)
@@ -206,7 +203,6 @@ pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uui
     found.ok_or_else(|| Problem::not_found("show"))
 }
 
-/// Returns the time zone of a theatre.
 async fn time_zone_of(connection: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT time_zone FROM cities JOIN theatres ON theatres.city_id = cities.id WHERE theatres.id = $1",

@@ -111,7 +111,6 @@ async fn a_batch_past_its_deadline_is_not_started() {
     assert!(matches!(sent, Err(MailError::TooLate)), "composed in time, but sent too late: {sent:?}");
 }
 
-/// An event at the mail server.
 #[derive(Debug, PartialEq, Eq)]
 enum MailServerEvent {
     /// A whole mail: its recipient.
