@@ -104,10 +104,8 @@ impl Show {
         with_city(&self.address, &self.city)
     }
 
-    /// Puts a row and its room together.
-    ///
-    /// # Errors
-    /// Names the column that cannot be: an unknown currency or zone, a category without a price.
+    /// Puts a row and its room together. Names the column that cannot be: an unknown currency or zone, a category
+    /// without a price.
     pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> Result<Self, sqlx::Error> {
         let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
         let prices = PriceList { currency, by_category: row.prices.0 };

@@ -63,10 +63,7 @@ impl Standby {
         Self { pool, primary, breaker, state }
     }
 
-    /// Reads from the standby.
-    ///
-    /// # Errors
-    /// The reason why the primary is read instead.
+    /// Reads from the standby. The reason why the primary is read instead.
     pub(super) async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<T, CatalogueRead>
     where
         F: Future<Output = Result<T, sqlx::Error>>,

@@ -53,10 +53,7 @@ impl JoinQueue {
     }
 }
 
-/// Takes the next number.
-///
-/// # Errors
-/// 503 if the queue is full, or a store cannot be reached.
+/// Takes the next number. 503 if the queue is full, or a store cannot be reached.
 pub(super) async fn take_number(state: &AdmissionState, room: &Arc<ActiveRoom>) -> Result<u64, Problem> {
     let (reply, answer) = oneshot::channel();
     {

@@ -31,11 +31,8 @@ const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
 /// Maximum number of callers with holds in one show at a time.
 const MAX_CALLERS: i64 = 30;
 
-/// Holds seats for a caller.
-///
-/// # Errors
-/// 404 for another theatre's show. 400 for an invalid request. 409 or 423 for seats that are not free, when customers
-/// are on the waiting list, or when the show has the maximum number of callers' holds.
+/// Holds seats for a caller. 404 for another theatre's show. 400 for an invalid request. 409 or 423 for seats that are
+/// not free, when customers are on the waiting list, or when the show has the maximum number of callers' holds.
 pub(super) async fn take(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -121,10 +118,7 @@ fn duration_ms(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem
     Ok((i64::from(minutes) * MINUTE_MS).min(left.max(1)))
 }
 
-/// Lists the holds for callers in a show, by name.
-///
-/// # Errors
-/// 404 for another theatre's show.
+/// Lists the holds for callers in a show, by name. 404 for another theatre's show.
 pub(super) async fn list(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -135,10 +129,7 @@ pub(super) async fn list(
     Ok(rows.iter().map(|row| view(&show, row)).collect())
 }
 
-/// Releases the seats of a caller.
-///
-/// # Errors
-/// 404 for another theatre's show, 409 when no such hold is open.
+/// Releases the seats of a caller. 404 for another theatre's show, 409 when no such hold is open.
 pub(super) async fn release(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

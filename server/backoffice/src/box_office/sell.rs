@@ -17,11 +17,8 @@ use seats::seat_locks::StoredHold;
 use selling::bookings::{self, CounterSale, CounterSaleError};
 use selling::outbox;
 
-/// Sells the seller's hold in a show.
-///
-/// # Errors
-/// 404 for another theatre's show. 409 without an open till, for another total, or when sales are closed. 410 when the
-/// hold has expired. 400 for an invalid request.
+/// Sells the seller's hold in a show. 404 for another theatre's show. 409 without an open till, for another total, or
+/// when sales are closed. 410 when the hold has expired. 400 for an invalid request.
 pub(super) async fn sell(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

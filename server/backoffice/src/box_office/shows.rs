@@ -68,10 +68,7 @@ fn occupancy(show: &Show, map: &MapSnapshot) -> Occupancy {
     seats
 }
 
-/// Returns the current holder of this seat.
-///
-/// # Errors
-/// 404 for another theatre's show, 400 for an unknown seat.
+/// Returns the current holder of this seat. 404 for another theatre's show, 400 for an unknown seat.
 pub(super) async fn holder_of(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

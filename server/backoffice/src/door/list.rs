@@ -79,10 +79,7 @@ fn seal<'a>(
 }
 
 /// Verifies a seal for this device and show; returns the time the list was made. An expired list is accepted: its
-/// admissions have happened.
-///
-/// # Errors
-/// 400 `list_invalid`.
+/// admissions have happened. 400 `list_invalid`.
 pub(super) fn check_seal(
     scope: ListScope<'_>,
     device: Uuid,

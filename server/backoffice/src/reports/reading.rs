@@ -30,10 +30,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Waits for a slot and begins.
-    ///
-    /// # Errors
-    /// 503 when no slot is free in time.
+    /// Waits for a slot and begins. 503 when no slot is free in time.
     pub(super) async fn begin(state: &'a BackofficeState) -> Result<Self, Problem> {
         let turn = tokio::time::timeout(TURN_DEADLINE, state.reports.slots.acquire()).await;
         let Ok(Ok(turn)) = turn else {
@@ -69,10 +66,7 @@ pub(super) async fn screens_of(connection: &mut PgConnection, theatre: &str) -> 
     Ok(rows.into_iter().map(|(id, name)| ReportScreen { id, name }).collect())
 }
 
-/// Validates the requested screen; `None` for all screens.
-///
-/// # Errors
-/// 404 for an unknown screen.
+/// Validates the requested screen; `None` for all screens. 404 for an unknown screen.
 pub(super) async fn check_screen<'a>(
     connection: &mut PgConnection,
     theatre: &str,

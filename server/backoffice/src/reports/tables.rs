@@ -26,10 +26,7 @@ pub(super) enum Table {
 }
 
 impl Table {
-    /// Parses the name of a table.
-    ///
-    /// # Errors
-    /// 404 for an unknown name.
+    /// Parses the name of a table. 404 for an unknown name.
     pub(super) fn parse(name: &str) -> Result<Self, Problem> {
         name.parse().map_err(|_| Problem::not_found("table"))
     }
@@ -42,10 +39,7 @@ impl Table {
 
 const SOLD: [&str; 5] = ["currency", "bookings", "tickets", "gross_minor", "given_back"];
 
-/// Returns the CSV file of a table.
-///
-/// # Errors
-/// As the report of the table.
+/// Returns the CSV file of a table. As the report of the table.
 pub(super) async fn file(
     state: &BackofficeState,
     theatre: &str,

@@ -59,10 +59,7 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Parses the address of an endpoint. `may_be_private` is for tests, which have no public server.
-///
-/// # Errors
-/// 400 with the reason.
+/// Parses the address of an endpoint. `may_be_private` is for tests, which have no public server. 400 with the reason.
 pub(super) fn read_address(text: &str, may_be_private: bool) -> Result<Url, Problem> {
     let wrong = |why: &str| Problem::new(Code::Malformed, format!("Webhooks cannot be sent to this address: {why}"));
     let text = text.trim();

@@ -42,10 +42,7 @@ impl LoginLimits {
         Self { pair: format!("{person}\n{}", address.0), person }
     }
 
-    /// Counts an attempt.
-    ///
-    /// # Errors
-    /// 429.
+    /// Counts an attempt. 429.
     pub(super) async fn take(&self, state: &IdentityState) -> Result<(), Problem> {
         let limits = &state.rate_limits;
         // The narrow limit first: an address that has used it up takes nothing from the other addresses.
@@ -65,10 +62,7 @@ impl LoginLimits {
     }
 }
 
-/// Counts an attempt from this address.
-///
-/// # Errors
-/// 429.
+/// Counts an attempt from this address. 429.
 pub(super) async fn of_address(state: &IdentityState, of: &Allowance, address: &ClientAddress) -> Result<(), Problem> {
     Ok(state.rate_limits.take(of, &address.0).await?)
 }

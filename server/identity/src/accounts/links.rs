@@ -55,10 +55,7 @@ pub(super) async fn make(
     Ok(format!("{}{}?token={token}", public_url.trim_end_matches('/'), purpose.path()))
 }
 
-/// Returns the stored hash of a token.
-///
-/// # Errors
-/// 410 for a malformed token.
+/// Returns the stored hash of a token. 410 for a malformed token.
 pub(super) fn read(token: &LinkToken) -> Result<[u8; 32], Problem> {
     let is_one = token.0.len() == TOKEN_LENGTH && token.0.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_one { Ok(hash(&token.0)) } else { Err(invalid()) }
