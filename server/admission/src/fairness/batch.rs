@@ -86,7 +86,7 @@ async fn write(state: &AdmissionState, now: Timestamp, is_recheck_due: bool) -> 
     if rows.is_empty() {
         return Ok(());
     }
-    insert(&state.pg, &rows, MAX_PER_SHOW).await?;
+    insert(&state.pg, &rows).await?;
     rows.iter().for_each(|row| unusual(row.sighting.kind));
     watches.written(rows.iter().map(|row| row.sighting));
     Ok(())
@@ -235,8 +235,8 @@ async fn delete_never_bought(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sq
     Ok(())
 }
 
-/// Writes flags: adds to existing ones, and inserts new ones for shows with fewer than `most`.
-async fn insert(pg: &PgPool, rows: &[FlagRow<'_>], most: i64) -> Result<(), sqlx::Error> {
+/// Writes flags: adds to existing ones, and inserts new ones for shows with fewer than [`MAX_PER_SHOW`].
+async fn insert(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sqlx::Error> {
     let all = |text: fn(&FlagRow<'_>) -> String| rows.iter().map(text).collect::<Vec<_>>();
     sqlx::query(
         "INSERT INTO unusual_flags (id, show_id, theatre_id, kind, subject, tag, seen, since, last_at)
@@ -264,7 +264,7 @@ async fn insert(pg: &PgPool, rows: &[FlagRow<'_>], most: i64) -> Result<(), sqlx
     .bind(rows.iter().map(|row| i64::from(row.sighting.unwritten)).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| to_utc(row.sighting.since)).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| to_utc(row.sighting.last)).collect::<Vec<_>>())
-    .bind(most)
+    .bind(MAX_PER_SHOW)
     .execute(pg)
     .await?;
     Ok(())

@@ -32,7 +32,7 @@ const SHOWN_DIGITS: usize = 8;
 /// Lists the flags in the shows of a theatre: first those not dismissed, then the latest.
 pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
     let mut views = Vec::new();
-    for flag in of_theatre(&state.pg, theatre, MAX_LISTED).await? {
+    for flag in of_theatre(&state.pg, theatre).await? {
         let show = match state.catalogue.find_show(flag.show_id).await {
             Ok(show) => show,
             // Deleted from the programme since, or sold in another region.
@@ -110,13 +110,13 @@ struct Flag {
 }
 
 /// Flags of a theatre: those not dismissed first, then the latest.
-async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<Flag>, sqlx::Error> {
+async fn of_theatre(pg: &PgPool, theatre: &str) -> Result<Vec<Flag>, sqlx::Error> {
     sqlx::query_as(
         "SELECT id, show_id, kind, subject, tag, seen, since, last_at, dismissed_at, reason FROM unusual_flags
          WHERE theatre_id = $1 ORDER BY dismissed_at IS NOT NULL, last_at DESC, id LIMIT $2",
     )
     .bind(theatre)
-    .bind(limit)
+    .bind(MAX_LISTED)
     .fetch_all(pg)
     .await
 }

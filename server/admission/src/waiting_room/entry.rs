@@ -6,7 +6,6 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum_extra::extract::CookieJar;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
-use domain::waiting_room::PASS_MS;
 use uuid::Uuid;
 
 use super::limits::{self, Joiner};
@@ -24,8 +23,6 @@ pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
 /// The same for a ticket whose holder has sent no request since joining, milliseconds: an open page sends one within
 /// seconds of the opening.
 pub(super) const UNUSED_CLAIM_MS: i64 = 15 * SECOND_MS;
-/// Devices per ticket: the one it was issued to, and one more.
-const DEVICES: u32 = 2;
 /// Time for which a pass is accepted after its end, milliseconds: a request sent in time may arrive late.
 const PASS_GRACE_MS: i64 = 10 * SECOND_MS;
 /// Time for which a visitor sees the map after their pass ends, milliseconds: they may be paying.
@@ -194,7 +191,7 @@ pub(super) async fn join_or_enter(
         return Ok(JoinOutcome::HasTicket(number, EntryOutcome::NotYet));
     }
     let limit = room.inside_limit();
-    let ask = || store::enter(state, room, (number, place), owner, PASS_MS, limit, DEVICES);
+    let ask = || store::enter(state, room, (number, place), owner, limit);
     let entered = match ask().await? {
         Some(entered) => entered,
         None => {

@@ -11,10 +11,9 @@ use futures::StreamExt;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::entry::{CLAIM_MS, UNUSED_CLAIM_MS};
 use super::room::ActiveRoom;
 use super::sql;
-use super::store::{self, EntryWindow};
+use super::store;
 use crate::AdmissionState;
 use http::Problem;
 use platform::background::PeriodicLoop;
@@ -66,8 +65,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) 
     // Nothing is called while seats cannot be taken: before the sale begins, and while it is paused.
     let limit = if catalogue::on_sale(&show, state.clock.now()).is_ok() { room.inside_limit() } else { 0 };
     report_used(state, room).await?;
-    let claim = EntryWindow { used_ms: CLAIM_MS, unused_ms: UNUSED_CLAIM_MS };
-    let Some(status) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
+    let Some(status) = store::admit(state, room, limit, (from, &numbers)).await? else {
         room.used_tickets.forget();
         return store::rebuild(state, room).await;
     };

@@ -7,6 +7,7 @@ use domain::waiting_room::{MAX_TICKETS, MAX_WAITING, PASS_MS};
 use redis::Value;
 use uuid::Uuid;
 
+use super::entry::{CLAIM_MS, UNUSED_CLAIM_MS};
 use super::room::ActiveRoom;
 use super::sql;
 use crate::AdmissionState;
@@ -14,6 +15,8 @@ use http::Problem;
 use platform::redis_link::{LuaScript, ScriptCall};
 use seats::seat_locks::StoreError;
 
+/// Devices per ticket: the one it was issued to, and one more.
+const DEVICES: u32 = 2;
 /// The keys of a room for every script, in the order of `lua/join.lua`.
 const NAMES: [&str; 6] = ["room", "left", "inside", "entered", "lately", "present"];
 
@@ -110,15 +113,6 @@ pub(super) async fn join(state: &AdmissionState, room: &ActiveRoom, people: u64)
     Ok(Some(given))
 }
 
-/// The time to come in after a call, milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EntryWindow {
-    /// For a ticket whose holder has sent a request since joining.
-    pub(super) used_ms: i64,
-    /// For an unused ticket.
-    pub(super) unused_ms: i64,
-}
-
 /// Marks these tickets as used: their holders have sent a request since they joined.
 pub(super) async fn note_used(state: &AdmissionState, room: &ActiveRoom, numbers: &[u64]) -> Result<(), StoreError> {
     let mut call = state.waiting_rooms.scripts.present.call(&room.keys);
@@ -133,14 +127,13 @@ pub(super) async fn admit(
     state: &AdmissionState,
     room: &ActiveRoom,
     limit: u64,
-    claim: EntryWindow,
     (from, numbers): (u64, &[u64]),
 ) -> IfLoaded<RoomStatus> {
     let scripts = &state.waiting_rooms.scripts;
     let setting = room.settings();
     let mut call = scripts.admit.call(&room.keys);
     call.arg(setting.opens_at.0).arg(room.min_free()).arg(or_minus_one(room.people())).arg(setting.per_second);
-    call.arg(limit).arg(claim.used_ms).arg(claim.unused_ms).arg(from);
+    call.arg(limit).arg(CLAIM_MS).arg(UNUSED_CLAIM_MS).arg(from);
     for number in numbers {
         call.arg(*number);
     }
@@ -166,13 +159,11 @@ pub(super) async fn enter(
     room: &ActiveRoom,
     (number, place): (u64, u64),
     owner: &str,
-    pass_ms: i64,
     limit: u64,
-    devices: u32,
 ) -> IfLoaded<EntryOutcome> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.enter.call(&room.keys);
-    call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.min_free());
+    call.arg(number).arg(place).arg(owner).arg(PASS_MS).arg(limit).arg(DEVICES).arg(room.min_free());
     call.arg(room.settings().per_second);
     let answer = run_script(state, room, &call).await?;
     match answer[..] {
@@ -215,11 +206,10 @@ async fn load(
     state: &AdmissionState,
     room: &ActiveRoom,
     start: &RebuildStart,
-    pass_ms: i64,
 ) -> Result<Option<Range<u64>>, StoreError> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.load.call(&room.keys);
-    call.arg(start.first).arg(or_minus_one(start.drawn)).arg(start.called).arg(start.inside).arg(pass_ms);
+    call.arg(start.first).arg(or_minus_one(start.drawn)).arg(start.called).arg(start.inside).arg(PASS_MS);
     let lost: u64 = start.gaps.iter().map(|gap| gap.end - gap.start).sum();
     call.arg(room.min_free()).arg(format_gaps(&start.gaps)).arg(lost).arg(start.seen);
     let answer = run_script(state, room, &call).await?;
@@ -288,7 +278,7 @@ pub(super) async fn rebuild(state: &AdmissionState, room: &ActiveRoom) -> Result
     let row = sql::load_room(&state.pg, room.id).await?;
     room.apply_row(&row);
     let start = row.start(room.seen());
-    if let Some(gap) = load(state, room, &start, PASS_MS).await?
+    if let Some(gap) = load(state, room, &start).await?
         && start.first > 0
     {
         tracing::warn!(room = %room.id, ?start, ?gap, "rebuilt a waiting room that Redis had lost, or a part of it");

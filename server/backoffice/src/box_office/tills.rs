@@ -255,7 +255,7 @@ pub async fn last_till_counted_by_manager(
 /// Returns the tills that belong to no closed day.
 pub async fn of_the_day(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Vec<TillView>, Problem> {
     let mut connection = state.pg.acquire().await?;
-    let tills = load_of_the_day(&mut connection, counter.theatre, MAX_TILLS).await?;
+    let tills = load_of_the_day(&mut connection, counter.theatre).await?;
     views(&mut connection, &tills).await
 }
 
@@ -275,7 +275,7 @@ pub async fn close_day(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let tills = lock_of_the_day(&mut tx, counter.theatre, MAX_TILLS).await?;
+    let tills = lock_of_the_day(&mut tx, counter.theatre).await?;
     if let Some(open) = tills.iter().find(|till| till.closed_at.is_none()) {
         let detail =
             format!("The till of {} is still open. Every till is counted before the day is closed.", open.person);
@@ -307,7 +307,7 @@ fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, 
 pub async fn last_close(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<DayView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some((number, at)) = load_last_close(&mut connection, counter.theatre).await? else { return Ok(None) };
-    let tills = of_close(&mut connection, counter.theatre, number, MAX_TILLS).await?;
+    let tills = of_close(&mut connection, counter.theatre, number).await?;
     let tills = views(&mut connection, &tills).await?;
     day(number, rfc3339(from_utc(at)), tills).map(Some)
 }
@@ -329,7 +329,7 @@ async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result<Vec<TillVi
 async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
     let mut view = till_view(tx, till).await?;
     let currency = view.float.currency;
-    let rows = load_lines(tx, till.id, MAX_LINES).await?;
+    let rows = load_lines(tx, till.id).await?;
     view.rows = rows.into_iter().map(|row| row_view(row, currency)).collect::<Result<_, _>>()?;
     Ok(view)
 }
@@ -470,40 +470,35 @@ async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> Resul
 }
 
 /// Returns the tills of a theatre that belong to no closed day, the oldest first, locked until the transaction ends.
-async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str, limit: i64) -> Result<Vec<TillRecord>, sqlx::Error> {
+async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<TillRecord>, sqlx::Error> {
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2 FOR UPDATE OF till"
     ))
     .bind(theatre)
-    .bind(limit)
+    .bind(MAX_TILLS)
     .fetch_all(tx)
     .await
 }
 
 /// Returns the tills of a theatre that belong to no closed day, the oldest first.
-async fn load_of_the_day(tx: &mut PgConnection, theatre: &str, limit: i64) -> Result<Vec<TillRecord>, sqlx::Error> {
+async fn load_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<TillRecord>, sqlx::Error> {
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2"
     ))
     .bind(theatre)
-    .bind(limit)
+    .bind(MAX_TILLS)
     .fetch_all(tx)
     .await
 }
 
 /// Returns the tills of a closed day.
-async fn of_close(
-    tx: &mut PgConnection,
-    theatre: &str,
-    number: i32,
-    limit: i64,
-) -> Result<Vec<TillRecord>, sqlx::Error> {
+async fn of_close(tx: &mut PgConnection, theatre: &str, number: i32) -> Result<Vec<TillRecord>, sqlx::Error> {
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.day_close = $2 ORDER BY till.opened_at, till.id LIMIT $3"
     ))
     .bind(theatre)
     .bind(number)
-    .bind(limit)
+    .bind(MAX_TILLS)
     .fetch_all(tx)
     .await
 }
@@ -618,7 +613,7 @@ struct LineRow {
 }
 
 /// Returns the latest lines of a till, the newest first.
-async fn load_lines(tx: &mut PgConnection, till: Uuid, limit: i64) -> Result<Vec<LineRow>, sqlx::Error> {
+async fn load_lines(tx: &mut PgConnection, till: Uuid) -> Result<Vec<LineRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT line.number, line.kind, line.means, line.amount_minor, line.booking_id, booking.reference, line.reason,
                 line.at
@@ -626,7 +621,7 @@ async fn load_lines(tx: &mut PgConnection, till: Uuid, limit: i64) -> Result<Vec
          WHERE line.till_id = $1 ORDER BY line.number DESC LIMIT $2",
     )
     .bind(till)
-    .bind(limit)
+    .bind(MAX_LINES)
     .fetch_all(tx)
     .await
 }

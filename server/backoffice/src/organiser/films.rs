@@ -19,7 +19,7 @@ const HUES: u16 = 360;
 
 /// Lists all films, by title.
 pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
-    Ok(load_all(&mut *state.pg.acquire().await?, MAX_CHOICES).await?)
+    Ok(load_all(&mut *state.pg.acquire().await?).await?)
 }
 
 /// Adds a film.
@@ -68,10 +68,10 @@ fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
     FilmChoice { id, title, running_minutes: minutes.unsigned_abs() }
 }
 
-async fn load_all(connection: &mut PgConnection, limit: i64) -> Result<Vec<FilmChoice>, sqlx::Error> {
+async fn load_all(connection: &mut PgConnection) -> Result<Vec<FilmChoice>, sqlx::Error> {
     let rows: Vec<(String, String, i32)> =
         sqlx::query_as("SELECT id, title, running_minutes FROM films ORDER BY title, id LIMIT $1")
-            .bind(limit)
+            .bind(MAX_CHOICES)
             .fetch_all(connection)
             .await?;
     Ok(rows.into_iter().map(choice).collect())

@@ -18,7 +18,7 @@ const MAX_SCREENS: i64 = 200;
 /// Lists the screens of a theatre, by name.
 pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<ScreenView>, Problem> {
     let now = state.clock.now();
-    Ok(load_all(&mut *state.pg.acquire().await?, theatre, now, MAX_SCREENS).await?)
+    Ok(load_all(&mut *state.pg.acquire().await?, theatre, now).await?)
 }
 
 /// Creates a screen with a layout that was imported here.
@@ -128,13 +128,12 @@ async fn load_all(
     connection: &mut PgConnection,
     theatre: &str,
     now: Timestamp,
-    limit: i64,
 ) -> Result<Vec<ScreenView>, sqlx::Error> {
     let rows: Vec<ScreenRow> = sqlx::query_as(SCREENS)
         .bind(theatre)
         .bind(to_utc(now))
         .bind(None::<String>)
-        .bind(limit)
+        .bind(MAX_SCREENS)
         .fetch_all(connection)
         .await?;
     Ok(rows.into_iter().map(ScreenView::from).collect())

@@ -37,7 +37,7 @@ pub async fn poll_changed_terms_forever(state: BackofficeState) {
 async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result<(), Problem> {
     let now: Timestamp = state.clock.now();
     let since = now.plus_ms(-LOOK_BACK_MS);
-    let changes = changed_since(&mut *state.pg.acquire().await?, since, MAX_CHANGES).await?;
+    let changes = changed_since(&mut *state.pg.acquire().await?, since).await?;
     let mut seen = HashMap::with_capacity(changes.len());
     for (show, version, at) in changes {
         let is_new = known.get(&show) != Some(&version);
@@ -54,11 +54,10 @@ async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result
 async fn changed_since(
     connection: &mut PgConnection,
     since: Timestamp,
-    limit: i64,
 ) -> Result<Vec<(Uuid, i32, DateTime<Utc>)>, sqlx::Error> {
     sqlx::query_as("SELECT id, terms_version, terms_at FROM shows WHERE terms_at > $1 ORDER BY terms_at DESC LIMIT $2")
         .bind(to_utc(since))
-        .bind(limit)
+        .bind(MAX_CHANGES)
         .fetch_all(connection)
         .await
 }

@@ -42,7 +42,7 @@ pub async fn relay_forever(state: CatalogueState) {
     let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
     while rounds.wait_next().await {
         while !state.stop.is_cancelled() {
-            match take_due(&state.pg, MAX_TAGS, LEASE).await {
+            match take_due(&state.pg).await {
                 Ok(purges) if purges.is_empty() => break,
                 Ok(purges) => send_purges(&state, &purges).await,
                 Err(cause) => {
@@ -61,7 +61,7 @@ async fn send_purges(state: &CatalogueState, purges: &[DuePurge]) {
     let noted = match state.cdn.purge(&tags).await {
         Ok(()) => {
             cdn_purged(CdnPurge::Accepted, tags.len());
-            record_purged(&state.pg, purges, AGAIN_AFTER).await
+            record_purged(&state.pg, purges).await
         }
         Err(cause) => {
             let outcome = match cause {
@@ -109,7 +109,7 @@ pub async fn announce_forever(state: CatalogueState) {
         {
             tracing::warn!(%cause, "record that a CDN is configured failed");
         }
-        let delete = |limit| delete_old(&state.pg, KEPT, limit);
+        let delete = |limit| delete_old(&state.pg, limit);
         housekeeping::clear(&state.stop, "old wishes for purges", MAX_AT_ONCE, delete).await;
     }
 }
@@ -151,7 +151,7 @@ pub async fn announce(pg: &PgPool) -> Result<(), sqlx::Error> {
 
 /// Takes all wishes that are due for so many tags, the oldest first, and for so long. What another replica takes just now
 /// is passed over.
-async fn take_due(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<DuePurge>, sqlx::Error> {
+async fn take_due(pg: &PgPool) -> Result<Vec<DuePurge>, sqlx::Error> {
     sqlx::query_as(
         "WITH wanted AS (SELECT tag FROM cdn_purges WHERE parked_why IS NULL AND run_after <= now()
                          GROUP BY tag ORDER BY min(id) LIMIT $1),
@@ -162,16 +162,16 @@ async fn take_due(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<DuePurg
          FROM due WHERE purge.id = due.id
          RETURNING purge.id, purge.tag, purge.round, purge.tries",
     )
-    .bind(tags)
+    .bind(MAX_TAGS)
     .bind(MAX_ROWS)
-    .bind(lease.as_secs_f64())
+    .bind(LEASE.as_secs_f64())
     .fetch_all(pg)
     .await
 }
 
 /// Records a success: the first round is followed by the second, and the second by deletion. Rows that another replica has
 /// leased since stay.
-async fn record_purged(pg: &PgPool, purges: &[DuePurge], again_after: Duration) -> Result<(), sqlx::Error> {
+async fn record_purged(pg: &PgPool, purges: &[DuePurge]) -> Result<(), sqlx::Error> {
     let (ids, rounds, tries) = keys(purges);
     sqlx::query(
         "WITH purged AS (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) AS purged (id, round, tries)),
@@ -186,7 +186,7 @@ async fn record_purged(pg: &PgPool, purges: &[DuePurge], again_after: Duration) 
     .bind(ids)
     .bind(rounds)
     .bind(tries)
-    .bind(again_after.as_secs_f64())
+    .bind(AGAIN_AFTER.as_secs_f64())
     .execute(pg)
     .await?;
     Ok(())
@@ -220,13 +220,13 @@ fn keys(purges: &[DuePurge]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
 }
 
 /// Deletes wishes of so long ago, so many at most; how many. What they were about no CDN keeps any more.
-async fn delete_old(pg: &PgPool, kept: Duration, limit: i64) -> Result<u64, sqlx::Error> {
+async fn delete_old(pg: &PgPool, limit: i64) -> Result<u64, sqlx::Error> {
     let gone = sqlx::query(
         "DELETE FROM cdn_purges WHERE id IN (
              SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
              ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
-    .bind(kept.as_secs_f64())
+    .bind(KEPT.as_secs_f64())
     .bind(limit)
     .execute(pg)
     .await?;

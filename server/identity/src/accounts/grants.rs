@@ -24,7 +24,7 @@ const MAX_STAFF: i64 = 1_000;
 /// Returns the staff of a theatre, by name.
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
     let mut people: Vec<StaffView> = Vec::new();
-    for row in load_staff(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
+    for row in load_staff(&mut *state.pg.acquire().await?, theatre).await? {
         let role = parse_role(&row.role)?;
         match people.last_mut().filter(|last| last.account == row.id) {
             Some(last) => last.roles.push(role),
@@ -175,7 +175,7 @@ pub(super) struct StaffRow {
 }
 
 /// Returns the staff of a theatre by name, one row per role.
-async fn load_staff(tx: &mut PgConnection, theatre: &str, limit: i64) -> Result<Vec<StaffRow>, sqlx::Error> {
+async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<StaffRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT account.id, account.name, account.email, staff.role
          FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
@@ -183,7 +183,7 @@ async fn load_staff(tx: &mut PgConnection, theatre: &str, limit: i64) -> Result<
          ORDER BY account.name, account.id, staff.role LIMIT $2",
     )
     .bind(theatre)
-    .bind(limit)
+    .bind(MAX_STAFF)
     .fetch_all(tx)
     .await
 }

@@ -53,7 +53,7 @@ pub async fn withdraw(
     let wanted = distinct_labels(&request.seats, MAX_SEATS)?;
     // Layouts are loaded before the transaction, which must not wait for another connection.
     let scope = (action.theatre, show, request.all_shows);
-    let planned = planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now(), MAX_SHOWS).await?;
+    let planned = planned_on_screen(&mut *state.pg.acquire().await?, scope, state.clock.now()).await?;
     let parts = parts_of(state, show, planned, &wanted).await?;
 
     let mut begun = match action.begin(state).await? {
@@ -155,7 +155,6 @@ async fn planned_on_screen(
     connection: &mut PgConnection,
     (theatre, show, all_shows): (&str, Uuid, bool),
     now: Timestamp,
-    most: usize,
 ) -> Result<Vec<(Uuid, Uuid)>, Problem> {
     let screen: Option<String> = sqlx::query_scalar(
         "SELECT screen_id FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)",
@@ -173,11 +172,12 @@ async fn planned_on_screen(
     .bind(to_utc(now))
     .bind(show)
     .bind(all_shows)
-    .bind(most as i64 + 1)
+    .bind(MAX_SHOWS as i64 + 1)
     .fetch_all(connection)
     .await?;
-    if planned.len() > most {
-        let detail = format!("More than {most} shows are planned on this screen. Take the seats out show by show.");
+    if planned.len() > MAX_SHOWS {
+        let detail =
+            format!("More than {MAX_SHOWS} shows are planned on this screen. Take the seats out show by show.");
         return Err(Problem::new(Code::Malformed, detail));
     }
     Ok(planned)

@@ -42,7 +42,7 @@ pub async fn week(
         }
     };
     let last = from.checked_add_days(Days::new(DAYS - 1)).unwrap_or(from);
-    let rows = between(&mut connection, theatre, (from, last), MAX_SHOWS).await?;
+    let rows = between(&mut connection, theatre, (from, last)).await?;
     Ok((from, rows.into_iter().map(view_of).collect::<Result<_, _>>()?))
 }
 
@@ -179,14 +179,13 @@ async fn between(
     connection: &mut PgConnection,
     theatre: &str,
     days: (NaiveDate, NaiveDate),
-    limit: i64,
 ) -> Result<Vec<OrganisedRow>, sqlx::Error> {
     sqlx::query_as(ORGANISED)
         .bind(theatre)
         .bind(None::<Uuid>)
         .bind(days.0)
         .bind(days.1)
-        .bind(limit)
+        .bind(MAX_SHOWS)
         .fetch_all(connection)
         .await
 }
