@@ -319,8 +319,8 @@ const MAX_LINES: i64 = 200;
 async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result<Vec<TillView>, Problem> {
     let ids: Vec<Uuid> = tills.iter().map(|till| till.id).collect();
     let mut lines: HashMap<Uuid, Vec<LedgerLine>> = HashMap::new();
-    for row in load_sums(tx, &ids).await? {
-        lines.entry(row.till_id).or_default().push(line_of(&row)?);
+    for (till, kind, means, amount_minor) in load_sums(tx, &ids).await? {
+        lines.entry(till).or_default().push((entry_of(&kind)?, means_of(&means)?, amount_minor));
     }
     tills.iter().map(|till| view_of(till, lines.remove(&till.id).unwrap_or_default())).collect()
 }
@@ -361,10 +361,6 @@ fn view_of(till: &TillRecord, lines: Vec<LedgerLine>) -> Result<TillView, Proble
         counted_why: till.counted_why.clone(),
         rows: Vec::new(),
     })
-}
-
-fn line_of(row: &SumRow) -> Result<LedgerLine, Problem> {
-    Ok((entry_of(&row.kind)?, means_of(&row.means)?, row.amount_minor))
 }
 
 fn entry_of(text: &str) -> Result<TillEntryKind, Problem> {
@@ -580,16 +576,8 @@ pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: 
     Ok(())
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
-struct SumRow {
-    pub(super) till_id: Uuid,
-    pub(super) kind: String,
-    pub(super) means: String,
-    pub(super) amount_minor: i64,
-}
-
 /// Returns the sums of these tills' lines, by kind and means.
-async fn load_sums(tx: &mut PgConnection, tills: &[Uuid]) -> Result<Vec<SumRow>, sqlx::Error> {
+async fn load_sums(tx: &mut PgConnection, tills: &[Uuid]) -> Result<Vec<(Uuid, String, String, i64)>, sqlx::Error> {
     sqlx::query_as(
         "SELECT till_id, kind, means, sum(amount_minor)::bigint AS amount_minor FROM till_rows
          WHERE till_id = ANY($1) GROUP BY till_id, kind, means",

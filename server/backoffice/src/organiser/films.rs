@@ -44,8 +44,20 @@ pub async fn add(
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    let texts = FilmTexts { tagline, synopsis, rating, genre };
-    insert(&mut begun.tx, &choice, &texts, hue_of(title)).await?;
+    sqlx::query(
+        "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(&choice.id)
+    .bind(title)
+    .bind(tagline)
+    .bind(synopsis)
+    .bind(choice.running_minutes.cast_signed())
+    .bind(rating)
+    .bind(genre)
+    .bind(hue_of(title))
+    .execute(&mut *begun.tx)
+    .await?;
     let answer = Answer::json(StatusCode::CREATED, &choice)?;
     begun.finish("film_added", format!("film {}", choice.id), answer).await
 }
@@ -55,13 +67,6 @@ fn hue_of(title: &str) -> i16 {
     let digest = Sha256::digest(title.as_bytes());
     let number = u16::from_be_bytes([digest[0], digest[1]]);
     (number % HUES).cast_signed()
-}
-
-struct FilmTexts<'a> {
-    pub tagline: &'a str,
-    pub synopsis: &'a str,
-    pub rating: &'a str,
-    pub genre: &'a str,
 }
 
 fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
@@ -84,22 +89,4 @@ pub(super) async fn find(connection: &mut PgConnection, film: &str) -> Result<Op
             .fetch_optional(connection)
             .await?;
     Ok(row.map(choice))
-}
-
-async fn insert(tx: &mut PgConnection, film: &FilmChoice, texts: &FilmTexts<'_>, hue: i16) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(&film.id)
-    .bind(&film.title)
-    .bind(texts.tagline)
-    .bind(texts.synopsis)
-    .bind(film.running_minutes.cast_signed())
-    .bind(texts.rating)
-    .bind(texts.genre)
-    .bind(hue)
-    .execute(tx)
-    .await?;
-    Ok(())
 }

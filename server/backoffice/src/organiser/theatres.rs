@@ -107,10 +107,15 @@ impl<'a> ValidTheatre<'a> {
             }
             _ => return Err(Problem::new(Code::Malformed, "Name a city that is there, or write a new one down.")),
         };
-        let Self { id, name, address, currency, .. } = self;
-        let new = NewTheatre { id, city: &city, name, address, currency: currency.code() };
-        insert(tx, &new).await?;
-        find(tx, id).await
+        sqlx::query("INSERT INTO theatres (id, city_id, name, address, currency) VALUES ($1, $2, $3, $4, $5)")
+            .bind(&self.id)
+            .bind(city)
+            .bind(self.name)
+            .bind(self.address)
+            .bind(self.currency.code())
+            .execute(&mut *tx)
+            .await?;
+        find(tx, &self.id).await
     }
 }
 
@@ -223,26 +228,6 @@ async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> Result<
         .bind(&city.name)
         .bind(&city.country)
         .bind(&city.time_zone)
-        .execute(tx)
-        .await?;
-    Ok(())
-}
-
-struct NewTheatre<'a> {
-    pub id: &'a str,
-    pub city: &'a str,
-    pub name: &'a str,
-    pub address: &'a str,
-    pub currency: &'a str,
-}
-
-async fn insert(tx: &mut PgConnection, new: &NewTheatre<'_>) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO theatres (id, city_id, name, address, currency) VALUES ($1, $2, $3, $4, $5)")
-        .bind(new.id)
-        .bind(new.city)
-        .bind(new.name)
-        .bind(new.address)
-        .bind(new.currency)
         .execute(tx)
         .await?;
     Ok(())

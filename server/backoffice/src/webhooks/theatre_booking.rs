@@ -25,23 +25,6 @@ struct StoredBooking {
     buyer_email: String,
 }
 
-#[derive(sqlx::FromRow)]
-struct StoredLine {
-    label: String,
-    category: String,
-    quantity: i32,
-    price_minor: i64,
-    given_back: bool,
-}
-
-#[derive(sqlx::FromRow)]
-struct StoredRefund {
-    number: i32,
-    amount_minor: i64,
-    fee_minor: i64,
-    settled_at: Option<DateTime<Utc>>,
-}
-
 const BOOKING: &str = "
     SELECT booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
            booking.currency::text AS currency, booking.version, booking.created_at, booking.buyer_name,
@@ -69,8 +52,9 @@ pub(super) async fn read(
     let row: Option<StoredBooking> =
         sqlx::query_as(BOOKING).bind(id).bind(theatre).fetch_optional(&mut *connection).await?;
     let row = row.ok_or_else(|| Problem::not_found("booking"))?;
-    let lines: Vec<StoredLine> = sqlx::query_as(LINES).bind(id).fetch_all(&mut *connection).await?;
-    let refunds: Vec<StoredRefund> = sqlx::query_as(
+    let lines: Vec<(String, String, i32, i64, bool)> =
+        sqlx::query_as(LINES).bind(id).fetch_all(&mut *connection).await?;
+    let refunds: Vec<(i32, i64, i64, Option<DateTime<Utc>>)> = sqlx::query_as(
         "SELECT number, amount_minor, fee_minor, settled_at FROM refunds WHERE booking_id = $1 ORDER BY number",
     )
     .bind(id)
@@ -83,18 +67,18 @@ pub(super) async fn read(
     let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
     let booking_state = row.state.parse::<BookingState>().map_err(|_| corrupt("state"))?;
     let is_undone = booking_state == BookingState::Cancelled;
-    let line = |line: StoredLine| BookedLine {
-        label: line.label,
-        category: line.category,
-        quantity: line.quantity,
-        price: Money::new(line.price_minor, currency),
-        given_back: line.given_back || is_undone,
+    let line = |(label, category, quantity, minor, given_back)| BookedLine {
+        label,
+        category,
+        quantity,
+        price: Money::new(minor, currency),
+        given_back: given_back || is_undone,
     };
-    let refund = |refund: StoredRefund| RefundLine {
-        number: refund.number,
-        amount: Money::new(refund.amount_minor, currency),
-        fee_minor: refund.fee_minor,
-        settled_at: refund.settled_at.map(|at| rfc3339(from_utc(at))),
+    let refund = |(number, minor, fee_minor, settled_at): (_, _, _, Option<DateTime<Utc>>)| RefundLine {
+        number,
+        amount: Money::new(minor, currency),
+        fee_minor,
+        settled_at: settled_at.map(|at| rfc3339(from_utc(at))),
     };
     Ok(TheatreBookingView {
         id,

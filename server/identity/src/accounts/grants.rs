@@ -24,13 +24,11 @@ const MAX_STAFF: i64 = 1_000;
 /// Returns the staff of a theatre, by name.
 pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
     let mut people: Vec<StaffView> = Vec::new();
-    for row in load_staff(&mut *state.pg.acquire().await?, theatre).await? {
-        let role = parse_role(&row.role)?;
-        match people.last_mut().filter(|last| last.account == row.id) {
+    for (account, name, email, role) in load_staff(&mut *state.pg.acquire().await?, theatre).await? {
+        let role = parse_role(&role)?;
+        match people.last_mut().filter(|last| last.account == account) {
             Some(last) => last.roles.push(role),
-            None => {
-                people.push(StaffView { account: row.id, name: row.name, email: row.email, roles: vec![role] });
-            }
+            None => people.push(StaffView { account, name, email, roles: vec![role] }),
         }
     }
     people.iter_mut().for_each(|person| person.roles.sort_unstable());
@@ -166,16 +164,8 @@ fn parse_role(role: &str) -> Result<Role, sqlx::Error> {
 }
 
 /// A member of staff with one role.
-#[derive(Clone, Debug, sqlx::FromRow)]
-pub(super) struct StaffRow {
-    pub(super) id: Uuid,
-    pub(super) name: String,
-    pub(super) email: String,
-    pub(super) role: String,
-}
-
 /// Returns the staff of a theatre by name, one row per role.
-async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<StaffRow>, sqlx::Error> {
+async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<(Uuid, String, String, String)>, sqlx::Error> {
     sqlx::query_as(
         "SELECT account.id, account.name, account.email, staff.role
          FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id

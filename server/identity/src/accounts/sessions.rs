@@ -222,15 +222,6 @@ fn value(cookie: &str) -> HeaderValue {
     HeaderValue::try_from(cookie).expect("names of ours, hex and numbers are a header's value")
 }
 
-#[derive(sqlx::FromRow)]
-struct SessionRow {
-    id: Uuid,
-    account_id: Uuid,
-    owner: String,
-    kind: String,
-    last_seen_at: DateTime<Utc>,
-}
-
 macro_rules! live_session {
     ($condition:literal) => {
         concat!(
@@ -250,7 +241,7 @@ async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> Result<Opt
         live_session!("session.secret_hash = $2"),
         live_session!("session.id = $2 AND session.account_id = $3 AND session.kind = 'token'"),
     );
-    let row: Option<SessionRow> = match credential {
+    let row: Option<(Uuid, Uuid, String, String, DateTime<Utc>)> = match credential {
         Credential::Cookie(hash) => {
             sqlx::query_as(by_cookie).bind(to_utc(now)).bind(&hash[..]).fetch_optional(pg).await?
         }
@@ -258,16 +249,16 @@ async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> Result<Opt
             sqlx::query_as(by_token).bind(to_utc(now)).bind(session).bind(account).fetch_optional(pg).await?
         }
     };
-    let Some(row) = row else { return Ok(None) };
-    if now.since(from_utc(row.last_seen_at)) >= SEEN_EVERY_MS {
-        record_use(pg, row.id, row.last_seen_at, now).await?;
+    let Some((id, account, owner, kind, last_seen_at)) = row else { return Ok(None) };
+    if now.since(from_utc(last_seen_at)) >= SEEN_EVERY_MS {
+        record_use(pg, id, last_seen_at, now).await?;
     }
-    let is_browser = match row.kind.as_str() {
+    let is_browser = match kind.as_str() {
         "browser" => true,
         "token" => false,
-        other => return Err(sqlx::Error::Decode(format!("sessions({}).kind is {other:?}", row.id).into())),
+        other => return Err(sqlx::Error::Decode(format!("sessions({id}).kind is {other:?}").into())),
     };
-    Ok(Some(Session { id: row.id, account: row.account_id, owner: row.owner, is_browser }))
+    Ok(Some(Session { id, account, owner, is_browser }))
 }
 
 async fn record_use(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> Result<(), sqlx::Error> {

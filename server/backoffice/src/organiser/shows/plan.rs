@@ -192,13 +192,6 @@ pub(super) async fn require_free_screen(
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
     let longest = TimeDelta::minutes(i64::from(MAX_RUNNING_MINUTES + MAX_CLEANING_MINUTES));
     let there = on_screen(tx, screen, (first.from - longest, last.until), except).await?;
-    let there: Vec<ScreenPeriod> = there
-        .into_iter()
-        .map(|show| {
-            let (running, cleaning) = (show.running_minutes.unsigned_abs(), show.cleaning_minutes.unsigned_abs());
-            ScreenPeriod::new(&show.title, show.starts_at, running, cleaning)
-        })
-        .collect();
     let found = conflicts(wanted, &there);
     if found.is_empty() {
         return Ok(());
@@ -314,14 +307,6 @@ async fn insert(
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
-struct OnScreen {
-    pub title: String,
-    pub starts_at: DateTime<Utc>,
-    pub running_minutes: i32,
-    pub cleaning_minutes: i32,
-}
-
 /// Returns shows that start on a screen between two instants and are not called off, including shows being moved to it,
 /// excluding `except`.
 async fn on_screen(
@@ -329,8 +314,8 @@ async fn on_screen(
     screen: &str,
     (from, until): (DateTime<Utc>, DateTime<Utc>),
     except: Option<Uuid>,
-) -> Result<Vec<OnScreen>, sqlx::Error> {
-    sqlx::query_as(
+) -> Result<Vec<ScreenPeriod>, sqlx::Error> {
+    let shows: Vec<(String, DateTime<Utc>, i32, i32)> = sqlx::query_as(
         "SELECT film.title, show.starts_at, film.running_minutes, show.cleaning_minutes
          FROM shows show JOIN films film ON film.id = show.film_id
          WHERE (show.screen_id = $1
@@ -344,7 +329,11 @@ async fn on_screen(
     .bind(until)
     .bind(except)
     .fetch_all(tx)
-    .await
+    .await?;
+    let period = |(title, starts_at, running, cleaning): (String, _, i32, i32)| {
+        ScreenPeriod::new(&title, starts_at, running.unsigned_abs(), cleaning.unsigned_abs())
+    };
+    Ok(shows.into_iter().map(period).collect())
 }
 
 /// The period a show occupies a screen: from its start until the cleaning ends.
