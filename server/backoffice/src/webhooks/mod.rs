@@ -10,7 +10,6 @@
 
 mod client;
 mod deliver;
-mod deliveries;
 mod endpoints;
 mod routes;
 mod sql;
@@ -18,6 +17,5 @@ mod theatre_booking;
 
 pub use client::WebhookClient;
 pub use deliver::deliver_forever;
-pub use deliveries::{list as deliveries, purge_forever, replay};
-pub use endpoints::{change, list as endpoints, make, rotate};
+pub use endpoints::{change, deliveries, list as endpoints, make, purge_forever, replay, rotate};
 pub use routes::routes;

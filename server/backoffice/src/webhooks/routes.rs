@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{deliveries, endpoints, theatre_booking};
+use super::{endpoints, theatre_booking};
 use crate::BackofficeState;
 use crate::staff_request::{Managers, StaffMutation, StaffRequest};
 use http::ApiPath;
@@ -127,7 +127,7 @@ async fn list_deliveries(
     State(state): State<BackofficeState>,
     from: StaffRequest<Managers, EndpointPath>,
 ) -> ApiResult<Json<Vec<DeliveryView>>> {
-    deliveries::list(&state, &from.theatre, from.path.endpoint).await.map(Json)
+    endpoints::deliveries(&state, &from.theatre, from.path.endpoint).await.map(Json)
 }
 
 /// Send a message again.
@@ -145,7 +145,7 @@ async fn replay(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Managers, DeliveryPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    deliveries::replay(
+    endpoints::replay(
         &state,
         &mutation.from.staff,
         (&mutation.from.theatre, mutation.from.path.endpoint, mutation.from.path.delivery),

@@ -12,7 +12,6 @@
 
 mod account;
 mod command;
-mod email;
 mod endpoints;
 mod grants;
 mod handed_over;
@@ -31,7 +30,6 @@ mod tokens;
 
 pub use account::{has_proven_address, name_and_address, of_account};
 pub use command::{close, create_manager};
-pub use email::{prove, send_proof};
 pub use endpoints::{Registration, ResetIntent, routes};
 pub use grants::{change as change_role, list as people_at, make_manager, reason_of, require_manager_of_all};
 pub use handed_over::{is_own_visitor, poll_handed_over_visitors, refuse_handed_over};
@@ -40,7 +38,7 @@ pub use mails::send_forever as send_mails_forever;
 pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
 pub use person::{check as check_person, email_of, mailbox, normalise_address};
 pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
-pub use register::register;
+pub use register::{prove, register, send_proof};
 pub use sessions::{Session, SignedIn, of_request, purge_forever, session_cookie_name, session_to_end};
 pub use staff::{Staff, may_at, works_at};
 

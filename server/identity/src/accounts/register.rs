@@ -1,16 +1,24 @@
-//! Creates accounts. The answer is the same for an address that has one; its owner gets a mail.
+//! Creates accounts, and proves that their owners receive mail at their addresses.
 //!
-//! A sign-in with the new password succeeds only if the account is new, so an attacker can find out whether an address
-//! has an account. Each attempt sends a mail to the address's owner and is rate-limited.
+//! The answer to a registration is the same for an address that has an account; its owner gets a mail. A sign-in with the
+//! new password succeeds only if the account is new, so an attacker can find out whether an address has an account. Each
+//! attempt sends a mail to the address's owner and is rate-limited.
+//!
+//! Guest bookings with an address join the account that has proven it. The link alone proves nothing: any person may
+//! register any address, and a mailbox's owner may open any link. Only a signed-in user who also has the mail is proven to
+//! be the owner.
 
 use axum::http::StatusCode;
 use domain::api::Person;
-use domain::api::accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequest};
+use domain::api::accounts::{MIN_PASSWORD_CHARS, NextStep, Password, ProofRequest, RegisterRequest};
 
-use super::limits::{self, MAIL_PERSON, REGISTER_ADDRESS};
+use super::limits::{self, MAIL_ADDRESS, MAIL_PERSON, REGISTER_ADDRESS};
+use super::links::{self, Purpose};
 use super::mails::{self, MailKind};
+use super::sessions::Session;
 use super::{account, person};
 use crate::IdentityState;
+use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{ClientAddress, Code, Problem};
 use platform::ids;
@@ -62,4 +70,57 @@ pub(super) fn check_new(password: &Password) -> Result<(), Problem> {
         "Choose at least {MIN_PASSWORD_CHARS} characters, for example a few words. Very long ones have an end too."
     );
     Err(Problem::new(Code::PasswordUnusable, detail))
+}
+
+/// Mails the link to the signed-in user.
+///
+/// # Errors
+/// 429 after several requests in a row.
+pub async fn send_proof(
+    state: &IdentityState,
+    session: &Session,
+    address: &ClientAddress,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.clock.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
+    let account = account::by_id(&mut *state.pg.acquire().await?, session.account).await?;
+    let account = account.ok_or_else(|| Problem::not_found("account"))?;
+    mails::enqueue_requested(state, MailKind::Prove, &account.email, intent, now).await
+}
+
+/// Redeems the link for the signed-in user.
+///
+/// # Errors
+/// 410 when it belongs to another account, was used, or has expired.
+pub async fn prove(
+    state: &IdentityState,
+    session: &Session,
+    address: &ClientAddress,
+    request: &ProofRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.clock.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
+    let hash = links::read(&request.token)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    if !links::use_link(&mut tx, hash, session.account, Purpose::Prove, now).await? {
+        return Err(links::invalid());
+    }
+    account::set_proven(&mut tx, session.account, now).await?;
+    let entry =
+        AuditEntry::by(session.account, "email_proven", audit::account(session.account), "By a link in a mail.");
+    audit::record(&mut tx, &entry, now).await?;
+    let account = account::of_account(&mut tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    let answer = Answer::json(StatusCode::OK, &account)?;
+    intent.commit(tx, answer, now).await
 }
