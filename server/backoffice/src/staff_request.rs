@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::BackofficeState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{ApiJson, ApiPath, Problem};
-use identity::accounts::Staff;
+use identity::accounts::{Staff, StaffAction};
 
 /// Roles of which a caller needs one. A manager may do all that the box office may.
 pub(crate) trait Roles: Send + Sync {
@@ -85,6 +85,13 @@ pub(crate) struct StaffMutation<R, P, B> {
     pub from: StaffRequest<R, P>,
     pub body: B,
     pub intent: Intent,
+}
+
+impl<R, P, B> StaffMutation<R, P, B> {
+    /// The action that is requested, for that reason in the body.
+    pub fn action<'a>(&'a self, reason: &'a str) -> StaffAction<'a> {
+        StaffAction { staff: &self.from.staff, theatre: &self.from.theatre, intent: &self.intent, reason }
+    }
 }
 
 impl<R, P, B> FromRequest<BackofficeState> for StaffMutation<R, P, B>

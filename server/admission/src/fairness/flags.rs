@@ -20,8 +20,7 @@ use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, Problem};
-use identity::accounts::{Staff, reason_of};
-use identity::audit::{self, AuditEntry};
+use identity::accounts::{Staff, StaffAction};
 use platform::clock::{from_utc, rfc3339, to_utc};
 
 /// Maximum of flags listed for a theatre.
@@ -67,31 +66,19 @@ fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
 ///
 /// # Errors
 /// 404 if the theatre has no such flag, 400 for an invalid reason.
-pub async fn dismiss(
-    state: &AdmissionState,
-    staff: &Staff,
-    (theatre, id): (&str, Uuid),
-    request: &ReasonRequest,
-    intent: &Intent,
-) -> Result<Answer, Problem> {
-    let now = state.clock.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
-    }
-    let reason = reason_of(&request.reason)?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    let by = (staff.session.account, reason);
-    let is_change = mark_dismissed(&mut tx, theatre, id, by, now).await?.ok_or_else(|| Problem::not_found("flag"))?;
+pub async fn dismiss(state: &AdmissionState, action: &StaffAction<'_>, id: Uuid) -> Result<Answer, Problem> {
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let by = (action.staff.session.account, begun.reason);
+    let is_change = mark_dismissed(&mut begun.tx, action.theatre, id, by, begun.now)
+        .await?
+        .ok_or_else(|| Problem::not_found("flag"))?;
     if is_change {
-        let entry =
-            AuditEntry::by(staff.session.account, "unusual_dismissed", format!("flag {id}"), reason).at(theatre);
-        audit::record(&mut tx, &entry, now).await?;
+        begun.record("unusual_dismissed", format!("flag {id}")).await?;
     }
-    let answer = Answer::no_content();
-    intent.commit(tx, answer, now).await
+    begun.commit(Answer::no_content()).await
 }
 
 /// A row of `unusual_flags`.
@@ -188,5 +175,6 @@ async fn dismiss_flag(
     staff.at(&theatre, &[Role::Manager])?;
     let path = format!("POST /theatres/{theatre}/unusual/{id}/dismiss");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    dismiss(&state, &staff, (&theatre, id), &request, &intent).await
+    let action = StaffAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    dismiss(&state, &action, id).await
 }

@@ -18,14 +18,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{OrganiserAction, films as all_films, layouts, screens, shows, standing, tariffs, theatres};
+use super::{films as all_films, layouts, screens, shows, standing, tariffs, theatres};
 use crate::BackofficeState;
 use crate::staff_request::{Managers, Organisers, ShowPath, StaffMutation, StaffRequest};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiQuery, Code, Problem};
-use identity::accounts::Staff;
+use identity::accounts::{Staff, StaffAction};
 
 #[derive(Deserialize)]
 struct ScreenPath {
@@ -123,8 +123,7 @@ async fn import(
     }
     let (file, digest) = layouts::File::Request(Bytes::from_request(request, &state).await?).digested().await?;
     let intent = from.intent(key, &digest);
-    let action =
-        OrganiserAction { staff: &from.staff, theatre: &from.theatre, intent: &intent, reason: layouts::REASON };
+    let action = StaffAction { staff: &from.staff, theatre: &from.theatre, intent: &intent, reason: layouts::REASON };
     layouts::import(&state, &action, file).await
 }
 

@@ -5,10 +5,11 @@ use domain::api::organiser::{FilmChoice, FilmRequest};
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 
-use super::{MAX_TEXT_CHARS, OrganiserAction, slug_of, text_of, title_of};
+use super::{MAX_TEXT_CHARS, slug_of, text_of, title_of};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use identity::accounts::StaffAction;
 
 /// Maximum running time of a film or concert, minutes.
 pub(super) const MAX_RUNNING_MINUTES: u32 = 24 * 60;
@@ -26,11 +27,7 @@ pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
 ///
 /// # Errors
 /// 400 for an invalid title, text or running time.
-pub async fn add(
-    state: &BackofficeState,
-    action: &OrganiserAction<'_>,
-    request: &FilmRequest,
-) -> Result<Answer, Problem> {
+pub async fn add(state: &BackofficeState, action: &StaffAction<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
     let title = title_of(&request.title)?;
     let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
     let (tagline, synopsis) = (text(&request.tagline, "The tagline")?, text(&request.synopsis, "The synopsis")?);

@@ -16,10 +16,10 @@ use sqlx::types::Json;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::OrganiserAction;
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem, describe_rejection};
+use identity::accounts::StaffAction;
 use platform::clock::to_utc;
 use platform::ids;
 
@@ -119,7 +119,7 @@ pub struct LayoutDetails {
 ///
 /// # Errors
 /// 400 with all errors of the file.
-pub async fn import(state: &BackofficeState, action: &OrganiserAction<'_>, file: File) -> Result<Answer, Problem> {
+pub async fn import(state: &BackofficeState, action: &StaffAction<'_>, file: File) -> Result<Answer, Problem> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }

@@ -39,15 +39,8 @@ pub use theatres::{
 
 use domain::hidden_characters::is_bidi_override;
 use domain::roles::Role;
-use domain::time::Timestamp;
-use sqlx::{Postgres, Transaction};
 
-use crate::BackofficeState;
-use crate::staff_request::StaffMutation;
-use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use identity::accounts::Staff;
-use identity::audit::{self, AuditEntry};
 
 /// Roles that may use this module.
 pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
@@ -57,60 +50,6 @@ const MAX_NAME_CHARS: usize = 120;
 const MAX_TITLE_CHARS: usize = 200;
 /// Maximum length of a text about a film, characters.
 const MAX_TEXT_CHARS: usize = 2_000;
-
-/// An action of an organiser.
-pub struct OrganiserAction<'a> {
-    /// The member of staff; the caller has checked the role.
-    pub staff: &'a Staff,
-    /// The theatre.
-    pub theatre: &'a str,
-    /// The idempotency key and the request.
-    pub intent: &'a Intent,
-    /// The reason as entered, not validated.
-    pub reason: &'a str,
-}
-
-impl<R, P, B> StaffMutation<R, P, B> {
-    fn action<'a>(&'a self, reason: &'a str) -> OrganiserAction<'a> {
-        OrganiserAction { staff: &self.from.staff, theatre: &self.from.theatre, intent: &self.intent, reason }
-    }
-}
-
-/// A running action: its transaction, with the idempotency key claimed in it.
-pub(crate) struct StartedAction<'a> {
-    action: &'a OrganiserAction<'a>,
-    reason: &'a str,
-    /// All writes of the action use this transaction.
-    tx: Transaction<'static, Postgres>,
-    /// Start of the action, on the lock store's clock.
-    now: Timestamp,
-}
-
-impl<'a> OrganiserAction<'a> {
-    /// Begins the transaction; `Err` is the stored answer of an earlier request with the same key.
-    async fn begin(&'a self, state: &BackofficeState) -> Result<Result<StartedAction<'a>, Answer>, Problem> {
-        let now = state.clock.now();
-        if let Some(answer) = self.intent.replay(&state.pg, now).await? {
-            return Ok(Err(answer));
-        }
-        let reason = identity::accounts::reason_of(self.reason)?;
-        let mut tx = state.pg.begin().await?;
-        if let Some(answer) = self.intent.begin(&mut tx, now).await? {
-            return Ok(Err(answer));
-        }
-        Ok(Ok(StartedAction { action: self, reason, tx, now }))
-    }
-}
-
-impl StartedAction<'_> {
-    /// Records the audit entry and the answer, and commits.
-    async fn finish(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
-        let entry =
-            AuditEntry::by(self.action.staff.session.account, name, subject, self.reason).at(self.action.theatre);
-        audit::record(&mut self.tx, &entry, self.now).await?;
-        self.action.intent.commit(self.tx, answer, self.now).await
-    }
-}
 
 /// Validates and trims a name.
 fn name_of<'a>(text: &'a str, what: &str) -> Result<&'a str, Problem> {

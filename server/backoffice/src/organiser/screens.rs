@@ -6,10 +6,11 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{OrganiserAction, StartedAction, layouts, name_of, slug_of, standing};
+use super::{layouts, name_of, slug_of, standing};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use identity::accounts::{StaffAction, StartedAction};
 use platform::clock::to_utc;
 
 /// Maximum number of screens per theatre.
@@ -27,7 +28,7 @@ pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<ScreenVi
 /// 404 for another theatre's layout, 400 for an invalid name or too many screens.
 pub async fn create(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     request: &ScreenRequest,
 ) -> Result<Answer, Problem> {
     let name = name_of(&request.name, "the screen's name")?;
@@ -54,7 +55,7 @@ pub async fn create(
 /// 404 for another theatre's screen or layout.
 pub async fn publish(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     screen: &str,
     request: &PublishRequest,
 ) -> Result<Answer, Problem> {

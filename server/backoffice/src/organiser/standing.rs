@@ -16,11 +16,11 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{OrganiserAction, layouts, screens};
+use super::{layouts, screens};
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
-use identity::accounts::reason_of;
+use identity::accounts::{StaffAction, reason_of};
 use platform::clock::to_utc;
 
 /// Maximum number of standing seats per screen: each is a row in each of up to 500 shows per plan.
@@ -58,7 +58,7 @@ pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Resul
 /// 404 for another theatre's screen. 400 for unknown or too many seats. 409 when the screen has another layout by now.
 pub async fn keep(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     screen: &str,
     request: &ScreenHouseSeatsRequest,
 ) -> Result<Answer, Problem> {

@@ -10,10 +10,10 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use sqlx::types::Json;
 
-use super::OrganiserAction;
 use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use identity::accounts::StaffAction;
 use platform::clock::to_utc;
 
 /// Maximum number of categories in a tariff.
@@ -84,7 +84,7 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
 /// 400 with the name of an invalid price; 409 after a concurrent change.
 pub async fn set(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     request: &TariffRequest,
 ) -> Result<Answer, Problem> {
     let tariff = checked(&request.tariff)?;

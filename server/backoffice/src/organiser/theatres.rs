@@ -7,11 +7,11 @@ use domain::money::Currency;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
-use super::{MAX_TEXT_CHARS, OrganiserAction, name_of, screens, slug_of, text_of};
+use super::{MAX_TEXT_CHARS, name_of, screens, slug_of, text_of};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use identity::accounts::{self, Staff};
+use identity::accounts::{self, Staff, StaffAction};
 use identity::audit::{self, AuditEntry};
 
 /// Maximum number of theatres: the list of them is one page.
@@ -39,7 +39,7 @@ pub async fn create(
 ) -> Result<Answer, Problem> {
     accounts::require_manager_of_all(state, staff).await?;
     let new = ValidTheatre::of(request)?;
-    let action = OrganiserAction { staff, theatre: &new.id, intent, reason: &request.reason };
+    let action = StaffAction { staff, theatre: &new.id, intent, reason: &request.reason };
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
@@ -125,7 +125,7 @@ impl<'a> ValidTheatre<'a> {
 /// 400 for invalid details, 409 after a concurrent change, or when the currency is in use.
 pub async fn change(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     request: &TheatreChange,
 ) -> Result<Answer, Problem> {
     let name = name_of(&request.name, "the theatre's name")?;

@@ -5,12 +5,9 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use domain::VariantName;
-use domain::api::systems::{
-    DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView, ReasonRequest,
-};
-use domain::time::{MINUTE_MS, Timestamp};
+use domain::api::systems::{DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView};
+use domain::time::MINUTE_MS;
 use serde::{Deserialize, Serialize};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::client::read_address;
@@ -18,7 +15,7 @@ use super::sql::{self, DeliveryRow, EndpointRow};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
-use identity::accounts::{Staff, reason_of};
+use identity::accounts::{Staff, StaffAction, reason_of};
 use identity::audit::{self, AuditEntry};
 use platform::clock::to_utc;
 use platform::{housekeeping, ids};
@@ -103,7 +100,9 @@ pub async fn make(
     let version = row.version;
     let secret = secret_of(state, row.id, version);
     sql::insert_endpoint(&mut tx, theatre, &row, &secret).await?;
-    record_audit(&mut tx, staff, theatre, ("webhook_made", row.id), reason, now).await?;
+    let subject = format!("webhook {}", row.id);
+    let entry = AuditEntry::by(staff.session.account, "webhook_made", subject, reason).at(theatre);
+    audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &StoredAnswer { about: row.view(now)?, version })?;
     let answer = intent.commit(tx, answer, now).await?;
     with_secret(state, &answer)
@@ -113,33 +112,23 @@ pub async fn make(
 ///
 /// # Errors
 /// 404 for an unknown endpoint, 400 for an invalid reason.
-pub async fn rotate(
-    state: &BackofficeState,
-    staff: &Staff,
-    (theatre, id): (&str, Uuid),
-    request: &ReasonRequest,
-    intent: &Intent,
-) -> Result<Answer, Problem> {
-    let now = state.clock.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return with_secret(state, &answer);
-    }
-    let reason = reason_of(&request.reason)?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return with_secret(state, &answer);
-    }
-    let row = sql::lock_endpoint(&mut tx, theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
+pub async fn rotate(state: &BackofficeState, action: &StaffAction<'_>, id: Uuid) -> Result<Answer, Problem> {
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return with_secret(state, &answer),
+    };
+    let row =
+        sql::lock_endpoint(&mut begun.tx, action.theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
+    let now = begun.now;
     let until = now.plus_ms(OLD_SECRET_LIFE_MS);
     let version = row.version + 1;
     let secret = secret_of(state, id, version);
-    if !sql::put_secret(&mut tx, &row, &secret, until).await? {
+    if !sql::put_secret(&mut begun.tx, &row, &secret, until).await? {
         return Err(concurrent_change());
     }
-    record_audit(&mut tx, staff, theatre, ("webhook_secret_changed", id), reason, now).await?;
     let row = EndpointRow { old_until: Some(to_utc(until)), ..row };
     let answer = Answer::json(StatusCode::OK, &StoredAnswer { about: row.view(now)?, version })?;
-    let answer = intent.commit(tx, answer, now).await?;
+    let answer = begun.finish("webhook_secret_changed", format!("webhook {id}"), answer).await?;
     with_secret(state, &answer)
 }
 
@@ -150,16 +139,14 @@ pub async fn rotate(
 /// 404 for an unknown endpoint, 400 for a state that cannot be set or for an invalid reason.
 pub async fn change(
     state: &BackofficeState,
-    staff: &Staff,
-    (theatre, id): (&str, Uuid),
+    action: &StaffAction<'_>,
+    id: Uuid,
     request: &EndpointChange,
-    intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.clock.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
-    }
-    let reason = reason_of(&request.reason)?;
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
     let act = match request.state {
         EndpointState::On => "webhook_switched_on",
         EndpointState::Off => "webhook_switched_off",
@@ -168,35 +155,19 @@ pub async fn change(
             return Err(Problem::new(Code::Malformed, "An endpoint can be switched `on` or `off`, or `removed`."));
         }
     };
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    let row = sql::lock_endpoint(&mut tx, theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
+    let row =
+        sql::lock_endpoint(&mut begun.tx, action.theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
     // An unchanged state writes no audit entry.
     if row.state()? != request.state {
-        if !sql::put_state(&mut tx, &row, request.state, None).await? {
+        if !sql::put_state(&mut begun.tx, &row, request.state, None).await? {
             return Err(concurrent_change());
         }
         if request.state != EndpointState::On {
-            sql::fail_waiting(&mut tx, id, "the endpoint was switched off").await?;
+            sql::fail_waiting(&mut begun.tx, id, "the endpoint was switched off").await?;
         }
-        record_audit(&mut tx, staff, theatre, (act, id), reason, now).await?;
+        begun.record(act, format!("webhook {id}")).await?;
     }
-    let answer = Answer::no_content();
-    intent.commit(tx, answer, now).await
-}
-
-async fn record_audit(
-    tx: &mut PgConnection,
-    staff: &Staff,
-    theatre: &str,
-    (act, endpoint): (&'static str, Uuid),
-    reason: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
-    let entry = AuditEntry::by(staff.session.account, act, format!("webhook {endpoint}"), reason).at(theatre);
-    audit::record(tx, &entry, now).await
+    begun.commit(Answer::no_content()).await
 }
 
 /// Unreachable while the row is locked; if it happens, nothing was changed.
@@ -226,30 +197,26 @@ pub async fn deliveries(state: &BackofficeState, theatre: &str, endpoint: Uuid) 
 /// 404 for an unknown delivery, 409 while the endpoint is not on, 400 for an invalid reason.
 pub async fn replay(
     state: &BackofficeState,
-    staff: &Staff,
-    (theatre, endpoint, delivery): (&str, Uuid, i64),
-    request: &ReasonRequest,
-    intent: &Intent,
+    action: &StaffAction<'_>,
+    endpoint: Uuid,
+    delivery: i64,
 ) -> Result<Answer, Problem> {
-    let now = state.clock.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
-    }
-    let reason = reason_of(&request.reason)?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    let row = sql::lock_endpoint(&mut tx, theatre, endpoint).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let row = sql::lock_endpoint(&mut begun.tx, action.theatre, endpoint)
+        .await?
+        .ok_or_else(|| Problem::not_found("endpoint"))?;
     if row.state()? != EndpointState::On {
         return Err(Problem::new(Code::WrongState, "The endpoint is switched off. Switch it on first."));
     }
-    let again = sql::replay(&mut tx, endpoint, delivery, now).await?.ok_or_else(|| Problem::not_found("delivery"))?;
+    let again = sql::replay(&mut begun.tx, endpoint, delivery, begun.now)
+        .await?
+        .ok_or_else(|| Problem::not_found("delivery"))?;
     let subject = format!("webhook {endpoint} delivery {delivery} as {again}");
-    let entry = AuditEntry::by(staff.session.account, "webhook_replayed", subject, reason).at(theatre);
-    audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &serde_json::json!({ "delivery": again }))?;
-    intent.commit(tx, answer, now).await
+    begun.finish("webhook_replayed", subject, answer).await
 }
 
 /// Interval of purges.

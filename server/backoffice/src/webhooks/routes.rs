@@ -85,14 +85,7 @@ async fn rotate(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Managers, EndpointPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    endpoints::rotate(
-        &state,
-        &mutation.from.staff,
-        (&mutation.from.theatre, mutation.from.path.endpoint),
-        &mutation.body,
-        &mutation.intent,
-    )
-    .await
+    endpoints::rotate(&state, &mutation.action(&mutation.body.reason), mutation.from.path.endpoint).await
 }
 
 /// Switch an endpoint on or off, or remove it.
@@ -108,14 +101,8 @@ async fn change(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Managers, EndpointPath, EndpointChange>,
 ) -> ApiResult<Answer> {
-    endpoints::change(
-        &state,
-        &mutation.from.staff,
-        (&mutation.from.theatre, mutation.from.path.endpoint),
-        &mutation.body,
-        &mutation.intent,
-    )
-    .await
+    let action = mutation.action(&mutation.body.reason);
+    endpoints::change(&state, &action, mutation.from.path.endpoint, &mutation.body).await
 }
 
 /// The latest 100 deliveries of an endpoint with their outcomes, the newest first.
@@ -145,14 +132,8 @@ async fn replay(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Managers, DeliveryPath, ReasonRequest>,
 ) -> ApiResult<Answer> {
-    endpoints::replay(
-        &state,
-        &mutation.from.staff,
-        (&mutation.from.theatre, mutation.from.path.endpoint, mutation.from.path.delivery),
-        &mutation.body,
-        &mutation.intent,
-    )
-    .await
+    let DeliveryPath { endpoint, delivery } = mutation.from.path;
+    endpoints::replay(&state, &mutation.action(&mutation.body.reason), endpoint, delivery).await
 }
 
 /// A booking of your theatre. A program with a key sees the buyer only if the key allows it.

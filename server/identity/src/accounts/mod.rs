@@ -11,6 +11,7 @@
 //! Elsewhere: the endpoints that use the roles (`backoffice`), and the rendering and sending of mails (`tickets`).
 
 mod account;
+mod action;
 mod command;
 mod endpoints;
 mod grants;
@@ -29,6 +30,7 @@ mod staff;
 mod tokens;
 
 pub use account::{has_proven_address, name_and_address, of_account};
+pub use action::{StaffAction, StartedAction};
 pub use command::{close, create_manager};
 pub use endpoints::{Registration, ResetIntent, routes};
 pub use grants::{change as change_role, list as people_at, make_manager, reason_of, require_manager_of_all};

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::keys;
 use crate::IdentityState;
-use crate::accounts::Staff;
+use crate::accounts::{Staff, StaffAction};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
@@ -73,5 +73,6 @@ async fn revoke(
     staff.at(&theatre, &[Role::Manager])?;
     let path = format!("POST /theatres/{theatre}/api-keys/{id}/revoke");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
+    let action = StaffAction { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    keys::revoke(&state, &action, id).await
 }

@@ -2,14 +2,14 @@
 
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
-use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, ReasonRequest, one_line};
+use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, one_line};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::caller::{PREFIX, hash_of};
 use crate::IdentityState;
-use crate::accounts::{Staff, reason_of};
+use crate::accounts::{Staff, StaffAction, reason_of};
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
@@ -91,29 +91,17 @@ fn with_key(state: &IdentityState, stored: &Answer) -> Result<Answer, Problem> {
 ///
 /// # Errors
 /// 404 for an unknown key, 400 for an invalid reason.
-pub async fn revoke(
-    state: &IdentityState,
-    staff: &Staff,
-    (theatre, id): (&str, Uuid),
-    request: &ReasonRequest,
-    intent: &Intent,
-) -> Result<Answer, Problem> {
-    let now = state.clock.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
-    }
-    let reason = reason_of(&request.reason)?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    let is_change = mark_revoked(&mut tx, theatre, id, now).await?.ok_or_else(|| Problem::not_found("key"))?;
+pub async fn revoke(state: &IdentityState, action: &StaffAction<'_>, id: Uuid) -> Result<Answer, Problem> {
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let is_change =
+        mark_revoked(&mut begun.tx, action.theatre, id, begun.now).await?.ok_or_else(|| Problem::not_found("key"))?;
     if is_change {
-        let entry = AuditEntry::by(staff.session.account, "api_key_revoked", format!("key {id}"), reason).at(theatre);
-        audit::record(&mut tx, &entry, now).await?;
+        begun.record("api_key_revoked", format!("key {id}")).await?;
     }
-    let answer = Answer::no_content();
-    intent.commit(tx, answer, now).await
+    begun.commit(Answer::no_content()).await
 }
 
 fn check_name(text: &str) -> Result<&str, Problem> {

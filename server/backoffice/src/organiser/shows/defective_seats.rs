@@ -12,11 +12,11 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::organiser::OrganiserAction;
 use crate::organiser::standing::{distinct_labels, numbers};
 use crate::{BackofficeState, box_office};
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use identity::accounts::StaffAction;
 use platform::clock::to_utc;
 use seats::seat_locks::StoreError;
 use selling::bookings;
@@ -43,7 +43,7 @@ struct ShowSeats {
 /// 404 for another theatre's show, 400 for unknown seats, 409 for a show that has begun or was called off.
 pub async fn withdraw(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     show: Uuid,
     request: &DefectiveSeatsRequest,
 ) -> Result<Answer, Problem> {

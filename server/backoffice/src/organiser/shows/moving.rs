@@ -18,11 +18,12 @@ use super::plan::{ScreenPeriod, require_free_screen};
 use super::week::{self, LOCAL_SECOND};
 use super::zone_of;
 use crate::BackofficeState;
-use crate::organiser::{OrganiserAction, layouts, screens, tariffs};
+use crate::organiser::{layouts, screens, tariffs};
 use crate::relocation::{self, RequestedMove};
 use catalogue::slot_of;
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
 
 /// Maximum number of categories without a price in a problem's detail.
@@ -54,7 +55,7 @@ pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen:
 /// As [`preview`]; 409 when the show has begun, was called off or is already being moved.
 pub async fn begin(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     show: Uuid,
     request: &MoveRequest,
 ) -> Result<Answer, Problem> {

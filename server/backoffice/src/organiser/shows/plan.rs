@@ -15,11 +15,12 @@ use super::pattern::{self, Start};
 use super::{SaleTerms, checked, zone_of};
 use crate::organiser::films::{self, MAX_RUNNING_MINUTES};
 use crate::organiser::standing::{self, ScreenHouseSeat};
-use crate::organiser::{OrganiserAction, StartedAction, layouts, name_of, screens, tariffs};
+use crate::organiser::{layouts, name_of, screens, tariffs};
 use crate::{BackofficeState, box_office};
 use catalogue::slot_of;
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use identity::accounts::{StaffAction, StartedAction};
 use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::ids;
@@ -35,7 +36,7 @@ const MAX_NAMED: usize = 10;
 /// 400 for an invalid plan, 404 for an unknown screen or film, 409 for overlapping shows.
 pub async fn plan(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     request: &ShowsRequest,
 ) -> Result<Answer, Problem> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {

@@ -15,11 +15,11 @@ use uuid::Uuid;
 
 use super::week::{self, OrganisedRow};
 use super::{SaleTerms, checked, zone_of};
-use crate::organiser::OrganiserAction;
 use crate::organiser::tariffs::amount;
 use crate::{BackofficeState, box_office};
 use http::idempotency::Answer;
 use http::{Code, Problem};
+use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
 use seats::seat_locks::StoreError;
 use selling::bookings;
@@ -35,7 +35,7 @@ const MIN_TERMS_AGE_MS: i64 = 5 * SECOND_MS;
 /// changed concurrently, or its prices may not change now.
 pub async fn change(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     show: Uuid,
     request: &TermsRequest,
 ) -> Result<Answer, Problem> {
@@ -187,7 +187,7 @@ async fn set_terms(
 /// 404 for another theatre's show, 409 when it is already called off.
 pub async fn call_off(
     state: &BackofficeState,
-    action: &OrganiserAction<'_>,
+    action: &StaffAction<'_>,
     show: Uuid,
     request: &CancelShowRequest,
 ) -> Result<Answer, Problem> {

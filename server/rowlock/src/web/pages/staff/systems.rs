@@ -97,7 +97,7 @@ pub(super) async fn revoke_key(visit: StaffVisit<KeyPath>, SentForm(form): SentF
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        api_keys::revoke(&visit.state, &visit.staff, (&visit.desk.theatre, key), &request, &intent).await
+        api_keys::revoke(&visit.state, &visit.action(&intent, &request.reason), key).await
     };
     let done = done.await;
     after(visit, form.named(format!("revoke-{key}")), done, nothing).await
@@ -123,7 +123,7 @@ pub(super) async fn rotate(visit: StaffVisit<EndpointPath>, SentForm(form): Sent
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        webhooks::rotate(&visit.state, &visit.staff, (&visit.desk.theatre, endpoint), &request, &intent).await
+        webhooks::rotate(&visit.state, &visit.action(&intent, &request.reason), endpoint).await
     };
     let done = done.await;
     after(visit, form.named(format!("secret-{endpoint}")), done, secret_of).await
@@ -136,7 +136,7 @@ pub(super) async fn switch(visit: StaffVisit<EndpointPath>, SentForm(form): Sent
     let request = EndpointChange { state, reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        webhooks::change(&visit.state, &visit.staff, (&visit.desk.theatre, endpoint), &request, &intent).await
+        webhooks::change(&visit.state, &visit.action(&intent, &request.reason), endpoint, &request).await
     };
     let done = done.await;
     after(visit, form.named(format!("{}-{endpoint}", state.as_str())), done, nothing).await
@@ -153,8 +153,7 @@ pub(super) async fn replay(visit: StaffVisit<DeliveryPath>, SentForm(form): Sent
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        let message = (visit.desk.theatre.as_str(), endpoint, delivery);
-        webhooks::replay(&visit.state, &visit.staff, message, &request, &intent).await
+        webhooks::replay(&visit.state, &visit.action(&intent, &request.reason), endpoint, delivery).await
     };
     let done = done.await;
     after(visit, form.named(format!("replay-{delivery}")), done, nothing).await

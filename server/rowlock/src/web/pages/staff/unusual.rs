@@ -26,7 +26,7 @@ pub(super) async fn dismiss(visit: StaffVisit<FlagPath>, SentForm(form): SentFor
     let (visit, FlagPath { flag }) = visit.split();
     let done = async {
         let intent = visit.intent(&form, &request)?;
-        fairness::dismiss(&visit.state, &visit.staff, (&visit.desk.theatre, flag), &request, &intent).await
+        fairness::dismiss(&visit.state, &visit.action(&intent, &request.reason), flag).await
     };
     match done.await {
         Ok(_) => Ok(visit.see("unusual")),

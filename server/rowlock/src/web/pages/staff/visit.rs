@@ -6,7 +6,6 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use backoffice::organiser::OrganiserAction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -15,7 +14,7 @@ use super::super::{PRIVATE_CACHE, PageError, SignedInPageError, html, see, signe
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem, page_locale};
-use identity::accounts::Staff;
+use identity::accounts::{Staff, StaffAction};
 use platform::ids;
 
 /// A permitted request of a member of staff to a page of a theatre. `P` has the parameters of the path but the theatre.
@@ -87,9 +86,9 @@ impl<P> StaffVisit<P> {
         Ok(Intent::new(&self.staff.session.owner, key, &format!("form {}", self.address), body))
     }
 
-    /// The action of an organiser.
-    pub fn action<'a>(&'a self, intent: &'a Intent, reason: &'a str) -> OrganiserAction<'a> {
-        OrganiserAction { staff: &self.staff, theatre: &self.desk.theatre, intent, reason }
+    /// The action of a form, for that reason.
+    pub fn action<'a>(&'a self, intent: &'a Intent, reason: &'a str) -> StaffAction<'a> {
+        StaffAction { staff: &self.staff, theatre: &self.desk.theatre, intent, reason }
     }
 
     /// Puts a problem onto the page that answers, with its status, in the page's own words if it has some.
