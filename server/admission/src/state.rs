@@ -1,9 +1,6 @@
 //! The state of this crate's endpoints and background work.
 
-use std::ops::Deref;
 use std::sync::Arc;
-
-use axum::extract::FromRef;
 
 use crate::AdmissionSettings;
 use crate::fairness::Fairness;
@@ -31,40 +28,4 @@ pub struct AdmissionParts {
     pub admission_settings: AdmissionSettings,
 }
 
-impl AdmissionState {
-    /// Shares the parts.
-    #[must_use]
-    pub fn new(parts: AdmissionParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for AdmissionState {
-    type Target = AdmissionParts;
-
-    fn deref(&self) -> &AdmissionParts {
-        &self.0
-    }
-}
-
-impl Deref for AdmissionParts {
-    type Target = SeatsState;
-
-    fn deref(&self) -> &SeatsState {
-        &self.seats_state
-    }
-}
-
-impl FromRef<AdmissionState> for HttpState {
-    fn from_ref(state: &AdmissionState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<AdmissionState> for IdentityState {
-    fn from_ref(state: &AdmissionState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
+catalogue::shared_state!(AdmissionState(AdmissionParts), seats_state: SeatsState, HttpState, IdentityState);

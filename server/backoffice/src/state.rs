@@ -1,9 +1,6 @@
 //! The state of this crate's endpoints and background work.
 
-use std::ops::Deref;
 use std::sync::Arc;
-
-use axum::extract::FromRef;
 
 use crate::WebhookSettings;
 use crate::reports::Reports;
@@ -28,40 +25,4 @@ pub struct BackofficeParts {
     pub webhook_settings: WebhookSettings,
 }
 
-impl BackofficeState {
-    /// Wraps the parts.
-    #[must_use]
-    pub fn new(parts: BackofficeParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for BackofficeState {
-    type Target = BackofficeParts;
-
-    fn deref(&self) -> &BackofficeParts {
-        &self.0
-    }
-}
-
-impl Deref for BackofficeParts {
-    type Target = SellingState;
-
-    fn deref(&self) -> &SellingState {
-        &self.selling_state
-    }
-}
-
-impl FromRef<BackofficeState> for HttpState {
-    fn from_ref(state: &BackofficeState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<BackofficeState> for IdentityState {
-    fn from_ref(state: &BackofficeState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
+catalogue::shared_state!(BackofficeState(BackofficeParts), selling_state: SellingState, HttpState, IdentityState);

@@ -1,13 +1,48 @@
 //! The state of this crate's endpoints and background work.
 
-use std::ops::Deref;
 use std::sync::Arc;
-
-use axum::extract::FromRef;
 
 use crate::Catalogue;
 use crate::cdn::Cdn;
 use http::HttpState;
+
+/// Implements the state of a crate: it shares its parts, and dereferences through them to the state of the crate above, a
+/// field of theirs. Each of the listed states of other crates can be extracted from it.
+#[macro_export]
+macro_rules! shared_state {
+    ($state:ident($parts:ident), $field:ident: $above:ty, $($inner:ty),+) => {
+        impl $state {
+            /// Shares the parts.
+            #[must_use]
+            pub fn new(parts: $parts) -> Self {
+                Self(::std::sync::Arc::new(parts))
+            }
+        }
+
+        impl ::std::ops::Deref for $state {
+            type Target = $parts;
+
+            fn deref(&self) -> &$parts {
+                &self.0
+            }
+        }
+
+        impl ::std::ops::Deref for $parts {
+            type Target = $above;
+
+            fn deref(&self) -> &$above {
+                &self.$field
+            }
+        }
+
+        $(impl ::axum::extract::FromRef<$state> for $inner {
+            fn from_ref(state: &$state) -> Self {
+                let inner: &Self = state;
+                inner.clone()
+            }
+        })+
+    };
+}
 
 /// HTTP, and the programme. Cheap to clone.
 #[derive(Clone)]
@@ -23,33 +58,4 @@ pub struct CatalogueParts {
     pub cdn: Cdn,
 }
 
-impl CatalogueState {
-    /// Shares the parts.
-    #[must_use]
-    pub fn new(parts: CatalogueParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for CatalogueState {
-    type Target = CatalogueParts;
-
-    fn deref(&self) -> &CatalogueParts {
-        &self.0
-    }
-}
-
-impl Deref for CatalogueParts {
-    type Target = HttpState;
-
-    fn deref(&self) -> &HttpState {
-        &self.http_state
-    }
-}
-
-impl FromRef<CatalogueState> for HttpState {
-    fn from_ref(state: &CatalogueState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
+shared_state!(CatalogueState(CatalogueParts), http_state: HttpState, HttpState);

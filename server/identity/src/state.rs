@@ -1,9 +1,6 @@
 //! The state of this crate's endpoints and background work.
 
-use std::ops::Deref;
 use std::sync::Arc;
-
-use axum::extract::FromRef;
 
 use crate::accounts::Accounts;
 use catalogue::CatalogueState;
@@ -24,33 +21,4 @@ pub struct IdentityParts {
     pub mailer: Mailer,
 }
 
-impl IdentityState {
-    /// Wraps the parts.
-    #[must_use]
-    pub fn new(parts: IdentityParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for IdentityState {
-    type Target = IdentityParts;
-
-    fn deref(&self) -> &IdentityParts {
-        &self.0
-    }
-}
-
-impl Deref for IdentityParts {
-    type Target = CatalogueState;
-
-    fn deref(&self) -> &CatalogueState {
-        &self.catalogue_state
-    }
-}
-
-impl FromRef<IdentityState> for HttpState {
-    fn from_ref(state: &IdentityState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
+catalogue::shared_state!(IdentityState(IdentityParts), catalogue_state: CatalogueState, HttpState);
