@@ -122,5 +122,5 @@ async fn undone(
     mutation: StaffMutation<BoxOffice, ShowPath, UndoRequest>,
 ) -> ApiResult<Answer> {
     let show = show_at(&state, &mutation.from.staff, &mutation.from.theatre, mutation.from.path.show).await?;
-    undo::undo(&state, &mutation.from.staff, &show, &mutation.body, &mutation.intent).await
+    undo::undo(&state, &mutation.action(&mutation.body.reason), &show, &mutation.body).await
 }
