@@ -31,21 +31,18 @@ impl<'a> Cause<'a> {
 pub(super) mod causes {
     use super::Cause;
 
-    pub(in crate::bookings) const CHECKED_OUT: Cause<'_> = Cause::of("buyer", "Checked out.");
-    pub(in crate::bookings) const HOLD_CONFIRMED: Cause<'_> = Cause::of("system", "The lock store confirmed the hold.");
-    pub(in crate::bookings) const PRESSED_PAY: Cause<'_> = Cause::of("buyer", "Pressed Pay while the hold was alive.");
-    pub(in crate::bookings) const GATEWAY_SAID: Cause<'_> = Cause::of("gateway", "The gateway said so.");
-    pub(in crate::bookings) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
-    pub(in crate::bookings) const SHOW_STARTED: Cause<'_> =
-        Cause::of("system", "The show had started when the payment came.");
-    pub(in crate::bookings) const SHOW_CALLED_OFF: Cause<'_> =
+    pub(crate) const CHECKED_OUT: Cause<'_> = Cause::of("buyer", "Checked out.");
+    pub(crate) const HOLD_CONFIRMED: Cause<'_> = Cause::of("system", "The lock store confirmed the hold.");
+    pub(crate) const PRESSED_PAY: Cause<'_> = Cause::of("buyer", "Pressed Pay while the hold was alive.");
+    pub(crate) const GATEWAY_SAID: Cause<'_> = Cause::of("gateway", "The gateway said so.");
+    pub(crate) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
+    pub(crate) const SHOW_STARTED: Cause<'_> = Cause::of("system", "The show had started when the payment came.");
+    pub(crate) const SHOW_CALLED_OFF: Cause<'_> =
         Cause::of("system", "The show had been called off when the payment came.");
-    pub(in crate::bookings) const ALL_CLAIMED: Cause<'_> =
-        Cause::of("system", "Every seat was still claimed for this booking.");
-    pub(in crate::bookings) const CLAIM_GONE: Cause<'_> =
-        Cause::of("system", "A seat was no longer claimed for this booking.");
+    pub(crate) const ALL_CLAIMED: Cause<'_> = Cause::of("system", "Every seat was still claimed for this booking.");
+    pub(crate) const CLAIM_GONE: Cause<'_> = Cause::of("system", "A seat was no longer claimed for this booking.");
 
-    pub(in crate::bookings) const CARD_LIMIT: Cause<'_> = Cause::of(
+    pub(crate) const CARD_LIMIT: Cause<'_> = Cause::of(
         "system",
         "This card had already paid for as many seats of this show as one card may. The payment goes back to it.",
     );
@@ -54,12 +51,12 @@ pub(super) mod causes {
     const REFUSAL_AFFIXES: (&str, &str) = ("The gateway said no: ", ".");
 
     /// Formats a gateway's refusal with its reason code.
-    pub(in crate::bookings) fn format_gateway_refusal(why: &str) -> String {
+    pub(crate) fn format_gateway_refusal(why: &str) -> String {
         format!("{}{why}{}", REFUSAL_AFFIXES.0, REFUSAL_AFFIXES.1)
     }
 
     /// Parses the reason code from a text of [`format_gateway_refusal`].
-    pub(in crate::bookings) fn parse_gateway_refusal(reason: &str) -> Option<&str> {
+    pub(crate) fn parse_gateway_refusal(reason: &str) -> Option<&str> {
         reason.strip_prefix(REFUSAL_AFFIXES.0)?.strip_suffix(REFUSAL_AFFIXES.1)
     }
 }

@@ -32,7 +32,7 @@ pub(super) enum KeyOperation {
 
 /// Redis' answer to an operation.
 #[derive(Debug)]
-pub(in crate::idempotency) enum KeyReply {
+pub(crate) enum KeyReply {
     /// Done.
     Done,
     /// Not done: this entry exists.

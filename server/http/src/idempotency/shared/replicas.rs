@@ -17,7 +17,7 @@ const SAY_EVERY: Duration = Duration::from_secs(1);
 
 /// Minimum age of a claim whose replica is considered dead: its last heartbeat may have been just before the claim, and a
 /// little late.
-pub(in crate::idempotency) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * SAY_EVERY.as_millis()) as i64;
+pub(crate) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * SAY_EVERY.as_millis()) as i64;
 
 const SAY: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
 const ASK: &str = "return redis.call('EXISTS', KEYS[1])";
@@ -28,7 +28,7 @@ impl super::SharedKeys {
     }
 
     /// True if the replica that made this claim is alive, or if Redis does not answer.
-    pub(in crate::idempotency) async fn is_alive(&self, state: &HttpState, claim: KeyClaim) -> bool {
+    pub(crate) async fn is_alive(&self, state: &HttpState, claim: KeyClaim) -> bool {
         let asked = LuaScript::new(ASK);
         let call = asked.call(&[self.name_of(&claim.replica)]);
         !matches!(state.redis.eval(&call).await, Ok(answer) if answer.value == Value::Int(0))
@@ -36,7 +36,7 @@ impl super::SharedKeys {
 }
 
 /// Says that this replica is alive, until the server stops.
-pub(in crate::idempotency) async fn announce_forever(state: HttpState) {
+pub(crate) async fn announce_forever(state: HttpState) {
     let shared = &state.idempotency.shared;
     let say = LuaScript::new(SAY);
     let name = shared.name_of(&shared.replica);

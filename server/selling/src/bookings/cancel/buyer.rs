@@ -14,7 +14,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 
 /// Cancels the caller's booking. Returns its new state.
-pub(in crate::bookings) async fn cancel(
+pub(crate) async fn cancel(
     state: &SellingState,
     owner: &str,
     booking: Uuid,

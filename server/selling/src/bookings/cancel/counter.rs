@@ -16,7 +16,7 @@ use crate::bookings::sql::{self, BookingRow};
 use http::{Code, Problem};
 
 /// The history's cause of a payout at the counter.
-pub(in crate::bookings) const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");
+pub(crate) const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");
 
 /// The result of a return at the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +84,7 @@ pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Re
 }
 
 /// Returns the open payout of a booking at the counter; `None` where its money is at a gateway.
-pub(in crate::bookings) fn waiting(
-    row: &BookingRow,
-    refunds: &[refunds::RefundRow],
-    means: Option<Means>,
-) -> Option<Money> {
+pub(crate) fn waiting(row: &BookingRow, refunds: &[refunds::RefundRow], means: Option<Means>) -> Option<Money> {
     means?;
     let open: i64 = refunds.iter().filter(|refund| refund.settled_at.is_none()).map(|refund| refund.amount_minor).sum();
     let is_owed = open > 0 && matches!(row.machine.money, MoneyState::Refunding | MoneyState::Paid);

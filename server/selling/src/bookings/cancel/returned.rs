@@ -58,7 +58,7 @@ pub(super) async fn take(
 }
 
 /// Releases the seats of one part: claims first, then the map. An effect, performed at least once.
-pub(in crate::bookings) async fn release_part(
+pub(crate) async fn release_part(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,

@@ -27,7 +27,7 @@ pub struct StaffCancellation {
 ///
 /// # Errors
 /// 400 when it is empty, too long, or has control characters.
-pub(in crate::bookings) fn reason_of(text: &str) -> Result<&str, Problem> {
+pub(crate) fn reason_of(text: &str) -> Result<&str, Problem> {
     let reason = text.trim();
     if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
         let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");

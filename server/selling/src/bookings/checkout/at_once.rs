@@ -22,7 +22,7 @@ use seats::seat_locks::StoredHold;
 
 /// Creates a booking of the caller's hold and pays for it. Returns its state: confirmed, or pending with the
 /// gateway's page. `turn` ends when the payment is committed.
-pub(in crate::bookings) async fn at_once(
+pub(crate) async fn at_once(
     state: &SellingState,
     order: Order<'_>,
     terms: &CheckoutPayment,

@@ -38,22 +38,22 @@ use seats::seat_locks::Refusal;
 /// Deadline of all checks together; after it the buyer is asked to retry.
 const CHECKS_DEADLINE: Duration = Duration::from_secs(4);
 /// Window in which declined payments count, milliseconds.
-pub(in crate::bookings) const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
+pub(crate) const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
 /// Declined payments after which a visitor must wait.
-pub(in crate::bookings) const MAX_DECLINES_OF_VISITOR: i64 = 5;
+pub(crate) const MAX_DECLINES_OF_VISITOR: i64 = 5;
 /// Declined payments after which an e-mail address must wait.
-pub(in crate::bookings) const MAX_DECLINES_OF_EMAIL: i64 = 10;
+pub(crate) const MAX_DECLINES_OF_EMAIL: i64 = 10;
 /// Minimum wait of a buyer with too many declined payments.
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
 /// The result of the checks.
-pub(in crate::bookings) struct Checked {
+pub(crate) struct Checked {
     /// The expiry of the hold.
-    pub(in crate::bookings) until: Timestamp,
+    pub(crate) until: Timestamp,
     /// The payment instrument, where the show limits it and it is known.
-    pub(in crate::bookings) instrument: Option<PaidWith>,
+    pub(crate) instrument: Option<PaidWith>,
     /// The buyer's lock, where another visitor of the same person may be paying concurrently.
-    pub(in crate::bookings) person: Option<PersonLock>,
+    pub(crate) person: Option<PersonLock>,
 }
 
 /// Runs all checks. On success the hold is closed to changes: a caller that does not submit the payment must reopen
@@ -62,7 +62,7 @@ pub(in crate::bookings) struct Checked {
 /// `is_guest`: the visitor came with a cookie, and it is not checked yet that the visitor was not merged into an
 /// account; a merged visitor no longer owns the booking and gets 404 (`account_bookings::owner_for`). `means`: the gateway
 /// to charge, and the buyer's token. `is_checked_out`: the booking exists in Postgres.
-pub(in crate::bookings) async fn before_charge(
+pub(crate) async fn before_charge(
     state: &SellingState,
     show: &Arc<Show>,
     row: &BookingRow,
@@ -116,7 +116,7 @@ async fn check_hold(
 
 /// A buyer whose record is queried, and the booking it is for.
 #[derive(Clone, Debug)]
-pub(in crate::bookings) struct Buyer {
+pub(crate) struct Buyer {
     owner: String,
     show: Uuid,
     booking: Uuid,
@@ -126,7 +126,7 @@ pub(in crate::bookings) struct Buyer {
 }
 
 impl Buyer {
-    pub(in crate::bookings) fn of(show: &Show, row: &BookingRow) -> Self {
+    pub(crate) fn of(show: &Show, row: &BookingRow) -> Self {
         let (owner, email) = (row.owner.clone(), row.buyer.1.clone());
         Self { owner, show: row.show_id, booking: row.id, email, has_proven: show.email_code }
     }
@@ -134,7 +134,7 @@ impl Buyer {
 
 /// A buyer's record in Postgres.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(in crate::bookings) struct Record {
+pub(crate) struct Record {
     /// Seats and places of this show in the buyer's other bookings, paid for or being paid for; for a known person,
     /// in the bookings of all its visitors, and of guests who gave its address.
     seats_elsewhere: i64,
@@ -151,7 +151,7 @@ pub(in crate::bookings) struct Record {
 
 /// The name of the lock under which the seats of a person are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::bookings) struct PersonLock(pub(in crate::bookings) String);
+pub(crate) struct PersonLock(pub(in crate::bookings) String);
 
 impl Record {
     /// Returns the buyer's lock, where they may be paying in another browser concurrently. Its name has the mailbox,
@@ -205,7 +205,7 @@ fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
 }
 
 /// Checks the buyer's record again, in the transaction that submits the payment.
-pub(in crate::bookings) async fn recheck(
+pub(crate) async fn recheck(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
@@ -216,7 +216,7 @@ pub(in crate::bookings) async fn recheck(
 }
 
 /// [`recheck`] for many bookings, with one result each. Their persons are locked.
-pub(in crate::bookings) async fn recheck_all(
+pub(crate) async fn recheck_all(
     tx: &mut PgConnection,
     bookings: &[(&Show, &BookingRow)],
     now: Timestamp,
@@ -239,7 +239,7 @@ fn seats_and_places(row: &BookingRow) -> usize {
 /// Returns the records of these buyers, in their order. One query covers both rules, since every sale needs it.
 /// Bookings of a mailbox are found by the index of addresses: addresses without a tag, and those with one, which lie
 /// between "+" and the character after it.
-pub(in crate::bookings) async fn records(
+pub(crate) async fn records(
     connection: &mut PgConnection,
     buyers: &[&Buyer],
     now: Timestamp,

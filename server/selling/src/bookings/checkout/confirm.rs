@@ -32,7 +32,7 @@ const MAX_LOOKS: u32 = 3;
 
 /// Pays for a booking. Returns its state: confirmed, or pending with the gateway's page. `turn` ends when the
 /// payment is committed.
-pub(in crate::bookings) async fn confirm(
+pub(crate) async fn confirm(
     state: &SellingState,
     visitor: &Visitor,
     booking: Uuid,
@@ -243,7 +243,7 @@ const BEGIN_GIVING_UP: &str = "BEGIN; SET LOCAL statement_timeout = '2500ms'";
 
 /// Reopens the hold for its owner after a refused payment, unless a concurrent request submitted a payment
 /// for the same booking.
-pub(in crate::bookings) async fn give_up_payment(state: &SellingState, show: &Show, row: &BookingRow) {
+pub(crate) async fn give_up_payment(state: &SellingState, show: &Show, row: &BookingRow) {
     let (booking, mut on) = (row.id, None);
     // Boxed, likewise: this is rare.
     let undone = Box::pin(async {
@@ -284,7 +284,7 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 /// Commits a submission that a batch cannot plan: with places, a limited card or an earlier checkout, or whose key, seats
 /// or person another transaction has. Writes key, move, claims, payment and charge effect. Returns an answer instead if
 /// a concurrent duplicate was faster.
-pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
+pub(crate) async fn submit_alone(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
     let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
         submission;
     let now = state.clock.now();
@@ -333,7 +333,7 @@ pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: 
 }
 
 /// Stores the current booking as the answer of this key.
-pub(in crate::bookings) async fn answer_current(
+pub(crate) async fn answer_current(
     state: &SellingState,
     show: &Show,
     booking: Uuid,

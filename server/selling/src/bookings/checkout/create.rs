@@ -25,15 +25,15 @@ use seats::seat_locks::StoredHold;
 
 /// A checkout request with its show, visitor and idempotency key.
 #[derive(Clone, Copy)]
-pub(in crate::bookings) struct Order<'a> {
-    pub(in crate::bookings) show: &'a Arc<Show>,
-    pub(in crate::bookings) visitor: &'a Visitor,
-    pub(in crate::bookings) request: &'a BookingRequest,
-    pub(in crate::bookings) intent: &'a Intent,
+pub(crate) struct Order<'a> {
+    pub(crate) show: &'a Arc<Show>,
+    pub(crate) visitor: &'a Visitor,
+    pub(crate) request: &'a BookingRequest,
+    pub(crate) intent: &'a Intent,
 }
 
 /// Creates a booking of the caller's hold, or updates the one it has.
-pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn create(state: &SellingState, order: Order<'_>) -> Result<Answer, Problem> {
     let Order { show, visitor, request, intent } = order;
     let wanted = async {
         let row = build_row(state, order, None).await?;
@@ -61,7 +61,7 @@ pub(super) const fn is_out_of_reach(code: Code) -> bool {
 /// Returns the earlier answer of this key, or else the refusal. The refusal is returned at once if [`is_out_of_reach`].
 ///
 /// Batches look up keys themselves, so that a successful request queries its key only once.
-pub(in crate::bookings) async fn or_replay(
+pub(crate) async fn or_replay(
     state: &SellingState,
     visitor: &Visitor,
     intent: &Intent,
@@ -107,7 +107,7 @@ pub(super) async fn build_row(
 }
 
 /// Commits a checkout that a batch cannot plan: with places or a choice for late money, or of a hold that has a booking.
-pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
+pub(crate) async fn create_alone(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
     let Checkout { show, new, intent } = checkout;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
@@ -122,7 +122,7 @@ pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &C
 }
 
 /// Builds the booking of a hold, in state CREATED, at current prices.
-pub(in crate::bookings) fn wanted_row(
+pub(crate) fn wanted_row(
     show: &Show,
     owner: &str,
     held: &StoredHold,
@@ -153,7 +153,7 @@ pub(in crate::bookings) fn wanted_row(
 }
 
 /// Returns its seats with labels and prices of the show.
-pub(in crate::bookings) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
+pub(crate) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
     row.seats
         .iter()
         .map(|seat| {
@@ -169,12 +169,12 @@ pub(in crate::bookings) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatR
 }
 
 /// Returns its places, likewise.
-pub(in crate::bookings) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
+pub(crate) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
     row.places.iter().filter_map(|places| show.place_line(*places)).collect()
 }
 
 /// Maximum draws of a reference that is taken; the chance is one in 850 thousand million per draw.
-pub(in crate::bookings) const MAX_REFERENCE_DRAWS: u32 = 3;
+pub(crate) const MAX_REFERENCE_DRAWS: u32 = 3;
 
 /// Inserts or revises the booking of a hold: one booking per hold, also when two tabs check out concurrently.
 pub(super) async fn insert_or_revise(
@@ -249,7 +249,7 @@ async fn revise(
 }
 
 /// Maps a move that failed to a problem for the buyer.
-pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
+pub(crate) fn unmoved(error: MoveError) -> Problem {
     use domain::booking::StepError;
     match error {
         MoveError::Database(cause) => cause.into(),

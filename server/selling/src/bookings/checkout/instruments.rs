@@ -38,14 +38,14 @@ const BOUND_OF_LOCKS: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// A card, or another payment instrument, as stored: a keyed digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::bookings) struct PaidWith(String);
+pub(crate) struct PaidWith(String);
 
 impl PaidWith {
     /// Returns the instrument of a token, where the show has a limit and the gateway can identify it.
     ///
     /// # Errors
     /// 503 when the gateway gives no answer.
-    pub(in crate::bookings) async fn of_token(
+    pub(crate) async fn of_token(
         state: &SellingState,
         show: &Show,
         (gateway, token): (&str, Option<&str>),
@@ -79,11 +79,7 @@ impl PaidWith {
     ///
     /// # Errors
     /// 503 when the gateway or the database gives no answer.
-    pub(in crate::bookings) async fn of_payment(
-        state: &SellingState,
-        show: &Show,
-        booking: Uuid,
-    ) -> Result<Option<Self>, Problem> {
+    pub(crate) async fn of_payment(state: &SellingState, show: &Show, booking: Uuid) -> Result<Option<Self>, Problem> {
         if show.per_instrument.is_none() {
             return Ok(None);
         }
@@ -126,7 +122,7 @@ impl PaidWith {
 ///
 /// # Errors
 /// When the database fails, or other transactions with this card take too long.
-pub(in crate::bookings) async fn settle(
+pub(crate) async fn settle(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
@@ -164,7 +160,7 @@ async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) ->
 ///
 /// # Errors
 /// 429 `instrument_limit`, with nothing written; 503 when other transactions with this card take too long.
-pub(in crate::bookings) async fn claim(
+pub(crate) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
@@ -187,7 +183,7 @@ pub(in crate::bookings) async fn claim(
 
 /// Takes the advisory lock of this name and namespace until the transaction ends. Shared with the limit per
 /// person (`person_limit`).
-pub(in crate::bookings) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
+pub(crate) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
     sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))").bind(name).bind(space).execute(tx).await?;
     Ok(())
@@ -212,7 +208,7 @@ async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith
 }
 
 /// Copies the instrument to the booking that the money moves to, where it is of the same show.
-pub(in crate::bookings) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
+pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO payment_instruments (booking_id, show_id, instrument)
          SELECT fresh.id, fresh.show_id, paid.instrument
@@ -228,7 +224,7 @@ pub(in crate::bookings) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uu
 
 /// Deletes the instrument of a booking that switches gateways: its token is invalid there, and the new instrument is
 /// unknown.
-pub(in crate::bookings) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
+pub(crate) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await?;
     Ok(())
 }

@@ -35,7 +35,7 @@ const LOCK_SPACE: i64 = 0x6163_6374;
 ///
 /// # Errors
 /// As the check before it: 429 `person_limit`; 503 when other transactions of this person take too long.
-pub(in crate::bookings) async fn claim(
+pub(crate) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
@@ -48,19 +48,19 @@ pub(in crate::bookings) async fn claim(
 }
 
 /// A submission of a batch, whose person is counted under a lock.
-pub(in crate::bookings) struct Claimant<'a> {
+pub(crate) struct Claimant<'a> {
     /// Its place in the batch.
-    pub(in crate::bookings) place: usize,
+    pub(crate) place: usize,
     /// The buyer.
-    pub(in crate::bookings) person: &'a PersonLock,
+    pub(crate) person: &'a PersonLock,
     /// The show.
-    pub(in crate::bookings) show: &'a Show,
+    pub(crate) show: &'a Show,
     /// The booking.
-    pub(in crate::bookings) row: &'a BookingRow,
+    pub(crate) row: &'a BookingRow,
 }
 
 /// Reasons why a submission leaves its batch.
-pub(in crate::bookings) enum Verdict {
+pub(crate) enum Verdict {
     /// Another transaction has the lock: the submission is committed alone, and waits for it.
     Busy,
     /// The person would have too many seats.
@@ -72,7 +72,7 @@ pub(in crate::bookings) enum Verdict {
 ///
 /// # Errors
 /// When the database fails.
-pub(in crate::bookings) async fn try_claim(
+pub(crate) async fn try_claim(
     tx: &mut PgConnection,
     claimants: &[Claimant<'_>],
     now: Timestamp,

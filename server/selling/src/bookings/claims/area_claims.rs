@@ -33,7 +33,7 @@ impl Stock {
 
 /// Claims the booking's places until it expires. Returns the areas with too few places, and their free places. If any
 /// are returned, the caller rolls back.
-pub(in crate::bookings) async fn claim(
+pub(crate) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
     now: Timestamp,
@@ -106,7 +106,7 @@ async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timesta
 
 /// Turns the booking's claims into a sale, places and seats together; `false`, and nothing changed, unless
 /// every claim still belongs to the booking with the same fence.
-pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
     if row.places.is_empty() {
         return seat_claims::sell(tx, row).await;
     }
@@ -124,7 +124,7 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
 }
 
 /// Releases the booking's places. A repeat finds none.
-pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     if row.places.is_empty() {
         return Ok(());
     }
@@ -231,7 +231,7 @@ async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<St
 
 /// Locks the areas of two bookings, which may be of two shows, before either is claimed or released. The single order
 /// prevents a deadlock of two exchanges in opposite directions.
-pub(in crate::bookings) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
+pub(crate) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
     let mut touched: Vec<(Uuid, i16)> =
         rows.iter().flat_map(|row| areas_of(row).into_iter().map(|area| (row.show_id, area))).collect();
     touched.sort_unstable();

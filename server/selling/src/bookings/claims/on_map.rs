@@ -12,11 +12,7 @@ use seats::seat_locks::{FencedSelection, StoreError, with_map};
 
 /// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
 /// are blocked in the same step, so that the waiting list is never offered one.
-pub(in crate::bookings) async fn free(
-    state: &SellingState,
-    show: &Show,
-    sale: &FencedSelection,
-) -> Result<(), EffectError> {
+pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelection) -> Result<(), EffectError> {
     match free_once(state, show, sale).await? {
         Ok(()) => Ok(()),
         // Loading takes a connection, which a transaction must not wait for.
@@ -29,10 +25,7 @@ pub(in crate::bookings) async fn free(
 }
 
 /// Checks for a seat of the booking that is withdrawn from sale.
-pub(in crate::bookings) async fn is_kept_by_house(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
     sqlx::query_scalar("SELECT blocked && $2 FROM shows WHERE id = $1")
         .bind(row.show_id)

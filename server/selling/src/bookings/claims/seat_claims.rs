@@ -16,7 +16,7 @@ use seats::seat_locks::{FencedSelection, Selection};
 
 /// Claims the booking's seats until it expires. Returns the seats that could not be claimed. If any are returned,
 /// the caller rolls back. One statement, rows in seat order, so that transactions do not deadlock.
-pub(in crate::bookings) async fn claim(
+pub(crate) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
     now: Timestamp,
@@ -44,7 +44,7 @@ pub(in crate::bookings) async fn claim(
 
 /// Turns the booking's claims into a sale; `false`, and nothing changed, unless every claim still belongs to the
 /// booking with the same fence.
-pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
     let own: Vec<i32> = sqlx::query_scalar(
         "SELECT seat_no FROM seat_claims
          WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'
@@ -74,7 +74,7 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
 }
 
 /// Returns the sales with claims on these seats of a show, limited to these seats.
-pub(in crate::bookings) async fn holders(
+pub(crate) async fn holders(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],
@@ -99,7 +99,7 @@ pub(in crate::bookings) async fn holders(
 }
 
 /// Releases the booking's claims, in seat order like every writer of this table. A repeat finds none.
-pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     sqlx::query(
         "WITH own AS (SELECT seat_no FROM seat_claims
                       WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4

@@ -15,15 +15,15 @@ use platform::cte_batch::{CteBatch, StatementResults};
 
 /// A booking with its seats and payment.
 #[derive(Clone, Debug)]
-pub(in crate::bookings) struct BookingDetails {
+pub(crate) struct BookingDetails {
     /// The booking's own row.
-    pub(in crate::bookings) row: BookingRow,
+    pub(crate) row: BookingRow,
     /// Its seats with labels and prices as agreed, in the order of the plan.
-    pub(in crate::bookings) lines: Vec<SeatLine>,
+    pub(crate) lines: Vec<SeatLine>,
     /// The gateway that charges it, if a payment was ever submitted. A change of gateway increments the version.
-    pub(in crate::bookings) gateway: Option<String>,
+    pub(crate) gateway: Option<String>,
     /// The gateway's page, if there is one.
-    pub(in crate::bookings) pay_url: Option<String>,
+    pub(crate) pay_url: Option<String>,
 }
 
 impl FromRow<'_, PgRow> for BookingDetails {
@@ -42,7 +42,7 @@ impl FromRow<'_, PgRow> for BookingDetails {
 }
 
 /// Loads bookings with their seats and payments; unknown ids are left out.
-pub(in crate::bookings) async fn load_details(
+pub(crate) async fn load_details(
     connection: &mut PgConnection,
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {

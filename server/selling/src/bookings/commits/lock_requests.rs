@@ -32,7 +32,7 @@ enum LockQuery {
 
 impl Commits {
     /// Returns the owner's hold in this show, as [`seats::seat_locks::SeatLocks::hold_of`] does.
-    pub(in crate::bookings) async fn hold_of(
+    pub(crate) async fn hold_of(
         &self,
         state: &SellingState,
         show: &Arc<Show>,
@@ -44,7 +44,7 @@ impl Commits {
     }
 
     /// Extends the hold of a payment, as [`seats::seat_locks::SeatLocks::begin_payment`] does.
-    pub(in crate::bookings) async fn begin_payment(
+    pub(crate) async fn begin_payment(
         &self,
         state: &SellingState,
         show: &Arc<Show>,

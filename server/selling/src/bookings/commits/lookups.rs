@@ -35,7 +35,7 @@ impl Commits {
     ///
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
-    pub(in crate::bookings) async fn find_owned(
+    pub(crate) async fn find_owned(
         &self,
         state: &SellingState,
         id: Uuid,
@@ -106,10 +106,7 @@ pub(super) async fn read<T>(
 ///
 /// # Errors
 /// When the database does not answer in time, or fails.
-pub(in crate::bookings) async fn load_current(
-    state: &SellingState,
-    ids: &[Uuid],
-) -> Result<HashMap<Uuid, BookingDetails>, Problem> {
+pub(crate) async fn load_current(state: &SellingState, ids: &[Uuid]) -> Result<HashMap<Uuid, BookingDetails>, Problem> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }

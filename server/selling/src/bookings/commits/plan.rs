@@ -368,7 +368,7 @@ impl Plan {
 }
 
 /// Returns a payment's state as stored, its page, and its event for the booking.
-pub(in crate::bookings) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<BookingEvent>) {
+pub(crate) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<BookingEvent>) {
     match status {
         PaymentStatus::Pending { pay_url } => ("pending", pay_url.clone(), None),
         PaymentStatus::Succeeded { amount } => {

@@ -20,7 +20,7 @@ impl Commits {
     ///
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
-    pub(in crate::bookings) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> Result<Record, Problem> {
+    pub(crate) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> Result<Record, Problem> {
         let (reply, answer) = oneshot::channel();
         // Boxed, as in `lookups`.
         let start = || drop(state.tasks.spawn(Box::pin(serve(state.clone()))));

@@ -305,7 +305,7 @@ fn spawn_alone(state: &SellingState, pieces: Vec<Piece>) {
 }
 
 /// Retries `work` after deadlocks, a bounded number of times.
-pub(in crate::bookings) async fn retried<T, F>(work: impl Fn() -> F) -> Result<T, Problem>
+pub(crate) async fn retried<T, F>(work: impl Fn() -> F) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, Problem>>,
 {

@@ -35,11 +35,11 @@ struct Queue {
 }
 
 /// The right to work on a hold or booking. It ends when it is dropped, or before ([`Turn::end`]).
-pub(in crate::bookings) struct Turn(Option<(OwnedSemaphorePermit, Place)>);
+pub(crate) struct Turn(Option<(OwnedSemaphorePermit, Place)>);
 
 impl Turn {
     /// Lets the next request begin. Called after the commit, so that no request waits for a gateway.
-    pub(in crate::bookings) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         drop(self.0.take());
     }
 }

@@ -126,7 +126,7 @@ pub async fn list_open_differences(pg: &PgPool) -> Result<Vec<OpenDifference>, s
 }
 
 /// Returns open differences of bookings of one theatre, likewise.
-pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDifference>, sqlx::Error> {
+pub(crate) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDifference>, sqlx::Error> {
     let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          JOIN bookings booking ON booking.id = found.booking_id
@@ -162,13 +162,13 @@ pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<Str
 }
 
 /// An open difference with its locked booking.
-pub(in crate::bookings) struct LockedDifference {
+pub(crate) struct LockedDifference {
     /// The booking, locked; `None` where it is unknown here.
-    pub(in crate::bookings) booking: Option<BookingRow>,
+    pub(crate) booking: Option<BookingRow>,
 }
 
 /// Finds the difference of this number, limited to shows of this theatre if one is given, and locks its booking.
-pub(in crate::bookings) async fn find(
+pub(crate) async fn find(
     tx: &mut PgConnection,
     id: i64,
     theatre: Option<&str>,
@@ -190,11 +190,7 @@ pub(in crate::bookings) async fn find(
 }
 
 /// Schedules a repeated comparison; `false` when another person was faster.
-pub(in crate::bookings) async fn compare_again(
-    tx: &mut PgConnection,
-    id: i64,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn compare_again(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
     let put_back = sqlx::query(
         "UPDATE ledger_differences SET check_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )
@@ -206,7 +202,7 @@ pub(in crate::bookings) async fn compare_again(
 }
 
 /// Closes a difference that a person has settled; `false` when another person was faster.
-pub(in crate::bookings) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
+pub(crate) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
     let settled = sqlx::query(
         "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )

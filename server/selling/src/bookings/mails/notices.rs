@@ -27,12 +27,7 @@ const NOTICE_EVENTS: &[&str] = &[
 const SEAT_NOTICE_EVENTS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff", "difference_returned"];
 
 /// Sends the notice about a refund of the booking, or about all of it (0). An effect, performed at least once.
-pub(in crate::bookings) async fn send(
-    state: &SellingState,
-    show: &Show,
-    row: &BookingRow,
-    number: u32,
-) -> Result<(), EffectError> {
+pub(crate) async fn send(state: &SellingState, show: &Show, row: &BookingRow, number: u32) -> Result<(), EffectError> {
     // Sold at the counter without an address: the customer is at the counter when it is returned.
     if row.buyer.1.is_empty() {
         return Ok(());

@@ -15,7 +15,7 @@ use tickets::{Addressee, Attachments, Ticket, TicketMail};
 
 /// Sends the mails for these seats, given as label and category. Repeats are harmless: each mail has an id derived
 /// from the booking.
-pub(in crate::bookings) async fn send(
+pub(crate) async fn send(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
@@ -34,7 +34,7 @@ pub(in crate::bookings) async fn send(
 }
 
 /// Returns the mails of a sale, in sending order, for a caller that sends the mails of many sales together.
-pub(in crate::bookings) async fn of_sale(
+pub(crate) async fn of_sale(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,

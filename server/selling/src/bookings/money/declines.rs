@@ -30,16 +30,16 @@ const MIN_KEPT_MS: i64 = 2 * MINUTE_MS;
 
 /// A hold that continues after a declined payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) struct HoldAfterDecline {
+pub(crate) struct HoldAfterDecline {
     /// Its new id.
-    pub(in crate::bookings) hold: Uuid,
+    pub(crate) hold: Uuid,
     /// Its expiry.
-    pub(in crate::bookings) until: Timestamp,
+    pub(crate) until: Timestamp,
 }
 
 /// Records a declined payment, unless its payer cancelled it, and decides if its hold is kept. `row` is locked,
 /// in its state before the move.
-pub(in crate::bookings) async fn note(
+pub(crate) async fn note(
     tx: &mut PgConnection,
     row: &BookingRow,
     why: Option<&str>,
@@ -93,7 +93,7 @@ pub(in crate::bookings) async fn note(
 }
 
 /// Returns the hold that is kept after a booking's declined payment, if any.
-pub(in crate::bookings) async fn kept(
+pub(crate) async fn kept(
     connection: &mut PgConnection,
     booking: Uuid,
 ) -> Result<Option<HoldAfterDecline>, sqlx::Error> {
@@ -107,7 +107,7 @@ pub(in crate::bookings) async fn kept(
 }
 
 /// Returns the booking whose declined payment left this hold, if it is this owner's.
-pub(in crate::bookings) async fn left_by(
+pub(crate) async fn left_by(
     connection: &mut PgConnection,
     hold: Uuid,
     owner: &str,

@@ -22,11 +22,7 @@ use payments::{
 
 /// Charges a booking at its gateway, or at the other gateway if no request reached the first.
 /// [`payment_rows::route_to_ask`] has counted the request.
-pub(in crate::bookings) async fn charge(
-    state: &SellingState,
-    charge: Charge,
-    route: Route,
-) -> Result<ChargeAnswer, EffectError> {
+pub(crate) async fn charge(state: &SellingState, charge: Charge, route: Route) -> Result<ChargeAnswer, EffectError> {
     let mut route = route;
     // Ends: a booking never returns to a gateway it left.
     loop {
@@ -76,17 +72,14 @@ async fn switch(
 }
 
 /// Returns the state of a booking's payment at its gateway.
-pub(in crate::bookings) async fn status(
-    state: &SellingState,
-    booking: Uuid,
-) -> Result<Option<GatewayPayment>, EffectError> {
+pub(crate) async fn status(state: &SellingState, booking: Uuid) -> Result<Option<GatewayPayment>, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(None) };
     Ok(gateway_named(state, &route.gateway)?.status(&route.known(booking)).await?)
 }
 
 /// Voids the payment of a booking at its gateway. An unknown payment is voided again later: a charge may still be in
 /// transit.
-pub(in crate::bookings) async fn void(state: &SellingState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
+pub(crate) async fn void(state: &SellingState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
     let answer = gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?;
     if answer == VoidAnswer::Unknown {
@@ -98,7 +91,7 @@ pub(in crate::bookings) async fn void(state: &SellingState, booking: Uuid) -> Re
 
 /// Voids the payment at the gateway of that name, which may be one that the booking left. The flag is true if the
 /// booking is charged there now.
-pub(in crate::bookings) async fn void_at(
+pub(crate) async fn void_at(
     state: &SellingState,
     booking: Uuid,
     name: &str,
@@ -111,7 +104,7 @@ pub(in crate::bookings) async fn void_at(
 
 /// Sends a refund of a booking through the gateway that charged it, maybe for another booking. Returns the gateway
 /// and its answer.
-pub(in crate::bookings) async fn refund(
+pub(crate) async fn refund(
     state: &SellingState,
     (booking, number): (Uuid, u32),
     charged: Uuid,
@@ -126,7 +119,7 @@ pub(in crate::bookings) async fn refund(
 }
 
 /// Voids or refunds a booking's payments at all gateways that it left.
-pub(in crate::bookings) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
+pub(crate) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
     drop(connection);

@@ -35,10 +35,7 @@ pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> Result<P
 }
 
 /// Applies one webhook in a separate transaction.
-pub(in crate::bookings) async fn apply_one(
-    state: &SellingState,
-    news: &PaymentEvent,
-) -> Result<PaymentEventOutcome, Problem> {
+pub(crate) async fn apply_one(state: &SellingState, news: &PaymentEvent) -> Result<PaymentEventOutcome, Problem> {
     let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;
     // The usual duplicate costs one query and waits for no lock.
@@ -142,6 +139,6 @@ async fn from_gateway_left(
 }
 
 /// Returns the history's reason for a charged amount that differs from the agreed one.
-pub(in crate::bookings) fn another_amount(agreed: Money, taken: Money) -> String {
+pub(crate) fn another_amount(agreed: Money, taken: Money) -> String {
     format!("The gateway took {taken} where {agreed} was agreed; it goes back.")
 }

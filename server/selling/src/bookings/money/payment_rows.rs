@@ -14,28 +14,25 @@ use platform::clock::to_utc;
 
 /// The gateway that charges a booking.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(in crate::bookings) struct Route {
+pub(crate) struct Route {
     /// The gateway's name.
-    pub(in crate::bookings) gateway: String,
+    pub(crate) gateway: String,
     /// The gateway's id of the payment, once it is known.
-    pub(in crate::bookings) gateway_ref: Option<String>,
+    pub(crate) gateway_ref: Option<String>,
     /// The buyer's token, of whichever gateway.
-    pub(in crate::bookings) payment_token: Option<String>,
+    pub(crate) payment_token: Option<String>,
 }
 
 impl Route {
     /// Returns the payment's identifiers at its gateway.
-    pub(in crate::bookings) fn known(&self, booking: Uuid) -> PaymentIds {
+    pub(crate) fn known(&self, booking: Uuid) -> PaymentIds {
         PaymentIds { booking, gateway_ref: self.gateway_ref.clone() }
     }
 }
 
 /// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows: it is a
 /// repeat, since the payment's row counts the first request of its buyer.
-pub(in crate::bookings) async fn route_to_ask(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<Route>, sqlx::Error> {
+pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
     sqlx::query_as(
         "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
          RETURNING gateway, gateway_ref, payment_token",
@@ -46,7 +43,7 @@ pub(in crate::bookings) async fn route_to_ask(
 }
 
 /// Returns the booking's route.
-pub(in crate::bookings) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
+pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
     sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -54,11 +51,7 @@ pub(in crate::bookings) async fn route(tx: &mut PgConnection, booking: Uuid) -> 
 }
 
 /// Uncounts a charge request that was never sent.
-pub(in crate::bookings) async fn not_asked(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0")
         .bind(booking)
         .bind(gateway)
@@ -68,7 +61,7 @@ pub(in crate::bookings) async fn not_asked(
 }
 
 /// Returns the gateways that the booking left.
-pub(in crate::bookings) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")
         .bind(booking)
         .fetch_all(tx)
@@ -77,7 +70,7 @@ pub(in crate::bookings) async fn left(tx: &mut PgConnection, booking: Uuid) -> R
 
 /// Switches a booking, whose row is locked, from one gateway to another. `None`, and nothing is changed, unless
 /// the caller's request is the only one that may have reached the first.
-pub(in crate::bookings) async fn switch(
+pub(crate) async fn switch(
     tx: &mut PgConnection,
     booking: Uuid,
     (from, to): (&str, &str),
@@ -115,7 +108,7 @@ pub(in crate::bookings) async fn switch(
 /// Moves the money of one booking to another: it is counted once, for the new booking, with the given amount or
 /// else the old one. The gateway still knows it under the first booking. `false`, and the caller rolls back,
 /// when the first booking has no money or its money has moved already.
-pub(in crate::bookings) async fn move_on(
+pub(crate) async fn move_on(
     tx: &mut PgConnection,
     (from, to): (Uuid, Uuid),
     amount_minor: Option<i64>,
@@ -145,7 +138,7 @@ pub(in crate::bookings) async fn move_on(
 }
 
 /// Returns the booking that this booking's money pays for.
-pub(in crate::bookings) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+pub(crate) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
     let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -154,7 +147,7 @@ pub(in crate::bookings) async fn moved_to(tx: &mut PgConnection, booking: Uuid) 
 }
 
 /// Returns the gateways that the booking left and that may still have its money.
-pub(in crate::bookings) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT from_gateway FROM payment_switches WHERE booking_id = $1 AND settled_as IS NULL ORDER BY from_gateway",
     )
@@ -164,7 +157,7 @@ pub(in crate::bookings) async fn unsettled(tx: &mut PgConnection, booking: Uuid)
 }
 
 /// Records the outcome at a gateway that the booking left.
-pub(in crate::bookings) async fn settle_left(
+pub(crate) async fn settle_left(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
@@ -185,11 +178,7 @@ pub(in crate::bookings) async fn settle_left(
 }
 
 /// Reopens a settlement: a gateway that the booking left has its money after all, which needs work.
-pub(in crate::bookings) async fn unsettle_left(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn unsettle_left(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
     )
@@ -201,7 +190,7 @@ pub(in crate::bookings) async fn unsettle_left(
 }
 
 /// Schedules a refund at a gateway that the booking left: it reports that it has money after all.
-pub(in crate::bookings) async fn reopen_left(
+pub(crate) async fn reopen_left(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
@@ -213,7 +202,7 @@ pub(in crate::bookings) async fn reopen_left(
 
 /// The relation of a gateway to a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) enum GatewayRole {
+pub(crate) enum GatewayRole {
     /// The booking is charged there.
     Current,
     /// The booking left it.
@@ -223,7 +212,7 @@ pub(in crate::bookings) enum GatewayRole {
 }
 
 /// Returns the relation of the gateway to the booking.
-pub(in crate::bookings) async fn gateway_role(
+pub(crate) async fn gateway_role(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
@@ -244,11 +233,7 @@ pub(in crate::bookings) async fn gateway_role(
 }
 
 /// Checks for an earlier note of that event about a known payment.
-pub(in crate::bookings) async fn is_noted(
-    tx: &mut PgConnection,
-    gateway: &str,
-    event_id: &str,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> Result<bool, sqlx::Error> {
     let outcome: Option<String> =
         sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2")
             .bind(gateway)
@@ -260,7 +245,7 @@ pub(in crate::bookings) async fn is_noted(
 
 /// Notes a gateway's event and its outcome; `false` when it was noted before. An event of an unknown
 /// payment may be repeated and apply then.
-pub(in crate::bookings) async fn note_event(
+pub(crate) async fn note_event(
     tx: &mut PgConnection,
     gateway: &str,
     event_id: &str,

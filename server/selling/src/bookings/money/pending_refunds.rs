@@ -30,25 +30,21 @@ const MAX_LOST: i64 = 100;
 const MAX_PER_ROUND: i64 = 100;
 
 /// A refund that a gateway could not send.
-pub(in crate::bookings) struct FailedRefund<'a> {
-    pub(in crate::bookings) gateway: &'a str,
+pub(crate) struct FailedRefund<'a> {
+    pub(crate) gateway: &'a str,
     /// The gateway's own id of the refund.
-    pub(in crate::bookings) refund: &'a str,
+    pub(crate) refund: &'a str,
     /// The refund's number in its booking.
-    pub(in crate::bookings) number: u32,
+    pub(crate) number: u32,
     /// The gateway's reason.
-    pub(in crate::bookings) why: &'a str,
+    pub(crate) why: &'a str,
 }
 
 /// Records that the gateway has accepted a refund, and schedules the next check.
 ///
 /// # Errors
 /// [`EffectError::RefundOverdue`] when it is pending for too long; or the database fails.
-pub(in crate::bookings) async fn schedule_check(
-    state: &SellingState,
-    booking: Uuid,
-    number: u32,
-) -> Result<(), EffectError> {
+pub(crate) async fn schedule_check(state: &SellingState, booking: Uuid, number: u32) -> Result<(), EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -70,11 +66,7 @@ pub(in crate::bookings) async fn schedule_check(
 }
 
 /// Ends the pending state of a refund. True if it was pending. A repeat changes nothing.
-pub(in crate::bookings) async fn end_wait(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    number: u32,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn end_wait(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
     let waited = sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
         .bind(booking)
         .bind(number.cast_signed())
@@ -85,11 +77,7 @@ pub(in crate::bookings) async fn end_wait(
 
 /// Records that a refund reached the payer: it is neither pending nor parked any more. A failed refund stays
 /// parked, unless it was sent again and has now arrived. True if it was parked.
-pub(in crate::bookings) async fn mark_received(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    number: u32,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
     let was_on_its_way = end_wait(tx, booking, number).await?;
     if !was_on_its_way && has_failed(tx, booking, number).await? {
         return Ok(false);
@@ -102,11 +90,7 @@ pub(in crate::bookings) async fn mark_received(
 }
 
 /// Checks for a reported failure of this refund.
-pub(in crate::bookings) async fn has_failed(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    number: u32,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn has_failed(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)")
         .bind(booking)
         .bind(number.cast_signed())
@@ -115,7 +99,7 @@ pub(in crate::bookings) async fn has_failed(
 }
 
 /// Returns the gateway's ids of this refund's failed attempts. Each was parked for a person.
-pub(in crate::bookings) async fn failed_attempts(
+pub(crate) async fn failed_attempts(
     tx: &mut PgConnection,
     gateway: &str,
     booking: Uuid,
@@ -134,7 +118,7 @@ pub(in crate::bookings) async fn failed_attempts(
 }
 
 /// Applies a gateway's answer that a refund failed, like its webhook, which may come late or never.
-pub(in crate::bookings) async fn record_failure(
+pub(crate) async fn record_failure(
     state: &SellingState,
     booking: Uuid,
     lost: &FailedRefund<'_>,
@@ -147,7 +131,7 @@ pub(in crate::bookings) async fn record_failure(
 }
 
 /// Applies the answer of a gateway that the booking had left.
-pub(in crate::bookings) async fn record_failure_at_left(
+pub(crate) async fn record_failure_at_left(
     state: &SellingState,
     booking: Uuid,
     lost: &FailedRefund<'_>,
@@ -160,7 +144,7 @@ pub(in crate::bookings) async fn record_failure_at_left(
 }
 
 /// Enqueues an effect for each pending refund that is due, so that the relay checks it.
-pub(in crate::bookings) async fn enqueue_due_checks(state: &SellingState) -> Result<(), sqlx::Error> {
+pub(crate) async fn enqueue_due_checks(state: &SellingState) -> Result<(), sqlx::Error> {
     let now = state.clock.now();
     let due: Vec<(Uuid, i32)> =
         sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
@@ -208,7 +192,7 @@ async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Resu
 }
 
 /// Settles a refund of a locked booking that reached the payer.
-pub(in crate::bookings) async fn settle_arrived(
+pub(crate) async fn settle_arrived(
     tx: &mut PgConnection,
     row: &BookingRow,
     number: u32,
@@ -229,7 +213,7 @@ pub(in crate::bookings) async fn settle_arrived(
 
 /// Parks a failed refund of a locked booking, settled or not, for a person: once, however often the failure is
 /// reported.
-pub(in crate::bookings) async fn park_failed(
+pub(crate) async fn park_failed(
     tx: &mut PgConnection,
     row: &BookingRow,
     lost: &FailedRefund<'_>,
@@ -244,7 +228,7 @@ pub(in crate::bookings) async fn park_failed(
 }
 
 /// Parks a failed refund at a gateway that the booking had left, and reopens the settlement there.
-pub(in crate::bookings) async fn park_failed_at_left(
+pub(crate) async fn park_failed_at_left(
     tx: &mut PgConnection,
     row: &BookingRow,
     lost: &FailedRefund<'_>,

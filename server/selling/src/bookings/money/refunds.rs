@@ -28,20 +28,20 @@ const MAX_MOVES: i32 = 1_000;
 
 /// A refund as stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(in crate::bookings) struct RefundRow {
-    pub(in crate::bookings) number: i32,
-    pub(in crate::bookings) amount_minor: i64,
-    pub(in crate::bookings) fee_minor: i64,
-    pub(in crate::bookings) requested_at: DateTime<Utc>,
-    pub(in crate::bookings) settled_at: Option<DateTime<Utc>>,
+pub(crate) struct RefundRow {
+    pub(crate) number: i32,
+    pub(crate) amount_minor: i64,
+    pub(crate) fee_minor: i64,
+    pub(crate) requested_at: DateTime<Utc>,
+    pub(crate) settled_at: Option<DateTime<Utc>>,
     /// True if the gateway could not send it, and no person has decided about it yet.
-    pub(in crate::bookings) came_back: bool,
+    pub(crate) came_back: bool,
     /// Labels of its seats; empty for a refund of the rest.
-    pub(in crate::bookings) seats: Vec<String>,
+    pub(crate) seats: Vec<String>,
 }
 
 /// Returns the number of the next part of a booking, which the caller has locked.
-pub(in crate::bookings) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
+pub(crate) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
     let next: i32 = sqlx::query_scalar("SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1")
         .bind(booking)
         .fetch_one(tx)
@@ -50,7 +50,7 @@ pub(in crate::bookings) async fn next_number(tx: &mut PgConnection, booking: Uui
 }
 
 /// Writes a refund and the fee that is kept of the price. A repeat changes nothing.
-pub(in crate::bookings) async fn request(
+pub(crate) async fn request(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
@@ -72,10 +72,7 @@ pub(in crate::bookings) async fn request(
 }
 
 /// Returns all refunds of a booking.
-pub(in crate::bookings) async fn of_booking(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Vec<RefundRow>, sqlx::Error> {
+pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<RefundRow>, sqlx::Error> {
     let mut refunds: Vec<RefundRow> = sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
                 EXISTS (SELECT 1 FROM refund_failures failure
@@ -99,7 +96,7 @@ pub(in crate::bookings) async fn of_booking(
 
 /// Checks for partial refunds of this booking. With them, a gateway's webhook about "the refund" may
 /// mean any of them, and only the answer to our own call counts.
-pub(in crate::bookings) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)")
         .bind(booking)
         .fetch_one(tx)
@@ -108,7 +105,7 @@ pub(in crate::bookings) async fn has_parts(tx: &mut PgConnection, booking: Uuid)
 
 /// Returns the booking under whose key the gateway knows the money: another booking, where the payment was too late
 /// for that one or its seats were exchanged, and its money pays for this one.
-pub(in crate::bookings) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
+pub(crate) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
     // Repeated exchanges move the money more than once: the gateway knows the first booking.
     sqlx::query_scalar(
         "WITH RECURSIVE owed (booking, steps) AS (
@@ -126,10 +123,7 @@ pub(in crate::bookings) async fn charged_as(tx: &mut PgConnection, booking: Uuid
 
 /// Returns the means of a payment at the counter; `None` for a gateway payment or no payment. Money that pays for
 /// another booking keeps its means.
-pub(in crate::bookings) async fn paid_at_counter(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<Means>, sqlx::Error> {
+pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Means>, sqlx::Error> {
     let gateway: Option<String> = sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -138,11 +132,7 @@ pub(in crate::bookings) async fn paid_at_counter(
 }
 
 /// Records that the gateway charged another amount than requested; all of it may be refunded.
-pub(in crate::bookings) async fn note_charged(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    amount: Money,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2")
         .bind(booking)
         .bind(amount.minor)
@@ -152,7 +142,7 @@ pub(in crate::bookings) async fn note_charged(
 }
 
 /// Sends a refund: an effect, performed at least once. A settled refund is not sent again.
-pub(in crate::bookings) async fn perform(
+pub(crate) async fn perform(
     state: &SellingState,
     row: &BookingRow,
     number: u32,
@@ -215,7 +205,7 @@ fn is_above_charge(cause: &sqlx::Error) -> bool {
 
 /// As [`request`], for a refund that a person paid: `false`, and nothing is written, where the refunds would exceed
 /// the charge.
-pub(in crate::bookings) async fn request_within_charge(
+pub(crate) async fn request_within_charge(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
@@ -232,7 +222,7 @@ pub(in crate::bookings) async fn request_within_charge(
 }
 
 /// Records that a refund of a locked booking reached the payer. A repeat changes nothing.
-pub(in crate::bookings) async fn settle(
+pub(crate) async fn settle(
     tx: &mut PgConnection,
     row: &BookingRow,
     number: u32,
@@ -250,7 +240,7 @@ pub(in crate::bookings) async fn settle(
 }
 
 /// Settles the refund of the rest of a booking that has no row of it.
-pub(in crate::bookings) async fn settle_uncounted(
+pub(crate) async fn settle_uncounted(
     tx: &mut PgConnection,
     row: &BookingRow,
     cause: Cause<'_>,
@@ -265,7 +255,7 @@ pub(in crate::bookings) async fn settle_uncounted(
 
 /// Settles a refund in the payment tables only, and unparks it. True if it was not settled
 /// before.
-pub(in crate::bookings) async fn mark_settled(
+pub(crate) async fn mark_settled(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,

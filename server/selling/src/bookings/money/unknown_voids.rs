@@ -40,7 +40,7 @@ struct Due {
 }
 
 /// Schedules the checks of a payment that the gateway does not know. A repeat changes nothing.
-pub(in crate::bookings) async fn schedule(
+pub(crate) async fn schedule(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
@@ -60,7 +60,7 @@ pub(in crate::bookings) async fn schedule(
 }
 
 /// Performs the checks that are due. True if there may be more.
-pub(in crate::bookings) async fn check_due(state: &SellingState) -> Result<bool, sqlx::Error> {
+pub(crate) async fn check_due(state: &SellingState) -> Result<bool, sqlx::Error> {
     let due = take(state, state.clock.now()).await?;
     let is_full = due.len() as i64 == MAX_PER_ROUND;
     futures::stream::iter(due)

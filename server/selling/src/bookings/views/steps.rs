@@ -14,7 +14,7 @@ use payments::{CANCELLED_BY_PAYER, DECLINED_BY_BANK};
 use platform::clock::{from_utc, rfc3339};
 
 /// Returns refunds as their payer sees them.
-pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
+pub(crate) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
     let view = |refund: &RefundRow| RefundView {
         number: refund.number.cast_unsigned(),
         amount: Money::new(refund.amount_minor, currency),
@@ -30,12 +30,7 @@ pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currenc
 const PARTS: [&str; 2] = ["part_cancelled_by_buyer", "part_cancelled_by_staff"];
 
 /// Returns the buyer's steps in the order of time.
-pub(in crate::bookings) fn steps(
-    show: &Show,
-    events: &[EventRow],
-    refunds: &[RefundRow],
-    currency: Currency,
-) -> Vec<StepView> {
+pub(crate) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], currency: Currency) -> Vec<StepView> {
     let mut steps: Vec<(Timestamp, StepWords)> = Vec::new();
     // A refund at a gateway that the booking had left failed: the buyer never saw that payment.
     let is_visible = |event: &EventRow| event.event != "refund_failed" || !refunds.is_empty();

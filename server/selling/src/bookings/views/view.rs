@@ -23,7 +23,7 @@ use platform::clock::{from_utc, rfc3339};
 ///
 /// # Errors
 /// When the database fails.
-pub(in crate::bookings) async fn owned(
+pub(crate) async fn owned(
     state: &SellingState,
     owner: &str,
     id: Uuid,
@@ -128,11 +128,7 @@ pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> Result<Option<
 }
 
 /// Builds the owner's view of a stored booking, with the prices as agreed.
-pub(in crate::bookings) async fn of_row(
-    tx: &mut PgConnection,
-    show: &Show,
-    row: &BookingRow,
-) -> Result<BookingView, Problem> {
+pub(crate) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<BookingView, Problem> {
     let currency = row.machine.total.currency;
     let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
         seat: seat.seat_no.cast_unsigned(),
@@ -158,7 +154,7 @@ pub(in crate::bookings) async fn of_row(
 }
 
 /// Builds the view from loaded parts; the gateway's page is included only while the payment is pending.
-pub(in crate::bookings) fn compose(
+pub(crate) fn compose(
     show: &Show,
     row: &BookingRow,
     mut seats: Vec<SeatLine>,

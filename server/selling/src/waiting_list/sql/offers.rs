@@ -9,7 +9,7 @@ use super::ListEntry;
 use platform::clock::to_utc;
 
 /// Counts the open offers of a show.
-pub(in crate::waiting_list) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
+pub(crate) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')")
         .bind(show)
         .fetch_one(tx)
@@ -17,10 +17,7 @@ pub(in crate::waiting_list) async fn count_offers(tx: &mut PgConnection, show: U
 }
 
 /// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
-pub(in crate::waiting_list) async fn offering(
-    tx: &mut PgConnection,
-    show: Uuid,
-) -> Result<Vec<ListEntry>, sqlx::Error> {
+pub(crate) async fn offering(tx: &mut PgConnection, show: Uuid) -> Result<Vec<ListEntry>, sqlx::Error> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE"))
         .bind(show)
         .fetch_all(tx)
@@ -28,7 +25,7 @@ pub(in crate::waiting_list) async fn offering(
 }
 
 /// Plans an offer for an entry; `false` when the entry has left the line.
-pub(in crate::waiting_list) async fn plan_offer(
+pub(crate) async fn plan_offer(
     tx: &mut PgConnection,
     entry: &ListEntry,
     number: i32,
@@ -59,7 +56,7 @@ pub(in crate::waiting_list) async fn plan_offer(
 }
 
 /// Marks a planned offer as held.
-pub(in crate::waiting_list) async fn offered(
+pub(crate) async fn offered(
     tx: &mut PgConnection,
     entry: &ListEntry,
     until: Timestamp,
@@ -79,7 +76,7 @@ pub(in crate::waiting_list) async fn offered(
 }
 
 /// Returns an entry to the line after its planned offer could not be held.
-pub(in crate::waiting_list) async fn back_in_line(
+pub(crate) async fn back_in_line(
     tx: &mut PgConnection,
     entry: &ListEntry,
     not_before: Timestamp,
@@ -99,11 +96,7 @@ pub(in crate::waiting_list) async fn back_in_line(
 }
 
 /// Marks the entry of a released offer as left.
-pub(in crate::waiting_list) async fn close_released_offer(
-    pg: &PgPool,
-    hold: Uuid,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
         .bind(hold)
         .bind(to_utc(now))
@@ -113,7 +106,7 @@ pub(in crate::waiting_list) async fn close_released_offer(
 }
 
 /// Replaces the hold of an offer, the first id, by its renewal, the second, until `until`.
-pub(in crate::waiting_list) async fn note_renewed(
+pub(crate) async fn note_renewed(
     tx: &mut PgConnection,
     (hold, next): (Uuid, Uuid),
     until: Timestamp,
@@ -133,7 +126,7 @@ pub(in crate::waiting_list) async fn note_renewed(
 }
 
 /// Gives an offer to another owner, with its hold under this id. `false` when the entry has changed since it was read.
-pub(in crate::waiting_list) async fn hand_over(
+pub(crate) async fn hand_over(
     tx: &mut PgConnection,
     entry: &ListEntry,
     hold: Uuid,
@@ -156,7 +149,7 @@ pub(in crate::waiting_list) async fn hand_over(
 }
 
 /// Marks bought offers as taken.
-pub(in crate::waiting_list) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
+pub(crate) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
          FROM bookings booking
@@ -169,7 +162,7 @@ pub(in crate::waiting_list) async fn note_taken(pg: &PgPool, now: Timestamp) -> 
 }
 
 /// Marks expired offers as lapsed, unless they are being paid for.
-pub(in crate::waiting_list) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
+pub(crate) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE waiting_list entry SET state = 'lapsed', updated_at = $1
          WHERE entry.state = 'offered' AND entry.offer_until <= $1
@@ -184,7 +177,7 @@ pub(in crate::waiting_list) async fn note_lapsed(pg: &PgPool, now: Timestamp) ->
 }
 
 /// Leases the mail that has been due longest, until `lease_until`.
-pub(in crate::waiting_list) async fn take_mail(
+pub(crate) async fn take_mail(
     pg: &PgPool,
     now: Timestamp,
     lease_until: Timestamp,
@@ -208,7 +201,7 @@ pub(in crate::waiting_list) async fn take_mail(
 }
 
 /// Records that the mail of an offer was sent.
-pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> Result<(), sqlx::Error> {
+pub(crate) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
         .bind(entry.id)
         .bind(entry.offer_number)
@@ -218,11 +211,7 @@ pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &ListEntry)
 }
 
 /// Schedules a retry of an offer's mail.
-pub(in crate::waiting_list) async fn postpone_mail(
-    pg: &PgPool,
-    entry: &ListEntry,
-    at: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")
         .bind(entry.id)
         .bind(entry.offer_number)
