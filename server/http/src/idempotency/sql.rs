@@ -44,7 +44,7 @@ pub(super) async fn find(
     owner: &str,
     key: &str,
     now: Timestamp,
-) -> Result<Option<KeyRow>, sqlx::Error> {
+) -> sqlx::Result<Option<KeyRow>> {
     sqlx::query_as(
         "SELECT request_hash, status, body, expires_at FROM idempotency_keys
          WHERE owner = $1 AND key = $2 AND expires_at > $3",
@@ -64,7 +64,7 @@ pub(super) async fn claim(
     request_hash: &[u8],
     now: Timestamp,
     (until, purge_at): (Timestamp, Timestamp),
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let claimed = sqlx::query(
         "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at, purge_at)
          VALUES ($1, $2, $3, 'pending', $5, $6)
@@ -92,7 +92,7 @@ pub(super) async fn complete(
     request_hash: &[u8],
     answer: (i16, &[u8]),
     until: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let stored = sqlx::query(
         "UPDATE idempotency_keys SET state = 'completed', status = $4, body = $5, expires_at = $6
          WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'",
@@ -117,7 +117,7 @@ pub(super) async fn let_go(
     request_hash: &[u8],
     now: Timestamp,
     made_before: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let freed = sqlx::query(
         "UPDATE idempotency_keys SET expires_at = $4
          WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
@@ -139,7 +139,7 @@ pub(super) async fn claimed(
     after: &(Timestamp, String, String),
     until: Timestamp,
     limit: i64,
-) -> Result<Vec<ClaimedKeyRow>, sqlx::Error> {
+) -> sqlx::Result<Vec<ClaimedKeyRow>> {
     sqlx::query_as(
         "SELECT purge_at, owner, key, request_hash, status, body, expires_at FROM idempotency_keys
          WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
@@ -159,7 +159,7 @@ pub(super) async fn find_all(
     tx: &mut PgConnection,
     names: &[(&str, &str)],
     now: Timestamp,
-) -> Result<HashMap<(String, String), KeyRow>, sqlx::Error> {
+) -> sqlx::Result<HashMap<(String, String), KeyRow>> {
     let rows: Vec<NamedKeyRow> = sqlx::query_as(
         "SELECT known.owner, known.key, known.request_hash, known.status, known.body, known.expires_at
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
@@ -195,7 +195,7 @@ macro_rules! insert_keys {
 }
 
 /// Asks for the keys of these, by owner and key, that have not run out.
-pub(super) fn add_lookup(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) fn add_lookup(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> sqlx::Result<()> {
     let statement = "SELECT known.key
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
          JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key
@@ -215,7 +215,7 @@ pub(super) fn add_claims(
     surely_free: bool,
     now: Timestamp,
     purge_at: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     const TAKE_FREE: &str = concat!(
         insert_keys!(),
         " ON CONFLICT (owner, key) DO UPDATE
@@ -249,7 +249,7 @@ pub(super) struct AnswerRow<'a> {
 }
 
 /// Stores the answers of keys that these requests have claimed.
-pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: Timestamp) -> sqlx::Result<()> {
     let statement = "UPDATE idempotency_keys known
          SET state = 'completed', status = answer.status, body = answer.body, expires_at = $6
          FROM unnest($1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::bytea[])
@@ -269,7 +269,7 @@ pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: 
 
 /// Deletes at most this many expired keys among those whose `purge_at` has passed; returns the number. A key that expires
 /// later (answered late, or claimed anew by an earlier version) is skipped.
-pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<u64> {
     let gone = sqlx::query(
         "DELETE FROM idempotency_keys
          WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE purge_at <= $1 AND expires_at <= $1

@@ -110,7 +110,7 @@ struct ClaimRow {
     fence: i64,
 }
 
-async fn load_claims(pg: &PgPool, show: Uuid) -> Result<Vec<ClaimRow>, sqlx::Error> {
+async fn load_claims(pg: &PgPool, show: Uuid) -> sqlx::Result<Vec<ClaimRow>> {
     sqlx::query_as(
         "SELECT claim.seat_no, booking.hold_id, booking.owner, claim.fence
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id

@@ -131,7 +131,7 @@ async fn known_in_time(pg: &PgPool, show: &Show) -> Result<RebuildInput, Problem
     Ok(known?)
 }
 
-async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<RebuildInput, sqlx::Error> {
+async fn known_seats(pg: &mut PgConnection, show: &Show) -> sqlx::Result<RebuildInput> {
     let claims: Vec<(i32, i64, String)> =
         sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(&mut *pg).await?;
@@ -169,7 +169,7 @@ async fn claimed_places(
     pg: &mut PgConnection,
     show: Uuid,
     bought: &mut BTreeMap<String, u32>,
-) -> Result<(AreasLeft, SoldPlaces), sqlx::Error> {
+) -> sqlx::Result<(AreasLeft, SoldPlaces)> {
     let stock: Vec<(i16, i32)> = sqlx::query_as(AREAS).bind(show).fetch_all(&mut *pg).await?;
     if stock.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -196,7 +196,7 @@ async fn claimed_places(
 }
 
 /// Converts a seat number. An invalid row is an error with its table and column, never a default.
-fn seat_index(show: Uuid, seat_no: i32) -> Result<SeatIndex, sqlx::Error> {
+fn seat_index(show: Uuid, seat_no: i32) -> sqlx::Result<SeatIndex> {
     SeatIndex::try_from(seat_no)
         .map_err(|_| sqlx::Error::Decode(format!("seat_claims({show}).seat_no is {seat_no}").into()))
 }

@@ -208,12 +208,7 @@ pub(super) async fn insert(
 }
 
 /// Writes its seats and places, at price zero where it is free.
-pub(super) async fn put_lines(
-    tx: &mut PgConnection,
-    show: &Show,
-    row: &BookingRow,
-    means: Means,
-) -> Result<(), sqlx::Error> {
+pub(super) async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow, means: Means) -> sqlx::Result<()> {
     let (mut seats, mut lines) = (create::seat_rows(show, row), create::place_lines(show, row));
     if means == Means::Free {
         seats.iter_mut().for_each(|seat| seat.price_minor = 0);
@@ -236,7 +231,7 @@ pub struct CounterLookup {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<CounterLookup>, sqlx::Error> {
+pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<CounterLookup>> {
     let Some(row) = sql::find(tx, id).await? else { return Ok(None) };
     let channel = sqlx::query_scalar("SELECT channel FROM bookings WHERE id = $1").bind(id).fetch_one(tx).await?;
     Ok(Some(CounterLookup { show: row.show_id, row, channel }))
@@ -246,7 +241,7 @@ pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<Counte
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<CounterLookup>, sqlx::Error> {
+pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> sqlx::Result<Option<CounterLookup>> {
     match id_of_reference(tx, reference).await? {
         Some(id) => find_by_id(tx, id).await,
         None => Ok(None),
@@ -254,17 +249,14 @@ pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result
 }
 
 /// Returns the row of the booking of that reference.
-pub(super) async fn row_of_reference(
-    tx: &mut PgConnection,
-    reference: &str,
-) -> Result<Option<BookingRow>, sqlx::Error> {
+pub(super) async fn row_of_reference(tx: &mut PgConnection, reference: &str) -> sqlx::Result<Option<BookingRow>> {
     match id_of_reference(tx, reference).await? {
         Some(id) => sql::find(tx, id).await,
         None => Ok(None),
     }
 }
 
-async fn id_of_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<Uuid>, sqlx::Error> {
+async fn id_of_reference(tx: &mut PgConnection, reference: &str) -> sqlx::Result<Option<Uuid>> {
     let id = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1").bind(as_written(reference));
     id.fetch_optional(tx).await
 }

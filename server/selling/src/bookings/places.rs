@@ -32,7 +32,7 @@ pub(super) fn read(flat: &[i32]) -> Option<Vec<Places>> {
 }
 
 /// Replaces the places of a booking with their prices.
-pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> Result<(), sqlx::Error> {
+pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM booking_places WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
         "INSERT INTO booking_places (booking_id, area_no, quantity, name, category, price_minor)
@@ -54,7 +54,7 @@ pub(super) async fn of_booking(
     tx: &mut PgConnection,
     row: &BookingRow,
     currency: Currency,
-) -> Result<Vec<PlaceLine>, sqlx::Error> {
+) -> sqlx::Result<Vec<PlaceLine>> {
     if row.places.is_empty() {
         return Ok(Vec::new());
     }
@@ -80,7 +80,7 @@ pub(super) async fn latest_sales(
     tx: &mut PgConnection,
     show: Uuid,
     areas: &[(AreaIndex, u32)],
-) -> Result<Vec<FencedSelection>, sqlx::Error> {
+) -> sqlx::Result<Vec<FencedSelection>> {
     let latest: Vec<Uuid> = sqlx::query_scalar(
         "SELECT booking_id FROM area_claims
          WHERE show_id = $1 AND area_no = ANY($2) AND state <> 'released'

@@ -24,7 +24,7 @@ use platform::clock::{from_utc, to_utc};
 const MAX_DUE: i64 = 256;
 
 /// Returns the open offer to the buyer of a booking, if any.
-pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> Result<Option<SeatOffer>, sqlx::Error> {
+pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> sqlx::Result<Option<SeatOffer>> {
     let offer = offer_of(tx, booking).await?;
     Ok(offer.map(|offer| {
         let until = from_utc(offer.answer_until);
@@ -41,7 +41,7 @@ pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> 
 }
 
 /// Checks for an open offer to the buyer of a booking.
-pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
         .bind(booking)
         .fetch_one(tx)
@@ -154,23 +154,17 @@ macro_rules! offers {
 }
 
 /// Returns the offer to a booking.
-async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
+async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<OfferRow>> {
     sqlx::query_as(offers!("")).bind(booking).fetch_optional(tx).await
 }
 
 /// Returns the offer to a booking, locked; the booking is locked already.
-async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
+async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<OfferRow>> {
     sqlx::query_as(offers!(" FOR UPDATE OF moved")).bind(booking).fetch_optional(tx).await
 }
 
 /// Closes the offer as `taken`, `declined` or `lapsed`.
-async fn answered(
-    tx: &mut PgConnection,
-    move_id: Uuid,
-    booking: Uuid,
-    how: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+async fn answered(tx: &mut PgConnection, move_id: Uuid, booking: Uuid, how: &str, now: Timestamp) -> sqlx::Result<()> {
     let done = sqlx::query(
         "UPDATE moved_bookings SET state = $3, answered_at = $4
          WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'",
@@ -185,7 +179,7 @@ async fn answered(
 }
 
 /// Returns bookings whose offers were not answered in time, or that have ended already.
-async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
          ORDER BY answer_until LIMIT $2",

@@ -40,7 +40,7 @@ pub fn wake(state: &crate::SellingState) {
 ///
 /// # Errors
 /// When the database fails; the effects will be repeated.
-pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
+pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
     if bookings.is_empty() {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects:
 ///
 /// # Errors
 /// When the database fails; the relay performs them when their head start is over.
-pub async fn make_due(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+pub async fn make_due(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> sqlx::Result<()> {
     if bookings.is_empty() {
         return Ok(());
     }

@@ -67,7 +67,7 @@ const SELLER_HEAD_START_MS: i64 = 15 * SECOND_MS;
 ///
 /// # Errors
 /// When the values cannot be encoded.
-pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timestamp) -> sqlx::Result<()> {
     let due = |effect: Effect| {
         let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
         let head_start = if is_sellers { SELLER_HEAD_START_MS } else { EffectColumns::of(effect).wait };
@@ -89,12 +89,7 @@ pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timesta
 ///
 /// # Errors
 /// When the database fails.
-pub async fn enqueue(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    effects: &[Effect],
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub async fn enqueue(tx: &mut PgConnection, booking: Uuid, effects: &[Effect], now: Timestamp) -> sqlx::Result<()> {
     for effect in effects {
         let EffectColumns { amount, number, wait } = EffectColumns::of(*effect);
         sqlx::query(
@@ -117,7 +112,7 @@ pub async fn enqueue(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Result<bool, sqlx::Error> {
+pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE booking_id = $1 AND effect = $2 AND refund_number = $3)",
     )
@@ -132,13 +127,7 @@ pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effec
 ///
 /// # Errors
 /// When the database fails.
-pub async fn park(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    effect: Effect,
-    why: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &str, now: Timestamp) -> sqlx::Result<()> {
     let EffectColumns { amount, number, .. } = EffectColumns::of(effect);
     let parked =
         sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
@@ -169,7 +158,7 @@ pub async fn park(
 ///
 /// # Errors
 /// When the database fails; the effect will be repeated.
-pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx::Error> {
+pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
         .bind(booking)
         .bind(effect_name(effect))
@@ -184,7 +173,7 @@ const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND 
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
+pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
     let names: Vec<_> = effects.iter().map(|effect| effect_name(*effect)).collect();
     sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await?;
     Ok(())
@@ -194,7 +183,7 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: 
 ///
 /// # Errors
 /// When the values cannot be encoded.
-pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> sqlx::Result<()> {
     cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([effect_name(effect)].as_slice()).done()
 }
 
@@ -207,7 +196,7 @@ pub(super) async fn make_due(
     bookings: &[Uuid],
     effect: Effect,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND attempts = 0 AND run_after > $3")
         .bind(bookings)
         .bind(effect_name(effect))
@@ -269,7 +258,7 @@ pub(super) async fn take(
     now: Timestamp,
     lease_until: Timestamp,
     limit: i64,
-) -> Result<Vec<Job>, sqlx::Error> {
+) -> sqlx::Result<Vec<Job>> {
     let mut tx = pg.begin_with(BY_KEYS).await?;
     let rows: Vec<JobRow> = sqlx::query_as(
         "UPDATE outbox job SET attempts = job.attempts + 1, run_after = $2
@@ -299,7 +288,7 @@ pub(super) async fn take(
     rows.into_iter().map(job).collect()
 }
 
-pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
+pub(super) fn job(row: JobRow) -> sqlx::Result<Job> {
     let corrupt = |what: &str| sqlx::Error::Decode(format!("outbox({}).{what} cannot be", row.id).into());
     let number = || u32::try_from(row.refund_number).map_err(|_| corrupt("refund_number"));
     let amount = || {
@@ -325,7 +314,7 @@ pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
 }
 
 /// Deletes completed effects. One that was parked meanwhile has failed after completion, and stays parked.
-pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> Result<(), sqlx::Error> {
+pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> sqlx::Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
@@ -342,7 +331,7 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> Result<(), sqlx::Error
 }
 
 /// Schedules a retry at `at`.
-pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2")
         .bind(job.booking)
         .bind(job.id)
@@ -353,7 +342,7 @@ pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> Result<()
 }
 
 /// Parks an effect that failed too often.
-pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2")
         .bind(job.booking)
         .bind(job.id)

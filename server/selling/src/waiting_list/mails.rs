@@ -28,7 +28,7 @@ pub async fn send_forever(state: SellingState) {
     lane.send_forever(move || take(state), move |entry| send(state, entry)).await;
 }
 
-async fn take(state: &SellingState) -> Result<Option<ListEntry>, sqlx::Error> {
+async fn take(state: &SellingState) -> sqlx::Result<Option<ListEntry>> {
     let now = state.clock.now();
     sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
 }

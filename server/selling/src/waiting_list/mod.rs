@@ -53,7 +53,7 @@ pub async fn note_renewed_offer(
     next: Uuid,
     until: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sql::note_renewed(tx, (hold, next), until, now).await
 }
 

@@ -32,7 +32,7 @@ pub async fn serve_forever(state: SellingState) {
 ///
 /// # Errors
 /// When the database fails. Failures of single shows are logged, and the next round retries.
-pub async fn serve_all_lists(state: &SellingState) -> Result<(), sqlx::Error> {
+pub async fn serve_all_lists(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
     state.waiting.replace(sql::open_shows(&state.pg, MAX_OPEN_LISTS).await?);
     settle(state, now).await?;
@@ -47,7 +47,7 @@ pub async fn serve_all_lists(state: &SellingState) -> Result<(), sqlx::Error> {
 
 /// Marks bought offers as taken, and expired ones as lapsed unless they are being paid for.
 /// The lock store expires their holds.
-async fn settle(state: &SellingState, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn settle(state: &SellingState, now: Timestamp) -> sqlx::Result<()> {
     let (taken, lapsed) = (sql::note_taken(&state.pg, now).await?, sql::note_lapsed(&state.pg, now).await?);
     if taken + lapsed > 0 {
         tracing::info!(taken, lapsed, "waiting list offers ended");

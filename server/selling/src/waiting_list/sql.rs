@@ -111,7 +111,7 @@ pub(super) use offers::{
 };
 
 /// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
-pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query("INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
         .bind(show)
         .bind(to_utc(now))
@@ -122,7 +122,7 @@ pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp)
 }
 
 /// Tries to lock a show's list; `false` when another replica has it and does the work.
-pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let locked = sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
         .bind(show)
         .fetch_optional(tx)
@@ -131,7 +131,7 @@ pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> Result<bool,
 }
 
 /// Counts the entries that wait for a show.
-pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('waiting', 'offering')")
         .bind(show)
         .fetch_one(tx)
@@ -139,14 +139,14 @@ pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> Result<i
 }
 
 /// Locks a visitor's joins, and the offers they take over, until the transaction ends.
-pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> sqlx::Result<()> {
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(owner).execute(tx).await?;
     Ok(())
 }
 
 /// Counts the lists that a visitor is in. Their joins are serialised until the transaction ends, so that two
 /// concurrent ones do not both pass the limit.
-pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> sqlx::Result<i64> {
     lock_joins_of(tx, owner).await?;
     sqlx::query_scalar(
         "SELECT count(*) FROM waiting_list WHERE owner = $1 AND state IN ('waiting', 'offering', 'offered')",
@@ -157,7 +157,7 @@ pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result
 }
 
 /// Counts the waiting entries before that place.
-pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "SELECT count(*) FROM waiting_list
          WHERE show_id = $1 AND place < $2 AND state IN ('waiting', 'offering')",
@@ -177,7 +177,7 @@ pub(super) async fn insert(
     email: &str,
     wish: &EntryRequest,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let inserted = sqlx::query(
         "INSERT INTO waiting_list (id, show_id, owner, email, quantity, category,
                                    not_before, mail_after, joined_at, updated_at)
@@ -197,18 +197,18 @@ pub(super) async fn insert(
 }
 
 /// Returns the entry of that id.
-pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<ListEntry>, sqlx::Error> {
+pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(entries!("WHERE id = $1")).bind(id).fetch_optional(tx).await
 }
 
 /// Locks an entry until the transaction ends.
-pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<()> {
     sqlx::query("SELECT 1 FROM waiting_list WHERE id = $1 FOR UPDATE").bind(id).execute(tx).await?;
     Ok(())
 }
 
 /// Checks for an entry of this visitor in the line of the show.
-pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM waiting_list
                         WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered'))",
@@ -220,7 +220,7 @@ pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -
 }
 
 /// Returns a visitor's newest entry in a show.
-pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<Option<ListEntry>, sqlx::Error> {
+pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
         .bind(show)
         .bind(owner)
@@ -235,7 +235,7 @@ pub(super) async fn line(
     show: Uuid,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<ListEntry>, sqlx::Error> {
+) -> sqlx::Result<Vec<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3"))
         .bind(show)
         .bind(to_utc(now))
@@ -250,7 +250,7 @@ pub(super) async fn leave(
     show: Uuid,
     owner: &str,
     now: Timestamp,
-) -> Result<Option<Option<Uuid>>, sqlx::Error> {
+) -> sqlx::Result<Option<Option<Uuid>>> {
     let left: Option<(Option<Uuid>,)> = sqlx::query_as(
         "UPDATE waiting_list entry SET state = 'left', updated_at = $3
          FROM (SELECT id, CASE WHEN state <> 'waiting' THEN offer_hold END AS hold FROM waiting_list
@@ -268,7 +268,7 @@ pub(super) async fn leave(
 }
 
 /// Ends the waiting entries of a show whose sales are closed.
-pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE waiting_list SET state = 'over', updated_at = $2
          WHERE show_id = $1 AND state IN ('waiting', 'offering')",
@@ -281,7 +281,7 @@ pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<(),
 }
 
 /// Returns the shows with waiting entries.
-pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> Result<HashSet<Uuid>, sqlx::Error> {
+pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> sqlx::Result<HashSet<Uuid>> {
     let shows: Vec<Uuid> =
         sqlx::query_scalar("SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1")
             .bind(limit)
@@ -297,7 +297,7 @@ pub(super) async fn due_shows(
     now: Timestamp,
     looked_at: Timestamp,
     limit: i64,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "UPDATE waiting_lists list SET looked_at = $1
          FROM (SELECT show_id FROM waiting_lists known

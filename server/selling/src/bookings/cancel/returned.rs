@@ -32,12 +32,7 @@ pub(super) fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> Result<(Vec<Se
 }
 
 /// Removes seats from a booking, in the transaction of its move.
-pub(super) async fn take(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    number: u32,
-    gone: &[SeatRow],
-) -> Result<(), sqlx::Error> {
+pub(super) async fn take(tx: &mut PgConnection, booking: Uuid, number: u32, gone: &[SeatRow]) -> sqlx::Result<()> {
     let seats: Vec<i32> = gone.iter().map(|line| line.seat_no).collect();
     sqlx::query(
         "INSERT INTO returned_seats (booking_id, number, seat_no, label, category, price_minor)

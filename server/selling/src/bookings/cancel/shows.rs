@@ -126,7 +126,7 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<CallO
 
 /// Locks bookings that are to be undone, skipping those that other transactions have locked: waiting for
 /// them while holding locks could deadlock.
-async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn take_some(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<Uuid>> {
     let mut ids: Vec<Uuid> = sqlx::query_scalar(
         "SELECT id FROM bookings
          WHERE show_id = $1 AND is_open AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
@@ -151,7 +151,7 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
 
 /// Locks the show unless a transaction is writing a booking of it: the booking's foreign key has it locked then. True
 /// if the lock was taken.
-async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let locked: Option<i32> = sqlx::query_scalar("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(show)
         .fetch_optional(tx)
@@ -159,7 +159,7 @@ async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::
     Ok(locked.is_some())
 }
 
-async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+async fn any_left(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED')
              OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open

@@ -63,7 +63,7 @@ pub async fn withdraw_in(
     seats: &[SeatIndex],
     reason: &str,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO seat_withdrawals (show_id, seat_no, layout_id, reason, requested_at, look_at)
          SELECT $1, seat, $3, $4, $5, $5 FROM unnest($2::integer[]) AS seat
@@ -85,7 +85,7 @@ pub async fn withdraw_in(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex]) -> Result<Vec<Uuid>, sqlx::Error> {
+pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex]) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "SELECT DISTINCT claim.booking_id FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
          WHERE claim.show_id = $1 AND claim.seat_no = ANY($2) AND claim.state <> 'released'
@@ -121,7 +121,7 @@ pub async fn withdraw_forever(state: SellingState) {
 }
 
 /// Leases the seats that are due. Returns their shows.
-async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::Error> {
+async fn take_due(pg: &PgPool, now: Timestamp) -> sqlx::Result<BTreeSet<Uuid>> {
     let shows: Vec<Uuid> = sqlx::query_scalar(
         "UPDATE seat_withdrawals taken SET look_at = $2
          FROM (SELECT show_id, seat_no FROM seat_withdrawals WHERE finished_at IS NULL AND look_at <= $1

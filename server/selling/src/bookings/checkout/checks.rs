@@ -220,7 +220,7 @@ pub(crate) async fn recheck_all(
     tx: &mut PgConnection,
     bookings: &[(&Show, &BookingRow)],
     now: Timestamp,
-) -> Result<Vec<Result<(), Problem>>, sqlx::Error> {
+) -> sqlx::Result<Vec<Result<(), Problem>>> {
     let buyers: Vec<Buyer> = bookings.iter().map(|(show, row)| Buyer::of(show, row)).collect();
     let records = records(tx, &buyers.iter().collect::<Vec<_>>(), now).await?;
     let checked = records
@@ -243,7 +243,7 @@ pub(crate) async fn records(
     connection: &mut PgConnection,
     buyers: &[&Buyer],
     now: Timestamp,
-) -> Result<Vec<Record>, sqlx::Error> {
+) -> sqlx::Result<Vec<Record>> {
     sqlx::query_as(
         r#"SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                                      + (SELECT coalesce(sum(quantity), 0) FROM booking_places

@@ -205,7 +205,7 @@ async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timesta
 
 /// Replaces all lines of a booking, seats and places, so that its total is the sum of exactly these
 /// lines.
-async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<(), sqlx::Error> {
+async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> sqlx::Result<()> {
     sql::put_seats(tx, row.id, &seat_rows(show, row)).await?;
     places::replace_places(tx, row.id, &place_lines(show, row)).await
 }

@@ -127,7 +127,7 @@ pub(crate) async fn settle(
     show: &Show,
     row: &BookingRow,
     instrument: &PaidWith,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let Some(most) = show.per_instrument else { return Ok(true) };
     lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
     // A statement after the lock, so that its snapshot includes earlier holders of the lock.
@@ -145,7 +145,7 @@ fn seats_and_places(row: &BookingRow) -> usize {
     row.seats.len() + places as usize
 }
 
-async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> Result<(), sqlx::Error> {
+async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<()> {
     sqlx::query("INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)")
         .bind(row.id)
         .bind(row.show_id)
@@ -183,7 +183,7 @@ pub(crate) async fn claim(
 
 /// Takes the advisory lock of this name and namespace until the transaction ends. Shared with the limit per
 /// person (`person_limit`).
-pub(crate) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
+pub(crate) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> sqlx::Result<()> {
     sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))").bind(name).bind(space).execute(tx).await?;
     Ok(())
@@ -191,7 +191,7 @@ pub(crate) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Res
 
 /// Returns the seats and places of the show in other bookings that this instrument has paid for, or is paying for.
 /// Expired payments count until the reconciler has ended them, since the money may still arrive.
-async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> Result<i64, sqlx::Error> {
+async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                              + (SELECT coalesce(sum(quantity), 0) FROM booking_places
@@ -208,7 +208,7 @@ async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith
 }
 
 /// Copies the instrument to the booking that the money moves to, where it is of the same show.
-pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
+pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO payment_instruments (booking_id, show_id, instrument)
          SELECT fresh.id, fresh.show_id, paid.instrument
@@ -224,7 +224,7 @@ pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result
 
 /// Deletes the instrument of a booking that switches gateways: its token is invalid there, and the new instrument is
 /// unknown.
-pub(crate) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
+pub(crate) async fn forget(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await?;
     Ok(())
 }

@@ -76,7 +76,7 @@ pub(crate) async fn try_claim(
     tx: &mut PgConnection,
     claimants: &[Claimant<'_>],
     now: Timestamp,
-) -> Result<HashMap<usize, Verdict>, sqlx::Error> {
+) -> sqlx::Result<HashMap<usize, Verdict>> {
     let mut verdicts = HashMap::new();
     if claimants.is_empty() {
         return Ok(verdicts);

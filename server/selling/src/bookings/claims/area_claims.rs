@@ -37,7 +37,7 @@ pub(crate) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
     now: Timestamp,
-) -> Result<Vec<(AreaIndex, u32)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(AreaIndex, u32)>> {
     let mut full = Vec::new();
     for places in &row.places {
         if let Some(left) = claim_in(tx, row, *places, now).await? {
@@ -53,7 +53,7 @@ async fn claim_in(
     row: &BookingRow,
     places: Places,
     now: Timestamp,
-) -> Result<Option<u32>, sqlx::Error> {
+) -> sqlx::Result<Option<u32>> {
     let (area, count) = (places.area.cast_signed(), places.count.cast_signed());
     let Some(seen) = read(tx, row.show_id, area).await? else { return Ok(Some(0)) };
     let taken = seen.left() >= count && step(tx, row.show_id, seen, count, 0).await?;
@@ -84,7 +84,7 @@ async fn claim_in(
 }
 
 /// Releases expired claims that were not released yet, and returns the new stock.
-async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> Result<Stock, sqlx::Error> {
+async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> sqlx::Result<Stock> {
     let over: Vec<i32> = sqlx::query_scalar(concat!(
         "UPDATE area_claims SET state = 'released'
          WHERE show_id = $1 AND area_no = $2 AND state = 'claimed' AND NOT ",
@@ -106,7 +106,7 @@ async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timesta
 
 /// Turns the booking's claims into a sale, places and seats together; `false`, and nothing changed, unless
 /// every claim still belongs to the booking with the same fence.
-pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     if row.places.is_empty() {
         return seat_claims::sell(tx, row).await;
     }
@@ -124,7 +124,7 @@ pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool
 }
 
 /// Releases the booking's places. A repeat finds none.
-pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<()> {
     if row.places.is_empty() {
         return Ok(());
     }
@@ -153,11 +153,7 @@ impl AreaClaimRow {
 }
 
 /// Returns the booking's claims in one of these states, by booking and fence, locked.
-async fn own_claims(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-    states: &[&str],
-) -> Result<Vec<AreaClaimRow>, sqlx::Error> {
+async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) -> sqlx::Result<Vec<AreaClaimRow>> {
     sqlx::query_as(
         "SELECT area_no, quantity, state FROM area_claims
          WHERE booking_id = $1 AND show_id = $2 AND fence = $3 AND state = ANY($4)
@@ -172,12 +168,7 @@ async fn own_claims(
 }
 
 /// Changes the state of claims that the previous statement locked.
-async fn set_state(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-    own: &[AreaClaimRow],
-    state: &str,
-) -> Result<(), sqlx::Error> {
+async fn set_state(tx: &mut PgConnection, row: &BookingRow, own: &[AreaClaimRow], state: &str) -> sqlx::Result<()> {
     let moved = sqlx::query(
         "UPDATE area_claims claim SET state = $4
          FROM unnest($2::smallint[], $3::text[]) AS known (area_no, state)
@@ -207,7 +198,7 @@ fn pair<'a>(stocks: &'a [Stock], own: &'a [AreaClaimRow]) -> impl Iterator<Item 
     })
 }
 
-async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> Result<Option<Stock>, sqlx::Error> {
+async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> sqlx::Result<Option<Stock>> {
     sqlx::query_as(
         "SELECT area_no, capacity, claimed, sold, version FROM area_stock WHERE show_id = $1 AND area_no = $2",
     )
@@ -218,7 +209,7 @@ async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> Result<Option<Sto
 }
 
 /// Returns the stock of these areas, locked in their order.
-async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<Stock>, sqlx::Error> {
+async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> sqlx::Result<Vec<Stock>> {
     sqlx::query_as(
         "SELECT area_no, capacity, claimed, sold, version FROM area_stock
          WHERE show_id = $1 AND area_no = ANY($2) ORDER BY area_no FOR UPDATE",
@@ -231,7 +222,7 @@ async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<St
 
 /// Locks the areas of two bookings, which may be of two shows, before either is claimed or released. The single order
 /// prevents a deadlock of two exchanges in opposite directions.
-pub(crate) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
+pub(crate) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> sqlx::Result<()> {
     let mut touched: Vec<(Uuid, i16)> =
         rows.iter().flat_map(|row| areas_of(row).into_iter().map(|area| (row.show_id, area))).collect();
     touched.sort_unstable();
@@ -243,7 +234,7 @@ pub(crate) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> 
 }
 
 /// Updates the counters of an area if its version is unchanged; `false` when another transaction was faster.
-async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> Result<bool, sqlx::Error> {
+async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> sqlx::Result<bool> {
     let stepped = sqlx::query(
         "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
          WHERE show_id = $1 AND area_no = $2 AND version = $3",
@@ -259,13 +250,7 @@ async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold
 }
 
 /// Updates the counters of an area whose row this transaction has locked.
-async fn step_locked(
-    tx: &mut PgConnection,
-    show: Uuid,
-    from: Stock,
-    claimed: i32,
-    sold: i32,
-) -> Result<(), sqlx::Error> {
+async fn step_locked(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> sqlx::Result<()> {
     let stepped = step(tx, show, from, claimed, sold).await?;
     assert!(stepped, "area {} of {show} moved under its lock", from.area_no);
     Ok(())

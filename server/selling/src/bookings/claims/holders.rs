@@ -30,7 +30,7 @@ pub async fn of_seat(
     show: Uuid,
     seat: SeatIndex,
     now: Timestamp,
-) -> Result<Option<Holder>, sqlx::Error> {
+) -> sqlx::Result<Option<Holder>> {
     let claimed: Option<Holder> = sqlx::query_as(concat!(
         "SELECT booking.id AS booking, booking.reference, booking.buyer_name AS name, true AS is_claimed
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
@@ -67,7 +67,7 @@ pub async fn claimed_among(
     show: Uuid,
     seats: &[SeatIndex],
     now: Timestamp,
-) -> Result<Vec<SeatIndex>, sqlx::Error> {
+) -> sqlx::Result<Vec<SeatIndex>> {
     let claimed: Vec<i32> = sqlx::query_scalar(concat!(
         "SELECT seat_no FROM seat_claims WHERE show_id = $1 AND seat_no = ANY($2) AND ",
         claim_is_alive!("seat_claims", "$3"),

@@ -44,7 +44,7 @@ pub(super) async fn claim_all(
     show: &Show,
     pending: &BookingRow,
     now: Timestamp,
-) -> Result<Option<LostClaims>, sqlx::Error> {
+) -> sqlx::Result<Option<LostClaims>> {
     let full = area_claims::claim(tx, pending, now).await?;
     if !full.is_empty() {
         let others = places::latest_sales(tx, show.id, &full).await?;

@@ -25,7 +25,7 @@ pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelecti
 }
 
 /// Checks for a seat of the booking that is withdrawn from sale.
-pub(crate) async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(crate) async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
     sqlx::query_scalar("SELECT blocked && $2 FROM shows WHERE id = $1")
         .bind(row.show_id)
@@ -34,11 +34,7 @@ pub(crate) async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) ->
         .await
 }
 
-async fn free_once(
-    state: &SellingState,
-    show: &Show,
-    sale: &FencedSelection,
-) -> Result<Result<(), StoreError>, sqlx::Error> {
+async fn free_once(state: &SellingState, show: &Show, sale: &FencedSelection) -> sqlx::Result<Result<(), StoreError>> {
     let mut tx = state.pg.begin().await?;
     // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
     let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")

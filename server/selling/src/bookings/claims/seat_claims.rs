@@ -16,11 +16,7 @@ use seats::seat_locks::{FencedSelection, Selection};
 
 /// Claims the booking's seats until it expires. Returns the seats that could not be claimed. If any are returned,
 /// the caller rolls back. One statement, rows in seat order, so that transactions do not deadlock.
-pub(crate) async fn claim(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-    now: Timestamp,
-) -> Result<Vec<SeatIndex>, sqlx::Error> {
+pub(crate) async fn claim(tx: &mut PgConnection, row: &BookingRow, now: Timestamp) -> sqlx::Result<Vec<SeatIndex>> {
     let got: Vec<i32> = sqlx::query_scalar(concat!(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
          SELECT $1, seat_no, $2, $3, 'claimed', $4 FROM unnest($5::integer[]) AS seat_no ORDER BY seat_no
@@ -44,7 +40,7 @@ pub(crate) async fn claim(
 
 /// Turns the booking's claims into a sale; `false`, and nothing changed, unless every claim still belongs to the
 /// booking with the same fence.
-pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let own: Vec<i32> = sqlx::query_scalar(
         "SELECT seat_no FROM seat_claims
          WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'
@@ -78,7 +74,7 @@ pub(crate) async fn holders(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],
-) -> Result<Vec<FencedSelection>, sqlx::Error> {
+) -> sqlx::Result<Vec<FencedSelection>> {
     let rows: Vec<(Uuid, String, i64, Vec<i32>)> = sqlx::query_as(
         "SELECT booking.hold_id, booking.owner, claim.fence, array_agg(claim.seat_no ORDER BY claim.seat_no)
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
@@ -99,7 +95,7 @@ pub(crate) async fn holders(
 }
 
 /// Releases the booking's claims, in seat order like every writer of this table. A repeat finds none.
-pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<()> {
     sqlx::query(
         "WITH own AS (SELECT seat_no FROM seat_claims
                       WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4

@@ -160,7 +160,7 @@ impl Writes {
         BatchError::NeedOwnTransactions(places.collect())
     }
 
-    fn add_bookings(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_bookings(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> sqlx::Result<()> {
         let rows = || self.bookings.iter().map(|new| &new.row);
         let text = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let statement = match fresh {
@@ -199,7 +199,7 @@ impl Writes {
     }
 
     /// Moves bookings from the state and version they were read in.
-    fn add_moves(&self, cte: &mut CteBatch, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_moves(&self, cte: &mut CteBatch, now: Timestamp) -> sqlx::Result<()> {
         let moves = || self.moves.iter();
         let statement = "UPDATE bookings booking
              SET state = moved.state, money = moved.money, version = moved.version, expires_at = moved.expires_at,
@@ -223,7 +223,7 @@ impl Writes {
 
     /// Claims seats as `seat_claims::claim` does: a seat must be free or its claim expired, and the fence must be
     /// higher.
-    fn add_claims(&self, cte: &mut CteBatch, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_claims(&self, cte: &mut CteBatch, now: Timestamp) -> sqlx::Result<()> {
         let claims = || self.claims.iter();
         let statement = concat!(
             "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
@@ -249,7 +249,7 @@ impl Writes {
 
     /// Sells seats as `seat_claims::sell` does: only claims of this booking and fence. Adjacent seats are looked up
     /// as one range: other claims inside the range belong to other bookings.
-    fn add_sales(&self, cte: &mut CteBatch) -> Result<(), sqlx::Error> {
+    fn add_sales(&self, cte: &mut CteBatch) -> sqlx::Result<()> {
         let runs: Vec<&[Claim]> = self.sales.chunk_by(Claim::is_followed_by).collect();
         let firsts = || runs.iter().filter_map(|run| run.first());
         let statement = "UPDATE seat_claims claim SET state = 'sold'
@@ -267,7 +267,7 @@ impl Writes {
             .done()
     }
 
-    fn add_gateway_events(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_gateway_events(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> sqlx::Result<()> {
         let mut events: Vec<_> = self.noted_events.iter().collect();
         events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
         let (statement, columns): (_, &[_]) = match fresh {
@@ -285,7 +285,7 @@ impl Writes {
     }
 }
 
-fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> sqlx::Result<()> {
     let statement =
         "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
          SELECT line.*, $9
@@ -304,7 +304,7 @@ fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> Resul
         .done()
 }
 
-fn add_payments(cte: &mut CteBatch, payments: &[Payment], now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_payments(cte: &mut CteBatch, payments: &[Payment], now: Timestamp) -> sqlx::Result<()> {
     let statement =
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
          SELECT booking_id, gateway, 'requested', amount_minor, currency, payment_token, $6
@@ -320,7 +320,7 @@ fn add_payments(cte: &mut CteBatch, payments: &[Payment], now: Timestamp) -> Res
         .done()
 }
 
-fn add_notes(cte: &mut CteBatch, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_notes(cte: &mut CteBatch, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> sqlx::Result<()> {
     let statement = "UPDATE payments payment
          SET state = CASE payment.state WHEN 'succeeded' THEN payment.state ELSE note.state END,
              gateway_ref = coalesce(note.gateway_ref, payment.gateway_ref),

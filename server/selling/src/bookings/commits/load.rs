@@ -27,7 +27,7 @@ pub(crate) struct BookingDetails {
 }
 
 impl FromRow<'_, PgRow> for BookingDetails {
-    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
         let booking = BookingRow::from_row(row)?;
         let labels: Vec<String> = row.try_get("labels")?;
         let categories: Vec<String> = row.try_get("categories")?;
@@ -45,7 +45,7 @@ impl FromRow<'_, PgRow> for BookingDetails {
 pub(crate) async fn load_details(
     connection: &mut PgConnection,
     ids: &[Uuid],
-) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+) -> sqlx::Result<HashMap<Uuid, BookingDetails>> {
     let rows: Vec<BookingDetails> = sqlx::query_as(
         "SELECT booking.*, ARRAY(SELECT pair.number FROM booking_places place,
                           LATERAL (VALUES (1, place.area_no::integer), (2, place.quantity)) AS pair (rank, number)
@@ -83,7 +83,7 @@ pub(super) async fn lock_bookings(
     tx: &mut PgConnection,
     mut ids: Vec<Uuid>,
     locks: LockMode,
-) -> Result<Vec<(Uuid, i32)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(Uuid, i32)>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -104,7 +104,7 @@ pub(super) async fn load_locked(
     tx: &mut PgConnection,
     locked: Vec<(Uuid, i32)>,
     known: &HashMap<Uuid, &BookingDetails>,
-) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+) -> sqlx::Result<HashMap<Uuid, BookingDetails>> {
     let mut bookings = HashMap::with_capacity(locked.len());
     let mut unknown = Vec::new();
     for (id, version) in locked {
@@ -120,17 +120,17 @@ pub(super) async fn load_locked(
 }
 
 /// Adds the query for holds that have a booking already: see [`booked_holds`].
-pub(super) fn add_holds(cte: &mut CteBatch, holds: Vec<Uuid>) -> Result<(), sqlx::Error> {
+pub(super) fn add_holds(cte: &mut CteBatch, holds: Vec<Uuid>) -> sqlx::Result<()> {
     cte.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
 }
 
 /// Returns the queried holds that have a booking. A booking made meanwhile is detected by the write.
-pub(super) fn booked_holds(results: &StatementResults) -> Result<HashSet<Uuid>, sqlx::Error> {
+pub(super) fn booked_holds(results: &StatementResults) -> sqlx::Result<HashSet<Uuid>> {
     Ok(results.column("booked", "hold_id")?.into_iter().collect())
 }
 
 /// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
-pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> Result<(), sqlx::Error> {
+pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Result<()> {
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
@@ -143,7 +143,7 @@ pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> Result<(),
 }
 
 /// Returns the events that were noted before: gateway and id. Events noted meanwhile are detected by the write.
-pub(super) fn noted_events(results: &StatementResults) -> Result<HashSet<(String, String)>, sqlx::Error> {
+pub(super) fn noted_events(results: &StatementResults) -> sqlx::Result<HashSet<(String, String)>> {
     let gateways: Vec<String> = results.column("heard", "gateway")?;
     Ok(gateways.into_iter().zip(results.column("heard", "event_id")?).collect())
 }

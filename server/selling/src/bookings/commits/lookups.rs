@@ -76,7 +76,7 @@ async fn serve(state: SellingState) {
 pub(super) async fn read<T>(
     state: &SellingState,
     on: &mut Connection,
-    question: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    question: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
 ) -> Result<T, Problem> {
     let asked = async {
         let connection = match on.take() {
@@ -126,7 +126,7 @@ pub(crate) async fn load_current(state: &SellingState, ids: &[Uuid]) -> Result<H
 async fn unchanged(
     tx: &mut PgConnection,
     recent: &[Arc<BookingDetails>],
-) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+) -> sqlx::Result<HashMap<Uuid, BookingDetails>> {
     if recent.is_empty() {
         return Ok(HashMap::new());
     }

@@ -57,7 +57,7 @@ struct DifferenceRow {
 }
 
 impl DifferenceRow {
-    fn open(self) -> Result<OpenDifference, sqlx::Error> {
+    fn open(self) -> sqlx::Result<OpenDifference> {
         let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
         let kind = self.kind.parse::<DifferenceKind>().map_err(|_| unreadable())?;
@@ -90,7 +90,7 @@ pub(super) async fn record(
     (payment, booking): (&str, Uuid),
     found: &Difference,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let recorded = sqlx::query(
         "INSERT INTO ledger_differences (gateway, payment_ref, booking_id, kind, here_minor, there_minor, currency, found_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -113,7 +113,7 @@ pub(super) async fn record(
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn list_open_differences(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
+pub async fn list_open_differences(pg: &PgPool) -> sqlx::Result<Vec<OpenDifference>> {
     let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
@@ -126,7 +126,7 @@ pub async fn list_open_differences(pg: &PgPool) -> Result<Vec<OpenDifference>, s
 }
 
 /// Returns open differences of bookings of one theatre, likewise.
-pub(crate) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDifference>, sqlx::Error> {
+pub(crate) async fn open_at(pg: &PgPool, theatre: &str) -> sqlx::Result<Vec<OpenDifference>> {
     let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          JOIN bookings booking ON booking.id = found.booking_id
@@ -146,7 +146,7 @@ pub(crate) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDiffer
 ///
 /// # Errors
 /// When the database fails.
-pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<HashMap<String, i64>> {
     let counts: Vec<(String, i64)> = sqlx::query_as(
         "SELECT screen.theatre_id, count(*) FROM ledger_differences found
          JOIN bookings booking ON booking.id = found.booking_id
@@ -172,7 +172,7 @@ pub(crate) async fn find(
     tx: &mut PgConnection,
     id: i64,
     theatre: Option<&str>,
-) -> Result<Option<LockedDifference>, sqlx::Error> {
+) -> sqlx::Result<Option<LockedDifference>> {
     let booking: Option<Uuid> = sqlx::query_scalar(
         "SELECT found.booking_id FROM ledger_differences found
          WHERE found.id = $1 AND found.settled_at IS NULL AND found.check_at IS NULL
@@ -190,7 +190,7 @@ pub(crate) async fn find(
 }
 
 /// Schedules a repeated comparison; `false` when another person was faster.
-pub(crate) async fn compare_again(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
+pub(crate) async fn compare_again(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Result<bool> {
     let put_back = sqlx::query(
         "UPDATE ledger_differences SET check_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )
@@ -202,7 +202,7 @@ pub(crate) async fn compare_again(tx: &mut PgConnection, id: i64, now: Timestamp
 }
 
 /// Closes a difference that a person has settled; `false` when another person was faster.
-pub(crate) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
+pub(crate) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Result<bool> {
     let settled = sqlx::query(
         "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )
@@ -222,7 +222,7 @@ struct Due {
 }
 
 /// Compares the differences whose repeated comparison is due.
-pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error> {
+pub(super) async fn compare_due(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
     let due: Vec<Due> = sqlx::query_as(
         "UPDATE ledger_differences found SET check_at = $2

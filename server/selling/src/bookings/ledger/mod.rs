@@ -94,7 +94,7 @@ pub async fn compare_forever(state: SellingState) {
     }
 }
 
-async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> Result<(), sqlx::Error> {
+async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> sqlx::Result<()> {
     let (now, name) = (state.clock.now(), gateway.name());
     plan(state, name, now).await?;
     let lease = now.plus_ms(LEASE_MS);
@@ -114,7 +114,7 @@ async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> Result<(
 }
 
 /// Plans the days that are to be compared.
-async fn plan(state: &SellingState, gateway: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn plan(state: &SellingState, gateway: &str, now: Timestamp) -> sqlx::Result<()> {
     let last = sql::last_planned(&state.pg, gateway).await?;
     for day in days_after(last, to_utc(now.plus_ms(-SETTLED_AFTER_MS)).date_naive()) {
         sql::plan(&state.pg, gateway, day, now).await?;

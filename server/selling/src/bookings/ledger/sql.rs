@@ -18,12 +18,12 @@ const MAX_MOVES: i32 = 1_000;
 pub(super) type Lease<'a> = (&'a str, NaiveDate, i32);
 
 /// Returns the last day that is planned for a gateway.
-pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> Result<Option<NaiveDate>, sqlx::Error> {
+pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> sqlx::Result<Option<NaiveDate>> {
     sqlx::query_scalar("SELECT max(day) FROM ledger_comparisons WHERE gateway = $1").bind(gateway).fetch_one(pg).await
 }
 
 /// Plans a day; a repeat changes nothing.
-pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until) VALUES ($1, $2, $3, $3)
          ON CONFLICT (gateway, day) DO NOTHING",
@@ -42,7 +42,7 @@ pub(super) async fn take(
     gateway: &str,
     now: Timestamp,
     leased_until: Timestamp,
-) -> Result<Option<(NaiveDate, i32)>, sqlx::Error> {
+) -> sqlx::Result<Option<(NaiveDate, i32)>> {
     sqlx::query_as(
         "UPDATE ledger_comparisons comparison SET leased_until = $3, taken = comparison.taken + 1
          FROM (SELECT gateway, day FROM ledger_comparisons
@@ -63,7 +63,7 @@ pub(super) async fn renew(
     pg: &PgPool,
     (gateway, day, fence): Lease<'_>,
     leased_until: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let renewed = sqlx::query(
         "UPDATE ledger_comparisons SET leased_until = $4
          WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
@@ -83,7 +83,7 @@ pub(super) async fn finish(
     (gateway, day, fence): Lease<'_>,
     payments: i64,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE ledger_comparisons SET finished_at = $5, payments = $4
          WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
@@ -114,7 +114,7 @@ struct BookRow {
 }
 
 impl BookRow {
-    fn book(self) -> Result<(Uuid, Book), sqlx::Error> {
+    fn book(self) -> sqlx::Result<(Uuid, Book)> {
         let unreadable = || sqlx::Error::Decode(format!("bookings.currency is {:?}", self.currency).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
         let standing = match self.payment.as_deref() {
@@ -139,7 +139,7 @@ impl BookRow {
 
 /// Returns our books of these bookings, as seen from one gateway. Refunds of bookings that the money moved to count for
 /// the first booking: the gateway knows the money under that one.
-pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> Result<HashMap<Uuid, Book>, sqlx::Error> {
+pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> sqlx::Result<HashMap<Uuid, Book>> {
     let rows: Vec<BookRow> = sqlx::query_as(
         "WITH RECURSIVE owed (first, booking_id, steps) AS (
              SELECT DISTINCT id, id, 0 FROM unnest($2::uuid[]) AS asked (id)
@@ -183,7 +183,7 @@ pub(super) async fn paid(
     gateway: &str,
     (after, before): (Uuid, Uuid),
     limit: i64,
-) -> Result<Vec<(Uuid, Option<String>)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(Uuid, Option<String>)>> {
     sqlx::query_as(
         "SELECT payment.booking_id, payment.gateway_ref FROM payments payment
          WHERE payment.booking_id > $2 AND payment.booking_id < $3

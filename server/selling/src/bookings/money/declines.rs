@@ -44,7 +44,7 @@ pub(crate) async fn note(
     row: &BookingRow,
     why: Option<&str>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     if why == Some(CANCELLED_BY_PAYER) {
         return Ok(());
     }
@@ -93,10 +93,7 @@ pub(crate) async fn note(
 }
 
 /// Returns the hold that is kept after a booking's declined payment, if any.
-pub(crate) async fn kept(
-    connection: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<HoldAfterDecline>, sqlx::Error> {
+pub(crate) async fn kept(connection: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<HoldAfterDecline>> {
     let found: Option<(Uuid, chrono::DateTime<chrono::Utc>)> = sqlx::query_as(
         "SELECT kept_as, kept_until FROM declined_payments WHERE booking_id = $1 AND kept_as IS NOT NULL",
     )
@@ -107,11 +104,7 @@ pub(crate) async fn kept(
 }
 
 /// Returns the booking whose declined payment left this hold, if it is this owner's.
-pub(crate) async fn left_by(
-    connection: &mut PgConnection,
-    hold: Uuid,
-    owner: &str,
-) -> Result<Option<Uuid>, sqlx::Error> {
+pub(crate) async fn left_by(connection: &mut PgConnection, hold: Uuid, owner: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar("SELECT booking_id FROM declined_payments WHERE kept_as = $1 AND owner = $2")
         .bind(hold)
         .bind(owner)

@@ -32,7 +32,7 @@ impl Route {
 
 /// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows: it is a
 /// repeat, since the payment's row counts the first request of its buyer.
-pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
+pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
     sqlx::query_as(
         "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
          RETURNING gateway, gateway_ref, payment_token",
@@ -43,7 +43,7 @@ pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> Result
 }
 
 /// Returns the booking's route.
-pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
+pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
     sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -51,7 +51,7 @@ pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option
 }
 
 /// Uncounts a charge request that was never sent.
-pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<(), sqlx::Error> {
+pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0")
         .bind(booking)
         .bind(gateway)
@@ -61,7 +61,7 @@ pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &st
 }
 
 /// Returns the gateways that the booking left.
-pub(crate) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn left(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")
         .bind(booking)
         .fetch_all(tx)
@@ -76,7 +76,7 @@ pub(crate) async fn switch(
     (from, to): (&str, &str),
     why: &str,
     now: Timestamp,
-) -> Result<Option<Route>, sqlx::Error> {
+) -> sqlx::Result<Option<Route>> {
     let moved: Option<Route> = sqlx::query_as(
         "UPDATE payments SET gateway = $3, asks = 1, gateway_ref = NULL, pay_url = NULL, updated_at = $4
          WHERE booking_id = $1 AND gateway = $2 AND asks = 1 AND state = 'requested'
@@ -113,7 +113,7 @@ pub(crate) async fn move_on(
     (from, to): (Uuid, Uuid),
     amount_minor: Option<i64>,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     sqlx::query(
         "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
          SELECT $2, gateway, gateway_ref, 'succeeded', coalesce($3, amount_minor), currency, $4
@@ -138,7 +138,7 @@ pub(crate) async fn move_on(
 }
 
 /// Returns the booking that this booking's money pays for.
-pub(crate) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+pub(crate) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Uuid>> {
     let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -147,7 +147,7 @@ pub(crate) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Opt
 }
 
 /// Returns the gateways that the booking left and that may still have its money.
-pub(crate) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(
         "SELECT from_gateway FROM payment_switches WHERE booking_id = $1 AND settled_as IS NULL ORDER BY from_gateway",
     )
@@ -163,7 +163,7 @@ pub(crate) async fn settle_left(
     gateway: &str,
     settled_as: &str,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE payment_switches SET settled_as = $3, settled_at = $4
          WHERE booking_id = $1 AND from_gateway = $2 AND settled_as IS NULL",
@@ -178,7 +178,7 @@ pub(crate) async fn settle_left(
 }
 
 /// Reopens a settlement: a gateway that the booking left has its money after all, which needs work.
-pub(crate) async fn unsettle_left(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<(), sqlx::Error> {
+pub(crate) async fn unsettle_left(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
     )
@@ -195,7 +195,7 @@ pub(crate) async fn reopen_left(
     booking: Uuid,
     gateway: &str,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     unsettle_left(tx, booking, gateway).await?;
     outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await
 }
@@ -212,11 +212,7 @@ pub(crate) enum GatewayRole {
 }
 
 /// Returns the relation of the gateway to the booking.
-pub(crate) async fn gateway_role(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-) -> Result<GatewayRole, sqlx::Error> {
+pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<GatewayRole> {
     let (current, was_left): (bool, bool) = sqlx::query_as(
         "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
                 EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)",
@@ -233,7 +229,7 @@ pub(crate) async fn gateway_role(
 }
 
 /// Checks for an earlier note of that event about a known payment.
-pub(crate) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> Result<bool, sqlx::Error> {
+pub(crate) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> sqlx::Result<bool> {
     let outcome: Option<String> =
         sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2")
             .bind(gateway)
@@ -251,7 +247,7 @@ pub(crate) async fn note_event(
     event_id: &str,
     outcome: PaymentEventOutcome,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let noted = sqlx::query(
         "INSERT INTO webhook_events AS known (gateway, event_id, received_at, outcome) VALUES ($1, $2, $3, $4)
          ON CONFLICT (gateway, event_id) DO UPDATE SET outcome = EXCLUDED.outcome, received_at = EXCLUDED.received_at

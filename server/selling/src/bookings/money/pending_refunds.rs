@@ -66,7 +66,7 @@ pub(crate) async fn schedule_check(state: &SellingState, booking: Uuid, number: 
 }
 
 /// Ends the pending state of a refund. True if it was pending. A repeat changes nothing.
-pub(crate) async fn end_wait(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
+pub(crate) async fn end_wait(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     let waited = sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
         .bind(booking)
         .bind(number.cast_signed())
@@ -77,7 +77,7 @@ pub(crate) async fn end_wait(tx: &mut PgConnection, booking: Uuid, number: u32) 
 
 /// Records that a refund reached the payer: it is neither pending nor parked any more. A failed refund stays
 /// parked, unless it was sent again and has now arrived. True if it was parked.
-pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
+pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     let was_on_its_way = end_wait(tx, booking, number).await?;
     if !was_on_its_way && has_failed(tx, booking, number).await? {
         return Ok(false);
@@ -90,7 +90,7 @@ pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: 
 }
 
 /// Checks for a reported failure of this refund.
-pub(crate) async fn has_failed(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
+pub(crate) async fn has_failed(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)")
         .bind(booking)
         .bind(number.cast_signed())
@@ -104,7 +104,7 @@ pub(crate) async fn failed_attempts(
     gateway: &str,
     booking: Uuid,
     number: u32,
-) -> Result<Vec<String>, sqlx::Error> {
+) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(
         "SELECT refund_ref FROM refund_failures WHERE booking_id = $1 AND number = $2 AND gateway = $3
          ORDER BY told_at LIMIT $4",
@@ -144,7 +144,7 @@ pub(crate) async fn record_failure_at_left(
 }
 
 /// Enqueues an effect for each pending refund that is due, so that the relay checks it.
-pub(crate) async fn enqueue_due_checks(state: &SellingState) -> Result<(), sqlx::Error> {
+pub(crate) async fn enqueue_due_checks(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
     let due: Vec<(Uuid, i32)> =
         sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
@@ -161,7 +161,7 @@ pub(crate) async fn enqueue_due_checks(state: &SellingState) -> Result<(), sqlx:
     Ok(())
 }
 
-async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> sqlx::Result<()> {
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let taken =
@@ -182,7 +182,7 @@ async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Ti
 }
 
 /// Returns the effect that sends a refund; `None` when there is no such refund.
-async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Result<Option<Effect>, sqlx::Error> {
+async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> sqlx::Result<Option<Effect>> {
     let known = refunds::of_booking(tx, row.id).await?;
     let refund = known.into_iter().find(|refund| refund.number.cast_unsigned() == number);
     Ok(refund.map(|refund| {

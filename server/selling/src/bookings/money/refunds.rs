@@ -41,7 +41,7 @@ pub(crate) struct RefundRow {
 }
 
 /// Returns the number of the next part of a booking, which the caller has locked.
-pub(crate) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
+pub(crate) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<u32> {
     let next: i32 = sqlx::query_scalar("SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1")
         .bind(booking)
         .fetch_one(tx)
@@ -56,7 +56,7 @@ pub(crate) async fn request(
     number: u32,
     (amount, fee): (Money, i64),
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
          VALUES ($1, $2, $3, $4, 'requested', $5) ON CONFLICT (booking_id, number) DO NOTHING",
@@ -72,7 +72,7 @@ pub(crate) async fn request(
 }
 
 /// Returns all refunds of a booking.
-pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<RefundRow>, sqlx::Error> {
+pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<RefundRow>> {
     let mut refunds: Vec<RefundRow> = sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
                 EXISTS (SELECT 1 FROM refund_failures failure
@@ -96,7 +96,7 @@ pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<V
 
 /// Checks for partial refunds of this booking. With them, a gateway's webhook about "the refund" may
 /// mean any of them, and only the answer to our own call counts.
-pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)")
         .bind(booking)
         .fetch_one(tx)
@@ -105,7 +105,7 @@ pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bo
 
 /// Returns the booking under whose key the gateway knows the money: another booking, where the payment was too late
 /// for that one or its seats were exchanged, and its money pays for this one.
-pub(crate) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
+pub(crate) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> {
     // Repeated exchanges move the money more than once: the gateway knows the first booking.
     sqlx::query_scalar(
         "WITH RECURSIVE owed (booking, steps) AS (
@@ -123,7 +123,7 @@ pub(crate) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<U
 
 /// Returns the means of a payment at the counter; `None` for a gateway payment or no payment. Money that pays for
 /// another booking keeps its means.
-pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Means>, sqlx::Error> {
+pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Means>> {
     let gateway: Option<String> = sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -132,7 +132,7 @@ pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> Res
 }
 
 /// Records that the gateway charged another amount than requested; all of it may be refunded.
-pub(crate) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> Result<(), sqlx::Error> {
+pub(crate) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2")
         .bind(booking)
         .bind(amount.minor)
@@ -211,7 +211,7 @@ pub(crate) async fn request_within_charge(
     number: u32,
     amount: Money,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     // A savepoint, so that the caller's transaction continues after a violation.
     let mut attempt = tx.begin().await?;
     match request(&mut attempt, booking, number, (amount, 0), now).await {
@@ -260,7 +260,7 @@ pub(crate) async fn mark_settled(
     booking: Uuid,
     number: u32,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     pending_refunds::mark_received(tx, booking, number).await?;
     if number == 0 {
         sql::note_refund(tx, booking, "settled", None, now).await?;

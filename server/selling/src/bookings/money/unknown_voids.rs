@@ -40,12 +40,7 @@ struct Due {
 }
 
 /// Schedules the checks of a payment that the gateway does not know. A repeat changes nothing.
-pub(crate) async fn schedule(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn schedule(tx: &mut PgConnection, booking: Uuid, gateway: &str, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO unknown_voids (booking_id, gateway, since, check_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (booking_id, gateway) DO NOTHING",
@@ -60,7 +55,7 @@ pub(crate) async fn schedule(
 }
 
 /// Performs the checks that are due. True if there may be more.
-pub(crate) async fn check_due(state: &SellingState) -> Result<bool, sqlx::Error> {
+pub(crate) async fn check_due(state: &SellingState) -> sqlx::Result<bool> {
     let due = take(state, state.clock.now()).await?;
     let is_full = due.len() as i64 == MAX_PER_ROUND;
     futures::stream::iter(due)
@@ -74,7 +69,7 @@ pub(crate) async fn check_due(state: &SellingState) -> Result<bool, sqlx::Error>
     Ok(is_full)
 }
 
-async fn take(state: &SellingState, now: Timestamp) -> Result<Vec<Due>, sqlx::Error> {
+async fn take(state: &SellingState, now: Timestamp) -> sqlx::Result<Vec<Due>> {
     sqlx::query_as(
         "UPDATE unknown_voids waiting SET check_at = $2
          FROM (SELECT booking_id, gateway FROM unknown_voids WHERE check_at <= $1
@@ -121,7 +116,7 @@ async fn send_back(state: &SellingState, booking: Uuid, gateway: &str) -> Result
 }
 
 /// Schedules the next check. After the last one only the daily ledger comparison finds a charge.
-async fn plan_next(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
+async fn plan_next(state: &SellingState, due: &Due) -> sqlx::Result<()> {
     let Some(check_at) = next_check(from_utc(due.since), due.checks, state.clock.now()) else {
         return forget(state, due).await;
     };
@@ -145,7 +140,7 @@ fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp
     Some(since.plus_ms(*after_ms).max(now.plus_ms(CHECK_AFTER_MS[0])))
 }
 
-async fn forget(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
+async fn forget(state: &SellingState, due: &Due) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3")
         .bind(due.booking_id)
         .bind(&due.gateway)

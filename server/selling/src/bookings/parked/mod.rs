@@ -125,7 +125,7 @@ fn difference_view(found: ledger::OpenDifference) -> ParkedView {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<HashMap<String, i64>> {
     let mut counts = outbox::parked_counts(pg, theatres).await?;
     for (theatre, differences) in ledger::open_counts(pg, theatres).await? {
         *counts.entry(theatre).or_default() += differences;

@@ -13,7 +13,7 @@ pub(super) async fn bookings(
     now: Timestamp,
     left_behind: Timestamp,
     limit: usize,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "SELECT id FROM bookings
          WHERE is_open AND ((state IN ('CREATED', 'SEATS_LOCKED') AND expires_at <= $1)
@@ -28,7 +28,7 @@ pub(super) async fn bookings(
 }
 
 /// Tries to lock the booking; `false` when another transaction has it locked.
-pub(super) async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<bool> {
     let taken: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(id)
         .fetch_optional(tx)
@@ -72,7 +72,7 @@ pub(super) async fn payments(
     since: SilenceThresholds,
     of: GatewayFilter<'_>,
     limit: usize,
-) -> Result<Vec<SilentPayment>, sqlx::Error> {
+) -> sqlx::Result<Vec<SilentPayment>> {
     let (but, only) = match of {
         GatewayFilter::AllBut(gateways) => (gateways, None),
         GatewayFilter::Only(gateway) => (&[][..], Some(gateway)),
@@ -100,7 +100,7 @@ pub(super) async fn payments(
 }
 
 /// Marks a pending payment as having no news since `unheard_since`.
-pub(super) async fn mark_due(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn mark_due(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2")
         .bind(booking)
         .bind(to_utc(unheard_since))

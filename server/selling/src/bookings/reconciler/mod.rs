@@ -65,7 +65,7 @@ enum Watch {
 ///
 /// # Errors
 /// When the database fails; then the payment is asked about in its turn.
-pub async fn make_payment_due(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
+pub async fn make_payment_due(state: &SellingState, booking: Uuid) -> sqlx::Result<()> {
     due::mark_due(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
 }
 
@@ -99,7 +99,7 @@ async fn watch(state: &SellingState, what: Watch, backoffs: &Mutex<Backoffs>) {
 }
 
 /// Finishes due bookings without calling a gateway. True if there may be more.
-async fn settle_ours(state: &SellingState) -> Result<bool, sqlx::Error> {
+async fn settle_ours(state: &SellingState) -> sqlx::Result<bool> {
     pending_refunds::enqueue_due_checks(state).await?;
     let now = state.clock.now();
     let due = due::bookings(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
@@ -149,7 +149,7 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
 const TIMED_OUT: Cause<'static> = Cause { actor: "reconciler", reason: "Its time was over." };
 
 /// Asks gateways about payments without news. True if there may be more.
-async fn ask_gateways(state: &SellingState, backoffs: &Mutex<Backoffs>) -> Result<bool, sqlx::Error> {
+async fn ask_gateways(state: &SellingState, backoffs: &Mutex<Backoffs>) -> sqlx::Result<bool> {
     let now = state.clock.now();
     let (failing, ready) = {
         let backoffs = backoffs.lock().unwrap_or_else(PoisonError::into_inner);

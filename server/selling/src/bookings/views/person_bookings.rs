@@ -28,7 +28,7 @@ pub async fn find_by_person(
     shows: &[Uuid],
     pattern: &str,
     limit: i64,
-) -> Result<Vec<PersonBooking>, sqlx::Error> {
+) -> sqlx::Result<Vec<PersonBooking>> {
     sqlx::query_as(
         "SELECT id, reference, buyer_name AS name, buyer_email AS email, holder_name AS holder FROM bookings
          WHERE show_id = ANY($1) AND NOT is_open AND (state <> 'EXPIRED' OR money NOT IN ('NONE', 'FAILED'))

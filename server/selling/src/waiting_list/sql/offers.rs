@@ -9,7 +9,7 @@ use super::ListEntry;
 use platform::clock::to_utc;
 
 /// Counts the open offers of a show.
-pub(crate) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
+pub(crate) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')")
         .bind(show)
         .fetch_one(tx)
@@ -17,7 +17,7 @@ pub(crate) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> Result<i6
 }
 
 /// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
-pub(crate) async fn offering(tx: &mut PgConnection, show: Uuid) -> Result<Vec<ListEntry>, sqlx::Error> {
+pub(crate) async fn offering(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE"))
         .bind(show)
         .fetch_all(tx)
@@ -32,7 +32,7 @@ pub(crate) async fn plan_offer(
     hold: Uuid,
     offer: &OfferedPlaces,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let (seats, area) = match offer {
         OfferedPlaces::Seats(seats) => (seats.iter().map(|seat| seat.cast_signed()).collect(), None),
         OfferedPlaces::Places(places) => (Vec::new(), Some(places.area.cast_signed())),
@@ -61,7 +61,7 @@ pub(crate) async fn offered(
     entry: &ListEntry,
     until: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE waiting_list SET state = 'offered', offer_until = $3, updated_at = $4
          WHERE id = $1 AND state = 'offering' AND offer_number = $2",
@@ -81,7 +81,7 @@ pub(crate) async fn back_in_line(
     entry: &ListEntry,
     not_before: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE waiting_list SET state = 'waiting', not_before = $3, updated_at = $4
          WHERE id = $1 AND state = 'offering' AND offer_number = $2",
@@ -96,7 +96,7 @@ pub(crate) async fn back_in_line(
 }
 
 /// Marks the entry of a released offer as left.
-pub(crate) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(crate) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
         .bind(hold)
         .bind(to_utc(now))
@@ -111,7 +111,7 @@ pub(crate) async fn note_renewed(
     (hold, next): (Uuid, Uuid),
     until: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE waiting_list SET offer_hold = $2, offer_until = $3, updated_at = $4
          WHERE offer_hold = $1 AND state = 'offered'",
@@ -132,7 +132,7 @@ pub(crate) async fn hand_over(
     hold: Uuid,
     owner: &str,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let done = sqlx::query(
         "UPDATE waiting_list SET owner = $4, offer_hold = $5, updated_at = $6
          WHERE id = $1 AND state = 'offered' AND owner = $2 AND offer_hold = $3",
@@ -149,7 +149,7 @@ pub(crate) async fn hand_over(
 }
 
 /// Marks bought offers as taken.
-pub(crate) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
+pub(crate) async fn note_taken(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64> {
     let done = sqlx::query(
         "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
          FROM bookings booking
@@ -162,7 +162,7 @@ pub(crate) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx:
 }
 
 /// Marks expired offers as lapsed, unless they are being paid for.
-pub(crate) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
+pub(crate) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64> {
     let done = sqlx::query(
         "UPDATE waiting_list entry SET state = 'lapsed', updated_at = $1
          WHERE entry.state = 'offered' AND entry.offer_until <= $1
@@ -182,7 +182,7 @@ pub(crate) async fn take_mail(
     now: Timestamp,
     lease_until: Timestamp,
     max_tries: i32,
-) -> Result<Option<ListEntry>, sqlx::Error> {
+) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(
         "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
          FROM (SELECT id FROM waiting_list
@@ -201,7 +201,7 @@ pub(crate) async fn take_mail(
 }
 
 /// Records that the mail of an offer was sent.
-pub(crate) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> Result<(), sqlx::Error> {
+pub(crate) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
         .bind(entry.id)
         .bind(entry.offer_number)
@@ -211,7 +211,7 @@ pub(crate) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> Result<(), sq
 }
 
 /// Schedules a retry of an offer's mail.
-pub(crate) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> Result<(), sqlx::Error> {
+pub(crate) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")
         .bind(entry.id)
         .bind(entry.offer_number)
