@@ -8,8 +8,8 @@ use domain::time::SECOND_MS;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
-use super::handler::{EffectFailure, EffectHandler, FailureKind};
 use super::sql::{self, Job};
+use super::{EffectFailure, EffectHandler, FailureKind};
 use crate::SellingState;
 use platform::background::wait_for_wake;
 use platform::ids;

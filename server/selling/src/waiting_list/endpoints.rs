@@ -9,8 +9,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{join, view};
-use crate::SellingState;
+use super::join;
+use crate::{SellingState, waiting_list};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::problem::ApiResult;
 use http::shared_refusals::KeyReused;
@@ -59,7 +59,7 @@ async fn place(
 ) -> ApiResult<Response> {
     let show = state.catalogue.find_show(show).await?;
     let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
-    let view = if is_theirs { view::of_owner(&state, &show, &visitor.owner).await? } else { None };
+    let view = if is_theirs { waiting_list::of_owner(&state, &show, &visitor.owner).await? } else { None };
     Ok(match view {
         Some(view) => (visitor, axum::Json(view)).into_response(),
         // Most visitors are not in line, and a browser prints a 404 where its owner sees it.

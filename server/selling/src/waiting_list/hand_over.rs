@@ -17,17 +17,16 @@ use domain::api::waiting_list::{WaitingState, WaitingView};
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
+use super::join;
 use super::sql::{self, EntryState, ListEntry};
-use super::{limits, view};
-use crate::{SellingState, holds};
+use crate::{SellingState, holds, waiting_list};
 use admission::fairness::LimitedCaller;
 use catalogue::Show;
 use http::{ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::clock::from_utc;
 use platform::signed_token::{Keys, dated_key, read_dated_key};
-use seats::seat_locks::{FencedSelection, Renewal, StoredHold, with_map};
-use seats::seat_locks::{is_offer, offer_id};
+use seats::seat_locks::{FencedSelection, Renewal, StoredHold, is_offer, offer_id, with_map};
 
 /// The label that the signing key is derived for: no other signature is valid in such a link.
 const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
@@ -70,7 +69,7 @@ pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> R
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.find_show(entry.show_id).await?;
-    let place = view::of_entry(&show, &entry, 0, state.clock.now()).ok_or_else(not_found)?;
+    let place = waiting_list::of_entry(&show, &entry, 0, state.clock.now()).ok_or_else(not_found)?;
     Ok(OpenedOffer { place, show, is_own: entry.owner == visitor.owner })
 }
 
@@ -87,7 +86,7 @@ pub async fn take_offer(
     key: &str,
 ) -> Result<Uuid, Problem> {
     let id = entry_of(state, visitor, key).await?;
-    limits::count_taking(state, id).await?;
+    join::count_taking(state, id).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.find_show(found.show_id).await?;
     // A change of a hold like any other.

@@ -15,8 +15,7 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::staff::reason_of;
-use super::{Canceller, undo};
+use super::{Canceller, reason_of, undo};
 use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
