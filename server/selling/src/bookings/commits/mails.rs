@@ -19,8 +19,7 @@ use uuid::Uuid;
 
 use super::MAILS_TOGETHER;
 use super::marks::Sold;
-use crate::bookings::effect_batches;
-use crate::bookings::effects::EffectError;
+use crate::bookings::effects::{self, EffectError};
 use crate::{SellingState, outbox};
 use tickets::{ComposedMails, MailBatch, MailError, Ticket};
 
@@ -87,7 +86,7 @@ async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>
     if Instant::now() >= begin_by {
         return None;
     }
-    let mails = timeout_at(begin_by, caught(effect_batches::mails_of(state, &found, &codes))).await;
+    let mails = timeout_at(begin_by, caught(effects::mails_of(state, &found, &codes))).await;
     match mails.unwrap_or_else(|_| Err(MailError::TooLate.into())) {
         Ok(mails) => Some(MailBatch { booking, mails, begin_by, until }),
         Err(cause) => {

@@ -3,7 +3,7 @@
 //! A declined payment ends its booking, and the hold continues under another id ([`HoldAfterDecline`]): the buyer pays
 //! for a new booking with the next card, and the seats are never free in between. The transaction of the move stores
 //! the new hold id in the decline's row; the effect that releases the seats calls the lock store
-//! ([`crate::bookings::released`]). No hold is kept for a payer who cancelled the payment, for a hold with
+//! ([`crate::bookings::claims::on_map`]). No hold is kept for a payer who cancelled the payment, for a hold with
 //! [`MAX_DECLINES_OF_HOLD`], or for a buyer who must wait before the next payment.
 
 use domain::booking::{BookingState, PAYMENT_EXTENSION_MS};

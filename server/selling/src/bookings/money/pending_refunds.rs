@@ -13,8 +13,7 @@ use uuid::Uuid;
 
 use super::{payment_rows, refunds};
 use crate::bookings::effects::EffectError;
-use crate::bookings::history;
-use crate::bookings::moves::{Cause, MoveError, causes};
+use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::PaymentEventOutcome;
@@ -266,7 +265,7 @@ async fn park_for_person(
     }
     let words = format!("{gateway} could not send the refund to the payer ({why}), and has the money again.");
     outbox::park(tx, row.id, effect, &words, now).await?;
-    history::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
+    moves::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
     tracing::error!(booking = %row.id, gateway, refund, why, "a refund of {} did not reach the payer and waits for a person", row.id);
     Ok(PaymentEventOutcome::Applied)
 }

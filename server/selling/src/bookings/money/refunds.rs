@@ -16,7 +16,6 @@ use uuid::Uuid;
 use super::gateway_calls;
 use super::pending_refunds::{self, FailedRefund};
 use crate::bookings::effects::EffectError;
-use crate::bookings::history;
 use crate::bookings::moves::{self, Cause, MoveError};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
@@ -232,7 +231,7 @@ pub(crate) async fn settle(
     let first = mark_settled(tx, row.id, number, now).await?;
     if number > 0 {
         if first {
-            history::note(tx, row, "part_refund_settled", cause, now).await?;
+            moves::note(tx, row, "part_refund_settled", cause, now).await?;
         }
         return Ok(());
     }
