@@ -1,6 +1,7 @@
 //! Queries that lock and load the bookings of a batch.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use domain::VariantName;
 use domain::api::SeatLine;
@@ -9,7 +10,13 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection, Row};
 use uuid::Uuid;
 
+use super::Work;
+use super::plan::Known;
+use super::run::BatchError;
+use crate::SellingState;
 use crate::bookings::sql::BookingRow;
+use catalogue::Show;
+use http::idempotency::{self, Intent};
 use payments::{PaymentEvent, PaymentEventOutcome};
 use platform::cte_batch::{CteBatch, StatementResults};
 
@@ -146,4 +153,54 @@ pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Resu
 pub(super) fn noted_events(results: &StatementResults) -> sqlx::Result<HashSet<(String, String)>> {
     let gateways: Vec<String> = results.column("heard", "gateway")?;
     Ok(gateways.into_iter().zip(results.column("heard", "event_id")?).collect())
+}
+
+/// Locks and returns the bookings of the pieces, and true if a key that a piece claims is taken already.
+pub(super) async fn load_batch(
+    state: &SellingState,
+    tx: &mut PgConnection,
+    works: &[&Work],
+    locks: LockMode,
+    keys: &[&Intent],
+) -> Result<(Known, bool), BatchError> {
+    let locked = lock_bookings(tx, works.iter().filter_map(|work| work.booking()).collect(), locks).await?;
+    let holds: Vec<Uuid> = works.iter().filter_map(|work| work.hold()).collect();
+    let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
+    let mut cte = CteBatch::default();
+    if !(holds.is_empty() && news.is_empty() && keys.is_empty()) {
+        add_holds(&mut cte, holds)?;
+        add_news(&mut cte, &news)?;
+        idempotency::add_lookup(&mut cte, keys, state.clock.now())?;
+    }
+    let results = cte.run(tx).await?;
+
+    // Only for webhooks: the gateway's page of a pending payment may be newer than the booking's version.
+    let recent: Vec<Arc<BookingDetails>> =
+        news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
+    let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
+    let seen = seen.map(|found| (found.row.id, found)).collect();
+    let bookings = load_locked(tx, locked, &seen).await?;
+    let mut known =
+        Known { booked_holds: booked_holds(&results)?, noted_events: noted_events(&results)?, ..Known::default() };
+    known.shows = cached_shows(state, &news, &bookings).await;
+    known.bookings = bookings;
+    Ok((known, !idempotency::all_keys_free(&results)?))
+}
+
+/// Returns the shows of bookings with webhooks, as far as they are in memory: loading one takes another connection,
+/// which a transaction must not wait for.
+async fn cached_shows(
+    state: &SellingState,
+    news: &[&PaymentEvent],
+    bookings: &HashMap<Uuid, BookingDetails>,
+) -> HashMap<Uuid, Arc<Show>> {
+    let mut shows = HashMap::new();
+    for show in news.iter().filter_map(|news| bookings.get(&news.booking)).map(|found| found.row.show_id) {
+        if !shows.contains_key(&show)
+            && let Some(at_hand) = state.catalogue.cached_show(show).await
+        {
+            shows.insert(show, at_hand);
+        }
+    }
+    shows
 }

@@ -2,8 +2,8 @@
 //!
 //! A sale passes it three times (checkout, submission, payment), or twice where the first two are one request. Each
 //! piece of work waits up to two milliseconds for others; one that is alone is a batch of one. The batch locks its
-//! bookings in one statement and reads in the next (`load_batch`). Each piece is planned by the pure step of
-//! `domain::booking` (`plan`), and all are written in another statement (`writes`, `flush`), with arrays in key order
+//! bookings in one statement and reads in the next (`load`). Each piece is planned by the pure step of
+//! `domain::booking` (`plan`), and all are written in another statement (`flush`), with arrays in key order
 //! so that batches queue instead of deadlocking. A durable commit, and each round trip to Postgres, is then paid once
 //! for many: `synchronous_commit` stays on for sales; only removals from the outbox do not wait for the disk.
 //!
@@ -11,20 +11,14 @@
 //! to another, is committed in its own transaction by the single-booking functions of `moves` and `claims`, as rarer
 //! moves (cancelling, the reconciler, the counter) are; the batch continues without it (`run`).
 
+mod after_sale;
 mod flush;
-mod in_doubt;
 mod load;
-mod load_batch;
 mod lock_requests;
 mod lookups;
-mod mails;
-mod marks;
 mod plan;
-mod records;
 mod run;
 mod turns;
-mod work;
-mod writes;
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -37,15 +31,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-pub(super) use self::load::BookingDetails;
+use self::after_sale::Sold;
 use self::lock_requests::LockRequest;
-use self::lookups::Lookup;
-pub(super) use self::lookups::load_current;
-use self::marks::Sold;
-pub(super) use self::plan::read;
-use self::records::RecordLookup;
-pub(super) use self::run::retried;
-pub(super) use self::turns::Turn;
+use self::lookups::{Lookup, RecordLookup};
 use self::turns::Turns;
 use super::checkout::checks::PersonLock;
 use super::checkout::instruments::PaidWith;
@@ -59,6 +47,12 @@ use platform::batcher::{BatchLimits, Batcher};
 use platform::recent::Recent;
 use platform::telemetry::STEP;
 use seats::seat_locks::MAX_PER_CALL;
+
+pub(super) use self::load::BookingDetails;
+pub(super) use self::lookups::load_current;
+pub(super) use self::plan::read;
+pub(super) use self::run::retried;
+pub(super) use self::turns::Turn;
 
 /// Maximum pieces in one transaction: beyond, waiting costs more than sharing saves.
 const MAX_PER_BATCH: usize = 512;
@@ -97,7 +91,7 @@ const MAX_MAILS: usize = 1_024;
 
 /// Bookings cached as committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
 /// mail: some seconds of peak load, about 2 KB each. A batch uses one only if the locked row has its version
-/// (`load_batch`).
+/// (`load`).
 const MAX_RECENT: usize = 8_192;
 
 /// The commit pipeline of a replica.
@@ -327,4 +321,82 @@ fn full() -> Problem {
 
 fn batcher<T>(max_batch: usize, max_queue: usize, linger: Duration, workers: usize) -> Batcher<T> {
     Batcher::new(BatchLimits { max_batch, max_queue, linger, workers })
+}
+
+impl Work {
+    /// Returns the name of the step in traces.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Submit(_) => "submit",
+            Self::RecordChargeOutcome(_) => "learn",
+            Self::ApplyWebhook(_) => "hear",
+        }
+    }
+
+    /// Returns the existing booking of the piece.
+    fn booking(&self) -> Option<Uuid> {
+        match self {
+            Self::Create(_) => None,
+            Self::Submit(submission) => submission.new.is_none().then_some(submission.booking),
+            Self::RecordChargeOutcome(charge) => Some(charge.booking),
+            Self::ApplyWebhook(news) => Some(news.booking),
+        }
+    }
+
+    /// Returns true for a payment in this show.
+    fn pays_in(&self, show: Uuid) -> bool {
+        matches!(self, Self::Submit(submission) if submission.show.id == show)
+    }
+
+    /// Returns true if a gateway was called already: its answer is written before other payments begin.
+    const fn is_about_money(&self) -> bool {
+        matches!(self, Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_))
+    }
+
+    /// Returns the booking at its last lookup.
+    fn seen(&self) -> Option<&BookingDetails> {
+        match self {
+            Self::Submit(submission) => submission.seen.as_deref(),
+            Self::RecordChargeOutcome(charge) => charge.seen.as_deref(),
+            Self::Create(_) | Self::ApplyWebhook(_) => None,
+        }
+    }
+
+    /// Returns the booking, or the hold that will be one.
+    fn subject(&self) -> Uuid {
+        self.hold().or_else(|| self.booking()).unwrap_or_default()
+    }
+
+    /// Returns the hold that will be a booking.
+    fn hold(&self) -> Option<Uuid> {
+        match self {
+            Self::Create(checkout) => Some(checkout.new.row.hold_id),
+            Self::Submit(submission) => submission.new.as_ref().map(|new| new.row.hold_id),
+            Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_) => None,
+        }
+    }
+
+    fn news(&self) -> Option<&PaymentEvent> {
+        match self {
+            Self::ApplyWebhook(news) => Some(news),
+            Self::Create(_) | Self::Submit(_) | Self::RecordChargeOutcome(_) => None,
+        }
+    }
+
+    /// Returns the key to claim, if it is not claimed yet.
+    fn key_to_claim(&self) -> Option<&Intent> {
+        match self {
+            Self::Create(checkout) => Some(&checkout.intent),
+            Self::Submit(submission) => Some(&submission.intent),
+            Self::RecordChargeOutcome(charge) => charge.new_key(),
+            Self::ApplyWebhook(_) => None,
+        }
+    }
+}
+
+impl ChargeOutcome {
+    fn new_key(&self) -> Option<&Intent> {
+        self.answer.as_ref().filter(|(_, key)| *key == Key::New).map(|(intent, _)| intent)
+    }
 }
