@@ -29,7 +29,7 @@ pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelecti
 }
 
 /// Checks for a seat of the booking that is withdrawn from sale.
-pub(crate) async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
+async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
     sqlx::query_scalar("SELECT blocked && $2 FROM shows WHERE id = $1")
         .bind(row.show_id)

@@ -200,7 +200,7 @@ async fn leave(state: &SellingState, bookings: &[Uuid]) {
 }
 
 /// Leaves these mails to the relay, due at once, whether or not their sales are on the map.
-pub(super) async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
+async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::make_due(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");
     }

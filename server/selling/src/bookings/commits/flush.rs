@@ -421,7 +421,7 @@ pub(super) struct Claim {
 
 impl Claim {
     /// Checks that `next` is of the same booking, and near enough for one range lookup.
-    pub(super) fn is_followed_by(&self, next: &Self) -> bool {
+    fn is_followed_by(&self, next: &Self) -> bool {
         self.booking == next.booking && self.show == next.show && next.seat - self.seat <= NEAR
     }
 

@@ -86,11 +86,7 @@ pub(super) enum LockMode {
 
 /// Locks bookings in the order of their ids, and returns their ids and versions. All other reads of the batch are later
 /// statements: their snapshot is taken after the last lock was acquired.
-pub(super) async fn lock_bookings(
-    tx: &mut PgConnection,
-    mut ids: Vec<Uuid>,
-    locks: LockMode,
-) -> sqlx::Result<Vec<(Uuid, i32)>> {
+async fn lock_bookings(tx: &mut PgConnection, mut ids: Vec<Uuid>, locks: LockMode) -> sqlx::Result<Vec<(Uuid, i32)>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -107,7 +103,7 @@ pub(super) async fn lock_bookings(
 
 /// Returns the locked bookings. Only those that are not in `known` at the same version are loaded: every change of a
 /// booking or its seats increments its version.
-pub(super) async fn load_locked(
+async fn load_locked(
     tx: &mut PgConnection,
     locked: Vec<(Uuid, i32)>,
     known: &HashMap<Uuid, &BookingDetails>,
@@ -127,7 +123,7 @@ pub(super) async fn load_locked(
 }
 
 /// Adds the query for holds that have a booking already: see [`booked_holds`].
-pub(super) fn add_holds(cte: &mut CteBatch, holds: Vec<Uuid>) -> sqlx::Result<()> {
+fn add_holds(cte: &mut CteBatch, holds: Vec<Uuid>) -> sqlx::Result<()> {
     cte.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
 }
 
@@ -137,7 +133,7 @@ pub(super) fn booked_holds(results: &StatementResults) -> sqlx::Result<HashSet<U
 }
 
 /// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
-pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Result<()> {
+fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Result<()> {
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id

@@ -423,7 +423,7 @@ impl Plan {
     }
 
     /// Plans a checkout and its payment in one request: the booking is written in its final state.
-    pub(super) fn submit_new(&mut self, place: usize, submission: &Submission, new: &NewBooking) -> Planned {
+    fn submit_new(&mut self, place: usize, submission: &Submission, new: &NewBooking) -> Planned {
         if !self.can_make(new) || self.is_claimed(&new.row) {
             return Planned::NeedsOwnTransaction;
         }

@@ -360,7 +360,7 @@ const IN_DOUBT_PAUSE_MS: u64 = 500;
 /// Makes the charges of these pieces due for the relay: the connection to Postgres failed during the commit. The buyer is
 /// asked to retry, and this replica stops processing the payment. If it was committed, the outbox has its charge, delayed
 /// by the head start of this replica, which is cancelled as soon as Postgres answers.
-pub(super) fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
+fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
     let bookings: Vec<Uuid> = pieces.iter().filter_map(|piece| charged_for(&piece.work)).collect();
     if bookings.is_empty() {
         return;

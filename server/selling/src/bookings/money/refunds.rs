@@ -104,7 +104,7 @@ pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> sqlx::Res
 
 /// Returns the booking under whose key the gateway knows the money: another booking, where the payment was too late
 /// for that one or its seats were exchanged, and its money pays for this one.
-pub(crate) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> {
+async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> {
     // Repeated exchanges move the money more than once: the gateway knows the first booking.
     sqlx::query_scalar(
         "WITH RECURSIVE owed (booking, steps) AS (
