@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::checkout::create::{self, MAX_REFERENCE_DRAWS, unmoved};
 use super::claims::{self, LostClaims};
 use super::money::{payment_rows, refunds};
-use super::moves::{self, Cause, MoveError, causes};
+use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, Channel};
 use super::views::steps;
 use super::{cancel, places};
@@ -150,8 +150,7 @@ pub async fn sell(
     let row = insert(tx, wanted, now).await?;
     put_lines(tx, show, &row, *means).await?;
     let by_staff = Cause::of("staff", reason);
-    sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
-    let locked = moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let locked = moves::begin(tx, &row, by_staff, now).await?;
     let taken = BookingEvent::TakenAtCounter { until: held.expires_at };
     let pending = moves::apply(tx, &locked, taken, by_staff, now).await?;
     if let Some(lost) = claims::claim_all(tx, show, &pending, now).await? {

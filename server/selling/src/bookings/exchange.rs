@@ -17,7 +17,7 @@ use super::cancel;
 use super::claims::{self, area_claims, seat_claims};
 use super::counter::{self, CounterSale, CounterSaleError, CounterSaleResult};
 use super::money::{payment_rows, refunds};
-use super::moves::{self, Cause, causes};
+use super::moves::{self, Cause};
 use super::sql::{self, BookingRow};
 use http::{Code, Problem};
 
@@ -79,8 +79,7 @@ pub async fn exchange(
     counter::put_lines(tx, sale.show, &row, means.unwrap_or(Means::Card)).await?;
 
     let by_staff = Cause::of("staff", sale.reason);
-    sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
-    let locked = moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let locked = moves::begin(tx, &row, by_staff, now).await?;
     let moved_in = BookingEvent::PaymentMovedIn { until: sale.held.expires_at };
     let pending = moves::apply(tx, &locked, moved_in, by_staff, now).await?;
     area_claims::lock_both(tx, [&old, &pending]).await?;

@@ -291,8 +291,7 @@ async fn take(
     };
     sql::put_seats(&mut tx, fresh.id, &seat_rows(show, &agreed, &fresh.seats)).await?;
     let reason = format!("The money of booking {} came when its time was over.", row.reference);
-    sql::insert_event(&mut tx, &fresh, None, "created", "system", &reason, now).await?;
-    let locked = step(&mut tx, &fresh, BookingEvent::HoldTaken, "The lock store confirmed the hold.", now).await?;
+    let locked = moves::begin(&mut tx, &fresh, Cause::of("system", &reason), now).await?;
     let moved_in = BookingEvent::PaymentMovedIn { until: held.expires_at };
     let pending = step(&mut tx, &locked, moved_in, &reason, now).await?;
     if !seat_claims::claim(&mut tx, &pending, now).await?.is_empty() {

@@ -85,10 +85,7 @@ pub(super) async fn apply(
 ) -> Result<BookingRow, MoveError> {
     let (machine, effects) = step(row.machine, event, now)?;
     let moved = BookingRow { machine, version: row.version + 1, ..row.clone() };
-    if !sql::update(tx, row, &moved, now).await? {
-        return Err(MoveError::LostRace);
-    }
-    sql::insert_event(tx, &moved, Some(row.machine.state), event.as_str(), cause.actor, cause.reason, now).await?;
+    write(tx, row, &moved, event.as_str(), cause, now).await?;
     outbox::enqueue(tx, row.id, &effects, now).await?;
     tracing::info!(booking = %row.id, from = ?row.machine.state, to = ?moved.machine.state, event = event.as_str(),
         actor = cause.actor, "booking {} took {}", row.id, event.as_str());
@@ -128,9 +125,32 @@ pub(super) async fn note(
     now: Timestamp,
 ) -> Result<BookingRow, MoveError> {
     let noted = BookingRow { version: row.version + 1, ..row.clone() };
-    if !sql::update(tx, row, &noted, now).await? {
+    write(tx, row, &noted, event, cause, now).await?;
+    Ok(noted)
+}
+
+/// Writes `to` over `from`, which the caller has locked, and the event that explains it.
+pub(super) async fn write(
+    tx: &mut PgConnection,
+    from: &BookingRow,
+    to: &BookingRow,
+    event: &str,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    if !sql::update(tx, from, to, now).await? {
         return Err(MoveError::LostRace);
     }
-    sql::insert_event(tx, &noted, Some(row.machine.state), event, cause.actor, cause.reason, now).await?;
-    Ok(noted)
+    Ok(sql::insert_event(tx, to, Some(from.machine.state), event, cause, now).await?)
+}
+
+/// Writes the first two events of a new booking, whose row is written: created, and its hold confirmed.
+pub(super) async fn begin(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<BookingRow, MoveError> {
+    sql::insert_event(tx, row, None, "created", cause, now).await?;
+    apply(tx, row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await
 }

@@ -9,6 +9,7 @@ use domain::time::Timestamp;
 use sqlx::{Connection as _, PgConnection, Row};
 use uuid::Uuid;
 
+use super::moves::Cause;
 use platform::clock::{from_utc, to_utc};
 use seats::seat_locks::{FencedSelection, Selection};
 
@@ -51,6 +52,12 @@ impl BookingRow {
             fence: self.fence,
             selection: Selection { seats: self.seats.clone(), places: self.places.clone() },
         }
+    }
+
+    /// Returns the number of its seats and places.
+    pub(super) fn seats_and_places(&self) -> usize {
+        let places: u32 = self.places.iter().map(|places| places.count).sum();
+        self.seats.len() + places as usize
     }
 }
 
@@ -325,8 +332,7 @@ pub(super) async fn insert_event(
     row: &BookingRow,
     from: Option<BookingState>,
     event: &str,
-    actor: &str,
-    reason: &str,
+    cause: Cause<'_>,
     now: Timestamp,
 ) -> sqlx::Result<()> {
     sqlx::query(
@@ -339,8 +345,8 @@ pub(super) async fn insert_event(
     .bind(from.map(|from| from.as_str()))
     .bind(row.machine.state.as_str())
     .bind(row.machine.money.as_str())
-    .bind(actor)
-    .bind(reason)
+    .bind(cause.actor)
+    .bind(cause.reason)
     .bind(to_utc(now))
     .execute(tx)
     .await?;

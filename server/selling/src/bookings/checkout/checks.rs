@@ -171,7 +171,7 @@ async fn check_record(
 ) -> Result<Option<PersonLock>, Problem> {
     let record = state.commits.record_of(state, Buyer::of(show, row)).await?;
     refuse_handed_over(&record, is_guest)?;
-    check_limits(&record, seats_and_places(row), show.per_person)?;
+    check_limits(&record, row.seats_and_places(), show.per_person)?;
     Ok(record.person(show.id))
 }
 
@@ -226,14 +226,8 @@ pub(crate) async fn recheck_all(
     let checked = records
         .iter()
         .zip(bookings)
-        .map(|(record, (show, row))| check_limits(record, seats_and_places(row), show.per_person));
+        .map(|(record, (show, row))| check_limits(record, row.seats_and_places(), show.per_person));
     Ok(checked.collect())
-}
-
-/// Returns the number of seats and places of a booking.
-fn seats_and_places(row: &BookingRow) -> usize {
-    let places: u32 = row.places.iter().map(|places| places.count).sum();
-    row.seats.len() + places as usize
 }
 
 /// Returns the records of these buyers, in their order. One query covers both rules, since every sale needs it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use domain::api::{BookingRequest, PlaceLine};
-use domain::booking::{Booking, BookingEvent, BookingState, MoneyState};
+use domain::booking::{Booking, BookingState, MoneyState};
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -200,9 +200,7 @@ pub(super) async fn insert_or_revise(
 
 async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
     put_lines(tx, show, &row).await?;
-    let Cause { actor, reason } = causes::CHECKED_OUT;
-    sql::insert_event(tx, &row, None, "created", actor, reason, now).await?;
-    moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
+    moves::begin(tx, &row, causes::CHECKED_OUT, now).await.map_err(unmoved)
 }
 
 /// Replaces all lines of a booking, seats and places, so that its total is the sum of exactly these
@@ -240,13 +238,9 @@ async fn revise(
         places: wanted.places,
         ..earlier.clone()
     };
-    if !sql::update(tx, earlier, &revised, now).await? {
-        return Err(unmoved(MoveError::LostRace));
-    }
+    let cause = Cause::of("buyer", "Checked out again with other seats or names.");
+    moves::write(tx, earlier, &revised, "revised", cause, now).await.map_err(unmoved)?;
     put_lines(tx, show, &revised).await?;
-    let from = Some(earlier.machine.state);
-    sql::insert_event(tx, &revised, from, "revised", "buyer", "Checked out again with other seats or names.", now)
-        .await?;
     Ok(revised)
 }
 
@@ -304,10 +298,5 @@ async fn prolong(tx: &mut PgConnection, row: &BookingRow, until: Timestamp, now:
     }
     let machine = Booking { expires_at: until, ..row.machine };
     let longer = BookingRow { version: row.version + 1, machine, ..row.clone() };
-    if !sql::update(tx, row, &longer, now).await? {
-        return Err(MoveError::LostRace);
-    }
-    let from = Some(row.machine.state);
-    sql::insert_event(tx, &longer, from, "kept_longer", "buyer", "The hold was kept longer.", now).await?;
-    Ok(())
+    moves::write(tx, row, &longer, "kept_longer", Cause::of("buyer", "The hold was kept longer."), now).await
 }

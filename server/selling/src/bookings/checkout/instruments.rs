@@ -128,21 +128,7 @@ pub(crate) async fn settle(
     row: &BookingRow,
     instrument: &PaidWith,
 ) -> sqlx::Result<bool> {
-    let Some(most) = show.per_instrument else { return Ok(true) };
-    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
-    // A statement after the lock, so that its snapshot includes earlier holders of the lock.
-    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(seats_and_places(row)) > most {
-        return Ok(false);
-    }
-    note(tx, row, instrument).await?;
-    Ok(true)
-}
-
-/// Returns the number of seats and places of a booking.
-fn seats_and_places(row: &BookingRow) -> usize {
-    let places: u32 = row.places.iter().map(|places| places.count).sum();
-    row.seats.len() + places as usize
+    Ok(count_in(tx, show, row, instrument).await?.is_ok())
 }
 
 async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<()> {
@@ -166,19 +152,33 @@ pub(crate) async fn claim(
     row: &BookingRow,
     instrument: &PaidWith,
 ) -> Result<(), Problem> {
-    // The limit was removed since the gateway was asked.
-    let Some(most) = show.per_instrument else { return Ok(()) };
-    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
-    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(seats_and_places(row)) > most {
+    count_in(tx, show, row, instrument).await?.map_err(|(most, elsewhere)| {
         let words = format!(
             "One card may pay for {most} seats and places in this show, and this one has paid for {elsewhere}. Nothing \
              was charged and your seats are still held: take fewer of them, or pay with another card."
         );
-        return Err(Problem::new(Code::InstrumentLimit, words));
+        Problem::new(Code::InstrumentLimit, words)
+    })
+}
+
+/// Records the instrument of a booking under the lock of its card, or returns the limit and the number of seats
+/// elsewhere, with nothing written.
+async fn count_in(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+    instrument: &PaidWith,
+) -> sqlx::Result<Result<(), (usize, usize)>> {
+    // The limit was removed since the gateway was asked.
+    let Some(most) = show.per_instrument else { return Ok(Ok(())) };
+    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
+    // A statement after the lock, so that its snapshot includes earlier holders of the lock.
+    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
+    if elsewhere.saturating_add(row.seats_and_places()) > most {
+        return Ok(Err((most, elsewhere)));
     }
     note(tx, row, instrument).await?;
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// Takes the advisory lock of this name and namespace until the transaction ends. Shared with the limit per

@@ -13,6 +13,7 @@ use super::payment_rows::{self, Route};
 use super::pending_refunds::{self, FailedRefund};
 use super::unknown_voids;
 use crate::bookings::effects::EffectError;
+use crate::bookings::moves::{self, Cause};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::{
@@ -57,13 +58,8 @@ async fn switch(
     let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
     if moved.is_some() {
         // An event in the history, and a new version: a reader with the old version reads the booking again.
-        if !sql::update(&mut tx, &row, &row, now).await? {
-            return Err(EffectError::LostRace);
-        }
-        let stepped = BookingRow { version: row.version + 1, ..row };
         let reason = format!("{from} did not take the payment; {to} is asked.");
-        let state_now = Some(stepped.machine.state);
-        sql::insert_event(&mut tx, &stepped, state_now, "gateway_changed", "system", &reason, now).await?;
+        moves::note(&mut tx, &row, "gateway_changed", Cause::of("system", &reason), now).await?;
         tx.commit().await?;
         outbox::wake(state);
         tracing::warn!(%booking, from, to, why, "booking {booking} is charged at another gateway");
