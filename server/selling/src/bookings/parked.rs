@@ -107,8 +107,8 @@ pub async fn parked_at(state: &SellingState, theatre: &str) -> Result<Vec<Parked
         why: job.why,
         since: rfc3339(job.since),
     };
-    let mut parked: Vec<ParkedView> = outbox::parked_at(&state.pg, theatre).await?.into_iter().map(view).collect();
-    parked.extend(ledger::open_at(&state.pg, theatre).await?.into_iter().map(difference_view));
+    let mut parked: Vec<ParkedView> = outbox::parked(&state.pg, Some(theatre)).await?.into_iter().map(view).collect();
+    parked.extend(ledger::list_open_differences(&state.pg, Some(theatre)).await?.into_iter().map(difference_view));
     parked.sort_by_key(|one| one.id);
     Ok(parked)
 }
@@ -189,7 +189,7 @@ async fn decide(
     if !was_parked {
         return Err(gone());
     }
-    let words = format!("{}: {reason}", outbox::effect_name(effect));
+    let words = format!("{}: {reason}", effect.as_str());
     let cause = Cause { actor: "staff", reason: &words };
     let row = moves::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
     if decision == Decision::Close {

@@ -15,11 +15,11 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 pub use parked::{
-    MAX_LISTED, ParkedEffect, parked, parked_at, parked_counts, parked_effect, parked_refunds, retry, settle,
-    unpark_refund, with_parked_refund,
+    MAX_LISTED, ParkedEffect, parked, parked_counts, parked_effect, parked_refunds, retry, settle, unpark_refund,
+    with_parked_refund,
 };
 pub use relay::{Lane, relay_forever};
-pub use sql::{add_done, add_enqueued, contains_effect, done, effect_name, enqueue, park};
+pub use sql::{add_done, add_enqueued, contains_effect, done, enqueue, park};
 
 /// Wakes the relay's lanes; a wake during a busy round is kept.
 #[derive(Default)]

@@ -38,28 +38,11 @@ pub struct ParkedEffect {
     pub since: Timestamp,
 }
 
-/// Returns the parked effects, oldest first, up to [`MAX_LISTED`].
+/// Returns the parked effects, oldest first, up to [`MAX_LISTED`]; only of this theatre's shows if one is given.
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn parked(pg: &PgPool) -> sqlx::Result<Vec<ParkedEffect>> {
-    let rows = sqlx::query(
-        "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
-                job.attempts, job.parked_why, job.created_at
-         FROM outbox job JOIN bookings booking ON booking.id = job.booking_id
-         WHERE job.parked_why IS NOT NULL ORDER BY job.id LIMIT $1",
-    )
-    .bind(MAX_LISTED)
-    .fetch_all(pg)
-    .await?;
-    rows.iter().map(read).collect()
-}
-
-/// Returns the parked effects of one theatre's shows.
-///
-/// # Errors
-/// As [`parked`].
-pub async fn parked_at(pg: &PgPool, theatre: &str) -> sqlx::Result<Vec<ParkedEffect>> {
+pub async fn parked(pg: &PgPool, theatre: Option<&str>) -> sqlx::Result<Vec<ParkedEffect>> {
     let rows = sqlx::query(
         "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
                 job.attempts, job.parked_why, job.created_at
@@ -67,7 +50,7 @@ pub async fn parked_at(pg: &PgPool, theatre: &str) -> sqlx::Result<Vec<ParkedEff
          JOIN bookings booking ON booking.id = job.booking_id
          JOIN shows show ON show.id = booking.show_id
          JOIN screens screen ON screen.id = show.screen_id
-         WHERE job.parked_why IS NOT NULL AND screen.theatre_id = $1 ORDER BY job.id LIMIT $2",
+         WHERE job.parked_why IS NOT NULL AND ($1::text IS NULL OR screen.theatre_id = $1) ORDER BY job.id LIMIT $2",
     )
     .bind(theatre)
     .bind(MAX_LISTED)

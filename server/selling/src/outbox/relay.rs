@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use domain::VariantName;
 use domain::booking::Effect;
 use domain::time::SECOND_MS;
 use futures::{FutureExt, StreamExt};
@@ -61,7 +62,7 @@ impl Lane {
 
     /// Returns the lane of that effect.
     pub(super) fn of(effect: Effect) -> Option<Self> {
-        Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::effect_name(effect)))
+        Self::ALL.into_iter().find(|lane| lane.effects().contains(&effect.as_str()))
     }
 
     pub(super) fn wake(self, state: &SellingState) -> &Notify {

@@ -1,5 +1,6 @@
 //! Queries of `outbox`.
 
+use domain::VariantName;
 use domain::booking::Effect;
 use domain::money::{Currency, Money};
 use domain::time::{SECOND_MS, Timestamp};
@@ -12,24 +13,6 @@ use platform::cte_batch::CteBatch;
 /// Head start of the request over the relay for a charge, milliseconds: a buyer waits for it, so the request sends
 /// it. Longer than the gateway's deadline.
 const CHARGE_HEAD_START_MS: i64 = 15 * SECOND_MS;
-
-/// Returns the stable name of an effect, in rows and histories.
-#[must_use]
-pub const fn effect_name(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Charge => "charge",
-        Effect::VoidPayment => "void_payment",
-        Effect::Refund { .. } => "refund",
-        Effect::RefundPart { .. } => "refund_part",
-        Effect::MarkBooked => "mark_booked",
-        Effect::ReleaseSeats => "release_seats",
-        Effect::ReleasePart { .. } => "release_part",
-        Effect::SendTicket => "send_ticket",
-        Effect::VoidLeft => "void_left",
-        Effect::SendNotice { .. } => "send_notice",
-        Effect::PlaceLate => "place_late",
-    }
-}
 
 /// The columns of an effect besides its name.
 struct EffectColumns {
@@ -77,7 +60,7 @@ pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timesta
          SELECT todo.*, $6 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[]) AS todo";
     cte.add("enqueued", statement, &[])
         .each(effects.iter().map(|(booking, _)| *booking))
-        .each(effects.iter().map(|(_, effect)| effect_name(*effect)))
+        .each(effects.iter().map(|(_, effect)| effect.as_str()))
         .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).amount))
         .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).number.cast_signed()))
         .each(effects.iter().map(|(_, effect)| due(*effect)))
@@ -97,7 +80,7 @@ pub async fn enqueue(tx: &mut PgConnection, booking: Uuid, effects: &[Effect], n
              VALUES ($1, $2, $3, $4, $5, $6)",
         )
         .bind(booking)
-        .bind(effect_name(*effect))
+        .bind(effect.as_str())
         .bind(amount)
         .bind(number.cast_signed())
         .bind(to_utc(now.plus_ms(wait)))
@@ -117,7 +100,7 @@ pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effec
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE booking_id = $1 AND effect = $2 AND refund_number = $3)",
     )
     .bind(booking)
-    .bind(effect_name(effect))
+    .bind(effect.as_str())
     .bind(EffectColumns::of(effect).number.cast_signed())
     .fetch_one(tx)
     .await
@@ -132,7 +115,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
     let parked =
         sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
             .bind(booking)
-            .bind(effect_name(effect))
+            .bind(effect.as_str())
             .bind(number.cast_signed())
             .bind(why)
             .execute(&mut *tx)
@@ -143,7 +126,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
              VALUES ($1, $2, $3, $4, $6, $5, $6)",
         )
         .bind(booking)
-        .bind(effect_name(effect))
+        .bind(effect.as_str())
         .bind(amount)
         .bind(number.cast_signed())
         .bind(why)
@@ -161,7 +144,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
 pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
         .bind(booking)
-        .bind(effect_name(effect))
+        .bind(effect.as_str())
         .execute(pg)
         .await?;
     Ok(())
@@ -174,7 +157,7 @@ const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND 
 /// # Errors
 /// When the database fails.
 pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
-    let names: Vec<_> = effects.iter().map(|effect| effect_name(*effect)).collect();
+    let names: Vec<_> = effects.iter().map(|effect| effect.as_str()).collect();
     sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await?;
     Ok(())
 }
@@ -184,7 +167,7 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: 
 /// # Errors
 /// When the values cannot be encoded.
 pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> sqlx::Result<()> {
-    cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([effect_name(effect)].as_slice()).done()
+    cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([effect.as_str()].as_slice()).done()
 }
 
 /// Makes an effect of many bookings due for the relay at once, because it failed outside it.
@@ -199,7 +182,7 @@ pub(super) async fn make_due(
 ) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND attempts = 0 AND run_after > $3")
         .bind(bookings)
-        .bind(effect_name(effect))
+        .bind(effect.as_str())
         .bind(to_utc(now))
         .execute(tx)
         .await?;

@@ -109,30 +109,18 @@ pub(super) async fn record(
     Ok(recorded.rows_affected() == 1)
 }
 
-/// Returns open differences, oldest first, up to [`outbox::MAX_LISTED`].
+/// Returns open differences, oldest first, up to [`outbox::MAX_LISTED`]; only of bookings of this theatre if one is
+/// given.
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn list_open_differences(pg: &PgPool) -> sqlx::Result<Vec<OpenDifference>> {
+pub async fn list_open_differences(pg: &PgPool, theatre: Option<&str>) -> sqlx::Result<Vec<OpenDifference>> {
     let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
-         WHERE found.settled_at IS NULL AND found.check_at IS NULL ORDER BY found.id LIMIT $1",
-    )
-    .bind(outbox::MAX_LISTED)
-    .fetch_all(pg)
-    .await?;
-    rows.into_iter().map(DifferenceRow::open).collect()
-}
-
-/// Returns open differences of bookings of one theatre, likewise.
-pub(crate) async fn open_at(pg: &PgPool, theatre: &str) -> sqlx::Result<Vec<OpenDifference>> {
-    let rows: Vec<DifferenceRow> = sqlx::query_as(
-        "SELECT found.*, booking.reference FROM ledger_differences found
-         JOIN bookings booking ON booking.id = found.booking_id
-         JOIN shows show ON show.id = booking.show_id
-         JOIN screens screen ON screen.id = show.screen_id
-         WHERE found.settled_at IS NULL AND found.check_at IS NULL AND screen.theatre_id = $1
+         LEFT JOIN shows show ON show.id = booking.show_id
+         LEFT JOIN screens screen ON screen.id = show.screen_id
+         WHERE found.settled_at IS NULL AND found.check_at IS NULL AND ($1::text IS NULL OR screen.theatre_id = $1)
          ORDER BY found.id LIMIT $2",
     )
     .bind(theatre)

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use self::compare::{Amounts, Book, Difference, DifferenceKind};
 pub use self::differences::{OpenDifference, list_open_differences, open_counts};
-pub(super) use self::differences::{compare_again, find, open_at, settle};
+pub(super) use self::differences::{compare_again, find, settle};
 use super::effects::EffectError;
 use crate::SellingState;
 use payments::{GatewayError, GuardedGateway, LedgerEntry, PaymentIds, PaymentStatus, Window};
