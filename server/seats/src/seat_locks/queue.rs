@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::{HoldLimits, LockAttempt, Refusal, StoredHold, with_map};
+use super::{HoldLimits, LockAttempt, Refusal, SeatResult, StoredHold, with_map};
 use crate::SeatsState;
 use catalogue::Show;
 use http::{Code, Problem};
@@ -26,7 +26,7 @@ const MAX_CALLS: usize = 8;
 /// Queued attempts of one show; more are refused.
 const MAX_WAITING: usize = 8_192;
 
-type LockResult = Result<Result<StoredHold, Refusal>, Problem>;
+type LockResult = Result<SeatResult<StoredHold>, Problem>;
 
 struct QueuedAttempt {
     /// The show and its terms at the time of the attempt; a call uses those of its last attempt.

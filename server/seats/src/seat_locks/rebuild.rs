@@ -10,7 +10,7 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{MapSnapshot, RebuildInput, RebuildSource, StoreError, claims_check};
+use super::{MapSnapshot, RebuildInput, RebuildSource, StoreError, StoreResult, claims_check};
 use crate::SeatsState;
 use catalogue::{CLAIM_GRACE_MS, claim_is_alive};
 use catalogue::{Catalogue, Show};
@@ -28,7 +28,7 @@ const NO_SEAT_LOST: &str = "No seat was lost. Please try again in a few seconds.
 /// 503 when the store or the database cannot be reached.
 pub async fn with_map<T, F>(state: &SeatsState, show: &Show, call: impl Fn() -> F) -> Result<T, Problem>
 where
-    F: Future<Output = Result<T, StoreError>>,
+    F: Future<Output = StoreResult<T>>,
 {
     let mut answer = call().await;
     if matches!(answer, Err(StoreError::NoMap(_))) {

@@ -6,11 +6,11 @@ use domain::fairness::extension_ms;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use uuid::Uuid;
 
-use super::super::{HoldLimits, HoldUpdate, LockAttempt, Refusal, RequestIdentity, Selection, StoredHold};
+use super::super::{HoldLimits, HoldUpdate, LockAttempt, Refusal, RequestIdentity, SeatResult, Selection, StoredHold};
 use super::show_seats::{Hold, OwnerRecord, ShowSeats, size};
 
 impl ShowSeats {
-    pub(super) fn lock(&mut self, terms: HoldLimits, attempts: &[LockAttempt]) -> Vec<Result<StoredHold, Refusal>> {
+    pub(super) fn lock(&mut self, terms: HoldLimits, attempts: &[LockAttempt]) -> Vec<SeatResult<StoredHold>> {
         // Holds granted in this call. They become stored answers after the call, not before: an attempt with the
         // same request id in this call gets the answer from here.
         let mut new = HashMap::<Uuid, (u64, &str, StoredHold)>::new();
@@ -34,7 +34,7 @@ impl ShowSeats {
     }
 
     /// Grants a hold. Returns it, and true if it is new.
-    fn grant(&mut self, terms: HoldLimits, attempt: &LockAttempt) -> Result<(StoredHold, bool), Refusal> {
+    fn grant(&mut self, terms: HoldLimits, attempt: &LockAttempt) -> SeatResult<(StoredHold, bool)> {
         let (id, selection) = (attempt.asked.id, &attempt.selection);
         let owner_record = self.owner_record(&attempt.owner);
         match owner_record.hold {
@@ -73,7 +73,7 @@ impl ShowSeats {
     }
 
     /// Refuses with all of these seats that are not available.
-    pub(super) fn check_available(&self, seats: impl Iterator<Item = SeatIndex>) -> Result<(), Refusal> {
+    pub(super) fn check_available(&self, seats: impl Iterator<Item = SeatIndex>) -> SeatResult<()> {
         let taken: Vec<_> = seats
             .filter_map(|seat| Some((seat, self.state_of(seat)?)))
             .filter(|(_, state)| *state != SeatState::Available)
@@ -83,7 +83,7 @@ impl ShowSeats {
 
     /// Refuses with all areas that have too few places, or the first that does not exist. Counts of
     /// zero or below (places returned) are always possible.
-    pub(super) fn check_places(&self, wanted: impl Iterator<Item = (AreaIndex, i64)>) -> Result<(), Refusal> {
+    pub(super) fn check_places(&self, wanted: impl Iterator<Item = (AreaIndex, i64)>) -> SeatResult<()> {
         let mut full = Vec::new();
         for (area, count) in wanted.filter(|(_, count)| *count > 0) {
             let left = self.left_in(area).ok_or(Refusal::NoArea(area))?;
@@ -103,7 +103,7 @@ impl ShowSeats {
         }
     }
 
-    pub(super) fn change(&mut self, terms: HoldLimits, change: &HoldUpdate) -> Result<StoredHold, Refusal> {
+    pub(super) fn change(&mut self, terms: HoldLimits, change: &HoldUpdate) -> SeatResult<StoredHold> {
         if let Some(answer) = self.answers.of(change.asked, self.now) {
             return answer;
         }
@@ -153,7 +153,7 @@ impl ShowSeats {
         id: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<StoredHold, Refusal> {
+    ) -> SeatResult<StoredHold> {
         if let Some(answer) = self.answers.of(asked, self.now) {
             return answer;
         }
@@ -187,20 +187,20 @@ impl ShowSeats {
         }
     }
 
-    pub(super) fn release(&mut self, id: Uuid, owner: &str) -> Result<(), Refusal> {
+    pub(super) fn release(&mut self, id: Uuid, owner: &str) -> SeatResult<()> {
         self.editable_hold(id, owner)?;
         self.drop_hold(id);
         Ok(())
     }
 
     /// The hold if it belongs to this owner and no payment is in progress.
-    fn editable_hold(&self, id: Uuid, owner: &str) -> Result<Hold, Refusal> {
+    fn editable_hold(&self, id: Uuid, owner: &str) -> SeatResult<Hold> {
         let hold = self.owned_hold(id, owner).ok_or(Refusal::Gone)?;
         if hold.paying { Err(Refusal::Paying) } else { Ok(hold.clone()) }
     }
 }
 
-fn same(is_same: bool, held: &StoredHold) -> Result<StoredHold, Refusal> {
+fn same(is_same: bool, held: &StoredHold) -> SeatResult<StoredHold> {
     if is_same { Ok(held.clone()) } else { Err(Refusal::Reused) }
 }
 

@@ -3,11 +3,11 @@
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 
-use super::super::{FencedSelection, Refusal, Renewal, Selection, StoredHold};
+use super::super::{FencedSelection, Refusal, Renewal, SeatResult, Selection, StoredHold};
 use super::show_seats::{Hold, OwnerRecord, ShowSeats, size};
 
 impl ShowSeats {
-    pub(super) fn begin_payment(&mut self, sale: &FencedSelection, extension_ms: i64) -> Result<Timestamp, Refusal> {
+    pub(super) fn begin_payment(&mut self, sale: &FencedSelection, extension_ms: i64) -> SeatResult<Timestamp> {
         let mut hold = self.hold_of_party(sale).ok_or(Refusal::Gone)?;
         if hold.selection != sale.selection {
             return Err(Refusal::Changed);
@@ -29,7 +29,7 @@ impl ShowSeats {
         self.write_hold(sale.hold, hold);
     }
 
-    pub(super) fn renew(&mut self, party: &FencedSelection, renewal: &Renewal) -> Result<StoredHold, Refusal> {
+    pub(super) fn renew(&mut self, party: &FencedSelection, renewal: &Renewal) -> SeatResult<StoredHold> {
         let Renewal { hold: id, owner, until, ends_payment, per_person } = renewal;
         if let Some(renewed) = self.owned_hold(*id, owner) {
             return Ok(renewed.held(*id));

@@ -4,11 +4,11 @@ use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::{Refusal, ReleasedAll, StoredHold};
+use super::super::{Refusal, ReleasedAll, SeatResult, StoredHold};
 use super::show_seats::{Hold, OwnerRecord, ShowSeats};
 
 impl ShowSeats {
-    pub(super) fn block(&mut self, seats: &[SeatIndex], blocked: bool) -> Result<(), Refusal> {
+    pub(super) fn block(&mut self, seats: &[SeatIndex], blocked: bool) -> SeatResult<()> {
         let wanted = if blocked { SeatState::Blocked } else { SeatState::Available };
         let (mut taken, mut change) = (Vec::new(), Vec::new());
         for seat in seats {
@@ -27,7 +27,7 @@ impl ShowSeats {
         Ok(())
     }
 
-    pub(super) fn withdraw(&mut self, seats: &[SeatIndex]) -> Result<Vec<SeatIndex>, Refusal> {
+    pub(super) fn withdraw(&mut self, seats: &[SeatIndex]) -> SeatResult<Vec<SeatIndex>> {
         if let Some(outside) = seats.iter().find(|seat| self.state_of(**seat).is_none()) {
             return Err(Refusal::Outside(*outside));
         }
@@ -71,7 +71,7 @@ impl ShowSeats {
         }
     }
 
-    pub(super) fn copy_hold(&mut self, owner: &str, held: &StoredHold, theirs: Timestamp) -> Result<(), Refusal> {
+    pub(super) fn copy_hold(&mut self, owner: &str, held: &StoredHold, theirs: Timestamp) -> SeatResult<()> {
         let (id, selection) = (held.hold, &held.selection);
         if self.hold(id).is_some_and(|hold| hold.owner != owner) {
             return Err(Refusal::OtherHold(id));
