@@ -15,7 +15,7 @@ use domain::wire::{Frame, SeatChange};
 use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
 
-use super::announcement::MapChange;
+use super::feed::MapChange;
 use super::inbox::Inbox;
 use super::map::{LiveMap, MapVersion, Sections};
 use super::recent_locks::RecentLocks;

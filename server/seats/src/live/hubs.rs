@@ -190,7 +190,7 @@ mod tests {
     use domain::seats::SeatState;
     use domain::wire::Frame;
 
-    use super::super::announcement::{Changes, MapChange};
+    use super::super::feed::{Changes, MapChange};
     use super::super::reader::Next;
     use super::*;
 

@@ -6,10 +6,8 @@
 //! Prices, persons, bookings and the server's clock are not used here.
 
 mod claims_check;
-mod forget;
 mod keys;
 mod memory;
-mod offer_ids;
 mod queue;
 mod rebuild;
 mod redis_store;
@@ -20,19 +18,19 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
-use platform::redis_link::LinkError;
 use uuid::Uuid;
 
+use platform::ids;
+use platform::redis_link::LinkError;
+
 pub use claims_check::ComparedShows;
-pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};
-pub use offer_ids::{is_offer, offer_id};
 pub use queue::LockQueue;
 pub use rebuild::{read_map_or_claims, rebuild_source, with_map};
 pub use redis_store::RedisLocks;
 pub use shadow::{Divergence, DivergenceKind, RebuildSource, ShadowLocks};
-pub use sweeper::{SweptShows, sweep_forever};
+pub use sweeper::{SweptShows, forget_forever, sweep_forever};
 
 /// Seats and places of an attempt, a hold or a sale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -370,4 +368,16 @@ pub trait SeatLocks: Send + Sync + 'static {
     fn now(&self) -> Timestamp;
     /// Checks that the store answers.
     async fn ping(&self) -> StoreResult<()>;
+}
+
+/// The id of an offer's hold, derived from these parts.
+#[must_use]
+pub fn offer_id(parts: &[&str]) -> Uuid {
+    uuid::Builder::from_sha1_bytes(ids::derived_id(parts).into_bytes()).into_uuid()
+}
+
+/// True if a hold is an offer.
+#[must_use]
+pub fn is_offer(hold: Uuid) -> bool {
+    hold.get_version_num() == 5
 }

@@ -4,10 +4,8 @@
 //! It does not persist and serves one process. It loses nothing, so it never falls back to an older version.
 
 mod answers;
-mod holds;
-mod sales;
+mod calls;
 mod show_seats;
-mod staff;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,11 +1,13 @@
-//! Parses the answers of the scripts.
+//! Writes the arguments of the scripts, and parses their answers.
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
-use redis::Value;
+use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use super::super::{LockAttempt, Refusal, SeatResult, Selection, StoreError, StoreResult, StoredHold};
+use crate::seat_locks::{
+    FencedSelection, LockAttempt, Refusal, RequestIdentity, SeatResult, Selection, StoreError, StoreResult, StoredHold,
+};
 
 /// The answer of a script after its head.
 pub(super) struct ScriptAnswer {
@@ -194,4 +196,42 @@ fn number(value: &Value) -> StoreResult<i64> {
 
 pub(super) fn unexpected_answer<T: std::fmt::Debug + ?Sized>(answer: &T) -> StoreError {
     StoreError::UnexpectedAnswer(format!("{answer:?}"))
+}
+
+pub(super) fn write_asked(command: &mut Cmd, asked: RequestIdentity) {
+    write_id(command, asked.id);
+    command.arg(format!("{:016x}", asked.digest));
+}
+
+pub(super) fn write_id(command: &mut Cmd, id: Uuid) {
+    command.arg(id.simple().encode_lower(&mut Uuid::encode_buffer()) as &str);
+}
+
+pub(super) fn write_seats(command: &mut Cmd, seats: &[SeatIndex]) {
+    for seat in seats {
+        command.arg(*seat);
+    }
+}
+
+pub(super) fn write_places(command: &mut Cmd, places: &[Places]) {
+    for place in places {
+        command.arg(place.area).arg(place.count);
+    }
+}
+
+pub(super) fn write_party(command: &mut Cmd, sale: &FencedSelection) {
+    write_id(command, sale.hold);
+    command.arg(&sale.owner).arg(sale.fence);
+}
+
+pub(super) fn write_sale(command: &mut Cmd, sale: &FencedSelection) {
+    write_party(command, sale);
+    command.arg(sale.selection.seats.len());
+    write_seats(command, &sale.selection.seats);
+    write_places(command, &sale.selection.places);
+}
+
+/// Formats places as the scripts do: "3=2,7=1".
+pub(super) fn places_text(places: &[Places]) -> String {
+    places.iter().map(|place| format!("{}={}", place.area, place.count)).collect::<Vec<_>>().join(",")
 }

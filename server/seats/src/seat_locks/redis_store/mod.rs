@@ -1,7 +1,6 @@
 //! Seat locks in Redis: each call is one script and one round trip.
 
 mod answer;
-mod arguments;
 mod positions;
 mod scripts;
 mod snapshot;
@@ -14,8 +13,10 @@ use domain::time::Timestamp;
 use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use self::answer::{AnswerFields, ScriptAnswer, parse_attempt, parse_parts, unexpected_answer};
-use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
+use self::answer::{
+    AnswerFields, ScriptAnswer, parse_attempt, parse_parts, places_text, unexpected_answer, write_asked, write_id,
+    write_party, write_places, write_sale, write_seats,
+};
 use self::positions::Positions;
 use self::scripts::LockScripts;
 use super::{
