@@ -12,15 +12,12 @@ const MAX_LOGGED: usize = 500;
 
 static LOGGED: Mutex<BTreeSet<char>> = Mutex::new(BTreeSet::new());
 
-pub(super) fn describe() {
+pub(super) fn register() {
     describe_counter!(
         WITHOUT_FONT,
         Unit::Count,
         "Characters on PDF tickets that no font has, drawn as their code points."
     );
-}
-
-pub(super) fn begin_at_zero() {
     counter!(WITHOUT_FONT).increment(0);
 }
 
