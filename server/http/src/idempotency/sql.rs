@@ -4,13 +4,16 @@
 //! by the claim, constant while it lasts, and in an index.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
+use crate::HttpState;
 use platform::clock::to_utc;
 use platform::cte_batch::CteBatch;
+use platform::housekeeping;
 
 /// The stored row of a key.
 #[derive(sqlx::FromRow)]
@@ -280,4 +283,15 @@ pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Resu
     .execute(pg)
     .await?;
     Ok(gone.rows_affected())
+}
+
+/// Interval of the deletes.
+const PURGE_EVERY: Duration = Duration::from_secs(60);
+/// Rows per statement, so that its locks are short.
+const MAX_AT_ONCE: i64 = 10_000;
+
+/// Runs until the server stops.
+pub async fn purge_forever(state: HttpState) {
+    let delete = |limit| purge(&state.pg, state.clock.now(), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "idempotency keys", MAX_AT_ONCE, delete).await;
 }

@@ -11,10 +11,7 @@
 mod gateways;
 mod outcomes;
 mod requests;
-mod routes;
-mod tickets;
 pub mod traces;
-mod upkeep;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -23,18 +20,18 @@ use anyhow::Context;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use strum::{IntoStaticStr, VariantArray};
+use tokio_util::sync::CancellationToken;
+
+use self::outcomes::LabelledCounter;
+use crate::background::PeriodicLoop;
 
 pub use self::gateways::{GatewayOperation, GatewayOutcome, expect_gateway, gateway_call};
-use self::outcomes::LabelledCounter;
 pub use self::outcomes::{
-    CatalogueRead, CdnPurge, HoldLimit, PuzzleOutcome, ShadowOutcome, catalogue_read, cdn_purged, hold_limited, puzzle,
-    shadow_call, unusual,
+    CatalogueRead, CdnPurge, HoldLimit, PuzzleOutcome, ShadowOutcome, catalogue_read, cdn_purged,
+    character_without_font, hold_limited, puzzle, shadow_call, unusual,
 };
-pub use self::requests::count_request;
-pub use self::routes::{RouteName, Routes};
-pub use self::tickets::character_without_font;
+pub use self::requests::{RouteName, Routes, count_request};
 pub use self::traces::STEP;
-pub use self::upkeep::upkeep_forever;
 
 /// Bounds of the buckets of durations, seconds: from a replay out of memory to a request that timed out.
 const DURATION_BUCKETS_S: [f64; 14] =
@@ -123,7 +120,6 @@ pub fn register() {
     REDIS_ERRORS.register();
     gateways::describe();
     outcomes::register();
-    tickets::register();
     for name in [HOLDS_EXPIRED, RESCUED, SERIALIZATION_RETRIES, REDIS_CALLS] {
         counter!(name).increment(0);
     }
@@ -196,4 +192,17 @@ pub fn redis_failed(error: RedisError) {
         counter!(REDIS_CALLS).increment(1);
     }
     REDIS_ERRORS.add(error, 1);
+}
+
+/// Interval. Until then every sample is stored, some 20 bytes each, also without scrapes.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Sorts samples into buckets until the server stops.
+pub async fn upkeep_forever(stop: CancellationToken) {
+    let mut rounds = PeriodicLoop::every(&stop, UPKEEP_INTERVAL);
+    while rounds.wait_next().await {
+        if let Some(recorder) = RECORDER.get() {
+            recorder.run_upkeep();
+        }
+    }
 }

@@ -1,6 +1,8 @@
-//! Counters with one label, whose values are the variants of an enum.
+//! Counters with one label, whose values are the variants of an enum, and one of characters on tickets.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use domain::VariantName;
 use domain::fairness::UnusualKind;
@@ -78,6 +80,12 @@ pub(super) fn register() {
     UNUSUAL.register();
     PUZZLES.register();
     SHADOW.register();
+    describe_counter!(
+        WITHOUT_FONT,
+        Unit::Count,
+        "Characters on PDF tickets that no font has, drawn as their code points."
+    );
+    counter!(WITHOUT_FONT).increment(0);
 }
 
 /// The database that answered a read that may go to the standby; for the primary, the reason.
@@ -198,4 +206,21 @@ pub enum ShadowOutcome {
 /// Counts an outcome of asking the second store.
 pub fn shadow_call(outcome: ShadowOutcome) {
     SHADOW.add(outcome, 1);
+}
+
+/// Characters drawn as their code points.
+const WITHOUT_FONT: &str = "rowlock_ticket_characters_without_font_total";
+/// Characters that are logged, each once per process; all are counted. Names are input of strangers: the log has an end.
+const MAX_LOGGED: usize = 500;
+
+static LOGGED: Mutex<BTreeSet<char>> = Mutex::new(BTreeSet::new());
+
+/// Counts a character that a ticket shows as its code point, and logs it the first time.
+pub fn character_without_font(character: char) {
+    counter!(WITHOUT_FONT).increment(1);
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if logged.len() < MAX_LOGGED && logged.insert(character) {
+        let code_point = format!("U+{:04X}", u32::from(character));
+        tracing::warn!(code_point, "no font has a character of a ticket; printing its code point");
+    }
 }

@@ -130,7 +130,7 @@ async fn live(
     mut request: Request,
 ) -> ApiResult<Response> {
     let (response, upgrade) = accept(&mut request)?;
-    if !http::own_origin::is_own_origin(&state.site, request.headers()) {
+    if !http::site::is_own_origin(&state.site, request.headers()) {
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
     // Admission comes before any call of a store.
