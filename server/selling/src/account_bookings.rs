@@ -19,6 +19,7 @@ use http::problem::ApiResult;
 use http::{ApiQuery, Code, Problem};
 use identity::Visitor;
 use identity::accounts::{SignedIn, is_own_visitor};
+use platform::database::BindAll;
 
 /// Bookings per page.
 const PER_PAGE: usize = 20;
@@ -97,10 +98,7 @@ pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> R
              AND NOT (money IN ('NONE', 'FAILED') AND state IN ('CREATED', 'EXPIRED', 'CANCELLED'))
            ORDER BY created_at DESC, id DESC LIMIT $4"#,
     )
-    .bind(account)
-    .bind(before)
-    .bind(id)
-    .bind(PER_PAGE as i64 + 1)
+    .bind_all((account, before, id, PER_PAGE as i64 + 1))
     .fetch_all(&state.pg)
     .await?;
     let is_more = found.len() > PER_PAGE;

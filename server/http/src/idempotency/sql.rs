@@ -13,6 +13,7 @@ use sqlx::{PgConnection, PgPool};
 use crate::HttpState;
 use platform::clock::to_utc;
 use platform::cte_batch::CteBatch;
+use platform::database::BindAll;
 use platform::housekeeping;
 
 /// The stored row of a key.
@@ -52,9 +53,7 @@ pub(super) async fn find(
         "SELECT request_hash, status, body, expires_at FROM idempotency_keys
          WHERE owner = $1 AND key = $2 AND expires_at > $3",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(to_utc(now))
+    .bind_all((owner, key, to_utc(now)))
     .fetch_optional(tx)
     .await
 }
@@ -76,12 +75,7 @@ pub(super) async fn claim(
              expires_at = EXCLUDED.expires_at, purge_at = EXCLUDED.purge_at
          WHERE idempotency_keys.expires_at <= $4",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(request_hash)
-    .bind(to_utc(now))
-    .bind(to_utc(until))
-    .bind(to_utc(purge_at))
+    .bind_all((owner, key, request_hash, to_utc(now), to_utc(until), to_utc(purge_at)))
     .execute(tx)
     .await?;
     Ok(claimed.rows_affected() == 1)
@@ -100,12 +94,7 @@ pub(super) async fn complete(
         "UPDATE idempotency_keys SET state = 'completed', status = $4, body = $5, expires_at = $6
          WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(request_hash)
-    .bind(answer.0)
-    .bind(answer.1)
-    .bind(to_utc(until))
+    .bind_all((owner, key, request_hash, answer.0, answer.1, to_utc(until)))
     .execute(tx)
     .await?;
     Ok(stored.rows_affected() == 1)
@@ -126,11 +115,7 @@ pub(super) async fn let_go(
          WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
            AND expires_at > $4 AND expires_at <= $5",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(request_hash)
-    .bind(to_utc(now))
-    .bind(to_utc(made_before))
+    .bind_all((owner, key, request_hash, to_utc(now), to_utc(made_before)))
     .execute(pg)
     .await?;
     Ok(freed.rows_affected() == 1)
@@ -148,11 +133,7 @@ pub(super) async fn claimed(
          WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
          ORDER BY purge_at, owner, key LIMIT $5",
     )
-    .bind(to_utc(after.0))
-    .bind(&after.1)
-    .bind(&after.2)
-    .bind(to_utc(until))
-    .bind(limit)
+    .bind_all((to_utc(after.0), &after.1, &after.2, to_utc(until), limit))
     .fetch_all(pg)
     .await
 }

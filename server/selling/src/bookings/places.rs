@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, BookingRow};
+use platform::database::BindAll;
 use seats::seat_locks::FencedSelection;
 
 /// Maximum sales that are sent to the lock store after it sold places twice: those of the highest fences,
@@ -86,9 +87,7 @@ pub(super) async fn latest_sales(
          WHERE show_id = $1 AND area_no = ANY($2) AND state <> 'released'
          ORDER BY fence DESC LIMIT $3",
     )
-    .bind(show)
-    .bind(areas.iter().map(|(area, _)| area.cast_signed()).collect::<Vec<_>>())
-    .bind(MAX_RESENT_SALES)
+    .bind_all((show, areas.iter().map(|(area, _)| area.cast_signed()).collect::<Vec<_>>(), MAX_RESENT_SALES))
     .fetch_all(&mut *tx)
     .await?;
     let mut sales = Vec::with_capacity(latest.len());

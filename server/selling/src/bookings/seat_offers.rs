@@ -19,6 +19,7 @@ use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Expired offers ended in one round.
 const MAX_DUE: i64 = 256;
@@ -169,10 +170,7 @@ async fn answered(tx: &mut PgConnection, move_id: Uuid, booking: Uuid, how: &str
         "UPDATE moved_bookings SET state = $3, answered_at = $4
          WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'",
     )
-    .bind(move_id)
-    .bind(booking)
-    .bind(how)
-    .bind(to_utc(now))
+    .bind_all((move_id, booking, how, to_utc(now)))
     .execute(tx)
     .await?;
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::moves::Cause;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use seats::seat_locks::{FencedSelection, Selection};
 
 /// A booking as stored.
@@ -376,12 +377,7 @@ pub(super) async fn insert_payment(
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
          VALUES ($1, $2, 'requested', $3, $4, $5, $6)",
     )
-    .bind(row.id)
-    .bind(gateway)
-    .bind(row.machine.total.minor)
-    .bind(row.machine.total.currency.code())
-    .bind(token)
-    .bind(to_utc(now))
+    .bind_all((row.id, gateway, row.machine.total.minor, row.machine.total.currency.code(), token, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -403,11 +399,7 @@ pub(super) async fn note_payment(
              gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
          WHERE booking_id = $1",
     )
-    .bind(booking)
-    .bind(state)
-    .bind(gateway_ref)
-    .bind(pay_url)
-    .bind(to_utc(now))
+    .bind_all((booking, state, gateway_ref, pay_url, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -425,10 +417,7 @@ pub(super) async fn note_refund(
         "UPDATE payments SET refund_state = $2, refund_minor = coalesce($3, refund_minor), updated_at = $4
          WHERE booking_id = $1",
     )
-    .bind(booking)
-    .bind(state)
-    .bind(amount)
-    .bind(to_utc(now))
+    .bind_all((booking, state, amount, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())

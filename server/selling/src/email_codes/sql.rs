@@ -5,6 +5,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// A code to be stored and mailed.
 pub(super) struct NewCode<'a> {
@@ -65,10 +66,7 @@ pub(super) async fn take_try(
          WHERE owner = $1 AND email = $2 AND tries < $3 AND expires_at > $4
          RETURNING id, code_digest, tries",
     )
-    .bind(owner)
-    .bind(email)
-    .bind(max_tries)
-    .bind(to_utc(now))
+    .bind_all((owner, email, max_tries, to_utc(now)))
     .fetch_optional(pg)
     .await
 }
@@ -86,10 +84,7 @@ pub(super) async fn set_proven(
         "UPDATE email_codes SET proven_at = $4, tries = $3, mail_after = NULL
          WHERE id = $1 AND owner = $2 AND tries < $3 AND expires_at > $4",
     )
-    .bind(id)
-    .bind(owner)
-    .bind(used_up)
-    .bind(to_utc(now))
+    .bind_all((id, owner, used_up, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(proven.rows_affected() == 1)
@@ -103,9 +98,7 @@ pub(super) async fn is_proven(
     since: Timestamp,
 ) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM email_codes WHERE owner = $1 AND email = $2 AND proven_at > $3)")
-        .bind(owner)
-        .bind(email)
-        .bind(to_utc(since))
+        .bind_all((owner, email, to_utc(since)))
         .fetch_one(connection)
         .await
 }
@@ -126,9 +119,7 @@ pub(super) async fn take(pg: &PgPool, now: Timestamp, lease_until: Timestamp, li
                FOR UPDATE SKIP LOCKED) AS due
          WHERE code.id = due.id RETURNING code.id, code.mail_to, code.language",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
-    .bind(limit)
+    .bind_all((to_utc(now), to_utc(lease_until), limit))
     .fetch_all(pg)
     .await
 }

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 use platform::cte_batch::CteBatch;
+use platform::database::BindAll;
 
 /// Head start of the request over the relay for a charge, milliseconds: a buyer waits for it, so the request sends
 /// it. Longer than the gateway's deadline.
@@ -79,12 +80,7 @@ pub async fn enqueue(tx: &mut PgConnection, booking: Uuid, effects: &[Effect], n
             "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
              VALUES ($1, $2, $3, $4, $5, $6)",
         )
-        .bind(booking)
-        .bind(effect.as_str())
-        .bind(amount)
-        .bind(number.cast_signed())
-        .bind(to_utc(now.plus_ms(wait)))
-        .bind(to_utc(now))
+        .bind_all((booking, effect.as_str(), amount, number.cast_signed(), to_utc(now.plus_ms(wait)), to_utc(now)))
         .execute(&mut *tx)
         .await?;
     }
@@ -99,9 +95,7 @@ pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effec
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE booking_id = $1 AND effect = $2 AND refund_number = $3)",
     )
-    .bind(booking)
-    .bind(effect.as_str())
-    .bind(EffectColumns::of(effect).number.cast_signed())
+    .bind_all((booking, effect.as_str(), EffectColumns::of(effect).number.cast_signed()))
     .fetch_one(tx)
     .await
 }
@@ -114,10 +108,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
     let EffectColumns { amount, number, .. } = EffectColumns::of(effect);
     let parked =
         sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
-            .bind(booking)
-            .bind(effect.as_str())
-            .bind(number.cast_signed())
-            .bind(why)
+            .bind_all((booking, effect.as_str(), number.cast_signed(), why))
             .execute(&mut *tx)
             .await?;
     if parked.rows_affected() == 0 {
@@ -125,12 +116,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
             "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, parked_why, created_at)
              VALUES ($1, $2, $3, $4, $6, $5, $6)",
         )
-        .bind(booking)
-        .bind(effect.as_str())
-        .bind(amount)
-        .bind(number.cast_signed())
-        .bind(why)
-        .bind(to_utc(now))
+        .bind_all((booking, effect.as_str(), amount, number.cast_signed(), why, to_utc(now)))
         .execute(tx)
         .await?;
     }
@@ -181,9 +167,7 @@ pub(super) async fn make_due(
     now: Timestamp,
 ) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND attempts = 0 AND run_after > $3")
-        .bind(bookings)
-        .bind(effect.as_str())
-        .bind(to_utc(now))
+        .bind_all((bookings, effect.as_str(), to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())
@@ -261,10 +245,7 @@ pub(super) async fn take(
          RETURNING job.id, job.booking_id, job.effect, job.amount_minor, job.refund_number, taken.currency,
                    job.attempts",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
-    .bind(limit)
-    .bind(kinds)
+    .bind_all((to_utc(now), to_utc(lease_until), limit, kinds))
     .fetch_all(&mut *tx)
     .await?;
     tx.commit().await?;
@@ -316,9 +297,7 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> sqlx::Result<()> {
 /// Schedules a retry at `at`.
 pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2")
-        .bind(job.booking)
-        .bind(job.id)
-        .bind(to_utc(at))
+        .bind_all((job.booking, job.id, to_utc(at)))
         .execute(pg)
         .await?;
     Ok(())
@@ -327,9 +306,7 @@ pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Res
 /// Parks an effect that failed too often.
 pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2")
-        .bind(job.booking)
-        .bind(job.id)
-        .bind(why)
+        .bind_all((job.booking, job.id, why))
         .execute(pg)
         .await?;
     Ok(())

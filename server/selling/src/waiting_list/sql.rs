@@ -10,6 +10,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// The state of an entry, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,13 +178,7 @@ pub(super) async fn insert(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7, $7)
          ON CONFLICT (show_id, owner) WHERE state IN ('waiting', 'offering', 'offered') DO NOTHING",
     )
-    .bind(id)
-    .bind(show)
-    .bind(owner)
-    .bind(email)
-    .bind(wish.quantity.cast_signed())
-    .bind(&wish.category)
-    .bind(to_utc(now))
+    .bind_all((id, show, owner, email, wish.quantity.cast_signed(), &wish.category, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(inserted.rows_affected() == 1)
@@ -230,9 +225,7 @@ pub(super) async fn line(
     limit: i64,
 ) -> sqlx::Result<Vec<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3"))
-        .bind(show)
-        .bind(to_utc(now))
-        .bind(limit)
+        .bind_all((show, to_utc(now), limit))
         .fetch_all(tx)
         .await
 }
@@ -252,9 +245,7 @@ pub(super) async fn leave(
          WHERE entry.id = live.id
          RETURNING live.hold",
     )
-    .bind(show)
-    .bind(owner)
-    .bind(to_utc(now))
+    .bind_all((show, owner, to_utc(now)))
     .fetch_optional(tx)
     .await?;
     Ok(left.map(|(hold,)| hold))
@@ -301,9 +292,7 @@ pub(super) async fn due_shows(
          WHERE list.show_id = due.show_id
          RETURNING list.show_id",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(looked_at))
-    .bind(limit)
+    .bind_all((to_utc(now), to_utc(looked_at), limit))
     .fetch_all(pg)
     .await
 }
@@ -343,13 +332,7 @@ pub(super) async fn plan_offer(
              offer_until = NULL, mail_tries = 0, mail_after = $7, updated_at = $7
          WHERE id = $1 AND state = 'waiting' AND offer_number = $2",
     )
-    .bind(entry.id)
-    .bind(entry.offer_number)
-    .bind(number)
-    .bind(hold)
-    .bind(seats)
-    .bind(area)
-    .bind(to_utc(now))
+    .bind_all((entry.id, entry.offer_number, number, hold, seats, area, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(intended.rows_affected() == 1)
@@ -366,10 +349,7 @@ pub(super) async fn offered(
         "UPDATE waiting_list SET state = 'offered', offer_until = $3, updated_at = $4
          WHERE id = $1 AND state = 'offering' AND offer_number = $2",
     )
-    .bind(entry.id)
-    .bind(entry.offer_number)
-    .bind(to_utc(until))
-    .bind(to_utc(now))
+    .bind_all((entry.id, entry.offer_number, to_utc(until), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -386,10 +366,7 @@ pub(super) async fn back_in_line(
         "UPDATE waiting_list SET state = 'waiting', not_before = $3, updated_at = $4
          WHERE id = $1 AND state = 'offering' AND offer_number = $2",
     )
-    .bind(entry.id)
-    .bind(entry.offer_number)
-    .bind(to_utc(not_before))
-    .bind(to_utc(now))
+    .bind_all((entry.id, entry.offer_number, to_utc(not_before), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -416,10 +393,7 @@ pub(super) async fn note_renewed(
         "UPDATE waiting_list SET offer_hold = $2, offer_until = $3, updated_at = $4
          WHERE offer_hold = $1 AND state = 'offered'",
     )
-    .bind(hold)
-    .bind(next)
-    .bind(to_utc(until))
-    .bind(to_utc(now))
+    .bind_all((hold, next, to_utc(until), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -437,12 +411,7 @@ pub(super) async fn hand_over(
         "UPDATE waiting_list SET owner = $4, offer_hold = $5, updated_at = $6
          WHERE id = $1 AND state = 'offered' AND owner = $2 AND offer_hold = $3",
     )
-    .bind(entry.id)
-    .bind(&entry.owner)
-    .bind(entry.offer_hold)
-    .bind(owner)
-    .bind(hold)
-    .bind(to_utc(now))
+    .bind_all((entry.id, &entry.owner, entry.offer_hold, owner, hold, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -493,9 +462,7 @@ pub(super) async fn take_mail(
                    entry.state, entry.offer_number, entry.offer_hold, entry.offer_seats, entry.offer_area,
                    entry.offer_until, entry.joined_at",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
-    .bind(max_tries)
+    .bind_all((to_utc(now), to_utc(lease_until), max_tries))
     .fetch_optional(pg)
     .await
 }
@@ -513,9 +480,7 @@ pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<
 /// Schedules a retry of an offer's mail.
 pub(super) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")
-        .bind(entry.id)
-        .bind(entry.offer_number)
-        .bind(to_utc(at))
+        .bind_all((entry.id, entry.offer_number, to_utc(at)))
         .execute(pg)
         .await?;
     Ok(())

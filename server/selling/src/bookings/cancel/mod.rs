@@ -30,6 +30,7 @@ use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
+use platform::database::BindAll;
 
 pub use shows::{CallOffProgress, call_off, call_off_in, undo_batch, work_forever};
 pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
@@ -175,9 +176,7 @@ async fn remove_seats(tx: &mut PgConnection, booking: Uuid, number: u32, gone: &
          SELECT booking_id, $2, seat_no, label, category, price_minor FROM booking_seats
          WHERE booking_id = $1 AND seat_no = ANY($3)",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(&seats)
+    .bind_all((booking, number.cast_signed(), &seats))
     .execute(&mut *tx)
     .await?;
     sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1 AND seat_no = ANY($2)")

@@ -22,6 +22,7 @@ use crate::{SellingState, outbox};
 use http::Problem;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::StoreError;
 
 /// Bookings undone in one transaction.
@@ -74,9 +75,7 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
     let first = sqlx::query(
         "INSERT INTO show_cancellations (show_id, reason, requested_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     )
-    .bind(show)
-    .bind(reason)
-    .bind(to_utc(now))
+    .bind_all((show, reason, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(first.rows_affected() == 1)
@@ -227,9 +226,7 @@ async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestam
         "UPDATE show_cancellations SET finished_at = $2
          WHERE show_id = $1 AND finished_at IS NULL AND holds_released_at IS NOT NULL AND requested_at <= $3",
     )
-    .bind(show)
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(-LEAST_MS)))
+    .bind_all((show, to_utc(now), to_utc(now.plus_ms(-LEAST_MS))))
     .execute(&state.pg)
     .await?;
     Ok(())

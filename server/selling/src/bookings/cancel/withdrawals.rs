@@ -23,6 +23,7 @@ use catalogue::Show;
 use http::Problem;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::with_map;
 
 /// Interval of checks for withdrawn seats.
@@ -71,11 +72,7 @@ pub async fn withdraw_in(
          SET layout_id = EXCLUDED.layout_id, reason = EXCLUDED.reason, requested_at = EXCLUDED.requested_at,
              look_at = EXCLUDED.look_at, finished_at = NULL",
     )
-    .bind(show)
-    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
-    .bind(layout)
-    .bind(reason)
-    .bind(to_utc(now))
+    .bind_all((show, seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>(), layout, reason, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -128,9 +125,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> sqlx::Result<BTreeSet<Uuid>> {
                ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
          WHERE taken.show_id = due.show_id AND taken.seat_no = due.seat_no RETURNING taken.show_id",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LEASE_MS)))
-    .bind(MAX_PER_ROUND)
+    .bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND))
     .fetch_all(pg)
     .await?;
     Ok(shows.into_iter().collect())
@@ -165,10 +160,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
         "UPDATE seat_withdrawals SET finished_at = $3
          WHERE show_id = $1 AND seat_no = ANY($2) AND finished_at IS NULL AND requested_at <= $4",
     )
-    .bind(show.id)
-    .bind(&done)
-    .bind(to_utc(now))
-    .bind(rows.iter().map(|row| row.requested_at).max())
+    .bind_all((show.id, &done, to_utc(now), rows.iter().map(|row| row.requested_at).max()))
     .execute(&state.pg)
     .await?;
     let looked_at: Vec<i32> = rows.iter().map(|row| row.seat_no).collect();
@@ -177,10 +169,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
         "UPDATE seat_withdrawals SET look_at = $2
          WHERE show_id = $1 AND seat_no = ANY($3) AND finished_at IS NULL AND requested_at <= $4",
     )
-    .bind(show.id)
-    .bind(to_utc(now.plus_ms(again_ms)))
-    .bind(&looked_at)
-    .bind(rows.iter().map(|row| row.requested_at).max())
+    .bind_all((show.id, to_utc(now.plus_ms(again_ms)), &looked_at, rows.iter().map(|row| row.requested_at).max()))
     .execute(&state.pg)
     .await?;
     Ok(())

@@ -29,6 +29,7 @@ use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use http::{Code, Problem};
 use payments::{GatewayError, PaymentIds};
+use platform::database::BindAll;
 
 /// Namespace of the advisory locks of instruments: "card" in ASCII.
 const LOCK_SPACE: i64 = 0x6361_7264;
@@ -133,9 +134,7 @@ pub(crate) async fn settle(
 
 async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<()> {
     sqlx::query("INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)")
-        .bind(row.id)
-        .bind(row.show_id)
-        .bind(&instrument.0)
+        .bind_all((row.id, row.show_id, &instrument.0))
         .execute(tx)
         .await?;
     Ok(())
@@ -200,9 +199,7 @@ async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith
          WHERE paid.show_id = $1 AND paid.instrument = $2 AND other.id <> $3
            AND other.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')",
     )
-    .bind(row.show_id)
-    .bind(&instrument.0)
-    .bind(row.id)
+    .bind_all((row.show_id, &instrument.0, row.id))
     .fetch_one(tx)
     .await
 }

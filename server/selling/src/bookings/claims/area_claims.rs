@@ -13,6 +13,7 @@ use super::seat_claims;
 use crate::bookings::sql::BookingRow;
 use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// An area's stock as stored.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
@@ -72,12 +73,7 @@ async fn claim_in(
         "INSERT INTO area_claims (booking_id, show_id, area_no, quantity, fence, state, expires_at)
          VALUES ($1, $2, $3, $4, $5, 'claimed', $6)",
     )
-    .bind(row.id)
-    .bind(row.show_id)
-    .bind(area)
-    .bind(count)
-    .bind(row.fence)
-    .bind(to_utc(row.machine.expires_at))
+    .bind_all((row.id, row.show_id, area, count, row.fence, to_utc(row.machine.expires_at)))
     .execute(tx)
     .await?;
     Ok(None)
@@ -91,9 +87,7 @@ async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timesta
         claim_is_alive!("area_claims", "$3"),
         " RETURNING quantity",
     ))
-    .bind(show)
-    .bind(stock.area_no)
-    .bind(alive_since(now))
+    .bind_all((show, stock.area_no, alive_since(now)))
     .fetch_all(&mut *tx)
     .await?;
     let count: i32 = over.iter().sum();
@@ -159,10 +153,7 @@ async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) ->
          WHERE booking_id = $1 AND show_id = $2 AND fence = $3 AND state = ANY($4)
          ORDER BY area_no FOR UPDATE",
     )
-    .bind(row.id)
-    .bind(row.show_id)
-    .bind(row.fence)
-    .bind(states)
+    .bind_all((row.id, row.show_id, row.fence, states))
     .fetch_all(tx)
     .await
 }
@@ -239,11 +230,7 @@ async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold
         "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
          WHERE show_id = $1 AND area_no = $2 AND version = $3",
     )
-    .bind(show)
-    .bind(from.area_no)
-    .bind(from.version)
-    .bind(claimed)
-    .bind(sold)
+    .bind_all((show, from.area_no, from.version, claimed, sold))
     .execute(tx)
     .await?;
     Ok(stepped.rows_affected() == 1)

@@ -15,6 +15,7 @@ use crate::{SellingState, holds};
 use catalogue::{Show, alive_since, claim_is_alive};
 use http::Problem;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::{FencedSelection, with_map};
 
 /// Seats or places that were granted twice, because the lock store lost the first sale.
@@ -89,9 +90,7 @@ pub async fn of_seat(
          WHERE claim.show_id = $1 AND claim.seat_no = $2 AND ",
         claim_is_alive!("claim", "$3"),
     ))
-    .bind(show)
-    .bind(seat.cast_signed())
-    .bind(alive_since(now))
+    .bind_all((show, seat.cast_signed(), alive_since(now)))
     .fetch_optional(&mut *tx)
     .await?;
     if claimed.is_some() {
@@ -103,9 +102,7 @@ pub async fn of_seat(
          WHERE booking.is_open AND booking.show_id = $1 AND seat.seat_no = $2 AND booking.expires_at > $3
          ORDER BY booking.created_at DESC LIMIT 1",
     )
-    .bind(show)
-    .bind(seat.cast_signed())
-    .bind(to_utc(now))
+    .bind_all((show, seat.cast_signed(), to_utc(now)))
     .fetch_optional(tx)
     .await
 }
@@ -125,9 +122,7 @@ pub async fn claimed_among(
         claim_is_alive!("seat_claims", "$3"),
         " ORDER BY seat_no",
     ))
-    .bind(show)
-    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
-    .bind(alive_since(now))
+    .bind_all((show, seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>(), alive_since(now)))
     .fetch_all(tx)
     .await?;
     Ok(claimed.into_iter().map(i32::cast_unsigned).collect())

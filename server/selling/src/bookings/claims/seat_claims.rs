@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::bookings::sql::BookingRow;
 use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::{FencedSelection, Selection};
 
 /// Claims the booking's seats until it expires. Returns the seats that could not be claimed. If any are returned,
@@ -27,12 +28,7 @@ pub(crate) async fn claim(tx: &mut PgConnection, row: &BookingRow, now: Timestam
         claim_is_alive!("seat_claims", "$6"),
         " RETURNING seat_no",
     ))
-    .bind(row.show_id)
-    .bind(row.id)
-    .bind(row.fence)
-    .bind(to_utc(row.machine.expires_at))
-    .bind(seat_numbers(row))
-    .bind(alive_since(now))
+    .bind_all((row.show_id, row.id, row.fence, to_utc(row.machine.expires_at), seat_numbers(row), alive_since(now)))
     .fetch_all(tx)
     .await?;
     Ok(row.seats.iter().copied().filter(|seat| !got.contains(&seat.cast_signed())).collect())
@@ -46,10 +42,7 @@ pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Resul
          WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'
          ORDER BY seat_no FOR UPDATE",
     )
-    .bind(row.show_id)
-    .bind(seat_numbers(row))
-    .bind(row.id)
-    .bind(row.fence)
+    .bind_all((row.show_id, seat_numbers(row), row.id, row.fence))
     .fetch_all(&mut *tx)
     .await?;
     if own.len() != row.seats.len() {
@@ -59,10 +52,7 @@ pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Resul
         "UPDATE seat_claims SET state = 'sold'
          WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'",
     )
-    .bind(row.show_id)
-    .bind(&own)
-    .bind(row.id)
-    .bind(row.fence)
+    .bind_all((row.show_id, &own, row.id, row.fence))
     .execute(tx)
     .await?;
     assert_eq!(sold.rows_affected(), own.len() as u64, "the rows were locked one statement ago");
@@ -104,10 +94,7 @@ pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Re
          UPDATE seat_claims claim SET state = 'released' FROM own
          WHERE claim.show_id = $1 AND claim.seat_no = own.seat_no",
     )
-    .bind(row.show_id)
-    .bind(seat_numbers(row))
-    .bind(row.id)
-    .bind(row.fence)
+    .bind_all((row.show_id, seat_numbers(row), row.id, row.fence))
     .execute(tx)
     .await?;
     Ok(())

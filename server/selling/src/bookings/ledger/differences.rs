@@ -17,6 +17,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::{PaymentIds, PaymentStatus};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Lease of a repeated comparison, milliseconds.
 const LEASE_MS: i64 = MINUTE_MS;
@@ -218,9 +219,7 @@ pub(super) async fn compare_due(state: &SellingState) -> sqlx::Result<()> {
                ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
          WHERE found.id = due.id RETURNING found.id, found.gateway, found.payment_ref, found.booking_id",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LEASE_MS)))
-    .bind(MAX_PER_ROUND)
+    .bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND))
     .fetch_all(&state.pg)
     .await?;
     for due in due {

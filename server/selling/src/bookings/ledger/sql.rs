@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::compare::{Book, GatewayMoneyState};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Bounds the recursive query for bookings that the money moved to.
 const MAX_MOVES: i32 = 1_000;
@@ -28,9 +29,7 @@ pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timest
         "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until) VALUES ($1, $2, $3, $3)
          ON CONFLICT (gateway, day) DO NOTHING",
     )
-    .bind(gateway)
-    .bind(day)
-    .bind(to_utc(now))
+    .bind_all((gateway, day, to_utc(now)))
     .execute(pg)
     .await?;
     Ok(())
@@ -51,9 +50,7 @@ pub(super) async fn take(
          WHERE comparison.gateway = due.gateway AND comparison.day = due.day
          RETURNING comparison.day, comparison.taken",
     )
-    .bind(gateway)
-    .bind(to_utc(now))
-    .bind(to_utc(leased_until))
+    .bind_all((gateway, to_utc(now), to_utc(leased_until)))
     .fetch_optional(pg)
     .await
 }
@@ -68,10 +65,7 @@ pub(super) async fn renew(
         "UPDATE ledger_comparisons SET leased_until = $4
          WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
     )
-    .bind(gateway)
-    .bind(day)
-    .bind(fence)
-    .bind(to_utc(leased_until))
+    .bind_all((gateway, day, fence, to_utc(leased_until)))
     .execute(pg)
     .await?;
     Ok(renewed.rows_affected() == 1)
@@ -88,11 +82,7 @@ pub(super) async fn finish(
         "UPDATE ledger_comparisons SET finished_at = $5, payments = $4
          WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
     )
-    .bind(gateway)
-    .bind(day)
-    .bind(fence)
-    .bind(payments)
-    .bind(to_utc(now))
+    .bind_all((gateway, day, fence, payments, to_utc(now)))
     .execute(pg)
     .await?;
     Ok(())
@@ -168,9 +158,7 @@ pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> sqlx
          LEFT JOIN payment_switches switch ON switch.booking_id = booking.id AND switch.from_gateway = $1
          LEFT JOIN unknown_voids waiting ON waiting.booking_id = booking.id AND waiting.gateway = $1",
     )
-    .bind(gateway)
-    .bind(bookings)
-    .bind(MAX_MOVES)
+    .bind_all((gateway, bookings, MAX_MOVES))
     .fetch_all(pg)
     .await?;
     rows.into_iter().map(BookRow::book).collect()
@@ -191,10 +179,7 @@ pub(super) async fn paid(
            AND NOT EXISTS (SELECT FROM payments earlier WHERE earlier.moved_to = payment.booking_id)
          ORDER BY payment.booking_id LIMIT $4",
     )
-    .bind(gateway)
-    .bind(after)
-    .bind(before)
-    .bind(limit)
+    .bind_all((gateway, after, before, limit))
     .fetch_all(pg)
     .await
 }

@@ -11,6 +11,7 @@ use crate::bookings::checkout::instruments;
 use crate::outbox;
 use payments::{PaymentEventOutcome, PaymentIds};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// The gateway that charges a booking.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -82,21 +83,14 @@ pub(crate) async fn switch(
          WHERE booking_id = $1 AND gateway = $2 AND asks = 1 AND state = 'requested'
          RETURNING gateway, gateway_ref, payment_token",
     )
-    .bind(booking)
-    .bind(from)
-    .bind(to)
-    .bind(to_utc(now))
+    .bind_all((booking, from, to, to_utc(now)))
     .fetch_optional(&mut *tx)
     .await?;
     if moved.is_some() {
         sqlx::query(
             "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at) VALUES ($1, $2, $3, $4, $5)",
         )
-        .bind(booking)
-        .bind(from)
-        .bind(to)
-        .bind(why)
-        .bind(to_utc(now))
+        .bind_all((booking, from, to, why, to_utc(now)))
         .execute(&mut *tx)
         .await?;
         instruments::forget(tx, booking).await?;
@@ -119,10 +113,7 @@ pub(crate) async fn move_on(
          SELECT $2, gateway, gateway_ref, 'succeeded', coalesce($3, amount_minor), currency, $4
          FROM payments WHERE booking_id = $1",
     )
-    .bind(from)
-    .bind(to)
-    .bind(amount_minor)
-    .bind(to_utc(now))
+    .bind_all((from, to, amount_minor, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
@@ -168,10 +159,7 @@ pub(crate) async fn settle_left(
         "UPDATE payment_switches SET settled_as = $3, settled_at = $4
          WHERE booking_id = $1 AND from_gateway = $2 AND settled_as IS NULL",
     )
-    .bind(booking)
-    .bind(gateway)
-    .bind(settled_as)
-    .bind(to_utc(now))
+    .bind_all((booking, gateway, settled_as, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -253,11 +241,7 @@ pub(crate) async fn note_event(
          ON CONFLICT (gateway, event_id) DO UPDATE SET outcome = EXCLUDED.outcome, received_at = EXCLUDED.received_at
          WHERE known.outcome = $5",
     )
-    .bind(gateway)
-    .bind(event_id)
-    .bind(to_utc(now))
-    .bind(outcome.as_str())
-    .bind(PaymentEventOutcome::Unknown.as_str())
+    .bind_all((gateway, event_id, to_utc(now), outcome.as_str(), PaymentEventOutcome::Unknown.as_str()))
     .execute(tx)
     .await?;
     Ok(noted.rows_affected() == 1)

@@ -18,6 +18,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::PaymentEventOutcome;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Interval of checks of a pending refund, milliseconds.
 const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
@@ -51,10 +52,7 @@ pub(crate) async fn schedule_check(state: &SellingState, booking: Uuid, number: 
         "INSERT INTO refund_waits (booking_id, number, since, look_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (booking_id, number) DO UPDATE SET look_at = EXCLUDED.look_at RETURNING since",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LOOK_EVERY_MS)))
+    .bind_all((booking, number.cast_signed(), to_utc(now), to_utc(now.plus_ms(LOOK_EVERY_MS))))
     .fetch_one(&mut *tx)
     .await?;
     tx.commit().await?;
@@ -108,10 +106,7 @@ pub(crate) async fn failed_attempts(
         "SELECT refund_ref FROM refund_failures WHERE booking_id = $1 AND number = $2 AND gateway = $3
          ORDER BY told_at LIMIT $4",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(gateway)
-    .bind(MAX_LOST)
+    .bind_all((booking, number.cast_signed(), gateway, MAX_LOST))
     .fetch_all(tx)
     .await
 }
@@ -165,10 +160,7 @@ async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Ti
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let taken =
         sqlx::query("UPDATE refund_waits SET look_at = $3 WHERE booking_id = $1 AND number = $2 AND look_at <= $4")
-            .bind(booking)
-            .bind(number.cast_signed())
-            .bind(to_utc(now.plus_ms(LOOK_EVERY_MS)))
-            .bind(to_utc(now))
+            .bind_all((booking, number.cast_signed(), to_utc(now.plus_ms(LOOK_EVERY_MS)), to_utc(now)))
             .execute(&mut *tx)
             .await?;
     if taken.rows_affected() == 1
@@ -252,12 +244,7 @@ async fn park_for_person(
         "INSERT INTO refund_failures (gateway, refund_ref, booking_id, number, why, told_at)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (gateway, refund_ref) DO NOTHING",
     )
-    .bind(gateway)
-    .bind(refund)
-    .bind(row.id)
-    .bind(number.cast_signed())
-    .bind(why)
-    .bind(to_utc(now))
+    .bind_all((gateway, refund, row.id, number.cast_signed(), why, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     if noted.rows_affected() == 0 {

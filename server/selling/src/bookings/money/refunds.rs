@@ -21,6 +21,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::RefundAnswer;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Maximum moves of money from booking to booking: bounds a recursive query, far above real use.
 const MAX_MOVES: i32 = 1_000;
@@ -60,11 +61,7 @@ pub(crate) async fn request(
         "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
          VALUES ($1, $2, $3, $4, 'requested', $5) ON CONFLICT (booking_id, number) DO NOTHING",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(amount.minor)
-    .bind(fee)
-    .bind(to_utc(now))
+    .bind_all((booking, number.cast_signed(), amount.minor, fee, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -268,9 +265,7 @@ pub(crate) async fn mark_settled(
         "UPDATE refunds SET state = 'settled', settled_at = $3
          WHERE booking_id = $1 AND number = $2 AND state = 'requested'",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(to_utc(now))
+    .bind_all((booking, number.cast_signed(), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(settled.rows_affected() == 1)

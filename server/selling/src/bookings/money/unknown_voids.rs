@@ -17,6 +17,7 @@ use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use payments::{PaymentStatus, VoidAnswer};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use platform::telemetry;
 
 /// Times after the answer "unknown" at which the payment is voided again, milliseconds: a minute, ten minutes, an
@@ -45,10 +46,7 @@ pub(crate) async fn schedule(tx: &mut PgConnection, booking: Uuid, gateway: &str
         "INSERT INTO unknown_voids (booking_id, gateway, since, check_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (booking_id, gateway) DO NOTHING",
     )
-    .bind(booking)
-    .bind(gateway)
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(CHECK_AFTER_MS[0])))
+    .bind_all((booking, gateway, to_utc(now), to_utc(now.plus_ms(CHECK_AFTER_MS[0]))))
     .execute(tx)
     .await?;
     Ok(())
@@ -77,9 +75,7 @@ async fn take(state: &SellingState, now: Timestamp) -> sqlx::Result<Vec<Due>> {
          WHERE waiting.booking_id = due.booking_id AND waiting.gateway = due.gateway
          RETURNING waiting.booking_id, waiting.gateway, waiting.since, waiting.checks",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LEASE_MS)))
-    .bind(MAX_PER_ROUND)
+    .bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND))
     .fetch_all(&state.pg)
     .await
 }
@@ -124,10 +120,7 @@ async fn plan_next(state: &SellingState, due: &Due) -> sqlx::Result<()> {
         "UPDATE unknown_voids SET checks = checks + 1, check_at = $4
          WHERE booking_id = $1 AND gateway = $2 AND checks = $3",
     )
-    .bind(due.booking_id)
-    .bind(&due.gateway)
-    .bind(due.checks)
-    .bind(to_utc(check_at))
+    .bind_all((due.booking_id, &due.gateway, due.checks, to_utc(check_at)))
     .execute(&state.pg)
     .await?;
     Ok(())
@@ -142,9 +135,7 @@ fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp
 
 async fn forget(state: &SellingState, due: &Due) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3")
-        .bind(due.booking_id)
-        .bind(&due.gateway)
-        .bind(due.checks)
+        .bind_all((due.booking_id, &due.gateway, due.checks))
         .execute(&state.pg)
         .await?;
     Ok(())

@@ -30,6 +30,7 @@ use crate::{SellingState, outbox};
 use payments::PaymentStatus;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use platform::{ids, telemetry};
 
 /// Interval of rounds for due bookings.
@@ -228,9 +229,7 @@ async fn due_bookings(pg: &PgPool, now: Timestamp, left_behind: Timestamp, limit
                             OR (state = 'PAYMENT_SUCCEEDED' AND updated_at <= $2))
          ORDER BY expires_at LIMIT $3",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(left_behind))
-    .bind(limit as i64)
+    .bind_all((to_utc(now), to_utc(left_behind), limit as i64))
     .fetch_all(pg)
     .await
 }
@@ -297,12 +296,7 @@ async fn take_silent_payments(
          WHERE payment.booking_id = taken.booking_id AND payment.gateway = taken.gateway
          RETURNING payment.booking_id, payment.gateway",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(since.pending))
-    .bind(to_utc(since.overdue))
-    .bind(but)
-    .bind(only)
-    .bind(limit as i64)
+    .bind_all((to_utc(now), to_utc(since.pending), to_utc(since.overdue), but, only, limit as i64))
     .fetch_all(pg)
     .await
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::{SellingState, outbox};
 use http::Problem;
 use platform::clock::from_utc;
+use platform::database::BindAll;
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -106,9 +107,7 @@ pub async fn find_by_person(
            AND (buyer_name ILIKE $2 OR buyer_email ILIKE $2 OR holder_name ILIKE $2 OR holder_email ILIKE $2)
          ORDER BY created_at DESC, id LIMIT $3",
     )
-    .bind(shows)
-    .bind(pattern)
-    .bind(limit)
+    .bind_all((shows, pattern, limit))
     .fetch_all(tx)
     .await
 }
