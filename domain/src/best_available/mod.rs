@@ -88,7 +88,6 @@ struct Candidate {
     cost: f64,
 }
 
-/// Selects the best candidates without a common seat.
 fn disjoint(mut candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     candidates.sort_by(|one, other| {
         // Ties are broken by the lower seat, so that the result is deterministic.

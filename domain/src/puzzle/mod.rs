@@ -58,7 +58,6 @@ pub fn solve(challenge: &str, bits: u8, most_tries: u64) -> Option<String> {
     (0..most_tries).map(|number| format!("{challenge}-{number}")).find(|solution| is_solved(solution, bits))
 }
 
-/// Counts leading zero bits.
 fn zero_bits(hash: &[u8; 32]) -> u32 {
     let whole = hash.iter().take_while(|byte| **byte == 0).count();
     let rest = hash.get(whole).map_or(0, |byte| byte.leading_zeros());

@@ -86,7 +86,6 @@ pub(super) struct FlightLeader {
 }
 
 impl FlightLeader {
-    /// The work begins.
     pub(super) fn begin_work(&self) {
         self.sender.send_replace(Progress::Working);
     }

@@ -149,7 +149,6 @@ impl Intent {
     }
 }
 
-/// The id of a key.
 pub(super) fn id_of(scope: Option<Uuid>, owner: &str, key: &str) -> IntentId {
     let mut hash = Sha256::new();
     hash.update(scope.unwrap_or(Uuid::nil()).as_bytes());

@@ -185,7 +185,6 @@ async fn keep_fresh(cluster: Weak<Cluster>) {
     }
 }
 
-/// The host of `host:port`.
 fn host_of(name: &str) -> String {
     name.rsplit_once(':').map_or(name, |(host, _)| host).to_owned()
 }

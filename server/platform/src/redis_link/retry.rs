@@ -61,7 +61,6 @@ pub(super) enum RetryDecision {
     Refused,
 }
 
-/// Judges a fault.
 pub(super) fn decide_retry(fault: &AttemptError) -> RetryDecision {
     let error = match fault {
         AttemptError::CircuitOpen(_) => return RetryDecision::NotRetryable,

@@ -61,7 +61,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LiveConnection<S> {
         Self { stream, out: Bytes::new(), pong: Bytes::new(), received: received.to_vec(), made_progress: false }
     }
 
-    /// True if no frame is being written.
     pub(super) fn is_free(&self) -> bool {
         self.out.is_empty()
     }
@@ -133,7 +132,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LiveConnection<S> {
         }
     }
 
-    /// Writes until nothing is left.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             if self.out.is_empty() {

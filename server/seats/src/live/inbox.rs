@@ -30,7 +30,6 @@ impl Inbox {
         self.stale
     }
 
-    /// Records that announcements may have been lost.
     pub(super) fn mark_stale(&mut self) {
         self.stale = true;
     }

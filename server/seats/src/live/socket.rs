@@ -262,7 +262,6 @@ impl ReaderInput {
         Ok(())
     }
 
-    /// True while a pause is running.
     fn is_paused(&self) -> bool {
         self.pause.is_some()
     }

@@ -49,7 +49,6 @@ impl Sockets {
         }
     }
 
-    /// The number of open sockets.
     pub(super) fn count(&self) -> usize {
         MAX_SOCKETS - self.free.available_permits()
     }

@@ -247,7 +247,6 @@ pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> sqlx::
     }
 }
 
-/// Returns the row of the booking of that reference.
 pub(super) async fn row_of_reference(tx: &mut PgConnection, reference: &str) -> sqlx::Result<Option<BookingRow>> {
     match id_of_reference(tx, reference).await? {
         Some(id) => sql::find(tx, id).await,

@@ -332,20 +332,17 @@ pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -
     outcomes.into_values().collect()
 }
 
-/// Marks these sales as booked on the map.
 async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, FencedSelection)]) -> Result<(), Problem> {
     let show = state.catalogue.find_show(show).await?;
     let sales: Vec<FencedSelection> = sales.iter().map(|(_, sale)| sale.clone()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }
 
-/// Mails the tickets of a loaded booking.
 async fn ticket(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
     let show = state.catalogue.find_show(found.row.show_id).await?;
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
 
-/// Returns the mails with these tickets of a loaded booking.
 pub(super) async fn mails_of(
     state: &SellingState,
     found: &BookingDetails,
@@ -355,7 +352,6 @@ pub(super) async fn mails_of(
     ticket_mails::of_sale(state, &show, &found.row, seats(found), tickets).await
 }
 
-/// Returns label and category of each seat.
 fn seats(found: &BookingDetails) -> Vec<(String, String)> {
     found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect()
 }

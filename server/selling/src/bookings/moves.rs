@@ -50,7 +50,6 @@ pub(super) mod causes {
     /// Prefix and suffix around a gateway's reason code.
     const REFUSAL_AFFIXES: (&str, &str) = ("The gateway said no: ", ".");
 
-    /// Formats a gateway's refusal with its reason code.
     pub(crate) fn format_gateway_refusal(why: &str) -> String {
         format!("{}{why}{}", REFUSAL_AFFIXES.0, REFUSAL_AFFIXES.1)
     }

@@ -51,7 +51,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Returns its event name in the booking's history.
     const fn event(self) -> &'static str {
         match self {
             Self::Retry => "effect_retried",
@@ -59,7 +58,6 @@ impl Decision {
         }
     }
 
-    /// Returns its name in the audit log.
     const fn act(self) -> &'static str {
         match self {
             Self::Retry => "parked_retried",

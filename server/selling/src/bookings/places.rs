@@ -32,7 +32,6 @@ pub(super) fn read(flat: &[i32]) -> Option<Vec<Places>> {
     flat.chunks(2).map(places).collect()
 }
 
-/// Replaces the places of a booking with their prices.
 pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM booking_places WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
@@ -50,7 +49,6 @@ pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[Pla
     Ok(())
 }
 
-/// Returns the places of a booking with the prices as agreed.
 pub(super) async fn of_booking(
     tx: &mut PgConnection,
     row: &BookingRow,

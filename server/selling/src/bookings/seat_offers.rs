@@ -24,7 +24,6 @@ use platform::database::BindAll;
 /// Expired offers ended in one round.
 const MAX_DUE: i64 = 256;
 
-/// Returns the open offer to the buyer of a booking, if any.
 pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> sqlx::Result<Option<SeatOffer>> {
     let offer = offer_of(tx, booking).await?;
     Ok(offer.map(|offer| {
@@ -41,7 +40,6 @@ pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> 
     }))
 }
 
-/// Checks for an open offer to the buyer of a booking.
 pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
         .bind(booking)
@@ -154,7 +152,6 @@ macro_rules! offers {
     };
 }
 
-/// Returns the offer to a booking.
 async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<OfferRow>> {
     sqlx::query_as(offers!("")).bind(booking).fetch_optional(tx).await
 }

@@ -55,7 +55,6 @@ impl BookingRow {
         }
     }
 
-    /// Returns the number of its seats and places.
     pub(super) fn seats_and_places(&self) -> usize {
         let places: u32 = self.places.iter().map(|places| places.count).sum();
         self.seats.len() + places as usize
@@ -125,7 +124,6 @@ pub async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<Bookin
     sqlx::query_as(select_booking!("booking.id = $1")).bind(id).fetch_optional(tx).await
 }
 
-/// Returns the booking of that id if it is this owner's.
 pub(super) async fn find_owned(tx: &mut PgConnection, id: Uuid, owner: &str) -> sqlx::Result<Option<BookingRow>> {
     sqlx::query_as(select_booking!("booking.id = $1 AND booking.owner = $2"))
         .bind(id)
@@ -144,7 +142,6 @@ pub(super) async fn find_of_hold(
     found.bind(hold).bind(owner).fetch_optional(connection).await
 }
 
-/// Returns the show of a booking.
 pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar("SELECT show_id FROM bookings WHERE id = $1").bind(id).fetch_optional(tx).await
 }
@@ -176,7 +173,6 @@ pub async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> sqlx::R
     }
 }
 
-/// True if a show was called off.
 pub(super) async fn is_called_off(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT called_off FROM shows WHERE id = $1").bind(show).fetch_one(tx).await
 }
@@ -258,7 +254,6 @@ pub(super) struct SeatRow {
     pub(super) price_minor: i64,
 }
 
-/// Replaces the seats of a booking.
 pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
@@ -275,7 +270,6 @@ pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]
     Ok(())
 }
 
-/// Returns the seats of a booking.
 pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Vec<SeatRow>> {
     sqlx::query_as(
         "SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no",
@@ -327,7 +321,6 @@ pub(super) struct EventRow {
     pub(super) at: DateTime<Utc>,
 }
 
-/// Appends an event to a booking's history.
 pub(super) async fn insert_event(
     tx: &mut PgConnection,
     row: &BookingRow,
@@ -354,7 +347,6 @@ pub(super) async fn insert_event(
     Ok(())
 }
 
-/// Returns a booking's history.
 pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Vec<EventRow>> {
     sqlx::query_as(
         "SELECT number, event, from_state, to_state, actor, reason, at
@@ -405,7 +397,6 @@ pub(super) async fn note_payment(
     Ok(())
 }
 
-/// Records the state of a refund.
 pub(super) async fn note_refund(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -423,7 +414,6 @@ pub(super) async fn note_refund(
     Ok(())
 }
 
-/// Returns the gateway's page and the token of a payment.
 pub(super) async fn payment_of(
     tx: &mut PgConnection,
     booking: Uuid,

@@ -124,13 +124,11 @@ pub(super) async fn take(pg: &PgPool, now: Timestamp, lease_until: Timestamp, li
     .await
 }
 
-/// Records that a code was sent.
 pub(super) async fn sent(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
     sqlx::query("UPDATE email_codes SET mail_after = NULL WHERE id = $1").bind(id).execute(pg).await?;
     Ok(())
 }
 
-/// Schedules a retry at `at`.
 pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL")
         .bind(id)

@@ -32,7 +32,6 @@ impl Default for HoldCache {
 }
 
 impl HoldCache {
-    /// Caches an owner's current hold.
     fn keep(&self, owner: &str, held: &StoredHold) {
         self.0.keep(held.hold, Arc::new((owner.to_owned(), held.clone())));
     }

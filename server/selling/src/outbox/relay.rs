@@ -60,7 +60,6 @@ impl Lane {
     /// All lanes.
     pub const ALL: [Self; 3] = [Self::Gateway, Self::Map, Self::Mail];
 
-    /// Returns the lane of that effect.
     pub(super) fn of(effect: Effect) -> Option<Self> {
         Self::ALL.into_iter().find(|lane| lane.effects().contains(&effect.as_str()))
     }

@@ -294,7 +294,6 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> sqlx::Result<()> {
     tx.commit().await
 }
 
-/// Schedules a retry at `at`.
 pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2")
         .bind_all((job.booking, job.id, to_utc(at)))
@@ -303,7 +302,6 @@ pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Res
     Ok(())
 }
 
-/// Parks an effect that failed too often.
 pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2")
         .bind_all((job.booking, job.id, why))

@@ -51,7 +51,6 @@ pub(super) async fn join(
     }
 }
 
-/// Joins in one transaction.
 async fn enter(
     state: &SellingState,
     show: &Show,
@@ -158,7 +157,6 @@ async fn count_join(state: &SellingState, address: &ClientAddress) -> Result<(),
     }
 }
 
-/// Returns the token of a join that failed.
 async fn return_token(state: &SellingState, address: &ClientAddress) {
     if let Some(of) = of_address(state.admission_settings.holds_per_address_min) {
         state.rate_limits.give_back(&of, &address.0).await;

@@ -16,7 +16,6 @@ const MAX_TRIES: i32 = 10;
 /// Maximum pause before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 30_000;
 
-/// Wakes this replica's sender of offer mails.
 pub(super) fn wake(state: &SellingState) {
     state.offer_mails_wake.notify_one();
 }

@@ -95,7 +95,6 @@ async fn of_owner(state: &SellingState, show: &Show, owner: &str) -> Result<Opti
     newest(&mut connection, show, owner, state.clock.now()).await
 }
 
-/// Returns the view of their newest entry.
 async fn newest(
     connection: &mut PgConnection,
     show: &Show,

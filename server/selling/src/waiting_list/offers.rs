@@ -161,7 +161,6 @@ fn outcome(entry: &ListEntry, answer: Result<StoredHold, Refusal>, now: Timestam
     }
 }
 
-/// Returns the free seats and places of a show on the map.
 pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> FreePlaces {
     let is_free = |(_, byte): &(SeatIndex, &u8)| **byte == SeatState::Available as u8;
     let mut rows = 0;

@@ -74,12 +74,10 @@ impl ListEntry {
         EntryRequest { quantity: self.quantity.unsigned_abs(), category: self.category.clone() }
     }
 
-    /// Returns the seats of the offer.
     pub(super) fn seats(&self) -> Vec<SeatIndex> {
         self.offer_seats.iter().map(|seat| seat.cast_unsigned()).collect()
     }
 
-    /// Returns the places of the offer.
     pub(super) fn places(&self) -> Option<Places> {
         self.offer_area.map(|area| Places { area: area.cast_unsigned(), count: self.quantity.unsigned_abs() })
     }
@@ -124,7 +122,6 @@ pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> sqlx::Result
     Ok(locked.is_some())
 }
 
-/// Counts the entries that wait for a show.
 pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('waiting', 'offering')")
         .bind(show)
@@ -150,7 +147,6 @@ pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> sqlx::
     .await
 }
 
-/// Counts the waiting entries before that place.
 pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "SELECT count(*) FROM waiting_list
@@ -184,18 +180,15 @@ pub(super) async fn insert(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Returns the entry of that id.
 pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(entries!("WHERE id = $1")).bind(id).fetch_optional(tx).await
 }
 
-/// Locks an entry until the transaction ends.
 pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<()> {
     sqlx::query("SELECT 1 FROM waiting_list WHERE id = $1 FOR UPDATE").bind(id).execute(tx).await?;
     Ok(())
 }
 
-/// Checks for an entry of this visitor in the line of the show.
 pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM waiting_list
@@ -207,7 +200,6 @@ pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -
     .await
 }
 
-/// Returns a visitor's newest entry in a show.
 pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
         .bind(show)
@@ -264,7 +256,6 @@ pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> sqlx::Resu
     Ok(())
 }
 
-/// Returns the shows with waiting entries.
 pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> sqlx::Result<HashSet<Uuid>> {
     let shows: Vec<Uuid> =
         sqlx::query_scalar("SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1")
@@ -297,7 +288,6 @@ pub(super) async fn due_shows(
     .await
 }
 
-/// Counts the open offers of a show.
 pub(super) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')")
         .bind(show)
@@ -338,7 +328,6 @@ pub(super) async fn plan_offer(
     Ok(intended.rows_affected() == 1)
 }
 
-/// Marks a planned offer as held.
 pub(super) async fn offered(
     tx: &mut PgConnection,
     entry: &ListEntry,
@@ -372,7 +361,6 @@ pub(super) async fn back_in_line(
     Ok(())
 }
 
-/// Marks the entry of a released offer as left.
 pub(super) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
         .bind(hold)
@@ -417,7 +405,6 @@ pub(super) async fn hand_over(
     Ok(done.rows_affected() == 1)
 }
 
-/// Marks bought offers as taken.
 pub(super) async fn note_taken(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64> {
     let done = sqlx::query(
         "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
@@ -467,7 +454,6 @@ pub(super) async fn take_mail(
     .await
 }
 
-/// Records that the mail of an offer was sent.
 pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
         .bind(entry.id)
@@ -477,7 +463,6 @@ pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<
     Ok(())
 }
 
-/// Schedules a retry of an offer's mail.
 pub(super) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")
         .bind_all((entry.id, entry.offer_number, to_utc(at)))

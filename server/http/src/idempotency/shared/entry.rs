@@ -45,7 +45,6 @@ pub(crate) struct KeyClaim {
     pub(crate) replica: Id,
 }
 
-/// A pending entry.
 pub(super) fn pending(request_hash: &RequestHash, claim: KeyClaim) -> Vec<u8> {
     [b"P", &request_hash[..], &claim.token, &claim.replica].concat()
 }
@@ -56,7 +55,6 @@ pub(super) fn completed(request_hash: &RequestHash, answer: &Answer, until: Time
     [b"C", &request_hash[..], &status, &until, answer.body()].concat()
 }
 
-/// A failed entry.
 pub(super) fn failed(request_hash: &RequestHash, status: u16, body: &[u8]) -> Vec<u8> {
     [b"F", &request_hash[..], &status.to_be_bytes(), body].concat()
 }

@@ -136,7 +136,6 @@ impl SharedKeys {
         operation_queue::send(state, QueuedOperation { names, operation, value, life_ms, token, reply: None });
     }
 
-    /// Reads the entry of a key.
     pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> KeyReply {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);

@@ -66,7 +66,6 @@ pub(super) struct QueuedOperation {
     pub(super) reply: Option<oneshot::Sender<KeyReply>>,
 }
 
-/// Creates the queue.
 pub(super) const fn queue() -> Batcher<QueuedOperation> {
     let (max_batch, max_queue) = (MAX_PER_CALL, MAX_WAITING);
     Batcher::new(BatchLimits { max_batch, max_queue, linger: Duration::ZERO, workers: 1 })
@@ -78,7 +77,6 @@ pub(super) fn send(state: &HttpState, operation: QueuedOperation) {
     drop(state.idempotency.shared.operations.add(operation, start));
 }
 
-/// Sends batches until the queue is empty.
 async fn serve(state: HttpState) {
     let mut worker = state.idempotency.shared.operations.worker();
     while let Some(mut batch) = worker.next_batch().await {

@@ -110,7 +110,6 @@ impl ShowSeats {
         self.map.is_empty() && self.areas.is_empty()
     }
 
-    /// Epoch and version.
     pub(super) const fn position(&self) -> (i64, u64) {
         (self.epoch, self.version)
     }
@@ -139,7 +138,6 @@ impl ShowSeats {
         }
     }
 
-    /// The number of recent lapses of an owner.
     pub(super) fn lapses_of(&self, owner: &str) -> u32 {
         self.lapses.get(owner).map_or(0, |(count, last)| expired_holds_at(*count, last.0, self.now.0))
     }
@@ -206,7 +204,6 @@ impl ShowSeats {
         self.hold(id).filter(|hold| hold.owner == owner && hold.expires > self.now)
     }
 
-    /// The hold that contains a seat.
     pub(super) fn hold_with(&self, seat: SeatIndex) -> Option<Uuid> {
         self.holds.iter().find_map(|(id, hold)| hold.selection.seats.contains(&seat).then_some(*id))
     }
@@ -280,7 +277,6 @@ impl ShowSeats {
     }
 }
 
-/// The number of seats and places.
 pub(super) fn size(selection: &Selection) -> usize {
     selection.seats.len() + selection.places.iter().map(|place| place.count as usize).sum::<usize>()
 }

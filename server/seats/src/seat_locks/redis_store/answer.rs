@@ -102,7 +102,6 @@ impl<'a> AnswerFields<'a> {
         Ok(StoredHold { hold, expires_at, latest, fence, paying, selection: Selection { seats, places } })
     }
 
-    /// Reads the refusal of this code.
     pub(super) fn refusal(mut self, code: &[u8]) -> StoreResult<Refusal> {
         Ok(match code {
             b"TAKEN" => {

@@ -18,7 +18,6 @@ const AREAS: usize = 5;
 const VERSION: usize = 6;
 const EPOCH: usize = 8;
 
-/// The commands of one transaction.
 pub(super) fn reads(keys: &Keys) -> Pipeline {
     let key = |place: usize| keys.0[place].as_str();
     let mut reads = redis::pipe();

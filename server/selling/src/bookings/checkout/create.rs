@@ -154,7 +154,6 @@ pub(crate) fn wanted_row(
     })
 }
 
-/// Returns its seats with labels and prices of the show.
 pub(crate) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
     row.seats
         .iter()
@@ -170,7 +169,6 @@ pub(crate) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
         .collect()
 }
 
-/// Returns its places, likewise.
 pub(crate) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
     row.places.iter().filter_map(|places| show.place_line(*places)).collect()
 }

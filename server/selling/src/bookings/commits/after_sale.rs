@@ -44,7 +44,6 @@ pub(super) fn enqueue(state: &SellingState, sold: Vec<Arc<BookingDetails>>, at: 
     }
 }
 
-/// Updates the map until the queue is empty.
 async fn serve_marks(state: SellingState) {
     let mut worker = state.commits.marks.worker();
     while let Some(marks) = worker.next_batch().await {
@@ -109,7 +108,6 @@ pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
     }
 }
 
-/// Mails tickets until the queue is empty.
 async fn serve_mails(state: SellingState) {
     let mut worker = state.commits.mails.worker();
     while let Some(mails) = worker.next_batch().await {
@@ -166,7 +164,6 @@ async fn compose(state: &SellingState, letters: Vec<MailBatch>) -> Vec<ComposedM
     })
 }
 
-/// Sends the mails of a booking and returns its id on success.
 async fn send_one(state: &SellingState, composed: ComposedMails) -> Option<Uuid> {
     let booking = composed.booking;
     match caught(state.mailer.send_composed(composed)).await {

@@ -115,7 +115,6 @@ impl Writes {
             && self.completed_keys.is_empty())
     }
 
-    /// Compares the rows that were written with the plan.
     fn compare(&self, results: &StatementResults) -> Result<(), BatchError> {
         let made: HashSet<Uuid> = results.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
@@ -159,7 +158,6 @@ impl Writes {
         Err(self.pieces_of(&lost.map(|(booking, _)| booking).collect()))
     }
 
-    /// Returns the pieces that move these bookings.
     fn pieces_of(&self, bookings: &HashSet<Uuid>) -> BatchError {
         let places = bookings.iter().filter_map(|booking| self.pieces.get(booking)).flatten().copied();
         BatchError::NeedOwnTransactions(places.collect())
@@ -461,7 +459,6 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    /// Records that the piece at this place writes rows of this booking.
     pub(super) fn touches(&mut self, booking: Uuid, place: usize) {
         self.pieces.entry(booking).or_default().push(place);
     }

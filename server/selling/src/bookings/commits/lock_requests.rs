@@ -71,7 +71,6 @@ struct ShowRequests {
     payments: Vec<Reply<Result<Timestamp, Refusal>>>,
 }
 
-/// Serves requests until the queue is empty.
 async fn serve(state: SellingState) {
     let mut worker = state.commits.lock_requests.worker();
     while let Some(lock_requests) = worker.next_batch().await {

@@ -51,7 +51,6 @@ impl Commits {
     }
 }
 
-/// Serves lookups until the queue is empty.
 async fn serve(state: SellingState) {
     let mut worker = state.commits.lookups.worker();
     while let Some(wanted) = worker.next_batch().await {
@@ -123,7 +122,6 @@ pub(crate) async fn load_current(state: &SellingState, ids: &[Uuid]) -> Result<H
     read(state, &mut None, question).await
 }
 
-/// Returns the bookings whose version is unchanged.
 async fn unchanged(
     tx: &mut PgConnection,
     recent: &[Arc<BookingDetails>],
@@ -159,7 +157,6 @@ impl Commits {
     }
 }
 
-/// Serves lookups until the queue is empty.
 async fn serve_records(state: SellingState) {
     // Kept from batch to batch, as in `run`.
     let (mut on, mut rounds) = (None, 0_u32);

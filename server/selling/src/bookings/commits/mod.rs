@@ -195,7 +195,6 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// Returns the status of its answer.
     pub(super) const fn status(self) -> StatusCode {
         match self {
             Self::New => StatusCode::OK,
@@ -334,7 +333,6 @@ impl Work {
         }
     }
 
-    /// Returns the existing booking of the piece.
     fn booking(&self) -> Option<Uuid> {
         match self {
             Self::Create(_) => None,
@@ -344,7 +342,6 @@ impl Work {
         }
     }
 
-    /// Returns true for a payment in this show.
     fn pays_in(&self, show: Uuid) -> bool {
         matches!(self, Self::Submit(submission) if submission.show.id == show)
     }
@@ -354,7 +351,6 @@ impl Work {
         matches!(self, Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_))
     }
 
-    /// Returns the booking at its last lookup.
     fn seen(&self) -> Option<&BookingDetails> {
         match self {
             Self::Submit(submission) => submission.seen.as_deref(),
@@ -368,7 +364,6 @@ impl Work {
         self.hold().or_else(|| self.booking()).unwrap_or_default()
     }
 
-    /// Returns the hold that will be a booking.
     fn hold(&self) -> Option<Uuid> {
         match self {
             Self::Create(checkout) => Some(checkout.new.row.hold_id),

@@ -90,7 +90,6 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Creates a plan with capacity for this many pieces.
     pub(super) fn new(known: Known, pieces: usize, now: Timestamp) -> Self {
         Self {
             known,
@@ -125,7 +124,6 @@ impl Plan {
         works.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Plans the piece at this place of the batch.
     pub(super) fn piece(&mut self, place: usize, work: &Work) -> Planned {
         match work {
             Work::Create(checkout) => self.create(place, checkout),
@@ -259,7 +257,6 @@ impl Plan {
         Planned::Done(Done::WebhookApplied(outcome))
     }
 
-    /// Classifies a payment event for a booking.
     fn classify(&self, found: &BookingDetails, show: &Show, event: BookingEvent) -> Applicability {
         match step(found.row.machine, event, self.now) {
             Ok(_) if self.moved.contains(&found.row.id) => Applicability::NeedsOwnTransaction,

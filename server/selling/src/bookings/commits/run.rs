@@ -325,7 +325,6 @@ async fn pause(attempt: u32) {
     tokio::time::sleep(Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt.min(10)))).await;
 }
 
-/// Commits one piece alone.
 async fn commit_alone(state: &SellingState, work: &Work) -> Result<Done, Problem> {
     match work {
         Work::Create(checkout) => create::create_alone(state, checkout).await.map(Done::Answered),

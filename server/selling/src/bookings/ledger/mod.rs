@@ -113,7 +113,6 @@ async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> sqlx::Re
     Ok(())
 }
 
-/// Plans the days that are to be compared.
 async fn plan(state: &SellingState, gateway: &str, now: Timestamp) -> sqlx::Result<()> {
     let last = sql::last_planned(&state.pg, gateway).await?;
     for day in days_after(last, to_utc(now.plus_ms(-SETTLED_AFTER_MS)).date_naive()) {
@@ -240,7 +239,6 @@ fn first_id(at: Timestamp) -> Uuid {
     ids::first_booking_id(at)
 }
 
-/// Returns the amount of a difference.
 fn gap(here: i64, there: i64, currency: domain::money::Currency) -> Money {
     Money::new((there - here).abs(), currency)
 }

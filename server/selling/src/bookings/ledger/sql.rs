@@ -18,7 +18,6 @@ const MAX_MOVES: i32 = 1_000;
 /// The lease of a comparison: gateway, day, fencing token.
 pub(super) type Lease<'a> = (&'a str, NaiveDate, i32);
 
-/// Returns the last day that is planned for a gateway.
 pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> sqlx::Result<Option<NaiveDate>> {
     sqlx::query_scalar("SELECT max(day) FROM ledger_comparisons WHERE gateway = $1").bind(gateway).fetch_one(pg).await
 }
@@ -71,7 +70,6 @@ pub(super) async fn renew(
     Ok(renewed.rows_affected() == 1)
 }
 
-/// Records that a day is compared.
 pub(super) async fn finish(
     pg: &PgPool,
     (gateway, day, fence): Lease<'_>,

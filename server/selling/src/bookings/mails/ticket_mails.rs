@@ -134,7 +134,6 @@ fn attachments(
     Some(Attachments { sheet, entry })
 }
 
-/// Returns theatre, screen and address.
 fn place(show: &Show) -> String {
     format!("{}, {}, {}", show.theatre, show.screen, show.postal_address())
 }

@@ -67,7 +67,6 @@ async fn switch(
     Ok(moved)
 }
 
-/// Returns the state of a booking's payment at its gateway.
 pub(crate) async fn status(state: &SellingState, booking: Uuid) -> Result<Option<GatewayPayment>, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(None) };
     Ok(gateway_named(state, &route.gateway)?.status(&route.known(booking)).await?)

@@ -34,7 +34,6 @@ pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> Result<P
     }
 }
 
-/// Applies one webhook in a separate transaction.
 pub(crate) async fn apply_one(state: &SellingState, news: &PaymentEvent) -> Result<PaymentEventOutcome, Problem> {
     let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;

@@ -25,7 +25,6 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// Returns the payment's identifiers at its gateway.
     pub(crate) fn known(&self, booking: Uuid) -> PaymentIds {
         PaymentIds { booking, gateway_ref: self.gateway_ref.clone() }
     }
@@ -43,7 +42,6 @@ pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> sqlx::
     .await
 }
 
-/// Returns the booking's route.
 pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
     sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
         .bind(booking)
@@ -147,7 +145,6 @@ pub(crate) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> sqlx::Res
     .await
 }
 
-/// Records the outcome at a gateway that the booking left.
 pub(crate) async fn settle_left(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -199,7 +196,6 @@ pub(crate) enum GatewayRole {
     Stranger,
 }
 
-/// Returns the relation of the gateway to the booking.
 pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<GatewayRole> {
     let (current, was_left): (bool, bool) = sqlx::query_as(
         "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),

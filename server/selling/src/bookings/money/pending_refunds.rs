@@ -86,7 +86,6 @@ pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: 
     Ok(was_parked)
 }
 
-/// Checks for a reported failure of this refund.
 pub(crate) async fn has_failed(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)")
         .bind(booking)

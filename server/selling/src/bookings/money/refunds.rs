@@ -67,7 +67,6 @@ pub(crate) async fn request(
     Ok(())
 }
 
-/// Returns all refunds of a booking.
 pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<RefundRow>> {
     let mut refunds: Vec<RefundRow> = sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,

@@ -13,7 +13,6 @@ use catalogue::Show;
 use payments::{CANCELLED_BY_PAYER, DECLINED_BY_BANK};
 use platform::clock::{from_utc, rfc3339};
 
-/// Returns refunds as their payer sees them.
 pub(crate) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
     let view = |refund: &RefundRow| RefundView {
         number: refund.number.cast_unsigned(),
@@ -143,7 +142,6 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
     }
 }
 
-/// Checks that a person's decision is about a refund.
 fn is_of_refund(event: &EventRow) -> bool {
     event.reason.split_once(':').is_some_and(|(effect, _)| ["refund", "refund_part"].contains(&effect))
 }
