@@ -60,7 +60,6 @@ pub struct PostgresHosts {
     only_primary: bool,
 }
 
-/// A host's role and timeline.
 #[derive(Clone, Copy, Debug)]
 struct HostRole {
     is_primary: bool,

@@ -16,7 +16,6 @@ use platform::cte_batch::CteBatch;
 use platform::database::BindAll;
 use platform::housekeeping;
 
-/// The stored row of a key.
 #[derive(sqlx::FromRow)]
 pub(super) struct KeyRow {
     pub(super) request_hash: Vec<u8>,

@@ -23,7 +23,6 @@ pub(super) enum Address {
     Single(ConnectionInfo),
     /// The master these sentinels name.
     Sentinel {
-        /// The sentinels.
         sentinels: Vec<ConnectionInfo>,
         /// The Sentinels' name for the master.
         service: String,

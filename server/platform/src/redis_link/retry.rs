@@ -46,7 +46,6 @@ pub enum AttemptError {
     Redis(#[from] RedisError),
 }
 
-/// The reaction to a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// The script is unknown there: send it in full.

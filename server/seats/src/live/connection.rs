@@ -21,7 +21,6 @@ const READ_BYTES: usize = 512;
 /// Maximum payload of a ping, pong or close frame, bytes (RFC 6455, 5.5).
 const MAX_CONTROL_BYTES: u64 = 125;
 
-/// An event of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ConnectionEvent {
     /// Everything is written.
@@ -32,7 +31,6 @@ pub(super) enum ConnectionEvent {
     Message(Vec<u8>),
 }
 
-/// The reason for the end of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ConnectionEnd {
     /// The connection is lost.

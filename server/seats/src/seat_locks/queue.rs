@@ -34,7 +34,6 @@ struct QueuedAttempt {
     terms: HoldLimits,
     attempt: LockAttempt,
     reply: oneshot::Sender<LockResult>,
-    /// The tracing span of its request.
     span: Span,
 }
 

@@ -190,7 +190,6 @@ pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> sqlx::Res
     }
 }
 
-/// The sales channel of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
     /// Online, by its buyer.
@@ -309,7 +308,6 @@ pub(super) async fn update(
     Ok(moved.rows_affected() == 1)
 }
 
-/// One event of a booking's history.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct EventRow {
     pub(super) number: i32,

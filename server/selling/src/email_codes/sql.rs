@@ -44,7 +44,6 @@ pub(super) async fn put(
     Ok(())
 }
 
-/// A code that was tried.
 #[derive(sqlx::FromRow)]
 pub(super) struct Tried {
     pub(super) id: Uuid,
@@ -103,7 +102,6 @@ pub(super) async fn is_proven(
         .await
 }
 
-/// A code to be sent.
 #[derive(sqlx::FromRow)]
 pub(super) struct ToSend {
     pub(super) id: Uuid,

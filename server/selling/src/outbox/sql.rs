@@ -19,7 +19,6 @@ const CHARGE_HEAD_START_MS: i64 = 15 * SECOND_MS;
 struct EffectColumns {
     /// The amount, minor units.
     amount: Option<i64>,
-    /// The number of the refund.
     number: u32,
     /// The head start before the relay takes it, milliseconds.
     wait: i64,
@@ -173,7 +172,6 @@ pub(super) async fn make_due(
     Ok(())
 }
 
-/// A leased effect.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) id: i64,

@@ -21,7 +21,6 @@ use seats::seat_locks::with_map;
 /// nothing has changed.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
-/// The result of a join.
 enum JoinResult {
     Joined(Answer),
     /// Joined before, by the same request.

@@ -12,7 +12,6 @@ use uuid::Uuid;
 use platform::clock::to_utc;
 use platform::database::BindAll;
 
-/// The state of an entry, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryState {
     /// In line.
@@ -49,7 +48,6 @@ impl TryFrom<String> for EntryState {
     }
 }
 
-/// An entry of a waiting list.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct ListEntry {
     pub(super) id: Uuid,

@@ -18,14 +18,12 @@ pub(crate) type Id = [u8; 16];
 /// Of a request.
 type RequestHash = [u8; 32];
 
-/// The Redis entry of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyEntry {
     pub(crate) request_hash: RequestHash,
     pub(crate) state: KeyState,
 }
 
-/// The state of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum KeyState {
     /// The work is under way.
@@ -36,7 +34,6 @@ pub(crate) enum KeyState {
     Failed(u16, Bytes),
 }
 
-/// The claim of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyClaim {
     /// Of this claim and no other.

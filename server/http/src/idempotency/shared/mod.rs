@@ -39,7 +39,6 @@ const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Slots the keys are spread over: the digits an owner can begin with.
 pub(super) const BUCKETS: u8 = 16;
 
-/// Keys in Redis.
 pub(super) struct SharedKeys {
     prefix: String,
     /// Of this process.
@@ -197,7 +196,6 @@ impl SharedKeys {
     }
 }
 
-/// The failure of a request.
 pub(super) struct Failure<'a> {
     pub(super) request_hash: &'a [u8; 32],
     pub(super) status: u16,

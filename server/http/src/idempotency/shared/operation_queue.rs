@@ -20,7 +20,6 @@ const MAX_PER_CALL: usize = 64;
 /// Maximum number of queued operations; one more is not sent at all, and Postgres has its state anyway.
 const MAX_WAITING: usize = 8_192;
 
-/// An operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum KeyOperation {
@@ -30,7 +29,6 @@ pub(super) enum KeyOperation {
     Read,
 }
 
-/// Redis' answer to an operation.
 #[derive(Debug)]
 pub(crate) enum KeyReply {
     /// Done.
@@ -52,7 +50,6 @@ pub(super) struct KeyNames {
     pub(super) pending: String,
 }
 
-/// A queued operation.
 pub(super) struct QueuedOperation {
     pub(super) names: KeyNames,
     pub(super) operation: KeyOperation,

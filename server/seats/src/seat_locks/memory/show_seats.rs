@@ -17,7 +17,6 @@ const MAX_LAPSES: usize = 20_000;
 /// Due holds freed per call at most; the sweeper calls again for the rest.
 const MAX_DUE_PER_CALL: usize = 64;
 
-/// A stored hold.
 #[derive(Clone)]
 pub(super) struct Hold {
     pub(super) owner: String,
@@ -52,7 +51,6 @@ impl Hold {
 /// Bought seats and the hold of an owner in a show.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OwnerRecord {
-    /// Seats and places bought.
     pub(super) bought: usize,
     pub(super) hold: Option<Uuid>,
 }

@@ -82,7 +82,6 @@ impl Mirror {
     }
 }
 
-/// RepeatedCall call to be repeated.
 struct RepeatedCall<'a> {
     mirror: &'a Mirror,
     show: Uuid,

@@ -35,14 +35,10 @@ use platform::database::BindAll;
 pub use shows::{CallOffProgress, call_off, call_off_in, undo_batch, work_forever};
 pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
 
-/// The party that cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Canceller {
     /// The buyer: only in time, less the fee.
-    Buyer {
-        /// When the show starts.
-        show_starts_at: Timestamp,
-    },
+    Buyer { show_starts_at: Timestamp },
     /// Staff: at any time, in full.
     Staff,
 }

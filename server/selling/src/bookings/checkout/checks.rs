@@ -46,9 +46,7 @@ pub(crate) const MAX_DECLINES_OF_EMAIL: i64 = 10;
 /// Minimum wait of a buyer with too many declined payments.
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
-/// The result of the checks.
 pub(crate) struct Checked {
-    /// The expiry of the hold.
     pub(crate) until: Timestamp,
     /// The payment instrument, where the show limits it and it is known.
     pub(crate) instrument: Option<PaidWith>,
@@ -132,7 +130,6 @@ impl Buyer {
     }
 }
 
-/// A buyer's record in Postgres.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(crate) struct Record {
     /// Seats and places of this show in the buyer's other bookings, paid for or being paid for; for a known person,

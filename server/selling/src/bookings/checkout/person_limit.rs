@@ -49,13 +49,9 @@ pub(crate) async fn claim(
 
 /// A submission of a batch, whose person is counted under a lock.
 pub(crate) struct Claimant<'a> {
-    /// Its place in the batch.
     pub(crate) place: usize,
-    /// The buyer.
     pub(crate) person: &'a PersonLock,
-    /// The show.
     pub(crate) show: &'a Show,
-    /// The booking.
     pub(crate) row: &'a BookingRow,
 }
 

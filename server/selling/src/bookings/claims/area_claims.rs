@@ -15,7 +15,6 @@ use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
 use platform::database::BindAll;
 
-/// An area's stock as stored.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 struct Stock {
     area_no: i16,
@@ -132,7 +131,6 @@ pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Re
     Ok(())
 }
 
-/// A claim on places of an area.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct AreaClaimRow {
     area_no: i16,

@@ -348,7 +348,6 @@ pub(super) enum Uniqueness {
     Checked,
 }
 
-/// One event of a booking's history.
 #[derive(Debug)]
 pub(super) struct EventLine {
     pub(super) booking: Uuid,

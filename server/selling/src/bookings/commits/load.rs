@@ -23,7 +23,6 @@ use platform::cte_batch::{CteBatch, StatementResults};
 /// A booking with its seats and payment.
 #[derive(Clone, Debug)]
 pub(crate) struct BookingDetails {
-    /// The booking's own row.
     pub(crate) row: BookingRow,
     /// Its seats with labels and prices as agreed, in the order of the plan.
     pub(crate) lines: Vec<SeatLine>,

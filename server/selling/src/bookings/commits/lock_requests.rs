@@ -62,7 +62,6 @@ impl Commits {
     }
 }
 
-/// The requests of a batch for one show.
 struct ShowRequests {
     show: Arc<Show>,
     owners: Vec<String>,

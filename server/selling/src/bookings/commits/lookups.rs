@@ -24,7 +24,6 @@ const WITHIN: Duration = Duration::from_secs(3);
 const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '1500ms'; SET LOCAL enable_seqscan = off; \
                      SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// A lookup of one booking for its owner.
 pub(super) struct Lookup {
     id: Uuid,
     owner: String,
@@ -137,7 +136,6 @@ async fn unchanged(
     Ok(stand.map(|found| (found.row.id, BookingDetails::clone(found))).collect())
 }
 
-/// A lookup of one buyer's record.
 pub(super) struct RecordLookup {
     buyer: Buyer,
     reply: oneshot::Sender<Result<Record, Problem>>,

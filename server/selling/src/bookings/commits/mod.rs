@@ -123,7 +123,6 @@ struct Piece {
     reply: oneshot::Sender<Result<Done, Problem>>,
     /// Released when the piece is answered.
     _place: Place,
-    /// The span of its request.
     span: Span,
 }
 
@@ -178,7 +177,6 @@ pub(super) struct Submission {
     pub(super) instrument: Option<PaidWith>,
     /// The buyer's lock, where the seats of all their visits are counted together.
     pub(super) person: Option<PersonLock>,
-    /// The gateway to charge.
     pub(super) gateway: &'static str,
     /// The new expiry of the hold.
     pub(super) until: Timestamp,
@@ -218,14 +216,12 @@ pub(super) struct ChargeOutcome {
     pub(super) answer: Option<(Intent, Key)>,
 }
 
-/// A gateway's answer to a charge.
 #[derive(Clone, Debug)]
 pub(super) struct GatewayAnswer {
     pub(super) status: PaymentStatus,
     pub(super) gateway_ref: Option<String>,
 }
 
-/// The outcome of a piece.
 #[derive(Clone, Debug)]
 pub(super) enum Done {
     /// The answer of its key.

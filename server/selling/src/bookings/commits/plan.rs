@@ -39,7 +39,6 @@ pub(super) struct Known {
     pub(super) shows: HashMap<Uuid, Arc<Show>>,
 }
 
-/// The planned outcome of a piece.
 #[derive(Debug)]
 pub(super) enum Planned {
     /// The outcome once the batch is committed.
@@ -61,7 +60,6 @@ enum Applicability {
     NoOp,
 }
 
-/// A booking's state and version before it moved.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     state: BookingState,
@@ -74,7 +72,6 @@ impl Before {
     }
 }
 
-/// A batch being planned.
 pub(super) struct Plan {
     known: Known,
     now: Timestamp,

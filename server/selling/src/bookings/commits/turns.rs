@@ -44,7 +44,6 @@ impl Turn {
     }
 }
 
-/// A place in the queue of a subject.
 struct Place {
     turns: Turns,
     subject: Subject,

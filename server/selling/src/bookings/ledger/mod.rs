@@ -71,7 +71,6 @@ struct Comparison<'a> {
     state: &'a SellingState,
     gateway: &'a GuardedGateway,
     day: NaiveDate,
-    /// Fencing token of the lease.
     fence: i32,
     /// Bookings whose payments the gateway listed.
     listed: HashSet<Uuid>,

@@ -31,9 +31,7 @@ const MIN_KEPT_MS: i64 = 2 * MINUTE_MS;
 /// A hold that continues after a declined payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HoldAfterDecline {
-    /// Its new id.
     pub(crate) hold: Uuid,
-    /// Its expiry.
     pub(crate) until: Timestamp,
 }
 

@@ -16,7 +16,6 @@ use platform::database::BindAll;
 /// The gateway that charges a booking.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(crate) struct Route {
-    /// The gateway's name.
     pub(crate) gateway: String,
     /// The gateway's id of the payment, once it is known.
     pub(crate) gateway_ref: Option<String>,

@@ -36,7 +36,6 @@ pub(crate) struct FailedRefund<'a> {
     pub(crate) refund: &'a str,
     /// The refund's number in its booking.
     pub(crate) number: u32,
-    /// The gateway's reason.
     pub(crate) why: &'a str,
 }
 

@@ -26,7 +26,6 @@ use platform::database::BindAll;
 /// Maximum moves of money from booking to booking: bounds a recursive query, far above real use.
 const MAX_MOVES: i32 = 1_000;
 
-/// A refund as stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(crate) struct RefundRow {
     pub(crate) number: i32,

@@ -31,7 +31,6 @@ const MAX_PER_ROUND: i64 = 100;
 /// Concurrent checks.
 const MAX_CONCURRENT: usize = 4;
 
-/// A check that is due.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Due {
     booking_id: Uuid,

@@ -246,10 +246,8 @@ async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<bool>
 /// A payment whose gateway is to be asked.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct SilentPayment {
-    /// The booking of the payment.
     #[sqlx(rename = "booking_id")]
     booking: Uuid,
-    /// Its gateway.
     gateway: String,
 }
 
@@ -262,7 +260,6 @@ struct SilenceThresholds {
     overdue: Timestamp,
 }
 
-/// A filter of gateways.
 #[derive(Clone, Copy, Debug)]
 enum GatewayFilter<'a> {
     /// All but these.
