@@ -34,6 +34,6 @@ pub mod write_coalescing;
 
 pub use client_address::ClientAddress;
 pub use extract::{ApiJson, ApiPath, ApiQuery, describe_rejection};
-pub use problem::{Code, Problem};
+pub use problem::{ApiResult, Code, Problem};
 pub use site::SiteSettings;
 pub use state::{HttpParts, HttpState};

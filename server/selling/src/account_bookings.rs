@@ -15,8 +15,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::{SellingState, bookings};
-use http::problem::ApiResult;
-use http::{ApiQuery, Code, Problem};
+use http::{ApiQuery, ApiResult, Code, Problem};
 use identity::Visitor;
 use identity::accounts::{SignedIn, is_own_visitor};
 use platform::database::BindAll;
@@ -51,7 +50,7 @@ async fn own_bookings(
 ///
 /// # Errors
 /// 404 for a guest whose visitor was merged into an account ([`is_own_visitor`]); or when the database fails.
-pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -> Result<String, Problem> {
+pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -> ApiResult<String> {
     let Some(account) = visitor.account else {
         let is_theirs = is_own_visitor(state, visitor).await?;
         return if is_theirs { Ok(visitor.owner.clone()) } else { Err(Problem::not_found("booking")) };
@@ -77,7 +76,7 @@ pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -
 ///
 /// # Errors
 /// 400 for an invalid `after`, or when the database fails.
-pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> Result<BookingPage, Problem> {
+pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> ApiResult<BookingPage> {
     let (before, id) = match after.filter(|after| !after.is_empty()) {
         Some(after) => read_cursor(after).ok_or_else(unreadable)?,
         None => (DateTime::<Utc>::from_timestamp_millis(LATEST_MS).unwrap_or_default(), Uuid::max()),

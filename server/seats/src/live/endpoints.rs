@@ -28,9 +28,8 @@ use super::socket::{self, SocketContext};
 use crate::SeatsState;
 use catalogue::Show;
 use http::caching::PRIVATE;
-use http::problem::ApiResult;
 use http::write_coalescing::CoalescedWrites;
-use http::{ApiPath, ApiQuery, ClientAddress, Code, Problem};
+use http::{ApiPath, ApiQuery, ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 
 /// The routes of the live map, under `/api/v1`.
@@ -223,7 +222,7 @@ async fn best(
     Ok(Json(BestView { epoch: at.epoch, version: at.version, suggestions: suggestions.collect() }))
 }
 
-fn category_of(show: &Show, name: &str) -> Result<u8, Problem> {
+fn category_of(show: &Show, name: &str) -> ApiResult<u8> {
     let place = show.categories.iter().position(|category| category.name == name);
     place.and_then(|place| u8::try_from(place).ok()).ok_or_else(|| {
         let known = show.categories.iter().map(|category| category.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -239,7 +238,7 @@ const SEND_BUFFER_BYTES: usize = 16 * 1024;
 ///
 /// # Errors
 /// `malformed` if the request is no WebSocket handshake.
-fn accept(request: &mut Request) -> Result<(Response, OnUpgrade), Problem> {
+fn accept(request: &mut Request) -> ApiResult<(Response, OnUpgrade)> {
     let no_handshake = |_| Problem::new(Code::Malformed, "Ask for a WebSocket upgrade here.");
     let response = create_response_with_body(request, Body::empty).map_err(no_handshake)?;
     Ok((response, hyper::upgrade::on(request)))

@@ -13,7 +13,7 @@ use super::hubs::HubCommand;
 use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
 use catalogue::Show;
-use http::Problem;
+use http::ApiResult;
 use platform::redis_link::SubscriptionEvent;
 
 /// Runs until the server stops. After lost announcements the hub reads a snapshot.
@@ -84,7 +84,7 @@ async fn resync(state: &SeatsState, hub: &Hub) {
     }
 }
 
-async fn snapshot(state: &SeatsState, show: Uuid) -> Result<(Arc<Show>, MapSnapshot), Problem> {
+async fn snapshot(state: &SeatsState, show: Uuid) -> ApiResult<(Arc<Show>, MapSnapshot)> {
     let show = state.catalogue.find_show(show).await?;
     let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     Ok((show, snapshot))

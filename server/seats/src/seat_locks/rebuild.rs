@@ -14,7 +14,7 @@ use super::{MapSnapshot, RebuildInput, RebuildSource, StoreError, StoreResult, c
 use crate::SeatsState;
 use catalogue::{CLAIM_GRACE_MS, claim_is_alive};
 use catalogue::{Catalogue, Show};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::redis_link::LinkError;
 
 /// Deadline for reading a show from Postgres: a caller may serve others meanwhile (`bookings/commits`).
@@ -26,7 +26,7 @@ const NO_SEAT_LOST: &str = "No seat was lost. Please try again in a few seconds.
 ///
 /// # Errors
 /// 503 when the store or the database cannot be reached.
-pub async fn with_map<T, F>(state: &SeatsState, show: &Show, call: impl Fn() -> F) -> Result<T, Problem>
+pub async fn with_map<T, F>(state: &SeatsState, show: &Show, call: impl Fn() -> F) -> ApiResult<T>
 where
     F: Future<Output = StoreResult<T>>,
 {
@@ -47,7 +47,7 @@ where
 ///
 /// # Errors
 /// 503 when the database cannot be reached.
-pub async fn read_map_or_claims(state: &SeatsState, show: &Show) -> Result<MapSnapshot, Problem> {
+pub async fn read_map_or_claims(state: &SeatsState, show: &Show) -> ApiResult<MapSnapshot> {
     match with_map(state, show, || state.locks.snapshot(show.id)).await {
         Err(away) if away.code() == Code::LockStoreUnavailable => {
             let known = Box::pin(known_in_time(&state.pg, show)).await?;
@@ -121,7 +121,7 @@ const LOWEST_FENCE: &str = "
                     (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
 /// Reads a show from Postgres. After the deadline, the connection is closed.
-async fn known_in_time(pg: &PgPool, show: &Show) -> Result<RebuildInput, Problem> {
+async fn known_in_time(pg: &PgPool, show: &Show) -> ApiResult<RebuildInput> {
     let mut connection = pg.acquire().await?;
     let Ok(known) = tokio::time::timeout(READ_TIMEOUT, known_seats(&mut connection, show)).await else {
         tracing::warn!(show = %show.id, "read a show for its seat map failed: deadline exceeded");

@@ -22,7 +22,7 @@ use super::views::steps;
 use super::{cancel, places};
 use crate::SellingState;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts;
 use platform::ids;
 use seats::seat_locks::{FencedSelection, Refusal, StoredHold, with_map};
@@ -86,7 +86,7 @@ impl From<MoveError> for CounterSaleError {
 ///
 /// # Errors
 /// 410 when the owner has no such hold (any more).
-pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> Result<StoredHold, Problem> {
+pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> ApiResult<StoredHold> {
     let gone = || Problem::new(Code::HoldExpired, "The seats are free for everyone again. Choose them once more.");
     let held = with_map(state, show, || state.locks.hold_of(show.id, owner)).await?;
     let held = held.filter(|held| held.hold == hold).ok_or_else(gone)?;
@@ -168,7 +168,7 @@ pub async fn sell(
 }
 
 /// Builds the booking of a hold at the counter.
-pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> Result<BookingRow, Problem> {
+pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> ApiResult<BookingRow> {
     let buyer = buyer(sale.buyer)?;
     let row = create::wanted_row(sale.show, "", sale.held, (buyer.clone(), buyer), now)?;
     let total = if sale.means == Means::Free { Money::new(0, row.machine.total.currency) } else { row.machine.total };
@@ -180,7 +180,7 @@ pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> Result<BookingRo
 }
 
 /// Validates a name and an address, each optional.
-fn buyer((name, email): (&str, &str)) -> Result<(String, String), Problem> {
+fn buyer((name, email): (&str, &str)) -> ApiResult<(String, String)> {
     let is_left_out = |text: &str| text.trim().is_empty();
     let unusable = || Problem::new(Code::PersonInvalid, "The name cannot be used.");
     let name = if is_left_out(name) { "" } else { personal_name(name).ok_or_else(unusable)? };
@@ -278,7 +278,7 @@ impl CounterLookup {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn view(&self, tx: &mut PgConnection, show: &Show) -> Result<CounterBooking, Problem> {
+    pub async fn view(&self, tx: &mut PgConnection, show: &Show) -> ApiResult<CounterBooking> {
         let row = &self.row;
         let view = super::views::view::of_row(tx, show, row).await?;
         let refunds = refunds::of_booking(tx, row.id).await?;

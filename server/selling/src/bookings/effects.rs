@@ -26,7 +26,7 @@ use super::{cancel, late};
 use crate::SellingState;
 use crate::outbox::{self, EffectFailure, EffectHandler, FailureKind};
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 use tickets::{Ticket, TicketMail};
@@ -231,7 +231,7 @@ pub(super) async fn record_status(
 
 /// Loads the booking's show into the catalogue's cache. Loading takes another connection, which a
 /// transaction must not wait for while it holds one.
-pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> Result<Option<Arc<Show>>, Problem> {
+pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> ApiResult<Option<Arc<Show>>> {
     let mut connection = state.pg.acquire().await?;
     let show = sql::show_of(&mut connection, booking).await?;
     drop(connection);
@@ -332,7 +332,7 @@ pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -
     outcomes.into_values().collect()
 }
 
-async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, FencedSelection)]) -> Result<(), Problem> {
+async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, FencedSelection)]) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
     let sales: Vec<FencedSelection> = sales.iter().map(|(_, sale)| sale.clone()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await

@@ -25,9 +25,8 @@ use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::problem::ApiResult;
 use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
-use http::{ApiJson, ApiPath, Problem};
+use http::{ApiJson, ApiPath, ApiResult, Problem};
 use identity::accounts::Staff;
 use identity::audit::{self, AuditEntry};
 use platform::clock::rfc3339;
@@ -70,7 +69,7 @@ impl Decision {
 ///
 /// # Errors
 /// 404 when it is not parked (any more), 400 when the reason is invalid.
-pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
+pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> ApiResult<()> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
     decide(&mut tx, (id, None), Decision::Retry, reason, now).await?;
@@ -82,7 +81,7 @@ pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) ->
 ///
 /// # Errors
 /// As [`retry_parked`].
-pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
+pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> ApiResult<()> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
     decide(&mut tx, (id, None), Decision::Close, reason, now).await?;
@@ -94,7 +93,7 @@ pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked_at(state: &SellingState, theatre: &str) -> Result<Vec<ParkedView>, Problem> {
+pub async fn parked_at(state: &SellingState, theatre: &str) -> ApiResult<Vec<ParkedView>> {
     let view = |job: outbox::ParkedEffect| ParkedView {
         id: job.id,
         booking: job.booking,
@@ -146,7 +145,7 @@ pub async fn decide_parked(
     (theatre, id, decision): (&str, i64, Decision),
     request: &ReasonRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -173,7 +172,7 @@ async fn decide(
     decision: Decision,
     reason: &str,
     now: Timestamp,
-) -> Result<String, Problem> {
+) -> ApiResult<String> {
     let gone = || Problem::not_found("parked effect");
     let Some((booking, effect)) = outbox::parked_effect(tx, id, theatre).await? else {
         return decide_difference(tx, (id, theatre), decision, reason, now).await;
@@ -203,7 +202,7 @@ async fn decide_difference(
     decision: Decision,
     reason: &str,
     now: Timestamp,
-) -> Result<String, Problem> {
+) -> ApiResult<String> {
     let gone = || Problem::not_found("parked effect");
     let found = ledger::find(tx, id, theatre).await?.ok_or_else(gone)?;
     let was_open = match decision {

@@ -17,7 +17,7 @@ use super::views::view;
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
 
@@ -54,7 +54,7 @@ pub(super) async fn answer(
     booking: Uuid,
     request: &SeatOfferAnswer,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -97,7 +97,7 @@ pub(super) async fn answer(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_due_seat_offers(state: &SellingState) -> Result<(), Problem> {
+pub async fn end_due_seat_offers(state: &SellingState) -> ApiResult<()> {
     let now = state.clock.now();
     for booking in due_offers(&state.pg, now, MAX_DUE).await? {
         if let Err(problem) = end(state, booking, now).await {
@@ -107,7 +107,7 @@ pub async fn end_due_seat_offers(state: &SellingState) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> ApiResult<()> {
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let offer = lock_offer(&mut tx, booking).await?;

@@ -14,7 +14,7 @@ use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP};
 use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 use identity::accounts::{self, normalise_address};
 use platform::clock::rfc3339;
@@ -47,7 +47,7 @@ pub(super) async fn ask(
     (visitor, address): (&Visitor, &ClientAddress),
     request: &EmailCodeRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -86,7 +86,7 @@ pub(super) async fn prove(
     visitor: &Visitor,
     request: &EmailProofRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -124,7 +124,7 @@ pub(super) fn replay_fingerprint(state: &SellingState, request: &EmailProofReque
 }
 
 /// Refuses shows without codes: otherwise anyone could have mails sent to any address.
-fn wanted_at(show: &Show) -> Result<(), Problem> {
+fn wanted_at(show: &Show) -> ApiResult<()> {
     if show.email_code {
         return Ok(());
     }
@@ -159,7 +159,7 @@ const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms:
 ///
 /// # Errors
 /// 429.
-async fn count_code(state: &SellingState, visitor: &str, person: &str, address: &ClientAddress) -> Result<(), Problem> {
+async fn count_code(state: &SellingState, visitor: &str, person: &str, address: &ClientAddress) -> ApiResult<()> {
     state.rate_limits.take(&VISITOR, visitor).await?;
     state.rate_limits.take(&ADDRESS, &address.0).await?;
     Ok(state.rate_limits.take(&PERSON, person).await?)
@@ -170,7 +170,7 @@ async fn count_code(state: &SellingState, visitor: &str, person: &str, address: 
 ///
 /// # Errors
 /// 403 `email_code_wanted`.
-pub async fn check(state: &SellingState, show: &Show, visitor: &Visitor, email: &str) -> Result<(), Problem> {
+pub async fn check(state: &SellingState, show: &Show, visitor: &Visitor, email: &str) -> ApiResult<()> {
     if !show.email_code {
         return Ok(());
     }

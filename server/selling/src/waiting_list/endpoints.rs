@@ -12,9 +12,8 @@ use uuid::Uuid;
 use super::join;
 use crate::{SellingState, waiting_list};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::problem::ApiResult;
 use http::shared_refusals::KeyReused;
-use http::{ApiJson, ApiPath, ClientAddress, Problem};
+use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Problem};
 use identity::{Visitor, accounts};
 
 /// The routes of waiting lists, under `/api/v1`.
@@ -88,7 +87,7 @@ async fn leave(
 
 /// Refuses a guest whose visitor was merged into an account. A place in line names an address and belongs to the
 /// account, like bookings: an old copy of the cookie neither reads nor takes one.
-async fn own(state: &SellingState, visitor: &Visitor) -> Result<(), Problem> {
+async fn own(state: &SellingState, visitor: &Visitor) -> ApiResult<()> {
     let is_theirs = accounts::is_own_visitor(state, visitor).await?;
     if is_theirs { Ok(()) } else { Err(Problem::not_found("place in the waiting list")) }
 }

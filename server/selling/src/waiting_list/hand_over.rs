@@ -22,7 +22,7 @@ use super::sql::{self, EntryState, ListEntry};
 use crate::{SellingState, holds, waiting_list};
 use admission::fairness::LimitedCaller;
 use catalogue::Show;
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::clock::from_utc;
 use platform::signed_token::{Keys, dated_key, read_dated_key};
@@ -65,7 +65,7 @@ pub struct OpenedOffer {
 ///
 /// # Errors
 /// 404 for an invalid key, and for a guest's cookie from before they signed in.
-pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
+pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> ApiResult<OpenedOffer> {
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.find_show(entry.show_id).await?;
@@ -84,7 +84,7 @@ pub async fn take_offer(
     visitor: &Visitor,
     address: &ClientAddress,
     key: &str,
-) -> Result<Uuid, Problem> {
+) -> ApiResult<Uuid> {
     let id = entry_of(state, visitor, key).await?;
     join::count_taking(state, id).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
@@ -118,7 +118,7 @@ pub async fn take_offer(
     Ok(show.id)
 }
 
-async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
+async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> ApiResult<Uuid> {
     let keys = KEYS.get().ok_or_else(not_found)?;
     let entry = read_dated_key(keys, key, state.clock.now()).ok_or_else(not_found)?;
     if accounts::is_own_visitor(state, visitor).await? { Ok(entry) } else { Err(not_found()) }
@@ -130,7 +130,7 @@ async fn renew(
     show: &Show,
     (entry, hold): (&ListEntry, Uuid),
     visitor: &Visitor,
-) -> Result<StoredHold, Problem> {
+) -> ApiResult<StoredHold> {
     let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
     let theirs = match state.locks.hold_of(show.id, &entry.owner).await? {
         Some(held) if held.hold == hold => held,

@@ -10,7 +10,7 @@ use super::{offers, sql};
 use crate::{SellingState, waiting_list};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::accounts;
 use platform::ids;
 use platform::rate_limits::Allowance;
@@ -34,7 +34,7 @@ pub(super) async fn join(
     (owner, address): (&str, &ClientAddress),
     request: &WaitingRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     // Limited first: a crowd at one address gets no transactions, and the holder of the list's lock waits for no Redis.
     if let Err(refused) = count_join(state, address).await {
         // Their own join may have been the last that was allowed: a repeat gets its answer.
@@ -56,7 +56,7 @@ async fn enter(
     owner: &str,
     request: &WaitingRequest,
     intent: &Intent,
-) -> Result<JoinResult, Problem> {
+) -> ApiResult<JoinResult> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(JoinResult::Repeated(answer));
@@ -98,7 +98,7 @@ async fn enter(
     Ok(JoinResult::Joined(answer))
 }
 
-fn check(show: &Show, request: &WaitingRequest) -> Result<EntryRequest, Problem> {
+fn check(show: &Show, request: &WaitingRequest) -> ApiResult<EntryRequest> {
     if request.quantity == 0 || request.quantity as usize > MAX_SEATS_PER_HOLD {
         let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
         return Err(Problem::new(Code::SeatCount, detail));
@@ -114,7 +114,7 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<EntryRequest, Problem>
 
 /// Removes the caller from the line, and releases their offer. After a crash between the two,
 /// the hold expires.
-pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent: &Intent) -> Result<Answer, Problem> {
+pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent: &Intent) -> ApiResult<Answer> {
     let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     // A late repeat must not remove them from the line that they have joined again since.
@@ -149,7 +149,7 @@ fn of_address(tries_a_minute: u32) -> Option<Allowance> {
 ///
 /// # Errors
 /// 429.
-async fn count_join(state: &SellingState, address: &ClientAddress) -> Result<(), Problem> {
+async fn count_join(state: &SellingState, address: &ClientAddress) -> ApiResult<()> {
     match of_address(state.admission_settings.holds_per_address_min) {
         Some(of) => Ok(state.rate_limits.take(&of, &address.0).await?),
         None => Ok(()),
@@ -166,7 +166,7 @@ async fn return_token(state: &SellingState, address: &ClientAddress) {
 ///
 /// # Errors
 /// 429.
-pub(super) async fn count_taking(state: &SellingState, entry: Uuid) -> Result<(), Problem> {
+pub(super) async fn count_taking(state: &SellingState, entry: Uuid) -> ApiResult<()> {
     Ok(state.rate_limits.take(&TAKE_OFFER, &entry.to_string()).await?)
 }
 

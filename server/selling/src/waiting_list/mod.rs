@@ -32,7 +32,7 @@ use uuid::Uuid;
 use self::sql::{EntryState, ListEntry};
 use crate::SellingState;
 use catalogue::Show;
-use http::Problem;
+use http::ApiResult;
 use platform::clock::{from_utc, rfc3339};
 use seats::seat_locks::offer_id;
 
@@ -90,7 +90,7 @@ impl ShowsWithWaitingList {
 }
 
 /// Returns the caller's place; `None` when they have no entry or have left.
-async fn of_owner(state: &SellingState, show: &Show, owner: &str) -> Result<Option<WaitingView>, Problem> {
+async fn of_owner(state: &SellingState, show: &Show, owner: &str) -> ApiResult<Option<WaitingView>> {
     let mut connection = state.pg.acquire().await?;
     newest(&mut connection, show, owner, state.clock.now()).await
 }
@@ -100,7 +100,7 @@ async fn newest(
     show: &Show,
     owner: &str,
     now: Timestamp,
-) -> Result<Option<WaitingView>, Problem> {
+) -> ApiResult<Option<WaitingView>> {
     let Some(entry) = sql::newest(connection, show.id, owner).await? else { return Ok(None) };
     let ahead = sql::count_ahead(connection, show.id, entry.place).await?;
     Ok(of_entry(show, &entry, ahead, now))

@@ -15,7 +15,7 @@ use super::sql::{self, ListEntry};
 use super::{hold_of, mails};
 use crate::SellingState;
 use catalogue::Show;
-use http::Problem;
+use http::ApiResult;
 use platform::background::PeriodicLoop;
 use seats::seat_locks::{
     HoldLimits, LockAttempt, MapSnapshot, Refusal, RequestIdentity, Selection, StoreError, StoredHold, with_map,
@@ -30,7 +30,7 @@ const ENTRY_PAUSE_MS: i64 = 30 * SECOND_MS;
 const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers free seats and places to the line.
-async fn serve(state: &SellingState, show: Uuid) -> Result<(), Problem> {
+async fn serve(state: &SellingState, show: Uuid) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         sql::close(&state.pg, show.id, state.clock.now()).await?;
@@ -48,7 +48,7 @@ async fn serve(state: &SellingState, show: Uuid) -> Result<(), Problem> {
 }
 
 /// Plans offers and commits them before any call or mail.
-async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Result<(), Problem> {
+async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> ApiResult<()> {
     let mut free = free_in(show, snapshot);
     if free.is_empty() {
         return Ok(());
@@ -94,7 +94,7 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
 }
 
 /// Holds the planned offers, of this replica or of one that crashed.
-async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
+async fn hold(state: &SellingState, show: &Show) -> ApiResult<()> {
     let mut tx = state.pg.begin().await?;
     if !sql::lock_list(&mut tx, show.id).await? {
         return Ok(());

@@ -29,7 +29,7 @@ use super::views::view;
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::database::BindAll;
 
 pub use shows::{CallOffProgress, call_off, call_off_in, undo_batch, work_forever};
@@ -83,7 +83,7 @@ pub async fn undo_in_full(
     row: &BookingRow,
     cause: Cause<'_>,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     undo(tx, row, Canceller::Staff, cause, now).await.map_err(unmoved)
 }
 
@@ -96,7 +96,7 @@ async fn undo_seats(
     by: Canceller,
     words: &str,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     let actor = if by == Canceller::Staff { "staff" } else { "buyer" };
     let lines = sql::seats(tx, row.id).await?;
     let (gone, kept) = divide(lines, seats)?;
@@ -148,7 +148,7 @@ pub(super) fn unmoved(error: MoveError) -> Problem {
 
 /// Divides the seats of a booking into those to return and those to keep. The only validator of
 /// such a request: at least one seat, each once, each of this booking.
-fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> Result<(Vec<SeatRow>, Vec<SeatRow>), Problem> {
+fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> ApiResult<(Vec<SeatRow>, Vec<SeatRow>)> {
     let wanted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
     if wanted.is_empty() {
         return Err(Problem::new(Code::Malformed, "Name at least one seat, or leave `seats` out to cancel all."));
@@ -212,7 +212,7 @@ pub(crate) async fn cancel_own(
     booking: Uuid,
     request: &CancelRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -272,7 +272,7 @@ pub struct StaffCancellation {
 ///
 /// # Errors
 /// 400 when it is empty, too long, or has control characters.
-pub(crate) fn reason_of(text: &str) -> Result<&str, Problem> {
+pub(crate) fn reason_of(text: &str) -> ApiResult<&str> {
     let reason = text.trim();
     if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
         let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
@@ -291,7 +291,7 @@ pub async fn cancel_booking(
     labels: &[String],
     reason: &str,
     now: Timestamp,
-) -> Result<StaffCancellation, Problem> {
+) -> ApiResult<StaffCancellation> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
     let booking: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1")
@@ -345,7 +345,7 @@ pub async fn take_back(
     seats: Option<&[SeatIndex]>,
     reason: &str,
     now: Timestamp,
-) -> Result<CounterReturn, Problem> {
+) -> ApiResult<CounterReturn> {
     let reason = reason_of(reason)?;
     let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if row.machine.state != BookingState::Confirmed {
@@ -370,7 +370,7 @@ pub async fn take_back(
 ///
 /// # Errors
 /// 404 when there is no such booking, 409 when no payout is open.
-pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<CounterReturn, Problem> {
+pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> ApiResult<CounterReturn> {
     let nothing = || Problem::new(Code::WrongState, "Nothing waits at the counter for this booking.");
     let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let means = refunds::paid_at_counter(tx, booking).await?.ok_or_else(nothing)?;

@@ -19,7 +19,7 @@ use super::{Canceller, reason_of, undo};
 use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -54,7 +54,7 @@ pub enum CallOffProgress {
 ///
 /// # Errors
 /// 404 when there is no such show, 400 when the reason is invalid.
-pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
+pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> ApiResult<bool> {
     let mut tx = pg.begin().await?;
     let is_first = call_off_in(&mut tx, show, reason, now).await?;
     tx.commit().await?;
@@ -65,7 +65,7 @@ pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> 
 ///
 /// # Errors
 /// As [`call_off`].
-pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
+pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: Timestamp) -> ApiResult<bool> {
     let reason = reason_of(reason)?;
     sql::lock_show_before_mark(tx, show).await?;
     let marked = sqlx::query("UPDATE shows SET called_off = true WHERE id = $1").bind(show).execute(&mut *tx).await?;
@@ -85,7 +85,7 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
 ///
 /// # Errors
 /// When the database fails; then nothing of this batch is committed.
-pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<CallOffProgress, Problem> {
+pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<CallOffProgress> {
     let mut tx = pg.begin().await?;
     // The show-level lock: one batch of a show at a time, on any replica.
     let reason: Option<String> =
@@ -178,7 +178,7 @@ pub async fn work_forever(state: SellingState) {
     }
 }
 
-async fn one_round(state: &SellingState) -> Result<(), Problem> {
+async fn one_round(state: &SellingState) -> ApiResult<()> {
     let now = state.clock.now();
     let shows: Vec<(Uuid, bool)> = sqlx::query_as(
         "SELECT show_id, finished_at IS NULL FROM show_cancellations
@@ -197,7 +197,7 @@ async fn one_round(state: &SellingState) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestamp) -> ApiResult<()> {
     // The map shows the seats as released to people who are choosing; seats being paid for follow with their bookings.
     match state.locks.release_all(show).await {
         // No seat of it was ever held.

@@ -20,7 +20,7 @@ use crate::bookings::moves::Cause;
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -131,7 +131,7 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> sqlx::Result<BTreeSet<Uuid>> {
     Ok(shows.into_iter().collect())
 }
 
-async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
+async fn undo_in_show(state: &SellingState, show: Uuid) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
     let rows: Vec<WithdrawnSeat> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
@@ -182,7 +182,7 @@ async fn take_off_map(
     show: &Show,
     rows: &[WithdrawnSeat],
     now: Timestamp,
-) -> Result<(Vec<SeatIndex>, Vec<SeatIndex>), Problem> {
+) -> ApiResult<(Vec<SeatIndex>, Vec<SeatIndex>)> {
     // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let mut tx = state.pg.begin().await?;
@@ -207,12 +207,7 @@ async fn take_off_map(
 }
 
 /// Undoes the part of a booking that has these seats. True if the booking must be checked again.
-async fn undo_one(
-    state: &SellingState,
-    booking: Uuid,
-    rows: &[WithdrawnSeat],
-    seats: &[SeatIndex],
-) -> Result<bool, Problem> {
+async fn undo_one(state: &SellingState, booking: Uuid, rows: &[WithdrawnSeat], seats: &[SeatIndex]) -> ApiResult<bool> {
     let mut tx = state.pg.begin().await?;
     let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(booking)

@@ -30,7 +30,7 @@ use super::instruments::PaidWith;
 use crate::SellingState;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::mailbox;
 use platform::clock::to_utc;
 use seats::seat_locks::Refusal;
@@ -67,7 +67,7 @@ pub(crate) async fn before_charge(
     is_guest: bool,
     is_checked_out: bool,
     means: (&str, Option<&str>),
-) -> Result<Checked, Problem> {
+) -> ApiResult<Checked> {
     let now = state.clock.now();
     catalogue::sales_open(show, now)?;
     state.gateways.require_available()?;
@@ -92,7 +92,7 @@ async fn check_hold(
     show: &Arc<Show>,
     row: &BookingRow,
     is_checked_out: bool,
-) -> Result<Timestamp, Problem> {
+) -> ApiResult<Timestamp> {
     let asked = state.commits.begin_payment(state, show, row.sale()).await;
     let ends = row.machine.expires_at;
     let answered = match asked {
@@ -165,7 +165,7 @@ async fn check_record(
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
-) -> Result<Option<PersonLock>, Problem> {
+) -> ApiResult<Option<PersonLock>> {
     let record = state.commits.record_of(state, Buyer::of(show, row)).await?;
     refuse_handed_over(&record, is_guest)?;
     check_limits(&record, row.seats_and_places(), show.per_person)?;
@@ -177,12 +177,7 @@ async fn check_record(
 ///
 /// # Errors
 /// 404, as for any booking of another owner; 503 when Postgres does not answer in time.
-pub(super) async fn check_owner(
-    state: &SellingState,
-    show: &Show,
-    row: &BookingRow,
-    is_guest: bool,
-) -> Result<(), Problem> {
+pub(super) async fn check_owner(state: &SellingState, show: &Show, row: &BookingRow, is_guest: bool) -> ApiResult<()> {
     if !is_guest {
         return Ok(());
     }
@@ -197,17 +192,12 @@ fn too_slow() -> Problem {
 }
 
 /// Applies the rule of `account_bookings::owner_for` to a record.
-fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
+fn refuse_handed_over(record: &Record, is_guest: bool) -> ApiResult<()> {
     if is_guest && record.account.is_some() { Err(Problem::not_found("booking")) } else { Ok(()) }
 }
 
 /// Checks the buyer's record again, in the transaction that submits the payment.
-pub(crate) async fn recheck(
-    tx: &mut PgConnection,
-    show: &Show,
-    row: &BookingRow,
-    now: Timestamp,
-) -> Result<(), Problem> {
+pub(crate) async fn recheck(tx: &mut PgConnection, show: &Show, row: &BookingRow, now: Timestamp) -> ApiResult<()> {
     let checked = recheck_all(tx, &[(show, row)], now).await?;
     checked.into_iter().next().unwrap_or_else(|| Err(Problem::internal(&"a buyer without a record")))
 }
@@ -217,7 +207,7 @@ pub(crate) async fn recheck_all(
     tx: &mut PgConnection,
     bookings: &[(&Show, &BookingRow)],
     now: Timestamp,
-) -> sqlx::Result<Vec<Result<(), Problem>>> {
+) -> sqlx::Result<Vec<ApiResult<()>>> {
     let buyers: Vec<Buyer> = bookings.iter().map(|(show, row)| Buyer::of(show, row)).collect();
     let records = records(tx, &buyers.iter().collect::<Vec<_>>(), now).await?;
     let checked = records
@@ -302,7 +292,7 @@ pub(crate) async fn records(
     .await
 }
 
-fn check_limits(record: &Record, seats: usize, most: usize) -> Result<(), Problem> {
+fn check_limits(record: &Record, seats: usize, most: usize) -> ApiResult<()> {
     let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
     if elsewhere.saturating_add(seats) > most {
         let words = match (record.account, &record.mailbox) {

@@ -20,7 +20,7 @@ use crate::bookings::{late, places};
 use crate::{SellingState, email_codes, holds};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
 use seats::seat_locks::StoredHold;
@@ -35,7 +35,7 @@ pub(crate) struct Order<'a> {
 }
 
 /// Creates a booking of the caller's hold, or updates the one it has.
-pub(crate) async fn create(state: &SellingState, order: Order<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn create(state: &SellingState, order: Order<'_>) -> ApiResult<Answer> {
     let Order { show, visitor, request, intent } = order;
     let wanted = async {
         let row = build_row(state, order, None).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn or_replay(
     visitor: &Visitor,
     intent: &Intent,
     refusal: Problem,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if is_out_of_reach(refusal.code()) {
         return Err(refusal);
     }
@@ -83,7 +83,7 @@ pub(super) async fn build_row(
     state: &SellingState,
     Order { show, visitor, request, .. }: Order<'_>,
     known: Option<StoredHold>,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     let buyer = accounts::check_person("buyer", &request.buyer)?;
     let holder = request
         .holder
@@ -109,7 +109,7 @@ pub(super) async fn build_row(
 }
 
 /// Commits a checkout that a batch cannot plan: with places or a choice for late money, or of a hold that has a booking.
-pub(crate) async fn create_alone(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
+pub(crate) async fn create_alone(state: &SellingState, checkout: &Checkout) -> ApiResult<Answer> {
     let Checkout { show, new, intent } = checkout;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
@@ -130,7 +130,7 @@ pub(crate) fn wanted_row(
     held: &StoredHold,
     (buyer, holder): ((String, String), (String, String)),
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     let total = held
         .selection
         .seats
@@ -182,7 +182,7 @@ pub(super) async fn insert_or_revise(
     show: &Show,
     mut wanted: BookingRow,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     for _ in 0..MAX_REFERENCE_DRAWS {
         if let Some(earlier) = sql::lock_of_hold(tx, wanted.hold_id).await? {
             return revise(tx, show, &earlier, wanted, now).await;
@@ -196,7 +196,7 @@ pub(super) async fn insert_or_revise(
     Err(Problem::internal(&"no free booking reference in three draws"))
 }
 
-async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
+async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> ApiResult<BookingRow> {
     put_lines(tx, show, &row).await?;
     moves::begin(tx, &row, causes::CHECKED_OUT, now).await.map_err(unmoved)
 }
@@ -215,7 +215,7 @@ async fn revise(
     earlier: &BookingRow,
     wanted: BookingRow,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     match earlier.machine.state {
         BookingState::SeatsLocked => {}
         BookingState::Cancelled | BookingState::Expired => {
@@ -267,7 +267,7 @@ pub(crate) fn unmoved(error: MoveError) -> Problem {
 ///
 /// # Errors
 /// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
-pub async fn extend_booking(state: &SellingState, hold: Uuid, owner: &str, until: Timestamp) -> Result<(), Problem> {
+pub async fn extend_booking(state: &SellingState, hold: Uuid, owner: &str, until: Timestamp) -> ApiResult<()> {
     // Boxed, as in `checks`.
     Box::pin(retried(|| async {
         let mut tx = state.pg.begin().await?;

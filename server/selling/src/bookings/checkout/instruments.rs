@@ -27,7 +27,7 @@ use uuid::Uuid;
 use crate::SellingState;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use payments::{GatewayError, PaymentIds};
 use platform::database::BindAll;
 
@@ -50,7 +50,7 @@ impl PaidWith {
         state: &SellingState,
         show: &Show,
         (gateway, token): (&str, Option<&str>),
-    ) -> Result<Option<Self>, Problem> {
+    ) -> ApiResult<Option<Self>> {
         if show.per_instrument.is_none() {
             return Ok(None);
         }
@@ -80,7 +80,7 @@ impl PaidWith {
     ///
     /// # Errors
     /// 503 when the gateway or the database gives no answer.
-    pub(crate) async fn of_payment(state: &SellingState, show: &Show, booking: Uuid) -> Result<Option<Self>, Problem> {
+    pub(crate) async fn of_payment(state: &SellingState, show: &Show, booking: Uuid) -> ApiResult<Option<Self>> {
         if show.per_instrument.is_none() {
             return Ok(None);
         }
@@ -150,7 +150,7 @@ pub(crate) async fn claim(
     show: &Show,
     row: &BookingRow,
     instrument: &PaidWith,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     count_in(tx, show, row, instrument).await?.map_err(|(most, elsewhere)| {
         let words = format!(
             "One card may pay for {most} seats and places in this show, and this one has paid for {elsewhere}. Nothing \

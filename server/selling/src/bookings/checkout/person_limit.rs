@@ -25,7 +25,7 @@ use super::checks::{self, PersonLock};
 use super::instruments;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 
 /// Namespace of the advisory locks of persons: "acct" in ASCII, from when they were accounts.
 const LOCK_SPACE: i64 = 0x6163_6374;
@@ -41,7 +41,7 @@ pub(crate) async fn claim(
     row: &BookingRow,
     person: &PersonLock,
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     instruments::lock(tx, LOCK_SPACE, person.0.clone()).await?;
     // A statement after the lock: its snapshot includes commits of earlier holders of the lock.
     checks::recheck(tx, show, row, now).await

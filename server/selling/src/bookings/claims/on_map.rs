@@ -11,7 +11,7 @@ use crate::bookings::effects::EffectError;
 use crate::bookings::money::declines;
 use crate::bookings::sql::{self, BookingRow};
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 use seats::seat_locks::{FencedSelection, Renewal, StoreError, StoredHold, with_map};
 
 /// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
@@ -56,11 +56,7 @@ async fn free_once(state: &SellingState, show: &Show, sale: &FencedSelection) ->
 /// continues, and is returned in its new state. Idempotent.
 ///
 /// The claims are released first, so that none of them refuses a payment for the hold under its next id.
-pub(super) async fn release(
-    state: &SellingState,
-    show: &Show,
-    row: &BookingRow,
-) -> Result<Option<StoredHold>, Problem> {
+pub(super) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> ApiResult<Option<StoredHold>> {
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
@@ -92,7 +88,7 @@ pub(super) async fn renew_kept_hold(
     show: &Show,
     hold: Uuid,
     owner: &str,
-) -> Result<Option<StoredHold>, Problem> {
+) -> ApiResult<Option<StoredHold>> {
     let mut connection = state.pg.acquire().await?;
     let Some(booking) = declines::left_by(&mut connection, hold, owner).await? else { return Ok(None) };
     let row = sql::find(&mut connection, booking).await?;

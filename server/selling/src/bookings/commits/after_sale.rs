@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{BookingDetails, MAILS_TOGETHER};
 use crate::bookings::effects::{self, EffectError};
 use crate::{SellingState, outbox};
-use http::Problem;
+use http::ApiResult;
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 use tickets::{ComposedMails, MailBatch, MailError, Ticket};
 
@@ -78,7 +78,7 @@ async fn mark_batch(state: SellingState, marks: Vec<Sold>) {
     leave_to_relay(&state, &unmarked).await;
 }
 
-async fn book(state: &SellingState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {
+async fn book(state: &SellingState, show: Uuid, marks: &[Sold]) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
     let sales: Vec<FencedSelection> = marks.iter().map(|sold| sold.found.row.sale()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await

@@ -12,10 +12,10 @@ use uuid::Uuid;
 use super::{Commits, full};
 use crate::SellingState;
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, Refusal, StoredHold, with_map};
 
-type Reply<T> = oneshot::Sender<Result<T, Problem>>;
+type Reply<T> = oneshot::Sender<ApiResult<T>>;
 
 /// A request to the lock store, waiting in its queue.
 pub(super) struct LockRequest {
@@ -37,7 +37,7 @@ impl Commits {
         state: &SellingState,
         show: &Arc<Show>,
         owner: &str,
-    ) -> Result<Option<StoredHold>, Problem> {
+    ) -> ApiResult<Option<StoredHold>> {
         let (reply, answer) = oneshot::channel();
         self.run(state, show, LockQuery::CurrentHold { owner: owner.to_owned(), reply })?;
         answer.await.map_err(|_| Problem::internal(&"a hold was not looked up"))?
@@ -49,13 +49,13 @@ impl Commits {
         state: &SellingState,
         show: &Arc<Show>,
         sale: FencedSelection,
-    ) -> Result<Result<Timestamp, Refusal>, Problem> {
+    ) -> ApiResult<Result<Timestamp, Refusal>> {
         let (reply, answer) = oneshot::channel();
         self.run(state, show, LockQuery::BeginPayment { sale, reply })?;
         answer.await.map_err(|_| Problem::internal(&"a hold was not extended"))?
     }
 
-    fn run(&self, state: &SellingState, show: &Arc<Show>, asked: LockQuery) -> Result<(), Problem> {
+    fn run(&self, state: &SellingState, show: &Arc<Show>, asked: LockQuery) -> ApiResult<()> {
         let request = LockRequest { show: Arc::clone(show), asked };
         let start = || drop(state.tasks.spawn(serve(state.clone())));
         self.lock_requests.add(request, start).map_err(|_| full())
@@ -111,7 +111,7 @@ async fn ask(state: &SellingState, asked: ShowRequests) {
 }
 
 /// Sends each caller its answer. A caller that has gone is ignored: both requests may be repeated.
-fn send_replies<T>(replies: Vec<Reply<T>>, answers: Result<Vec<T>, Problem>) {
+fn send_replies<T>(replies: Vec<Reply<T>>, answers: ApiResult<Vec<T>>) {
     match answers {
         Ok(answers) => {
             assert_eq!(answers.len(), replies.len(), "an answer each");

@@ -14,7 +14,7 @@ use super::run::{BATCHES_ON_A_CONNECTION, Connection, too_slow};
 use super::{BookingDetails, Commits, full};
 use crate::SellingState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
-use http::Problem;
+use http::{ApiResult, Problem};
 
 /// Timeout of a lookup, connecting included. Shorter than the timeout of a buyer's checks (`checks`), so that the
 /// server is free for the next lookups.
@@ -27,7 +27,7 @@ const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '1500ms'; SE
 pub(super) struct Lookup {
     id: Uuid,
     owner: String,
-    reply: oneshot::Sender<Result<Option<BookingDetails>, Problem>>,
+    reply: oneshot::Sender<ApiResult<Option<BookingDetails>>>,
 }
 
 impl Commits {
@@ -40,7 +40,7 @@ impl Commits {
         state: &SellingState,
         id: Uuid,
         owner: &str,
-    ) -> Result<Option<BookingDetails>, Problem> {
+    ) -> ApiResult<Option<BookingDetails>> {
         let (reply, answer) = oneshot::channel();
         let lookup = Lookup { id, owner: owner.to_owned(), reply };
         // Boxed: a future that may connect to Postgres is kilobytes, and a task is moved several times.
@@ -76,7 +76,7 @@ pub(super) async fn read<T>(
     state: &SellingState,
     on: &mut Connection,
     question: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
-) -> Result<T, Problem> {
+) -> ApiResult<T> {
     let asked = async {
         let connection = match on.take() {
             Some(connection) => on.insert(connection),
@@ -105,7 +105,7 @@ pub(super) async fn read<T>(
 ///
 /// # Errors
 /// When the database does not answer in time, or fails.
-pub(crate) async fn load_current(state: &SellingState, ids: &[Uuid]) -> Result<HashMap<Uuid, BookingDetails>, Problem> {
+pub(crate) async fn load_current(state: &SellingState, ids: &[Uuid]) -> ApiResult<HashMap<Uuid, BookingDetails>> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
@@ -138,7 +138,7 @@ async fn unchanged(
 
 pub(super) struct RecordLookup {
     buyer: Buyer,
-    reply: oneshot::Sender<Result<Record, Problem>>,
+    reply: oneshot::Sender<ApiResult<Record>>,
 }
 
 impl Commits {
@@ -146,7 +146,7 @@ impl Commits {
     ///
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
-    pub(crate) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> Result<Record, Problem> {
+    pub(crate) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> ApiResult<Record> {
         let (reply, answer) = oneshot::channel();
         // Boxed, as in `lookups`.
         let start = || drop(state.tasks.spawn(Box::pin(serve_records(state.clone()))));

@@ -41,7 +41,7 @@ use super::sql::BookingRow;
 use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use payments::{PaymentEvent, PaymentEventOutcome, PaymentStatus};
 use platform::batcher::{BatchLimits, Batcher};
 use platform::recent::Recent;
@@ -120,7 +120,7 @@ pub struct Commits {
 /// A piece of work and the reply channel of its caller.
 struct Piece {
     work: Work,
-    reply: oneshot::Sender<Result<Done, Problem>>,
+    reply: oneshot::Sender<ApiResult<Done>>,
     /// Released when the piece is answered.
     _place: Place,
     span: Span,
@@ -270,7 +270,7 @@ impl Commits {
     ///
     /// # Errors
     /// The refusal of the piece; 503 when the queue is full, or the database is unavailable.
-    pub(super) async fn ask(&self, state: &SellingState, work: Work) -> Result<Done, Problem> {
+    pub(super) async fn ask(&self, state: &SellingState, work: Work) -> ApiResult<Done> {
         let place = self.place_for(&work).await?;
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
@@ -284,11 +284,11 @@ impl Commits {
     ///
     /// # Errors
     /// 409 for a third, and for one that waits too long.
-    pub(super) async fn turn(&self, owner: &str, subject: Uuid) -> Result<Turn, Problem> {
+    pub(super) async fn turn(&self, owner: &str, subject: Uuid) -> ApiResult<Turn> {
         self.turns.take(owner, subject).await
     }
 
-    async fn place_for(&self, work: &Work) -> Result<Place, Problem> {
+    async fn place_for(&self, work: &Work) -> ApiResult<Place> {
         let now = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().map_err(|_| full());
         let permits = match work {
             Work::Create(_) => [Some(now(&self.checkout_places)?), Some(now(&self.places)?)],

@@ -21,8 +21,8 @@ use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::BookingRow;
 use crate::bookings::views::view;
 use catalogue::Show;
-use http::Problem;
 use http::idempotency::{Answer, Intent};
+use http::{ApiResult, Problem};
 use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome, PaymentStatus};
 
 /// The state that was loaded before the batch is planned.
@@ -381,7 +381,7 @@ struct CreatedBooking {
 }
 
 impl CreatedBooking {
-    fn of(show: &Show, new: &NewBooking, now: Timestamp) -> Result<Self, Problem> {
+    fn of(show: &Show, new: &NewBooking, now: Timestamp) -> ApiResult<Self> {
         let mut row = new.row.clone();
         let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
         // No reader sees it in CREATED: it is written in its state after the hold was confirmed, or later.

@@ -23,7 +23,7 @@ use crate::bookings::effects;
 use crate::bookings::money::news;
 use crate::{SellingState, outbox};
 use http::idempotency::{self, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::ids;
 use platform::telemetry::{self, STEP};
 
@@ -304,9 +304,9 @@ fn spawn_alone(state: &SellingState, pieces: Vec<Piece>) {
 }
 
 /// Retries `work` after deadlocks, a bounded number of times.
-pub(crate) async fn retried<T, F>(work: impl Fn() -> F) -> Result<T, Problem>
+pub(crate) async fn retried<T, F>(work: impl Fn() -> F) -> ApiResult<T>
 where
-    F: Future<Output = Result<T, Problem>>,
+    F: Future<Output = ApiResult<T>>,
 {
     let mut attempt = 0;
     loop {
@@ -325,7 +325,7 @@ async fn pause(attempt: u32) {
     tokio::time::sleep(Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt.min(10)))).await;
 }
 
-async fn commit_alone(state: &SellingState, work: &Work) -> Result<Done, Problem> {
+async fn commit_alone(state: &SellingState, work: &Work) -> ApiResult<Done> {
     match work {
         Work::Create(checkout) => create::create_alone(state, checkout).await.map(Done::Answered),
         Work::Submit(submission) => confirm::submit_alone(state, submission).await,

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::{SellingState, outbox};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::clock::from_utc;
 use platform::database::BindAll;
 
@@ -32,7 +32,7 @@ struct SummaryRow {
 ///
 /// # Errors
 /// When the database fails, or a row is corrupt.
-pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<BookingSummary>, Problem> {
+pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> ApiResult<Vec<BookingSummary>> {
     let rows: Vec<SummaryRow> = sqlx::query_as(
         "SELECT booking.id, booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
                 booking.currency, booking.created_at,
