@@ -56,7 +56,7 @@ async fn free_once(state: &SellingState, show: &Show, sale: &FencedSelection) ->
 /// continues, and is returned in its new state. Idempotent.
 ///
 /// The claims are released first, so that none of them refuses a payment for the hold under its next id.
-pub(super) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> ApiResult<Option<StoredHold>> {
+pub(crate) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> ApiResult<Option<StoredHold>> {
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
     seat_claims::release(&mut tx, row).await?;
@@ -83,7 +83,7 @@ pub(super) async fn release(state: &SellingState, show: &Show, row: &BookingRow)
 
 /// Renews the hold that a declined payment of this owner left under that id, if the effect of its booking has not
 /// done so yet.
-pub(super) async fn renew_kept_hold(
+pub(crate) async fn renew_kept_hold(
     state: &SellingState,
     show: &Show,
     hold: Uuid,
