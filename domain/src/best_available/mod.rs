@@ -112,12 +112,12 @@ struct FreeSeat {
     seat: SeatIndex,
     at: (f64, f64),
     category: u8,
-    /// SofaHalf of a sofa, if it belongs to one.
+    /// The half of a sofa that it is, if it belongs to one.
     half: Option<SofaHalf>,
     cost: f64,
 }
 
-/// SofaHalf of a two-seat sofa. Sofas follow one another along a row.
+/// Half of a two-seat sofa. Sofas follow one another along a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SofaHalf {
     First,

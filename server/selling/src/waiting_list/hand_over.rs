@@ -8,8 +8,8 @@
 //!
 //! The entry stays locked during the call to the lock store: the next device, and a visitor who leaves the line, must
 //! find the owner that the hold has. That takes twice the deadline of a call at most (`CALL_DEADLINE` in
-//! `seat_locks/link/retry.rs`, 3 s); others wait for the lock as bounded by [`BEGIN`], and are rate limited
-//! ([`limits::count_taking`]).
+//! `platform/src/redis_link/retry.rs`, 3 s); others wait for the lock as bounded by [`BEGIN`], and are rate limited
+//! ([`join::count_taking`]).
 
 use std::sync::{Arc, OnceLock};
 
