@@ -5,15 +5,14 @@
 //! has n seats together, two adjacent rows are tried, and then the best single seats. The caller supplies the state of
 //! the seats; nothing is held here.
 
-mod rank;
 #[cfg(test)]
 mod tests;
+
+use serde::{Deserialize, Serialize};
 
 use crate::api::{SEAT_PITCH, SeatKind};
 use crate::layout::{FocusKind, Layout};
 use crate::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
-use rank::Rank;
-use serde::{Deserialize, Serialize};
 
 /// Maximum number of suggestions per request.
 pub const MAX_SUGGESTIONS: usize = 8;
@@ -89,7 +88,6 @@ struct Candidate {
     cost: f64,
 }
 
-/// Selects the best candidates without a common seat.
 fn disjoint(mut candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     candidates.sort_by(|one, other| {
         // Ties are broken by the lower seat, so that the result is deterministic.
@@ -114,12 +112,12 @@ struct FreeSeat {
     seat: SeatIndex,
     at: (f64, f64),
     category: u8,
-    /// SofaHalf of a sofa, if it belongs to one.
+    /// The half of a sofa that it is, if it belongs to one.
     half: Option<SofaHalf>,
     cost: f64,
 }
 
-/// SofaHalf of a two-seat sofa. Sofas follow one another along a row.
+/// Half of a two-seat sofa. Sofas follow one another along a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SofaHalf {
     First,
@@ -233,7 +231,7 @@ impl FreeSeats {
         let mut seats = [one.suggestion.seats.as_slice(), other.suggestion.seats.as_slice()].concat();
         seats.sort_unstable();
         let orphans = one.suggestion.orphans + other.suggestion.orphans;
-        let cost = one.cost.midpoint(other.cost) + rank::OFFSET_COST_PER_PITCH * aside / pitch;
+        let cost = one.cost.midpoint(other.cost) + OFFSET_COST_PER_PITCH * aside / pitch;
         Some(Candidate { suggestion: Suggestion { seats, together: Adjacency::Rows, orphans }, cost })
     }
 
@@ -289,7 +287,7 @@ impl SeatRun {
         let mean = window.iter().map(|place| place.cost).sum::<f64>() / count as f64;
         let suggestion =
             Suggestion { seats: window.iter().map(|place| place.seat).collect(), together: Adjacency::Row, orphans };
-        Some(Candidate { suggestion, cost: mean + rank::ORPHAN_COST * orphans as f64 })
+        Some(Candidate { suggestion, cost: mean + ORPHAN_COST * orphans as f64 })
     }
 }
 
@@ -310,4 +308,52 @@ fn matches_request(wish: SeatRequest, kind: SeatKind, own: u8) -> bool {
 fn are_neighbours(one: &FreeSeat, other: &FreeSeat) -> bool {
     let (across, along) = (one.at.0 - other.at.0, one.at.1 - other.at.1);
     across.hypot(along) <= AISLE_PITCHES * f64::from(SEAT_PITCH)
+}
+
+/// Cost of leaving a single seat free: about a third of the distance from the middle to the side.
+const ORPHAN_COST: f64 = 0.1;
+/// Cost per seat pitch between the centres of the two groups, if a party sits in two rows.
+const OFFSET_COST_PER_PITCH: f64 = 0.02;
+/// Best distance from a screen as a share of the room's depth: near the middle of the rows that SMPTE EG 18 recommends.
+const SCREEN_DEPTH: f64 = 0.62;
+/// Best distance from a stage as a share of the room's depth.
+const STAGE_DEPTH: f64 = 0.2;
+/// Weight of the distance sideways relative to the distance in depth.
+const ASIDE_WEIGHT: f64 = 1.3;
+
+/// Best spot of a room and the scale of distances from it.
+struct Rank {
+    best_spot: (f64, f64),
+    half_width: f64,
+    depth: f64,
+}
+
+impl Rank {
+    fn of(layout: &Layout) -> Self {
+        let (focus, [middle, front, _]) = layout.focus();
+        let (mut left, mut right) = (f64::INFINITY, f64::NEG_INFINITY);
+        let (mut near, mut far) = (f64::INFINITY, 0.0_f64);
+        for seat in 0..layout.seat_count() {
+            let Some(((x, y), _)) = layout.place(seat) else { continue };
+            (left, right) = (left.min(f64::from(x)), right.max(f64::from(x)));
+            let away = f64::from(y - front).abs();
+            (near, far) = (near.min(away), far.max(away));
+        }
+        let share = match focus {
+            FocusKind::Screen => SCREEN_DEPTH,
+            FocusKind::Stage => STAGE_DEPTH,
+        };
+        Self {
+            best_spot: (f64::from(middle), f64::from(front) + near + (far - near) * share),
+            half_width: ((right - left) / 2.0).max(1.0),
+            depth: (far - near).max(1.0),
+        }
+    }
+
+    /// Cost of a position: 0 at the best spot, about 1 at the sides.
+    fn cost(&self, at: (f64, f64)) -> f64 {
+        let aside = (at.0 - self.best_spot.0) / self.half_width;
+        let along = (at.1 - self.best_spot.1) / self.depth;
+        (ASIDE_WEIGHT * aside * aside + along * along).sqrt()
+    }
 }

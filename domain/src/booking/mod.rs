@@ -128,7 +128,8 @@ pub enum BookingEvent {
 
 /// Work that follows from a step. It is stored in the transaction of the step and executed afterwards, at least once,
 /// so every effect is idempotent. The effects of one booking are executed in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Effect {
     /// Charges the buyer with the idempotency key `pay:{booking}`.
     Charge,

@@ -14,11 +14,9 @@
 //!
 //! The server signs challenges, binds them to a visitor and accepts each once. That is not part of this module.
 
-mod load;
-
 use sha2::{Digest, Sha256};
 
-pub use load::{Load, WINDOW_MS};
+use crate::time::{SECOND_MS, Timestamp};
 
 /// Minimum difficulty: 16,384 hashes on average, a few hundredths of a second on a phone.
 pub const MIN_BITS: u8 = 14;
@@ -60,7 +58,6 @@ pub fn solve(challenge: &str, bits: u8, most_tries: u64) -> Option<String> {
     (0..most_tries).map(|number| format!("{challenge}-{number}")).find(|solution| is_solved(solution, bits))
 }
 
-/// Counts leading zero bits.
 fn zero_bits(hash: &[u8; 32]) -> u32 {
     let whole = hash.iter().take_while(|byte| **byte == 0).count();
     let rest = hash.get(whole).map_or(0, |byte| byte.leading_zeros());
@@ -68,11 +65,57 @@ fn zero_bits(hash: &[u8; 32]) -> u32 {
     whole as u32 * 8 + rest
 }
 
+/// Length of a window, milliseconds: long enough that one fast visitor does not count as a crowd, short enough to
+/// detect the crowd in the first second of a sale.
+pub const WINDOW_MS: i64 = 5 * SECOND_MS;
+
+/// Sliding-window counter of attempts. It keeps two numbers. The previous window's attempts are assumed to be evenly
+/// distributed and count in proportion to its overlap with the last [`WINDOW_MS`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    window: i64,
+    current: u32,
+    previous: u32,
+}
+
+impl Load {
+    /// Counts an attempt.
+    pub fn record(&mut self, at: Timestamp) {
+        self.advance(at);
+        self.current = self.current.saturating_add(1);
+    }
+
+    /// Returns the attempts per second over the last [`WINDOW_MS`], rounded down.
+    #[must_use]
+    pub fn per_second(mut self, at: Timestamp) -> u32 {
+        self.advance(at);
+        let rest_ms = WINDOW_MS - at.0.rem_euclid(WINDOW_MS);
+        let counted = i64::from(self.current) + i64::from(self.previous) * rest_ms / WINDOW_MS;
+        u32::try_from(counted * SECOND_MS / WINDOW_MS).unwrap_or(u32::MAX)
+    }
+
+    /// True if no counted attempt is recent enough to count.
+    #[must_use]
+    pub fn is_over(mut self, at: Timestamp) -> bool {
+        self.advance(at);
+        self.current == 0 && self.previous == 0
+    }
+
+    /// Advances to the window of `at`. A clock that goes back stays in its window.
+    fn advance(&mut self, at: Timestamp) {
+        let window = at.0.div_euclid(WINDOW_MS);
+        if window > self.window {
+            self.previous = if window == self.window.saturating_add(1) { self.current } else { 0 };
+            self.current = 0;
+            self.window = window;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use proptest::prelude::*;
 
     /// Enough tries for the puzzles of these tests: one puzzle in e^64 needs more.
     const TRIES: u64 = 64 << 8;
@@ -149,5 +192,44 @@ mod tests {
         fn arbitrary_text_never_panics(text in any::<String>(), bits in any::<u8>()) {
             let _ = (challenge_of(&text), is_solved(&text, bits));
         }
+    }
+
+    /// Start of a window.
+    const BEGIN: Timestamp = Timestamp(1_000 * WINDOW_MS);
+
+    fn load_after(attempts: u32) -> Load {
+        let mut load = Load::default();
+        (0..attempts).for_each(|_| load.record(BEGIN));
+        load
+    }
+
+    #[test]
+    fn rate_rises_at_once_and_decays_gradually() {
+        let load = load_after(500);
+        assert_eq!(load.per_second(BEGIN), 100);
+        assert_eq!(load.per_second(BEGIN.plus_ms(WINDOW_MS - 1)), 100, "in the same window");
+        assert_eq!(load.per_second(BEGIN.plus_ms(WINDOW_MS)), 100);
+        assert_eq!(load.per_second(BEGIN.plus_ms(WINDOW_MS + WINDOW_MS / 2)), 50);
+        assert_eq!(load.per_second(BEGIN.plus_ms(2 * WINDOW_MS)), 0);
+    }
+
+    #[test]
+    fn old_attempts_expire() {
+        let load = load_after(1);
+        assert!(!load.is_over(BEGIN.plus_ms(2 * WINDOW_MS - 1)));
+        assert!(load.is_over(BEGIN.plus_ms(2 * WINDOW_MS)));
+        assert!(Load::default().is_over(BEGIN));
+    }
+
+    #[test]
+    fn backward_clock_keeps_counts_and_counters_saturate() {
+        let mut load = load_after(500);
+        load.record(BEGIN.plus_ms(-3 * WINDOW_MS));
+        assert_eq!(load.per_second(BEGIN), 100);
+        let full = Load { window: BEGIN.0.div_euclid(WINDOW_MS), current: u32::MAX, previous: u32::MAX };
+        let mut fuller = full;
+        fuller.record(BEGIN);
+        assert_eq!(fuller, full);
+        assert!(fuller.per_second(BEGIN) > 1_000_000_000);
     }
 }

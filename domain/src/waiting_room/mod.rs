@@ -3,15 +3,19 @@
 //! Visitors who join before opening get numbered tickets and are drawn at opening ([`draw`]). Later visitors follow
 //! them, first come, first served. Positions are called in order, at a limited rate and only while there is room
 //! inside. Visitors who left are skipped.
+//!
+//! A draw is fair only if a person cannot have many tickets. An address may take [`TicketLimit::burst`] tickets at
+//! once; its token bucket refills within [`REFILL_MS`]. The first ones are free, and each of the rest costs a puzzle.
+//! The network around an address has a bucket of [`ADDRESSES_PER_NETWORK`] addresses. It limits an owner of many
+//! addresses and leaves room for the shared addresses of a mobile carrier.
 
 pub mod draw;
-mod ticket_limit;
 
 pub use draw::Draw;
-pub use ticket_limit::{TICKET_BITS, TicketLimit};
 
 use serde::{Deserialize, Serialize};
 
+use crate::puzzle::MAX_BITS;
 use crate::time::MINUTE_MS;
 
 /// Maximum number of visitors who wait at once. Visitors who were called or who left do not count.
@@ -95,6 +99,55 @@ impl WaitingRoomStatus {
     }
 }
 
+/// Time to refill an empty bucket, milliseconds.
+pub const REFILL_MS: i64 = 20 * MINUTE_MS;
+/// Divisor of the burst that gives the number of tickets without a puzzle.
+pub const FREE_TICKETS_DIVISOR: u32 = 6;
+/// Tickets of a network (IPv4 /24, IPv6 /48), as a multiple of those of an address.
+pub const ADDRESSES_PER_NETWORK: u32 = 16;
+/// Difficulty of the puzzle for a ticket: about a second on a phone. It is constant, so that solving puzzles in advance
+/// has no advantage.
+pub const TICKET_BITS: u8 = MAX_BITS;
+
+/// Parameters of a token bucket for tickets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TicketLimit {
+    /// Tickets allowed at once.
+    pub burst: u32,
+    /// Refill time of one ticket, milliseconds.
+    pub each_ms: i64,
+    /// Number of tickets of a full bucket that cost no puzzle.
+    pub free: u32,
+}
+
+impl TicketLimit {
+    /// Returns the limit of an address with a burst of `tickets`; `None`, which means no limit and no puzzles, for 0.
+    #[must_use]
+    pub fn of_address(tickets: u32) -> Option<Self> {
+        (tickets > 0).then(|| Self {
+            burst: tickets,
+            each_ms: (REFILL_MS / i64::from(tickets)).max(1),
+            free: (tickets / FREE_TICKETS_DIVISOR).max(1),
+        })
+    }
+
+    /// Returns the limit of the network around an address with this limit.
+    #[must_use]
+    pub fn of_network(self) -> Self {
+        Self {
+            burst: self.burst.saturating_mul(ADDRESSES_PER_NETWORK),
+            each_ms: (self.each_ms / i64::from(ADDRESSES_PER_NETWORK)).max(1),
+            free: self.free.saturating_mul(ADDRESSES_PER_NETWORK),
+        }
+    }
+
+    /// Fill level of the bucket at and below which a ticket costs a puzzle.
+    #[must_use]
+    pub const fn reserved(self) -> u32 {
+        self.burst - self.free
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +222,22 @@ mod tests {
             let queue = WaitingRoomStatus { is_open: true, is_sold_out: true, joined, called, gone, per_second, lately };
             let _ = queue.outlook(place);
         }
+    }
+
+    #[test]
+    fn address_takes_its_burst_and_refills_in_twenty_minutes() {
+        let limit = TicketLimit::of_address(120).expect("a limit");
+        assert_eq!(limit, TicketLimit { burst: 120, each_ms: 10_000, free: 20 });
+        assert_eq!(limit.reserved(), 100);
+        assert_eq!(limit.of_network(), TicketLimit { burst: 1_920, each_ms: 625, free: 320 });
+    }
+
+    #[test]
+    fn zero_means_no_limit_and_the_smallest_limit_has_one_free_ticket() {
+        assert_eq!(TicketLimit::of_address(0), None);
+        let least = TicketLimit::of_address(1).expect("a limit");
+        assert_eq!((least.burst, least.free, least.reserved()), (1, 1, 0));
+        let most = TicketLimit::of_address(u32::MAX).expect("a limit");
+        assert!(most.each_ms >= 1 && most.of_network().each_ms >= 1);
     }
 }

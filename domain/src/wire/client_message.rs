@@ -1,7 +1,6 @@
 //! Messages from a client.
 
-use super::WireError;
-use super::varint::{Cursor, put};
+use super::{Cursor, WireError, put};
 
 const SUBSCRIBE: u8 = 8;
 

@@ -3,8 +3,7 @@
 //! Rows have equal steps, so the encoding contains the step from seat to seat: two bytes per seat, which compress to a
 //! tenth. Names and prices are not included; they are loaded per section.
 
-use super::WireError;
-use super::varint::{Cursor, put};
+use super::{Cursor, WireError, put};
 
 /// A seat as a dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

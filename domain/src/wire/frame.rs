@@ -3,8 +3,7 @@
 use uuid::Uuid;
 
 use super::seat_map::{decode_map, encode_changes, encode_map};
-use super::varint::{Cursor, put};
-use super::{SeatChange, WireError};
+use super::{Cursor, SeatChange, WireError, put};
 use crate::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use crate::time::Timestamp;
 use crate::waiting_room::WaitingRoomStatus;

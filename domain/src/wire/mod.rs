@@ -10,7 +10,6 @@ mod client_message;
 mod dots;
 mod frame;
 mod seat_map;
-mod varint;
 
 pub use client_message::{ClientMessage, MAX_SECTIONS_PER_READER};
 pub use dots::{Dot, decode_dots, encode_dots};
@@ -52,4 +51,54 @@ pub enum WireError {
     /// The input has bytes after its end.
     #[error("the frame has bytes after its end")]
     TooLong,
+}
+
+/// Appends `value`, seven bits per byte, low bits first. The high bit is set if more bytes follow.
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value as u8 & 0x7f) | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// The unread rest of a frame.
+struct Cursor<'a>(pub &'a [u8]);
+
+impl Cursor<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn byte(&mut self) -> Result<u8, WireError> {
+        let (first, rest) = self.0.split_first().ok_or(WireError::CutOff)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let (first, rest) = self.0.split_first_chunk::<N>().ok_or(WireError::CutOff)?;
+        self.0 = rest;
+        Ok(*first)
+    }
+
+    fn number(&mut self) -> Result<u64, WireError> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return Err(WireError::NumberTooLong);
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(WireError::NumberTooLong)
+    }
+
+    fn end(&self) -> Result<(), WireError> {
+        if self.is_empty() { Ok(()) } else { Err(WireError::TooLong) }
+    }
 }

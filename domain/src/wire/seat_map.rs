@@ -1,7 +1,6 @@
 //! Encoding of a whole map and of changes to it.
 
-use super::varint::{Cursor, put};
-use super::{SeatChange, WireError};
+use super::{Cursor, SeatChange, WireError, put};
 use crate::seats::{MAX_SEATS_PER_SHOW, SeatIndex, SeatState};
 
 /// Encoding with four seats per byte, the first in the lowest bits.

@@ -2,11 +2,11 @@
 //!
 //! - [`Problem`]: every error is `application/problem+json` with a stable [`Code`] (RFC 9457).
 //! - [`ApiJson`], [`ApiPath`], [`ApiQuery`]: extractors that refuse bad input with a problem.
-//! - [`ClientAddress`], [`visitor`], [`own_origin`]: the client's address, the visitor cookie, the same-origin check.
+//! - [`ClientAddress`], [`visitor`], [`site`]: the client's address, the visitor cookie, the site's own origin.
 //! - [`caching`], [`cache_tags`], [`default_headers`], [`page_locale`]: response headers, and the language of a page.
 //! - [`idempotency`]: one answer per key. Table `idempotency_keys`, Redis keys `{keys:N}:*` and `replica:*`.
 //! - [`replay_cache`], [`write_coalescing`]: replays of a stored answer before routing, many answers in one write.
-//! - [`concurrency`], [`site`]: slots per address and visitor, the site's own origin.
+//! - [`concurrency`]: slots per address and visitor.
 //!
 //! The crate may use `platform` and crates of the workspace without state (`domain`, `app`); it knows no show and no booking.
 //!
@@ -21,10 +21,8 @@ pub mod caching;
 pub mod client_address;
 pub mod concurrency;
 pub mod default_headers;
-mod describe_rejection;
 pub mod extract;
 pub mod idempotency;
-pub mod own_origin;
 pub mod page_locale;
 pub mod problem;
 pub mod replay_cache;
@@ -35,8 +33,7 @@ pub mod visitor;
 pub mod write_coalescing;
 
 pub use client_address::ClientAddress;
-pub use describe_rejection::describe_rejection;
-pub use extract::{ApiJson, ApiPath, ApiQuery};
-pub use problem::{Code, Problem};
+pub use extract::{ApiJson, ApiPath, ApiQuery, describe_rejection};
+pub use problem::{ApiResult, Code, Problem};
 pub use site::SiteSettings;
 pub use state::{HttpParts, HttpState};

@@ -19,11 +19,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use tower::{Service, ServiceExt};
 
-use super::default_headers::{MIN_COMPRESSED_BYTES, write_default_headers, write_request_id};
-use super::own_origin::is_own_origin;
-use super::{Code, Problem, visitor};
-use crate::HttpState;
+use crate::default_headers::{MIN_COMPRESSED_BYTES, write_default_headers, write_request_id};
 use crate::idempotency::{Answer, Fingerprint, metrics, read_key};
+use crate::site::is_own_origin;
+use crate::{Code, HttpState, Problem, visitor};
 
 /// Deadline of a body that is read here.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);

@@ -1,6 +1,5 @@
 //! The state of this crate's endpoints and background work.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::idempotency::Idempotency;
@@ -21,26 +20,4 @@ pub struct HttpParts {
     pub idempotency: Idempotency,
 }
 
-impl HttpState {
-    /// Shares the parts.
-    #[must_use]
-    pub fn new(parts: HttpParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for HttpState {
-    type Target = HttpParts;
-
-    fn deref(&self) -> &HttpParts {
-        &self.0
-    }
-}
-
-impl Deref for HttpParts {
-    type Target = PlatformState;
-
-    fn deref(&self) -> &PlatformState {
-        &self.platform_state
-    }
-}
+platform::shared_state!(HttpState, HttpParts, platform_state: PlatformState);

@@ -23,7 +23,6 @@ pub struct BreakerLimits {
     pub probe_timeout: Duration,
 }
 
-/// The breaker's state.
 #[derive(Debug)]
 enum BreakerState {
     Closed { failures: u32, last: Option<Instant> },

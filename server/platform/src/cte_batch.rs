@@ -46,7 +46,7 @@ impl CteBatch {
     ///
     /// # Errors
     /// The error of any statement; then none has taken effect.
-    pub async fn run(self, tx: &mut PgConnection) -> Result<StatementResults, sqlx::Error> {
+    pub async fn run(self, tx: &mut PgConnection) -> sqlx::Result<StatementResults> {
         let Self { names, parts, selected, arguments } = self;
         if parts.is_empty() {
             return Ok(StatementResults { names, row: None });
@@ -85,7 +85,7 @@ impl Values<'_> {
     ///
     /// # Errors
     /// When one of them cannot be written.
-    pub fn done(self) -> Result<(), sqlx::Error> {
+    pub fn done(self) -> sqlx::Result<()> {
         self.failed.map_or(Ok(()), |cause| Err(sqlx::Error::Encode(cause)))
     }
 }
@@ -101,7 +101,7 @@ impl StatementResults {
     ///
     /// # Errors
     /// When the statement does not return this column, or its type differs.
-    pub fn column<T>(&self, name: &str, column: &str) -> Result<Vec<T>, sqlx::Error>
+    pub fn column<T>(&self, name: &str, column: &str) -> sqlx::Result<Vec<T>>
     where
         T: for<'r> Decode<'r, Postgres> + Type<Postgres> + PgHasArrayType,
     {

@@ -1,11 +1,12 @@
-//! Pools of connections to Postgres that follow the primary.
+//! Pools of connections to Postgres that follow the primary, and the arguments of queries.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use sqlx::Connection;
-use sqlx::postgres::{PgPool, PgPoolOptions};
+use sqlx::postgres::{PgArguments, PgPool, PgPoolOptions};
+use sqlx::query::{Query, QueryAs, QueryScalar};
+use sqlx::{Connection, Encode, Postgres, Type};
 
 use crate::postgres_hosts::{HostsError, PostgresHosts, PrimaryFollower};
 
@@ -63,3 +64,60 @@ fn pool(connections: u32, deadline: Duration, follower: Arc<PrimaryFollower>) ->
             })
         })
 }
+
+/// A query that takes its arguments in one call.
+pub trait BindAll<'q>: Sized {
+    /// Binds the next argument.
+    #[must_use]
+    fn bind_next<T: 'q + Encode<'q, Postgres> + Type<Postgres>>(self, argument: T) -> Self;
+
+    /// Binds the arguments of a tuple in their order, `$1` first.
+    #[must_use]
+    fn bind_all<A: QueryArguments<'q>>(self, arguments: A) -> Self {
+        arguments.bind_to(self)
+    }
+}
+
+/// A tuple of arguments of a query.
+pub trait QueryArguments<'q> {
+    /// Binds them in their order.
+    #[must_use]
+    fn bind_to<Q: BindAll<'q>>(self, query: Q) -> Q;
+}
+
+impl<'q> BindAll<'q> for Query<'q, Postgres, PgArguments> {
+    fn bind_next<T: 'q + Encode<'q, Postgres> + Type<Postgres>>(self, argument: T) -> Self {
+        self.bind(argument)
+    }
+}
+
+impl<'q, R> BindAll<'q> for QueryAs<'q, Postgres, R, PgArguments> {
+    fn bind_next<T: 'q + Encode<'q, Postgres> + Type<Postgres>>(self, argument: T) -> Self {
+        self.bind(argument)
+    }
+}
+
+impl<'q, R> BindAll<'q> for QueryScalar<'q, Postgres, R, PgArguments> {
+    fn bind_next<T: 'q + Encode<'q, Postgres> + Type<Postgres>>(self, argument: T) -> Self {
+        self.bind(argument)
+    }
+}
+
+macro_rules! tuples {
+    ($($argument:ident)+) => {
+        impl<'q, $($argument: 'q + Encode<'q, Postgres> + Type<Postgres>),+> QueryArguments<'q> for ($($argument,)+) {
+            #[expect(non_snake_case, reason = "the names of the types")]
+            fn bind_to<Q: BindAll<'q>>(self, query: Q) -> Q {
+                let ($($argument,)+) = self;
+                query$(.bind_next($argument))+
+            }
+        }
+    };
+}
+
+tuples!(A B C);
+tuples!(A B C D);
+tuples!(A B C D E);
+tuples!(A B C D E F);
+tuples!(A B C D E F G);
+tuples!(A B C D E F G H);

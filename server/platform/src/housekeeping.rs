@@ -17,7 +17,7 @@ pub async fn clear_forever<F>(
     at_once: i64,
     delete: impl Fn(i64) -> F,
 ) where
-    F: Future<Output = Result<u64, sqlx::Error>>,
+    F: Future<Output = sqlx::Result<u64>>,
 {
     let mut rounds = PeriodicLoop::every(stop, every);
     while rounds.wait_next().await {
@@ -29,7 +29,7 @@ pub async fn clear_forever<F>(
 /// the sum. When the database fails, the rest waits for the next round.
 pub async fn clear<F>(stop: &CancellationToken, what: &'static str, at_once: i64, delete: impl Fn(i64) -> F)
 where
-    F: Future<Output = Result<u64, sqlx::Error>>,
+    F: Future<Output = sqlx::Result<u64>>,
 {
     while !stop.is_cancelled() {
         match delete(at_once).await {

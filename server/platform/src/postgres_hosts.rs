@@ -60,7 +60,6 @@ pub struct PostgresHosts {
     only_primary: bool,
 }
 
-/// A host's role and timeline.
 #[derive(Clone, Copy, Debug)]
 struct HostRole {
     is_primary: bool,
@@ -102,7 +101,7 @@ impl PostgresHosts {
     ///
     /// # Errors
     /// When no host is the primary.
-    pub async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
+    pub async fn connect(&self) -> sqlx::Result<PgConnection> {
         if !self.only_primary {
             return PgConnection::connect_with(&self.hosts[0]).await;
         }
@@ -137,7 +136,7 @@ struct Primary {
 }
 
 /// Not prepared: a PgBouncer may be in between, of any age.
-async fn role_of(connection: &mut PgConnection) -> Result<HostRole, sqlx::Error> {
+async fn role_of(connection: &mut PgConnection) -> sqlx::Result<HostRole> {
     let row = sqlx::raw_sql(READ_ROLE).fetch_one(connection).await?;
     Ok(HostRole { is_primary: row.try_get(0)?, timeline: row.try_get(1)? })
 }
@@ -212,7 +211,7 @@ impl PrimaryFollower {
     ///
     /// # Errors
     /// When no host is the primary.
-    pub async fn find_first(&self) -> Result<(), sqlx::Error> {
+    pub async fn find_first(&self) -> sqlx::Result<()> {
         if !self.needs_primary() {
             return Ok(());
         }
@@ -225,7 +224,7 @@ impl PrimaryFollower {
     ///
     /// # Errors
     /// When it leads to a standby, or to an earlier primary.
-    pub async fn check_new(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    pub async fn check_new(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
         if !self.needs_primary() {
             return Ok(());
         }

@@ -1,6 +1,5 @@
 //! The state that every crate shares.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
 use sqlx::PgPool;
@@ -10,6 +9,44 @@ use tokio_util::task::TaskTracker;
 use crate::clock::StoreClock;
 use crate::rate_limits::RateLimits;
 use crate::redis_link::Link;
+
+/// Defines `new` and `Deref` of a state that shares its parts, `Deref` of the parts to the state of the crate above, and
+/// the extraction of other states from it.
+#[macro_export]
+macro_rules! shared_state {
+    ($state:ident, $parts:ident $(, $above:ident: $above_state:ty)? $(=> $($inner:ty),+)?) => {
+        impl $state {
+            /// Shares the parts.
+            #[must_use]
+            pub fn new(parts: $parts) -> Self {
+                Self(::std::sync::Arc::new(parts))
+            }
+        }
+
+        impl ::std::ops::Deref for $state {
+            type Target = $parts;
+
+            fn deref(&self) -> &$parts {
+                &self.0
+            }
+        }
+
+        $(impl ::std::ops::Deref for $parts {
+            type Target = $above_state;
+
+            fn deref(&self) -> &$above_state {
+                &self.$above
+            }
+        })?
+
+        $($(impl ::axum::extract::FromRef<$state> for $inner {
+            fn from_ref(state: &$state) -> Self {
+                let inner: &Self = state;
+                inner.clone()
+            }
+        })+)?
+    };
+}
 
 /// The shared state of this crate; cheap to clone. The state of each crate below is its own parts and, by `Deref`, those of
 /// the crate above it: `state.pg` is the same pool everywhere, and a function above is called with `state` as it is.
@@ -36,18 +73,4 @@ pub struct PlatformParts {
     pub tasks: TaskTracker,
 }
 
-impl PlatformState {
-    /// Shares the parts.
-    #[must_use]
-    pub fn new(parts: PlatformParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for PlatformState {
-    type Target = PlatformParts;
-
-    fn deref(&self) -> &PlatformParts {
-        &self.0
-    }
-}
+shared_state!(PlatformState, PlatformParts);

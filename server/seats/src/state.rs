@@ -1,9 +1,6 @@
 //! The state of this crate's endpoints and background work.
 
-use std::ops::Deref;
 use std::sync::Arc;
-
-use axum::extract::FromRef;
 
 use crate::live::Hubs;
 use crate::seat_locks::{ComparedShows, LockQueue, SeatLocks, SweptShows};
@@ -30,40 +27,4 @@ pub struct SeatsParts {
     pub hubs: Hubs,
 }
 
-impl SeatsState {
-    /// Shares the parts.
-    #[must_use]
-    pub fn new(parts: SeatsParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for SeatsState {
-    type Target = SeatsParts;
-
-    fn deref(&self) -> &SeatsParts {
-        &self.0
-    }
-}
-
-impl Deref for SeatsParts {
-    type Target = IdentityState;
-
-    fn deref(&self) -> &IdentityState {
-        &self.identity_state
-    }
-}
-
-impl FromRef<SeatsState> for HttpState {
-    fn from_ref(state: &SeatsState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<SeatsState> for IdentityState {
-    fn from_ref(state: &SeatsState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
+platform::shared_state!(SeatsState, SeatsParts, identity_state: IdentityState => HttpState, IdentityState);

@@ -15,10 +15,10 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::{SellingState, bookings};
-use http::problem::ApiResult;
-use http::{ApiQuery, Code, Problem};
+use http::{ApiQuery, ApiResult, Code, Problem};
 use identity::Visitor;
 use identity::accounts::{SignedIn, is_own_visitor};
+use platform::database::BindAll;
 
 /// Bookings per page.
 const PER_PAGE: usize = 20;
@@ -50,7 +50,7 @@ async fn own_bookings(
 ///
 /// # Errors
 /// 404 for a guest whose visitor was merged into an account ([`is_own_visitor`]); or when the database fails.
-pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -> Result<String, Problem> {
+pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -> ApiResult<String> {
     let Some(account) = visitor.account else {
         let is_theirs = is_own_visitor(state, visitor).await?;
         return if is_theirs { Ok(visitor.owner.clone()) } else { Err(Problem::not_found("booking")) };
@@ -76,7 +76,7 @@ pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -
 ///
 /// # Errors
 /// 400 for an invalid `after`, or when the database fails.
-pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> Result<BookingPage, Problem> {
+pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> ApiResult<BookingPage> {
     let (before, id) = match after.filter(|after| !after.is_empty()) {
         Some(after) => read_cursor(after).ok_or_else(unreadable)?,
         None => (DateTime::<Utc>::from_timestamp_millis(LATEST_MS).unwrap_or_default(), Uuid::max()),
@@ -97,10 +97,7 @@ pub async fn page(state: &SellingState, account: Uuid, after: Option<&str>) -> R
              AND NOT (money IN ('NONE', 'FAILED') AND state IN ('CREATED', 'EXPIRED', 'CANCELLED'))
            ORDER BY created_at DESC, id DESC LIMIT $4"#,
     )
-    .bind(account)
-    .bind(before)
-    .bind(id)
-    .bind(PER_PAGE as i64 + 1)
+    .bind_all((account, before, id, PER_PAGE as i64 + 1))
     .fetch_all(&state.pg)
     .await?;
     let is_more = found.len() > PER_PAGE;

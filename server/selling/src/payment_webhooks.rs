@@ -16,8 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::{SellingState, bookings};
-use http::problem::ApiResult;
-use http::{ApiPath, Code, Problem};
+use http::{ApiPath, ApiResult, Code, Problem};
 use payments::signature::SignatureError;
 use payments::{PaymentEventOutcome, WebhookRefused};
 use platform::clock;

@@ -1,9 +1,7 @@
 //! The state of this crate's endpoints and background work.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
-use axum::extract::FromRef;
 use tokio::sync::Notify;
 
 use crate::SellingSettings;
@@ -45,40 +43,4 @@ pub struct SellingParts {
     pub selling_settings: SellingSettings,
 }
 
-impl SellingState {
-    /// Shares the parts.
-    #[must_use]
-    pub fn new(parts: SellingParts) -> Self {
-        Self(Arc::new(parts))
-    }
-}
-
-impl Deref for SellingState {
-    type Target = SellingParts;
-
-    fn deref(&self) -> &SellingParts {
-        &self.0
-    }
-}
-
-impl Deref for SellingParts {
-    type Target = AdmissionState;
-
-    fn deref(&self) -> &AdmissionState {
-        &self.admission_state
-    }
-}
-
-impl FromRef<SellingState> for HttpState {
-    fn from_ref(state: &SellingState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<SellingState> for IdentityState {
-    fn from_ref(state: &SellingState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
+platform::shared_state!(SellingState, SellingParts, admission_state: AdmissionState => HttpState, IdentityState);

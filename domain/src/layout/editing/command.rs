@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use super::super::areas::MAX_AREA_CAPACITY;
-use super::super::error::MAX_NAME_CHARS;
-use super::super::room::{Category, Focus};
 use super::curve::{add, normalise_angle, rotate};
-use super::limits::valid_name;
 use super::{
     Draft, DraftArea, DraftCategory, DraftRow, DraftSection, DrawingPoint, MAX_EDITED_SEATS, MAX_ROWS_AT_ONCE,
-    MAX_SEATS_PER_ROW, Numbering, ObjectKey, Outline, label_after,
+    MAX_SEATS_PER_ROW, Numbering, ObjectKey, Outline, label_after, valid_name,
 };
 use crate::api::SeatKind;
+use crate::layout::areas::MAX_AREA_CAPACITY;
+use crate::layout::error::MAX_NAME_CHARS;
+use crate::layout::room::{Category, Focus};
 
 /// Rows to draw, one behind the other.
 #[derive(Clone, Debug, PartialEq)]

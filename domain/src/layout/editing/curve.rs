@@ -68,7 +68,6 @@ pub(super) fn normalise_angle(degrees: f64) -> f64 {
     (rest * 100.0).round() / 100.0
 }
 
-/// Adds two vectors.
 pub(super) fn add([x, y]: DrawingPoint, [dx, dy]: DrawingPoint) -> DrawingPoint {
     [x + dx, y + dy]
 }

@@ -12,9 +12,7 @@
 mod command;
 mod curve;
 mod history;
-mod limits;
 mod numbering;
-mod place;
 mod reading;
 mod rows;
 #[cfg(test)]
@@ -25,14 +23,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use self::curve::add;
+use super::areas::MAX_AREA_CAPACITY;
+use super::error::{MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS};
+use super::import::{Finding, import};
+use super::room::{Category, Focus, FocusKind, name_of};
+use crate::api::SEAT_PITCH;
+use crate::seats::MAX_AREAS_PER_SHOW;
+
 pub use command::{Command, CommandError, NewRows};
 pub use history::{History, MAX_UNDO_STEPS};
 pub use numbering::{Numbering, label_after};
 pub use reading::DraftError;
-
-use super::import::{Finding, import};
-use super::room::{Category, Focus, FocusKind, name_of};
-use crate::api::SEAT_PITCH;
 
 /// Maximum number of seats in a room that can be edited; larger rooms are read-only. Every change is validated and
 /// drawn at once, which is fast up to this size.
@@ -272,4 +274,116 @@ impl Draft {
         self.next_key += 1;
         key
     }
+}
+
+/// A rectangle in the drawing: left, top, right, bottom.
+pub type Bounds = [f64; 4];
+
+/// Distance from the screen to the first row, in seats.
+const FIRST_ROW_SEATS: f64 = 3.0;
+
+/// Returns the bounding box of points; `None` if there are none.
+fn bounding_box(points: impl Iterator<Item = DrawingPoint>) -> Option<Bounds> {
+    let [left, top, right, bottom] = points.fold(
+        [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
+        |[left, top, right, bottom], [x, y]| [left.min(x), top.min(y), right.max(x), bottom.max(y)],
+    );
+    (left <= right && top <= bottom).then_some([left, top, right, bottom])
+}
+
+impl Draft {
+    /// Returns the points of the selected rows and areas: centres of seats, and corners.
+    fn points_of(&self, is_selected: impl Fn(ObjectKey) -> bool + Copy) -> impl Iterator<Item = DrawingPoint> {
+        let rows = self.rows.iter().filter(move |row| is_selected(row.key)).flat_map(|row| row.points());
+        let areas = self.areas.iter().filter(move |area| is_selected(area.key));
+        rows.chain(areas.flat_map(|area| area.outline.corners().into_iter().map(move |corner| add(area.at, corner))))
+    }
+
+    /// Returns the bounding box of these rows and areas.
+    #[must_use]
+    pub fn bounds_of(&self, keys: &[ObjectKey]) -> Option<Bounds> {
+        bounding_box(self.points_of(|key| keys.contains(&key)))
+    }
+
+    /// Returns the bounding box of everything, including the focus.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        let ([x, y], half) = (self.focus.at, self.focus.width / 2.0);
+        let focus = [[x - half, y], [x + half, y]];
+        bounding_box(self.points_of(|_| true).chain(focus)).unwrap_or([x, y, x, y])
+    }
+
+    /// Returns the middle of these rows and areas.
+    fn middle_of(&self, keys: &[ObjectKey]) -> Option<DrawingPoint> {
+        let [left, top, right, bottom] = self.bounds_of(keys)?;
+        Some([f64::midpoint(left, right), f64::midpoint(top, bottom)])
+    }
+
+    /// Returns the rows with a seat in a rectangle, and the areas with their middle in it.
+    #[must_use]
+    pub fn inside(&self, [left, top, right, bottom]: Bounds) -> Vec<ObjectKey> {
+        let is_inside = |[x, y]: &DrawingPoint| (left..=right).contains(x) && (top..=bottom).contains(y);
+        let rows = self.rows.iter().filter(|row| row.points().iter().any(is_inside)).map(|row| row.key);
+        rows.chain(self.areas.iter().filter(|area| is_inside(&area.at)).map(|area| area.key)).collect()
+    }
+
+    /// Returns the position for the next row: behind everything, centred on the focus.
+    #[must_use]
+    pub fn next_place(&self) -> DrawingPoint {
+        let [x, y] = self.focus.at;
+        let back = bounding_box(self.points_of(|_| true)).map(|[.., bottom]| bottom + ROW_GAP_SEATS * self.pitch);
+        [x, back.unwrap_or(y + FIRST_ROW_SEATS * self.pitch)]
+    }
+}
+
+/// Maximum number of sections.
+const MAX_SECTIONS: usize = 200;
+/// Maximum number of rows and areas together.
+const MAX_OBJECTS: usize = 2_000;
+/// Maximum number of corners of an area.
+const MAX_CORNERS: usize = 64;
+
+impl Draft {
+    /// Checks the draft against the limits. An uploaded plan may already exceed a limit; it must not grow further.
+    fn check(&self, before: &Self) -> Result<(), CommandError> {
+        if self.seat_count() > MAX_EDITED_SEATS {
+            return Err(CommandError::TooManySeats);
+        }
+        let counts = |draft: &Self| {
+            let (rows, areas) = (draft.rows.len(), draft.areas.len());
+            [rows + areas, areas, draft.sections.len(), draft.categories.len()]
+        };
+        let most = [MAX_OBJECTS, MAX_AREAS_PER_SHOW, MAX_SECTIONS, MAX_CATEGORIES];
+        if (0..most.len()).any(|of| counts(self)[of] > most[of].max(counts(before)[of])) {
+            return Err(CommandError::TooMany);
+        }
+        let is_in_range = |value: f64| value.is_finite() && value.abs() <= MAX_COORDINATE;
+        let is_place = |[x, y]: DrawingPoint| is_in_range(x) && is_in_range(y);
+        let Focus { at, width, .. } = self.focus;
+        let mut is_valid = is_place(at) && is_in_range(width) && width > 0.0;
+        for row in &self.rows {
+            let reach = row.half() + row.bow.abs();
+            is_valid &=
+                is_place(row.at) && row.turn.is_finite() && is_in_range(reach + row.at[0].abs().max(row.at[1].abs()));
+        }
+        for area in &self.areas {
+            let corners = area.outline.corners();
+            is_valid &= is_place(area.at) && corners.iter().all(|corner| is_place(add(area.at, *corner)));
+            is_valid &= (3..=MAX_CORNERS).contains(&corners.len());
+            if let Outline::Rectangle([width, depth]) = area.outline {
+                is_valid &= width > 0.0 && depth > 0.0;
+            }
+            if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
+                return Err(CommandError::Capacity);
+            }
+        }
+        is_valid.then_some(()).ok_or(CommandError::OutOfBounds)
+    }
+}
+
+/// Returns the name without surrounding white space, if it is valid.
+fn valid_name(text: &str) -> Result<String, CommandError> {
+    let name = text.trim();
+    let is_readable = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && !name.contains(char::is_control);
+    is_readable.then(|| name.to_owned()).ok_or(CommandError::NoName)
 }

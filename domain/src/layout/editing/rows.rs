@@ -56,7 +56,7 @@ impl DraftRow {
     }
 
     /// Shifts its seats along the row so that it extends equally to both sides.
-    pub(super) fn centre(&mut self) {
+    fn centre(&mut self) {
         let low = self.seats.iter().map(|seat| seat.along).fold(f64::INFINITY, f64::min);
         let high = self.seats.iter().map(|seat| seat.along).fold(f64::NEG_INFINITY, f64::max);
         if low.is_finite() && high.is_finite() {

@@ -86,12 +86,10 @@ impl FindingKind {
 }
 
 impl Finding {
-    /// Creates a finding at a place.
     pub(super) fn new(kind: FindingKind, place: impl Into<String>, count: usize) -> Self {
         Self { kind, place: place.into(), count: u32::try_from(count).unwrap_or(u32::MAX) }
     }
 
-    /// Converts an error of the layout.
     pub(super) fn of_error(why: &LayoutError) -> Self {
         let kind = match why {
             LayoutError::Shape(_) => FindingKind::NotAPlan,

@@ -52,7 +52,6 @@ fn text<'a>(object: &'a Value, key: &str) -> &'a str {
     object[key].as_str().unwrap_or_default().trim()
 }
 
-/// Iterates over all seats, each with its zone and row.
 fn seats_of(plan: &Value) -> impl Iterator<Item = (&Value, &Value, &Value)> {
     list(plan, "zones")
         .flat_map(|zone| list(zone, "rows").flat_map(move |row| list(row, "seats").map(move |seat| (zone, row, seat))))

@@ -68,7 +68,6 @@ impl Sketch {
 }
 
 impl CategoryTables<'_> {
-    /// Returns the rows of a zone, in coordinates of the zone.
     fn rows(&self, zone: &SketchZone) -> Result<Vec<(String, Vec<LocalSeat>)>, LayoutError> {
         for size in [zone.row_gap, zone.pitch, zone.arc.unwrap_or(1.0)] {
             if size.is_nan() || size <= 0.0 || size > MAX_COORDINATE {

@@ -22,7 +22,6 @@ pub(super) enum RowElement<'a> {
     Aisle(f64),
 }
 
-/// Parses the labels of `rows`.
 pub(super) fn rows(text: &str) -> Result<Vec<String>, LayoutError> {
     let mut labels = Vec::new();
     for token in text.split_whitespace() {

@@ -17,7 +17,7 @@ pub async fn replay_all(
     tx: &mut PgConnection,
     intents: &[&Intent],
     now: Timestamp,
-) -> Result<Vec<Result<Option<Answer>, Problem>>, sqlx::Error> {
+) -> sqlx::Result<Vec<Result<Option<Answer>, Problem>>> {
     if intents.is_empty() {
         return Ok(Vec::new());
     }
@@ -35,7 +35,7 @@ pub async fn replay_all(
 ///
 /// # Errors
 /// When an argument cannot be encoded.
-pub fn add_lookup(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_lookup(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> sqlx::Result<()> {
     let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
     sql::add_lookup(cte, &names, now)
 }
@@ -44,7 +44,7 @@ pub fn add_lookup(cte: &mut CteBatch, intents: &[&Intent], now: Timestamp) -> Re
 ///
 /// # Errors
 /// When the answer cannot be decoded.
-pub fn all_keys_free(results: &StatementResults) -> Result<bool, sqlx::Error> {
+pub fn all_keys_free(results: &StatementResults) -> sqlx::Result<bool> {
     Ok(results.column::<String>("known_keys", "key")?.is_empty())
 }
 
@@ -59,7 +59,7 @@ pub fn add_claims(
     claims: &[(&Intent, Option<&Answer>)],
     surely_free: bool,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let rows = claims.iter().map(|(intent, answer)| sql::ClaimRow {
         owner: &intent.owner,
         key: &intent.key,
@@ -79,10 +79,7 @@ pub fn add_claims(
 ///
 /// # Errors
 /// When the answer cannot be decoded.
-pub fn lost_claims(
-    results: &StatementResults,
-    claims: &[(&Intent, Option<&Answer>)],
-) -> Result<Vec<usize>, sqlx::Error> {
+pub fn lost_claims(results: &StatementResults, claims: &[(&Intent, Option<&Answer>)]) -> sqlx::Result<Vec<usize>> {
     let owners: Vec<String> = results.column("claimed_keys", "owner")?;
     if owners.len() == claims.len() {
         return Ok(Vec::new());
@@ -95,7 +92,7 @@ pub fn lost_claims(
 ///
 /// # Errors
 /// When they cannot be put into words.
-pub fn add_answers(cte: &mut CteBatch, answers: &[(&Intent, &Answer)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_answers(cte: &mut CteBatch, answers: &[(&Intent, &Answer)], now: Timestamp) -> sqlx::Result<()> {
     let rows = answers.iter().map(|(intent, answer)| sql::AnswerRow {
         owner: &intent.owner,
         key: &intent.key,
@@ -110,7 +107,7 @@ pub fn add_answers(cte: &mut CteBatch, answers: &[(&Intent, &Answer)], now: Time
 ///
 /// # Errors
 /// `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.
-pub fn all_answered(results: &StatementResults, answers: &[(&Intent, &Answer)]) -> Result<(), sqlx::Error> {
+pub fn all_answered(results: &StatementResults, answers: &[(&Intent, &Answer)]) -> sqlx::Result<()> {
     let stored: Vec<String> = results.column("answered_keys", "key")?;
     if stored.len() == answers.len() { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

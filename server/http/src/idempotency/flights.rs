@@ -13,7 +13,6 @@ use crate::Problem;
 /// Keys that may be running in one process at once; beyond it, clients are asked to retry later.
 const MAX_FLIGHTS: usize = 16_384;
 
-/// Progress of the running work.
 #[derive(Clone, Debug)]
 pub(super) enum Progress {
     /// Finding out whether it is done already.
@@ -34,7 +33,6 @@ struct Flight {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flights(Arc<Mutex<HashMap<IntentId, Flight>>>);
 
-/// The role of a request with a key.
 #[derive(Debug)]
 pub(super) enum FlightRole {
     /// First: does the work, and receives the result like the others.
@@ -86,7 +84,6 @@ pub(super) struct FlightLeader {
 }
 
 impl FlightLeader {
-    /// The work begins.
     pub(super) fn begin_work(&self) {
         self.sender.send_replace(Progress::Working);
     }

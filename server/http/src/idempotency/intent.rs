@@ -134,7 +134,7 @@ impl Intent {
     /// # Errors
     /// When the database fails; `RowNotFound` when another replica took the claim over because it considered this one dead:
     /// then that replica has answered, and its answer counts.
-    pub async fn complete(&self, tx: &mut PgConnection, answer: &Answer, now: Timestamp) -> Result<(), sqlx::Error> {
+    pub async fn complete(&self, tx: &mut PgConnection, answer: &Answer, now: Timestamp) -> sqlx::Result<()> {
         let until = now.plus_ms(COMPLETED_LIFE_MS);
         let (status, body) = (answer.status.as_u16().cast_signed(), &answer.body);
         let stored = sql::complete(tx, &self.owner, &self.key, &self.request_hash, (status, body), until).await?;
@@ -149,7 +149,6 @@ impl Intent {
     }
 }
 
-/// The id of a key.
 pub(super) fn id_of(scope: Option<Uuid>, owner: &str, key: &str) -> IntentId {
     let mut hash = Sha256::new();
     hash.update(scope.unwrap_or(Uuid::nil()).as_bytes());

@@ -1,12 +1,56 @@
-//! Metrics of idempotency keys.
+//! Counters of the outcomes of requests with a key, the hit ratio per layer, and their metrics.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::VariantName;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
-use strum::VariantArray;
+use strum::{IntoStaticStr, VariantArray};
 
-use super::counters::{IdempotencyCount, IdempotencyCounters};
+/// The layer that answered a request with a key, or an outcome of the comparison of the stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum IdempotencyCount {
+    /// Answered by the fingerprint, before routing.
+    #[strum(serialize = "fast_road")]
+    ReplayCache,
+    /// Answered from this process' cache after parsing.
+    Process,
+    /// Shared the result of another that was running here.
+    Shared,
+    /// Answered from Redis.
+    Redis,
+    /// Work was done, or its answer found in Postgres.
+    Worked,
+    /// Redis did not answer.
+    WithoutRedis,
+    /// Another replica was still running it.
+    StillRunning,
+    /// A dead replica's key was taken over.
+    TakenOver,
+    /// An entry in Redis was mended from Postgres.
+    Repaired,
+    /// Redis and Postgres have different answers for a key.
+    Diverged,
+    /// Answers were too many to be compared.
+    Skipped,
+}
+
+/// The counters; they only grow.
+#[derive(Debug, Default)]
+pub struct IdempotencyCounters([AtomicU64; IdempotencyCount::VARIANTS.len()]);
+
+impl IdempotencyCounters {
+    pub(super) fn add(&self, count: IdempotencyCount) {
+        self.0[count as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The count so far.
+    #[must_use]
+    pub fn of(&self, count: IdempotencyCount) -> u64 {
+        self.0[count as usize].load(Ordering::Relaxed)
+    }
+}
 
 /// Requests with a key: outcome.
 const IDEMPOTENCY: &str = "rowlock_idempotency_total";
@@ -32,5 +76,21 @@ pub fn replayed(took: Duration) {
 pub fn refresh(counters: &IdempotencyCounters) {
     for &count in IdempotencyCount::VARIANTS {
         counter!(IDEMPOTENCY, "outcome" => count.as_str()).absolute(counters.of(count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_outcome_has_its_own_counter() {
+        let counters = IdempotencyCounters::default();
+        for (place, &count) in IdempotencyCount::VARIANTS.iter().enumerate() {
+            assert_eq!(count as usize, place);
+            (0..=place).for_each(|_| counters.add(count));
+        }
+        let mut counts = IdempotencyCount::VARIANTS.iter().enumerate();
+        assert!(counts.all(|(place, &count)| counters.of(count) == place as u64 + 1));
     }
 }

@@ -11,32 +11,28 @@
 
 mod answer;
 mod batch;
-mod counters;
 mod fingerprint;
 mod flights;
 mod intent;
 mod key;
 pub mod metrics;
-mod prefer;
 mod process;
-mod purge;
 mod reconcile;
 mod request_status;
 mod run_once;
 mod shared;
 mod sql;
 
+pub use self::metrics::{IdempotencyCount, IdempotencyCounters};
 pub use answer::Answer;
 pub use batch::{add_answers, add_claims, add_lookup, all_answered, all_keys_free, lost_claims, replay_all};
-pub use counters::{IdempotencyCount, IdempotencyCounters};
 pub use fingerprint::Fingerprint;
 pub use intent::Intent;
-pub use key::{IdempotencyKey, read_key};
-pub use prefer::Prefer;
-pub use purge::purge_forever;
+pub use key::{IdempotencyKey, Prefer, read_key};
 pub use reconcile::reconcile_forever;
 pub use request_status::{RequestStatus, RequestView, request_status, running_response};
 pub use run_once::{IdempotentResponse, run_once};
+pub use sql::purge_forever;
 
 use domain::time::{MINUTE_MS, Timestamp};
 

@@ -28,7 +28,6 @@ const MAX_WORDINGS: usize = 4;
 /// milliseconds.
 const HANDED_OVER_FOR_MS: i64 = 5 * MINUTE_MS;
 
-/// Limits of the cache.
 #[derive(Clone, Copy, Debug)]
 struct CacheLimits {
     answers: usize,
@@ -51,7 +50,6 @@ impl CachedAnswer {
     }
 }
 
-/// Completed answers.
 #[derive(Debug)]
 pub(super) struct ProcessCache {
     limits: CacheLimits,
@@ -61,7 +59,6 @@ pub(super) struct ProcessCache {
 #[derive(Debug, Default)]
 struct CacheTables {
     by_id: HashMap<IntentId, CachedKey>,
-    /// By fingerprint.
     by_wording: HashMap<[u8; 32], Arc<CachedAnswer>>,
     /// Oldest first. Replaced entries stay in it until they reach the front.
     queue: VecDeque<Arc<CachedAnswer>>,

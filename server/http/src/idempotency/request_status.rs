@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::intent::id_of;
 use super::shared::{KeyReply, KeyState};
-use super::{prefer, sql};
+use super::{key, sql};
 use crate::problem::ApiResult;
 use crate::{HttpState, Problem};
 
@@ -70,7 +70,7 @@ pub async fn request_status(state: &HttpState, owner: &str, key: &str) -> ApiRes
 pub(super) fn accepted_response(key: &str) -> Response {
     let mut response = running_response(key);
     let headers = response.headers_mut();
-    headers.insert(prefer::APPLIED, HeaderValue::from_static(prefer::RESPOND_ASYNC));
+    headers.insert(key::APPLIED, HeaderValue::from_static(key::RESPOND_ASYNC));
     if let Ok(location) = HeaderValue::try_from(format!("/api/v1/requests/{}", percent_encoded(key))) {
         headers.insert(header::LOCATION, location);
     }

@@ -4,15 +4,18 @@
 //! by the claim, constant while it lasts, and in an index.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
+use crate::HttpState;
 use platform::clock::to_utc;
 use platform::cte_batch::CteBatch;
+use platform::database::BindAll;
+use platform::housekeeping;
 
-/// The stored row of a key.
 #[derive(sqlx::FromRow)]
 pub(super) struct KeyRow {
     pub(super) request_hash: Vec<u8>,
@@ -44,14 +47,12 @@ pub(super) async fn find(
     owner: &str,
     key: &str,
     now: Timestamp,
-) -> Result<Option<KeyRow>, sqlx::Error> {
+) -> sqlx::Result<Option<KeyRow>> {
     sqlx::query_as(
         "SELECT request_hash, status, body, expires_at FROM idempotency_keys
          WHERE owner = $1 AND key = $2 AND expires_at > $3",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(to_utc(now))
+    .bind_all((owner, key, to_utc(now)))
     .fetch_optional(tx)
     .await
 }
@@ -64,7 +65,7 @@ pub(super) async fn claim(
     request_hash: &[u8],
     now: Timestamp,
     (until, purge_at): (Timestamp, Timestamp),
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let claimed = sqlx::query(
         "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at, purge_at)
          VALUES ($1, $2, $3, 'pending', $5, $6)
@@ -73,12 +74,7 @@ pub(super) async fn claim(
              expires_at = EXCLUDED.expires_at, purge_at = EXCLUDED.purge_at
          WHERE idempotency_keys.expires_at <= $4",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(request_hash)
-    .bind(to_utc(now))
-    .bind(to_utc(until))
-    .bind(to_utc(purge_at))
+    .bind_all((owner, key, request_hash, to_utc(now), to_utc(until), to_utc(purge_at)))
     .execute(tx)
     .await?;
     Ok(claimed.rows_affected() == 1)
@@ -92,17 +88,12 @@ pub(super) async fn complete(
     request_hash: &[u8],
     answer: (i16, &[u8]),
     until: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let stored = sqlx::query(
         "UPDATE idempotency_keys SET state = 'completed', status = $4, body = $5, expires_at = $6
          WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(request_hash)
-    .bind(answer.0)
-    .bind(answer.1)
-    .bind(to_utc(until))
+    .bind_all((owner, key, request_hash, answer.0, answer.1, to_utc(until)))
     .execute(tx)
     .await?;
     Ok(stored.rows_affected() == 1)
@@ -117,17 +108,13 @@ pub(super) async fn let_go(
     request_hash: &[u8],
     now: Timestamp,
     made_before: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let freed = sqlx::query(
         "UPDATE idempotency_keys SET expires_at = $4
          WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
            AND expires_at > $4 AND expires_at <= $5",
     )
-    .bind(owner)
-    .bind(key)
-    .bind(request_hash)
-    .bind(to_utc(now))
-    .bind(to_utc(made_before))
+    .bind_all((owner, key, request_hash, to_utc(now), to_utc(made_before)))
     .execute(pg)
     .await?;
     Ok(freed.rows_affected() == 1)
@@ -139,17 +126,13 @@ pub(super) async fn claimed(
     after: &(Timestamp, String, String),
     until: Timestamp,
     limit: i64,
-) -> Result<Vec<ClaimedKeyRow>, sqlx::Error> {
+) -> sqlx::Result<Vec<ClaimedKeyRow>> {
     sqlx::query_as(
         "SELECT purge_at, owner, key, request_hash, status, body, expires_at FROM idempotency_keys
          WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
          ORDER BY purge_at, owner, key LIMIT $5",
     )
-    .bind(to_utc(after.0))
-    .bind(&after.1)
-    .bind(&after.2)
-    .bind(to_utc(until))
-    .bind(limit)
+    .bind_all((to_utc(after.0), &after.1, &after.2, to_utc(until), limit))
     .fetch_all(pg)
     .await
 }
@@ -159,7 +142,7 @@ pub(super) async fn find_all(
     tx: &mut PgConnection,
     names: &[(&str, &str)],
     now: Timestamp,
-) -> Result<HashMap<(String, String), KeyRow>, sqlx::Error> {
+) -> sqlx::Result<HashMap<(String, String), KeyRow>> {
     let rows: Vec<NamedKeyRow> = sqlx::query_as(
         "SELECT known.owner, known.key, known.request_hash, known.status, known.body, known.expires_at
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
@@ -195,7 +178,7 @@ macro_rules! insert_keys {
 }
 
 /// Asks for the keys of these, by owner and key, that have not run out.
-pub(super) fn add_lookup(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) fn add_lookup(cte: &mut CteBatch, names: &[(&str, &str)], now: Timestamp) -> sqlx::Result<()> {
     let statement = "SELECT known.key
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
          JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key
@@ -215,7 +198,7 @@ pub(super) fn add_claims(
     surely_free: bool,
     now: Timestamp,
     purge_at: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     const TAKE_FREE: &str = concat!(
         insert_keys!(),
         " ON CONFLICT (owner, key) DO UPDATE
@@ -249,7 +232,7 @@ pub(super) struct AnswerRow<'a> {
 }
 
 /// Stores the answers of keys that these requests have claimed.
-pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: Timestamp) -> sqlx::Result<()> {
     let statement = "UPDATE idempotency_keys known
          SET state = 'completed', status = answer.status, body = answer.body, expires_at = $6
          FROM unnest($1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::bytea[])
@@ -269,7 +252,7 @@ pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: 
 
 /// Deletes at most this many expired keys among those whose `purge_at` has passed; returns the number. A key that expires
 /// later (answered late, or claimed anew by an earlier version) is skipped.
-pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<u64> {
     let gone = sqlx::query(
         "DELETE FROM idempotency_keys
          WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE purge_at <= $1 AND expires_at <= $1
@@ -280,4 +263,15 @@ pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<u64
     .execute(pg)
     .await?;
     Ok(gone.rows_affected())
+}
+
+/// Interval of the deletes.
+const PURGE_EVERY: Duration = Duration::from_secs(60);
+/// Rows per statement, so that its locks are short.
+const MAX_AT_ONCE: i64 = 10_000;
+
+/// Runs until the server stops.
+pub async fn purge_forever(state: HttpState) {
+    let delete = |limit| purge(&state.pg, state.clock.now(), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "idempotency keys", MAX_AT_ONCE, delete).await;
 }

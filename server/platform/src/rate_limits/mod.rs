@@ -52,7 +52,6 @@ pub struct RateLimited {
     pub retry_after: Duration,
 }
 
-/// The result of an operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BucketOutcome {
     Granted,
@@ -73,7 +72,6 @@ pub enum TakeOutcome {
     Empty(Duration),
 }
 
-/// An operation on a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 enum BucketOperation {

@@ -23,7 +23,6 @@ pub(super) enum Address {
     Single(ConnectionInfo),
     /// The master these sentinels name.
     Sentinel {
-        /// The sentinels.
         sentinels: Vec<ConnectionInfo>,
         /// The Sentinels' name for the master.
         service: String,
@@ -66,7 +65,6 @@ pub enum AddressError {
     Other(String),
 }
 
-/// Reads `REDIS_URL`.
 pub(super) fn parse(url: &str) -> Result<Address, AddressError> {
     let (scheme, rest) = url.split_once("://").ok_or(AddressError::Scheme)?;
     match scheme {
@@ -126,7 +124,6 @@ impl<'a> UrlParts<'a> {
         Ok(Self { scheme, user, servers, path: path.trim_end_matches('/'), options, fragment })
     }
 
-    /// Connection settings of the Redis servers.
     fn redis_servers(&self) -> Result<Vec<ConnectionInfo>, AddressError> {
         let user = self.user.map(|user| format!("{user}@")).unwrap_or_default();
         self.each(&user, REDIS_PORT, self.options.username.as_deref(), self.options.password.as_deref())

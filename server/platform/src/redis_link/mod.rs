@@ -9,7 +9,6 @@ mod node;
 mod retry;
 mod script;
 mod sentinel;
-mod slots;
 mod subscribe;
 
 use std::future::Future;
@@ -339,7 +338,7 @@ impl Link {
     /// The slot of a key or channel, where that matters.
     fn slot(&self, key: &[u8]) -> CallTarget {
         match self.shape {
-            Topology::Cluster(_) => CallTarget::Slot(slots::slot_of(key)),
+            Topology::Cluster(_) => CallTarget::Slot(cluster::slot_of(key)),
             Topology::Single(_) | Topology::Sentinel(_) => CallTarget::Any,
         }
     }

@@ -26,7 +26,6 @@ static BREAKER: BreakerLimits = BreakerLimits {
 /// Calls that may queue for the socket before callers wait; a burst of a busy server.
 const WAITING_CALLS: usize = 512;
 
-/// One Redis process.
 #[derive(Debug)]
 pub(super) struct RedisNode {
     /// `host:port`, for the log and to know it again.

@@ -46,7 +46,6 @@ pub enum AttemptError {
     Redis(#[from] RedisError),
 }
 
-/// The reaction to a failure.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// The script is unknown there: send it in full.
@@ -61,7 +60,6 @@ pub(super) enum RetryDecision {
     Refused,
 }
 
-/// Judges a fault.
 pub(super) fn decide_retry(fault: &AttemptError) -> RetryDecision {
     let error = match fault {
         AttemptError::CircuitOpen(_) => return RetryDecision::NotRetryable,

@@ -8,38 +8,30 @@
 //!
 //! Labels have few values, known in advance, and never name a person, a seat or a booking.
 
-mod catalogue;
-mod cdn;
-mod fairness;
 mod gateways;
-mod puzzles;
+mod outcomes;
 mod requests;
-mod routes;
-mod shadow;
-mod tickets;
 pub mod traces;
-mod upkeep;
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Context;
-use domain::VariantName;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use strum::{IntoStaticStr, VariantArray};
+use tokio_util::sync::CancellationToken;
 
-pub use self::catalogue::{CatalogueRead, catalogue_read};
-pub use self::cdn::{CdnPurge, cdn_purged};
-pub use self::fairness::{HoldLimit, hold_limited, unusual};
+use self::outcomes::LabelledCounter;
+use crate::background::PeriodicLoop;
+
 pub use self::gateways::{GatewayOperation, GatewayOutcome, expect_gateway, gateway_call};
-pub use self::puzzles::{PuzzleOutcome, puzzle};
-pub use self::requests::count_request;
-pub use self::routes::{RouteName, Routes};
-pub use self::shadow::{ShadowOutcome, shadow_call};
-pub use self::tickets::character_without_font;
+pub use self::outcomes::{
+    CatalogueRead, CdnPurge, HoldLimit, PuzzleOutcome, ShadowOutcome, catalogue_read, cdn_purged,
+    character_without_font, hold_limited, puzzle, shadow_call, unusual,
+};
+pub use self::requests::{RouteName, Routes, count_request};
 pub use self::traces::STEP;
-pub use self::upkeep::upkeep_forever;
 
 /// Bounds of the buckets of durations, seconds: from a replay out of memory to a request that timed out.
 const DURATION_BUCKETS_S: [f64; 14] =
@@ -49,8 +41,12 @@ const DURATION_BUCKETS_S: [f64; 14] =
 pub const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
 /// Duration of the requests: method, route.
 pub const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
-/// Attempts at holds: outcome.
-const LOCK_ATTEMPTS: &str = "rowlock_lock_attempts_total";
+/// Attempts at holds.
+static LOCK_ATTEMPTS: LabelledCounter<LockOutcome> = LabelledCounter::new(
+    "rowlock_lock_attempts_total",
+    "outcome",
+    "Attempts at holds: acquired, conflict (a seat was another's), refused, failed.",
+);
 /// Duration of the attempts, time in the batch queue included.
 const LOCK_DURATION: &str = "rowlock_lock_attempt_duration_seconds";
 /// Holds that ran out.
@@ -63,8 +59,9 @@ const RESCUED: &str = "rowlock_bookings_rescued_total";
 const SERIALIZATION_RETRIES: &str = "rowlock_serialization_retries_total";
 /// Calls to Redis, answered or given up after every try; not those that were not tried at all.
 const REDIS_CALLS: &str = "rowlock_redis_calls_total";
-/// Calls to Redis that failed, tries included: kind.
-const REDIS_ERRORS: &str = "rowlock_redis_errors_total";
+/// Calls to Redis that failed, tries included.
+static REDIS_ERRORS: LabelledCounter<RedisError> =
+    LabelledCounter::new("rowlock_redis_errors_total", "kind", "Calls to Redis that failed, by kind.");
 
 /// The recorder of this process; a second installation finds it in place.
 static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
@@ -107,18 +104,8 @@ pub fn builder() -> anyhow::Result<PrometheusBuilder> {
 
 /// Describes every metric of this module and sets it to zero, so that a rule sees its first increase.
 pub fn register() {
-    describe();
-    begin_at_zero();
-}
-
-fn describe() {
     describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests answered, by method, route and status.");
     describe_histogram!(HTTP_DURATION, Unit::Seconds, "From a request's headers to its answer's, by method and route.");
-    describe_counter!(
-        LOCK_ATTEMPTS,
-        Unit::Count,
-        "Attempts at holds: acquired, conflict (a seat was another's), refused, failed."
-    );
     describe_histogram!(LOCK_DURATION, Unit::Seconds, "From an attempt at a hold to its answer.");
     describe_counter!(HOLDS_EXPIRED, Unit::Count, "Holds whose time ran out, as far as this replica freed them.");
     describe_histogram!(CONFIRM_DURATION, Unit::Seconds, "From Pay to the answer, the gateway included.");
@@ -129,29 +116,10 @@ fn describe() {
     );
     describe_counter!(SERIALIZATION_RETRIES, Unit::Count, "Transactions done again because they gave way to others.");
     describe_counter!(REDIS_CALLS, Unit::Count, "Calls to Redis that were tried, answered or not.");
-    describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
-    catalogue::describe();
-    cdn::describe();
-    fairness::describe();
+    LOCK_ATTEMPTS.register();
+    REDIS_ERRORS.register();
     gateways::describe();
-    puzzles::describe();
-    shadow::describe();
-    tickets::describe();
-}
-
-fn begin_at_zero() {
-    catalogue::begin_at_zero();
-    cdn::begin_at_zero();
-    fairness::begin_at_zero();
-    puzzles::begin_at_zero();
-    shadow::begin_at_zero();
-    tickets::begin_at_zero();
-    for outcome in LockOutcome::VARIANTS {
-        counter!(LOCK_ATTEMPTS, "outcome" => outcome.as_str()).increment(0);
-    }
-    for kind in RedisError::VARIANTS {
-        counter!(REDIS_ERRORS, "kind" => kind.as_str()).increment(0);
-    }
+    outcomes::register();
     for name in [HOLDS_EXPIRED, RESCUED, SERIALIZATION_RETRIES, REDIS_CALLS] {
         counter!(name).increment(0);
     }
@@ -176,7 +144,7 @@ pub enum LockOutcome {
 
 /// Counts an attempt at a hold.
 pub fn lock_attempt(outcome: LockOutcome, took: Duration) {
-    counter!(LOCK_ATTEMPTS, "outcome" => outcome.as_str()).increment(1);
+    LOCK_ATTEMPTS.add(outcome, 1);
     histogram!(LOCK_DURATION).record(took);
 }
 
@@ -223,5 +191,18 @@ pub fn redis_failed(error: RedisError) {
     if error != RedisError::CircuitOpen {
         counter!(REDIS_CALLS).increment(1);
     }
-    counter!(REDIS_ERRORS, "kind" => error.as_str()).increment(1);
+    REDIS_ERRORS.add(error, 1);
+}
+
+/// Interval. Until then every sample is stored, some 20 bytes each, also without scrapes.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Sorts samples into buckets until the server stops.
+pub async fn upkeep_forever(stop: CancellationToken) {
+    let mut rounds = PeriodicLoop::every(&stop, UPKEEP_INTERVAL);
+    while rounds.wait_next().await {
+        if let Some(recorder) = RECORDER.get() {
+            recorder.run_upkeep();
+        }
+    }
 }

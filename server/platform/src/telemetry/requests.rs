@@ -1,5 +1,6 @@
-//! The counting of requests.
+//! Counts requests by their route: labels must be few, and paths have ids in them.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
@@ -8,7 +9,6 @@ use axum::middleware::Next;
 use axum::response::Response;
 use metrics::{counter, histogram};
 
-use super::routes::{RouteName, Routes};
 use super::{HTTP_DURATION, HTTP_REQUESTS, traces};
 
 /// Counts a request and how long it took until its answer began.
@@ -41,4 +41,106 @@ fn name_of(method: &Method) -> &'static str {
 
 fn status_text(status: StatusCode) -> String {
     status.as_str().to_owned()
+}
+
+/// The label of unknown paths. Scanners try thousands of them.
+pub const OTHER: &str = "other";
+
+/// The route of a request, where all can see it who serve it further on.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteName(pub &'static str);
+
+/// Known routes, each as its template: `/api/v1/shows/{id}`.
+pub struct Routes(RouteNode);
+
+#[derive(Default)]
+struct RouteNode {
+    fixed: HashMap<String, RouteNode>,
+    /// Any one segment.
+    any: Option<Box<RouteNode>>,
+    /// All the rest.
+    rest: Option<&'static str>,
+    ends: Option<&'static str>,
+}
+
+impl Routes {
+    /// Builds the table of these templates: `{name}` matches one segment, `{*rest}` all that follow.
+    pub fn new<'a>(templates: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut root = RouteNode::default();
+        for template in templates {
+            // As many as there are routes, once a process.
+            let name: &'static str = template.to_owned().leak();
+            let mut node = &mut root;
+            for segment in segments(name) {
+                if segment.starts_with("{*") {
+                    node.rest = Some(name);
+                    break;
+                }
+                node = if segment.starts_with('{') {
+                    node.any.get_or_insert_default()
+                } else {
+                    node.fixed.entry(segment.to_owned()).or_default()
+                };
+            }
+            if node.rest != Some(name) {
+                node.ends = Some(name);
+            }
+        }
+        Self(root)
+    }
+
+    /// The template that path belongs to, [`OTHER`] when there is none.
+    pub fn of(&self, path: &str) -> &'static str {
+        find(&self.0, &mut segments(path)).unwrap_or(OTHER)
+    }
+}
+
+fn segments(path: &str) -> impl Iterator<Item = &str> + Clone {
+    path.split('/').filter(|segment| !segment.is_empty())
+}
+
+fn find<'a>(node: &RouteNode, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -> Option<&'static str> {
+    let Some(segment) = rest.next() else { return node.ends };
+    let fixed = node.fixed.get(segment).and_then(|node| find(node, &mut rest.clone()));
+    fixed.or_else(|| node.any.as_deref().and_then(|node| find(node, &mut rest.clone()))).or(node.rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_the_name_of_its_template_and_an_unknown_path_is_other() {
+        let routes = Routes::new([
+            "/",
+            "/api/v1/shows/{id}",
+            "/api/v1/shows/{id}/holds",
+            "/api/v1/shows",
+            "/pkg/{*file}",
+            "/site/{version}/{*file}",
+        ]);
+        for (path, route) in [
+            ("/", "/"),
+            ("/api/v1/shows", "/api/v1/shows"),
+            ("/api/v1/shows/7f2c", "/api/v1/shows/{id}"),
+            ("/api/v1/shows/7f2c/", "/api/v1/shows/{id}"),
+            ("/api/v1/shows/7f2c/holds", "/api/v1/shows/{id}/holds"),
+            ("/pkg/a/b.js", "/pkg/{*file}"),
+            ("/site/7f2c/pkg/b.js", "/site/{version}/{*file}"),
+            ("/site/7f2c", OTHER),
+            ("/api/v1/shows/7f2c/nothing", OTHER),
+            ("/wp-login.php", OTHER),
+            ("/pkg", OTHER),
+        ] {
+            assert_eq!(routes.of(path), route, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_fixed_segment_precedes_a_placeholder() {
+        let routes = Routes::new(["/users/{id}", "/users/me", "/users/{id}/seats"]);
+        assert_eq!(routes.of("/users/me"), "/users/me");
+        assert_eq!(routes.of("/users/you"), "/users/{id}");
+        assert_eq!(routes.of("/users/me/seats"), "/users/{id}/seats");
+    }
 }

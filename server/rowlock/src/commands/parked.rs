@@ -36,7 +36,7 @@ pub async fn run(what: ParkedCommand, database: &Database) -> anyhow::Result<()>
     let pg = database::connect(&database.database_url, 1).await?;
     match what {
         ParkedCommand::List => {
-            let list = outbox::parked(&pg).await?;
+            let list = outbox::parked(&pg, None).await?;
             for job in &list {
                 let amount = job.amount.map(|amount| format!(" {amount}")).unwrap_or_default();
                 let since = clock::rfc3339(job.since);
@@ -45,7 +45,7 @@ pub async fn run(what: ParkedCommand, database: &Database) -> anyhow::Result<()>
                     job.id, job.reference, job.effect, job.attempts, job.why
                 );
             }
-            let differences = bookings::list_open_differences(&pg).await?;
+            let differences = bookings::list_open_differences(&pg, None).await?;
             for found in &differences {
                 let (since, booking) = (clock::rfc3339(found.since), found.booking.to_string());
                 let reference = found.reference.as_deref().unwrap_or(&booking);

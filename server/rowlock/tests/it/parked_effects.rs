@@ -42,7 +42,7 @@ async fn parked_effects_are_listed_and_settled_or_retried_with_a_recorded_reason
     let (booking, whole) = parked_refund(&world, "refund", 0).await;
     let (_, part) = parked_refund(&world, "refund_part", 2).await;
     let (_, again) = parked_refund(&world, "refund", 0).await;
-    let list = outbox::parked(&world.pg).await.expect("the list");
+    let list = outbox::parked(&world.pg, None).await.expect("the list");
     assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [whole, part, again]);
     assert_eq!((list[0].booking, list[0].effect.as_str(), list[0].attempts), (booking, "refund", 40));
     assert_eq!(list[0].amount.expect("a sum").to_string(), "€5.00");
@@ -56,7 +56,7 @@ async fn parked_effects_are_listed_and_settled_or_retried_with_a_recorded_reason
         assert!(settle_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
         assert!(retry_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
     }
-    assert!(outbox::parked(&world.pg).await.expect("the list").is_empty());
+    assert!(outbox::parked(&world.pg, None).await.expect("the list").is_empty());
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
     let expected = "SELECT count(*) FROM booking_events WHERE actor = 'staff' AND reason LIKE '%Paid back in cash.'";
@@ -136,7 +136,7 @@ async fn parked_refund_is_removed_when_its_gateway_reports_it() {
     let request = request.header("content-type", "application/json").header("payment-signature", signed).body(event);
     assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::OK);
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
-    let list = outbox::parked(&world.pg).await.expect("the list");
+    let list = outbox::parked(&world.pg, None).await.expect("the list");
     assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [other], "another booking's refund stays parked");
     let twice = settle_parked(&world.pg, id, "Paid back in cash.", platform::clock::now()).await;
     assert!(twice.is_err(), "it cannot be settled twice");
@@ -161,7 +161,7 @@ async fn parked_refund_above_the_charge_can_be_settled_and_is_not_counted() {
         let money_now: String = money_now.fetch_one(&world.pg).await.expect("a booking");
         assert_eq!(money_now, afterwards);
     }
-    assert!(outbox::parked(&world.pg).await.expect("the list").is_empty());
+    assert!(outbox::parked(&world.pg, None).await.expect("the list").is_empty());
     assert_eq!(world.count("SELECT count(*) FROM refunds").await, 0, "no more than was charged is counted");
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE refund_state IS NOT NULL").await, 0);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_settled'").await, 2);

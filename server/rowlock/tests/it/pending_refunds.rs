@@ -140,7 +140,7 @@ async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("all three are noted", "SELECT count(*) FROM webhook_events", 5).await;
-    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
     till.simulator.ledger.hold_refunds(true);
     retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
         .await
@@ -188,7 +188,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("all three are noted", "SELECT count(*) FROM webhook_events", 5).await;
-    let list = outbox::parked(&world.pg).await.expect("the list");
+    let list = outbox::parked(&world.pg, None).await.expect("the list");
     assert_eq!(list.len(), 1, "{list:?}");
     assert_eq!((list[0].effect.as_str(), list[0].booking.to_string().as_str()), ("refund", text(&booking["id"])));
     assert!(list[0].amount.is_some() && list[0].why.contains("expired_or_canceled_card"), "{list:?}");
@@ -208,7 +208,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
     // It fails too. Then staff pay it otherwise, and Stripe gets no third refund.
     till.simulator.set_refund_status(&id, 1, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("the refund is parked", "SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL", 1).await;
-    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
     settle_parked(&world.pg, parked.id, "Paid by bank transfer.", platform::clock::now()).await.expect("settled");
     world.wait_for_count("all is noted", "SELECT count(*) FROM webhook_events", 9).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
@@ -239,7 +239,7 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     world.wait_for_count("the refund is parked", "SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL", 1).await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed], "no other refund was requested");
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
-    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
     till.simulator.ledger.hold_refunds(false);
     retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
         .await
@@ -280,7 +280,7 @@ async fn partial_refund_retried_after_days_is_sent_once() {
     ] {
         world.execute(lost).await;
     }
-    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
     retry_parked(&world.pg, parked.id, "Stripe is back.", platform::clock::now()).await.expect("tried again");
     world.wait_for_empty_outbox().await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded], "exactly one refund exists");
@@ -331,7 +331,7 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
     let query = "SELECT count(*) FROM outbox WHERE effect = 'void_left' AND parked_why IS NOT NULL";
     world.wait_for_count("the refund is parked", query, 1).await;
     assert_eq!(world.count(sent_back).await, 0, "no refund is recorded");
-    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
     retry_parked(&world.pg, parked.id, "The card is there again.", platform::clock::now()).await.expect("tried again");
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count(sent_back).await, 1);

@@ -21,7 +21,6 @@ const READ_BYTES: usize = 512;
 /// Maximum payload of a ping, pong or close frame, bytes (RFC 6455, 5.5).
 const MAX_CONTROL_BYTES: u64 = 125;
 
-/// An event of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ConnectionEvent {
     /// Everything is written.
@@ -32,7 +31,6 @@ pub(super) enum ConnectionEvent {
     Message(Vec<u8>),
 }
 
-/// The reason for the end of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ConnectionEnd {
     /// The connection is lost.
@@ -61,7 +59,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LiveConnection<S> {
         Self { stream, out: Bytes::new(), pong: Bytes::new(), received: received.to_vec(), made_progress: false }
     }
 
-    /// True if no frame is being written.
     pub(super) fn is_free(&self) -> bool {
         self.out.is_empty()
     }
@@ -133,7 +130,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LiveConnection<S> {
         }
     }
 
-    /// Writes until nothing is left.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             if self.out.is_empty() {

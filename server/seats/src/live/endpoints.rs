@@ -1,32 +1,40 @@
-//! Endpoints of the live map.
+//! Endpoints of the live map: the states of all seats, the WebSocket with its handshake, and the best available seats.
 
+use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::seats::SeatState;
+use domain::api::{BestView, SuggestionView};
+use domain::best_available::{MAX_SUGGESTIONS, SeatRequest, best_available};
+use domain::money::Money;
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::wire::MAX_SECTIONS_PER_READER;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
 use serde::{Deserialize, Serialize};
+use socket2::SockRef;
+use tokio::net::TcpStream;
+use tungstenite::handshake::server::create_response_with_body;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::best;
+use super::connection::LiveConnection;
 use super::map::{LiveMap, MapVersion};
 use super::reader::NoSuchSection;
 use super::socket::{self, SocketContext};
-use super::upgrade;
 use crate::SeatsState;
 use catalogue::Show;
 use http::caching::PRIVATE;
-use http::problem::ApiResult;
-use http::{ApiPath, ApiQuery, ClientAddress, Code, Problem};
+use http::write_coalescing::CoalescedWrites;
+use http::{ApiPath, ApiQuery, ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 
 /// The routes of the live map, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<SeatsState> {
-    OpenApiRouter::new().routes(routes!(seats)).routes(routes!(live)).merge(best::routes())
+    OpenApiRouter::new().routes(routes!(seats)).routes(routes!(live)).routes(routes!(best))
 }
 
 /// The states of all seats at one version.
@@ -120,8 +128,8 @@ async fn live(
     ApiQuery(query): ApiQuery<LiveQuery>,
     mut request: Request,
 ) -> ApiResult<Response> {
-    let (response, upgrade) = upgrade::accept(&mut request)?;
-    if !http::own_origin::is_own_origin(&state.site, request.headers()) {
+    let (response, upgrade) = accept(&mut request)?;
+    if !http::site::is_own_origin(&state.site, request.headers()) {
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
     // Admission comes before any call of a store.
@@ -140,7 +148,7 @@ async fn live(
     // Tracked, so that a stopping server waits until every reader got its drain frame.
     let tasks = state.tasks.clone();
     tasks.spawn(async move {
-        if let Some(connection) = upgrade::connected(upgrade).await {
+        if let Some(connection) = connected(upgrade).await {
             socket::serve(state, context, connection, reader).await;
         }
         drop(place);
@@ -163,6 +171,97 @@ fn unreadable_sections() -> Problem {
 
 fn no_such_section(section: u16) -> Problem {
     Problem::new(Code::Malformed, format!("The room has no section {section}."))
+}
+
+/// Suggestions without `most` in the query.
+const USUAL_SUGGESTIONS: usize = 3;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BestQuery {
+    count: usize,
+    category: Option<String>,
+    most: Option<usize>,
+}
+
+/// The best seats that are free just now, together where that can be. Nothing is held by asking.
+///
+/// Best available: `?count=3&category=gold&most=3` adjacent seats, best first; holds nothing.
+#[utoipa::path(get, path = "/shows/{show}/best", tag = "live",
+    params(("show" = Uuid, Path), ("count" = usize, Query, description = "How many seats, 1 to 10"),
+        ("category" = Option<String>, Query, description = "Name of a category, `gold`: only its seats"),
+        ("most" = Option<usize>, Query, description = "Suggestions at most, 1 to 8; 3 unless said")),
+    responses((status = 200, body = BestView), (status = 400, description = "malformed, seat_count"), (status = 404),
+        (status = 409, description = "sales_closed: the show was called off")))]
+async fn best(
+    State(state): State<SeatsState>,
+    ApiPath(show): ApiPath<Uuid>,
+    ApiQuery(query): ApiQuery<BestQuery>,
+) -> ApiResult<Json<BestView>> {
+    let show = state.catalogue.find_public_show(show).await?;
+    catalogue::refuse_called_off(&show)?;
+    if !(1..=MAX_SEATS_PER_HOLD).contains(&query.count) {
+        return Err(Problem::new(Code::SeatCount, format!("Ask for 1 to {MAX_SEATS_PER_HOLD} seats.")));
+    }
+    let category = query.category.as_deref().map(|name| category_of(&show, name)).transpose()?;
+    let most = query.most.unwrap_or(USUAL_SUGGESTIONS).clamp(1, MAX_SUGGESTIONS);
+    let reader = state.hubs.open(&state, &show).await?;
+    let (at, states) = reader.hub.states().ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
+    let state_of = |seat: SeatIndex| states.get(seat as usize).copied().unwrap_or(SeatState::Blocked);
+    let found = best_available(&show.layout, state_of, SeatRequest { count: query.count, category }, most);
+    let suggestions = found.into_iter().map(|suggestion| {
+        let seats: Vec<_> = suggestion.seats.iter().map(|seat| show.line(*seat)).collect();
+        let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
+        SuggestionView {
+            seats,
+            total: Money::new(total, show.currency),
+            together: suggestion.together,
+            orphans: suggestion.orphans as u32,
+        }
+    });
+    Ok(Json(BestView { epoch: at.epoch, version: at.version, suggestions: suggestions.collect() }))
+}
+
+fn category_of(show: &Show, name: &str) -> ApiResult<u8> {
+    let place = show.categories.iter().position(|category| category.name == name);
+    place.and_then(|place| u8::try_from(place).ok()).ok_or_else(|| {
+        let known = show.categories.iter().map(|category| category.name.as_str()).collect::<Vec<_>>().join(", ");
+        Problem::new(Code::Malformed, format!("This show has no category {name:?}; it has {known}."))
+    })
+}
+
+/// Send buffer of the kernel for one reader, bytes (Linux doubles it for its own use). The default
+/// grows to megabytes, and a reader that resumes would first get outdated frames.
+const SEND_BUFFER_BYTES: usize = 16 * 1024;
+
+/// Answers the handshake. The connection is available after the response was sent.
+///
+/// # Errors
+/// `malformed` if the request is no WebSocket handshake.
+fn accept(request: &mut Request) -> ApiResult<(Response, OnUpgrade)> {
+    let no_handshake = |_| Problem::new(Code::Malformed, "Ask for a WebSocket upgrade here.");
+    let response = create_response_with_body(request, Body::empty).map_err(no_handshake)?;
+    Ok((response, hyper::upgrade::on(request)))
+}
+
+/// Returns the upgraded connection; `None` if it broke or is no plain TCP stream.
+async fn connected(upgrade: OnUpgrade) -> Option<LiveConnection<TcpStream>> {
+    let upgraded =
+        upgrade.await.inspect_err(|cause| tracing::debug!(%cause, "a reader disconnected during the handshake"));
+    // This frees the HTTP state of the connection, mainly its buffer of eight kilobytes.
+    let Ok(parts) = upgraded.ok()?.downcast::<CoalescedWrites<TokioIo<TcpStream>>>() else {
+        tracing::error!("live connections need a listener of plain TCP");
+        return None;
+    };
+    let Some(stream) = parts.io.into_inner().map(TokioIo::into_inner) else {
+        // A client that pipelines requests and reads no responses.
+        tracing::debug!("live connection refused: responses to earlier requests are unread");
+        return None;
+    };
+    if let Err(cause) = SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES) {
+        tracing::debug!(%cause, "set SO_SNDBUF of a live connection failed");
+    }
+    Some(LiveConnection::new(stream, &parts.read_buf))
 }
 
 #[cfg(test)]

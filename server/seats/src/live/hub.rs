@@ -15,7 +15,7 @@ use domain::wire::{Frame, SeatChange};
 use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
 
-use super::announcement::MapChange;
+use super::feed::MapChange;
 use super::inbox::Inbox;
 use super::map::{LiveMap, MapVersion, Sections};
 use super::recent_locks::RecentLocks;
@@ -91,7 +91,6 @@ impl Hub {
         Self { show, sections, opened: OnceCell::new(), inner: Mutex::new(inner), recent_locks: Mutex::default() }
     }
 
-    /// The number of sections in the room.
     pub(super) fn section_count(&self) -> usize {
         self.sections.len()
     }
@@ -102,7 +101,6 @@ impl Hub {
         end == seats && self.sections.iter().cloned().eq(sections)
     }
 
-    /// True if its readers were asked to reconnect elsewhere.
     pub(super) fn is_stopped(&self) -> bool {
         self.lock().stopping
     }
@@ -132,7 +130,6 @@ impl Hub {
         (sections.into(), ticks)
     }
 
-    /// The number of sockets that follow it.
     pub(super) fn readers(&self) -> usize {
         self.lock().views.iter().map(View::readers).sum()
     }
@@ -143,7 +140,6 @@ impl Hub {
         inbox.take(step, |changes| map.as_ref().is_some_and(|map| map.has(changes)));
     }
 
-    /// Records the seats that a step has locked.
     pub(super) fn note_locked(&self, step: &MapChange, now: Timestamp) {
         let Some(changes) = &step.changes else { return };
         let locked = changes.seats.iter().filter(|(_, state)| *state == SeatState::Locked);
@@ -160,7 +156,6 @@ impl Hub {
         self.lock().inbox.mark_stale();
     }
 
-    /// True if it needs a snapshot.
     pub(super) fn is_stale(&self) -> bool {
         self.lock().inbox.is_stale()
     }
@@ -327,7 +322,6 @@ impl Hub {
 }
 
 impl HubState {
-    /// Applies the received announcements to the map.
     fn apply_announcements(&mut self) {
         let Self { map: Some(map), inbox, .. } = self else { return };
         let steps = inbox.next();

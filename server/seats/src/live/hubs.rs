@@ -19,7 +19,7 @@ use super::ticks::tick;
 use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, with_map};
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Maximum of open hubs on one replica.
 const MAX_HUBS: usize = 2_000;
@@ -63,7 +63,7 @@ impl Hubs {
     }
 
     /// Adds a reader of a show, who keeps its hub open. The hub may have no map yet.
-    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> Result<MapSubscriber, Problem> {
+    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> ApiResult<MapSubscriber> {
         let mut open = self.lock();
         if !open.contains_key(&show) && open.len() >= MAX_HUBS {
             // Hubs whose opening failed and that have no readers.
@@ -97,7 +97,7 @@ impl Hubs {
     }
 
     /// Adds a reader of a show; opens its hub if it is the first.
-    pub(super) async fn open(&self, state: &SeatsState, show: &Show) -> Result<MapSubscriber, Problem> {
+    pub(super) async fn open(&self, state: &SeatsState, show: &Show) -> ApiResult<MapSubscriber> {
         let sections = || show.layout.sections().collect();
         let read = || with_map(state, show, || state.locks.snapshot(show.id));
         let (reader, is_first) = self.open_with(show.id, sections, read).await?;
@@ -116,9 +116,9 @@ impl Hubs {
         show: Uuid,
         sections: impl FnOnce() -> Sections,
         read: impl FnOnce() -> F,
-    ) -> Result<(MapSubscriber, bool), Problem>
+    ) -> ApiResult<(MapSubscriber, bool)>
     where
-        F: Future<Output = Result<MapSnapshot, Problem>>,
+        F: Future<Output = ApiResult<MapSnapshot>>,
     {
         let reader = self.join(show, sections)?;
         if reader.hub.opened.initialized() {
@@ -138,7 +138,7 @@ impl Hubs {
         Ok((reader, is_first))
     }
 
-    async fn follow(&self, show: Uuid) -> Result<(), Problem> {
+    async fn follow(&self, show: Uuid) -> ApiResult<()> {
         let (done, listening) = oneshot::channel();
         self.orders.send(HubCommand::Follow(show, done)).await.map_err(|_| temporarily_unavailable())?;
         listening.await.map_err(|_| temporarily_unavailable())
@@ -190,7 +190,7 @@ mod tests {
     use domain::seats::SeatState;
     use domain::wire::Frame;
 
-    use super::super::announcement::{Changes, MapChange};
+    use super::super::feed::{Changes, MapChange};
     use super::super::reader::Next;
     use super::*;
 

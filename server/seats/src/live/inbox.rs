@@ -3,7 +3,7 @@
 //! Pure. Announcements after a gap are kept until a snapshot was read, because more arrive meanwhile: a
 //! busy show that dropped them would never catch up.
 
-use super::announcement::{Changes, MapChange};
+use super::feed::{Changes, MapChange};
 use super::map::MapVersion;
 
 /// Announcements kept until the next tick or snapshot. Beyond this number a snapshot replaces them.
@@ -30,7 +30,6 @@ impl Inbox {
         self.stale
     }
 
-    /// Records that announcements may have been lost.
     pub(super) fn mark_stale(&mut self) {
         self.stale = true;
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::wire::SeatChange;
 
-use super::announcement::Changes;
+use super::feed::Changes;
 use crate::seat_locks::MapSnapshot;
 
 /// Minimum number of changes a history keeps.

@@ -17,7 +17,6 @@ const RECENT_MS: i64 = 10_000;
 pub(super) struct RecentLocks(VecDeque<(SeatIndex, Timestamp)>);
 
 impl RecentLocks {
-    /// Records that these seats were locked.
     pub(super) fn note(&mut self, seats: impl Iterator<Item = SeatIndex>, now: Timestamp) {
         self.0.extend(seats.map(|seat| (seat, now)));
         let surplus = self.0.len().saturating_sub(MAX_SEATS);

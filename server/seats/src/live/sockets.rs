@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use http::concurrency::{Concurrency, ConcurrencySlot};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 
 /// Maximum of open sockets on one replica.
 const MAX_SOCKETS: usize = 20_000;
@@ -49,7 +49,6 @@ impl Sockets {
         }
     }
 
-    /// The number of open sockets.
     pub(super) fn count(&self) -> usize {
         MAX_SOCKETS - self.free.available_permits()
     }
@@ -58,7 +57,7 @@ impl Sockets {
     ///
     /// # Errors
     /// 429 if the network, address or visitor is at its limit, 503 if the replica is.
-    pub(super) fn admit(&self, address: &ClientAddress, visitor: &str) -> Result<SocketSlot, Problem> {
+    pub(super) fn admit(&self, address: &ClientAddress, visitor: &str) -> ApiResult<SocketSlot> {
         let counted = if self.per_address == 0 { None } else { Some(self.count_for(address, visitor)?) };
         let full =
             |_| Problem::new(Code::Overloaded, "Too many people are watching right now. Please try again shortly.");
@@ -71,7 +70,7 @@ impl Sockets {
         (self.per_address * ADDRESSES_PER_NETWORK).min(MAX_PER_NETWORK).max(self.per_address)
     }
 
-    fn count_for(&self, address: &ClientAddress, visitor: &str) -> Result<[ConcurrencySlot; 3], Problem> {
+    fn count_for(&self, address: &ClientAddress, visitor: &str) -> ApiResult<[ConcurrencySlot; 3]> {
         let too_many = |detail| Problem::new(Code::TooManyAttempts, detail).with_retry_after(RETRY_AFTER);
         let in_network = || too_many("Very many live maps are open in your network already.");
         let of_network = self.of_networks.take(&address.network(), self.most_of_network()).ok_or_else(in_network)?;
@@ -87,7 +86,7 @@ impl Sockets {
 mod tests {
     use super::*;
 
-    fn code(place: Result<SocketSlot, Problem>) -> Option<Code> {
+    fn code(place: ApiResult<SocketSlot>) -> Option<Code> {
         place.err().map(|problem| problem.code())
     }
 

@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::announcement::{Changes, MapChange};
 use super::connection::LiveConnection;
+use super::feed::{Changes, MapChange};
 use super::hub::Hub;
 use super::map::{LiveMap, MapVersion};
 use super::reader::{MapSubscriber, Next, NoSuchSection};

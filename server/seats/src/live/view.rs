@@ -22,7 +22,6 @@ pub(super) struct NumberedFrame {
 }
 
 impl NumberedFrame {
-    /// Replaces it by the next frame.
     pub(super) fn replace(&mut self, frame: &Frame) {
         *self = Self { number: self.number.wrapping_add(1).max(1), frame: encode(frame) };
     }
@@ -151,7 +150,6 @@ impl View {
     }
 }
 
-/// Encodes these changes as a delta frame.
 pub(super) fn delta(from: u64, to: u64, changes: Vec<SeatChange>) -> Bytes {
     encode(&Frame::Delta { from, to, changes })
 }

@@ -12,7 +12,6 @@ pub(super) fn encode(frame: &Frame) -> Bytes {
     with_header(OpCode::Data(Data::Binary), &frame.encode())
 }
 
-/// Encodes a ping.
 pub(super) fn ping() -> Bytes {
     with_header(OpCode::Control(Control::Ping), &[])
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{FencedSelection, MAX_PER_CALL, MapSnapshot, Selection, StoreError};
 use crate::SeatsState;
-use http::Problem;
+use http::ApiResult;
 
 /// Shows remembered at most. Beyond, all are forgotten and compared again, which costs only reads.
 const MAX_SHOWS: usize = 10_000;
@@ -58,7 +58,7 @@ pub(super) fn start_once(state: &SeatsState, show: Uuid) {
 }
 
 /// Books the sold seats that the map lacks. Returns their number.
-async fn compare(state: &SeatsState, show: Uuid) -> Result<usize, Problem> {
+async fn compare(state: &SeatsState, show: Uuid) -> ApiResult<usize> {
     let Some(before) = read_map(state, show).await? else { return Ok(0) };
     let claims = load_claims(&state.pg, show).await?;
     // Read again: the map may lag behind a sale between the two reads.
@@ -89,7 +89,7 @@ async fn compare(state: &SeatsState, show: Uuid) -> Result<usize, Problem> {
 }
 
 /// Reads the map, or nothing if it is not loaded: a rebuild reads the claims anyway.
-async fn read_map(state: &SeatsState, show: Uuid) -> Result<Option<MapSnapshot>, Problem> {
+async fn read_map(state: &SeatsState, show: Uuid) -> ApiResult<Option<MapSnapshot>> {
     match state.locks.snapshot(show).await {
         Ok(snapshot) => Ok(Some(snapshot)),
         Err(StoreError::NoMap(_)) => Ok(None),
@@ -110,7 +110,7 @@ struct ClaimRow {
     fence: i64,
 }
 
-async fn load_claims(pg: &PgPool, show: Uuid) -> Result<Vec<ClaimRow>, sqlx::Error> {
+async fn load_claims(pg: &PgPool, show: Uuid) -> sqlx::Result<Vec<ClaimRow>> {
     sqlx::query_as(
         "SELECT claim.seat_no, booking.hold_id, booking.owner, claim.fence
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id

@@ -6,10 +6,8 @@
 //! Prices, persons, bookings and the server's clock are not used here.
 
 mod claims_check;
-mod forget;
 mod keys;
 mod memory;
-mod offer_ids;
 mod queue;
 mod rebuild;
 mod redis_store;
@@ -20,19 +18,19 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
-use platform::redis_link::LinkError;
 use uuid::Uuid;
 
+use platform::ids;
+use platform::redis_link::LinkError;
+
 pub use claims_check::ComparedShows;
-pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};
-pub use offer_ids::{is_offer, offer_id};
 pub use queue::LockQueue;
 pub use rebuild::{read_map_or_claims, rebuild_source, with_map};
 pub use redis_store::RedisLocks;
 pub use shadow::{Divergence, DivergenceKind, RebuildSource, ShadowLocks};
-pub use sweeper::{SweptShows, sweep_forever};
+pub use sweeper::{SweptShows, forget_forever, sweep_forever};
 
 /// Seats and places of an attempt, a hold or a sale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,6 +196,12 @@ pub enum StoreError {
     UnexpectedAnswer(String),
 }
 
+/// The answer of the store to a call.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// The store's decision about a request.
+pub type SeatResult<T> = Result<T, Refusal>;
+
 /// The map of a show at one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapSnapshot {
@@ -246,14 +250,9 @@ pub trait SeatLocks: Send + Sync + 'static {
         show: Uuid,
         terms: HoldLimits,
         attempts: &[LockAttempt],
-    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError>;
+    ) -> StoreResult<Vec<SeatResult<StoredHold>>>;
     /// Adds to a hold and releases from it, all or none; an empty hold has ended. Never moves the expiry.
-    async fn change(
-        &self,
-        show: Uuid,
-        terms: HoldLimits,
-        change: &HoldUpdate,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError>;
+    async fn change(&self, show: Uuid, terms: HoldLimits, change: &HoldUpdate) -> StoreResult<SeatResult<StoredHold>>;
     /// Extends a hold by `by_ms` within its maximum life; by less, or not at all, if other holds of its owner ran out
     /// lately ([`domain::fairness::extension_ms`]).
     async fn extend(
@@ -263,7 +262,7 @@ pub trait SeatLocks: Send + Sync + 'static {
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError>;
+    ) -> StoreResult<SeatResult<StoredHold>>;
     /// The stored answer to this request of any kind; `None` if nothing was granted for it. `hold` is the hold
     /// of the request. Changes nothing: it extends by 0 ms, which is never granted anew, while a
     /// request granted before gets its stored answer.
@@ -273,14 +272,14 @@ pub trait SeatLocks: Send + Sync + 'static {
         asked: RequestIdentity,
         hold: Uuid,
         owner: &str,
-    ) -> Result<Option<Result<StoredHold, Refusal>>, StoreError> {
+    ) -> StoreResult<Option<SeatResult<StoredHold>>> {
         let answer = self.extend(show, asked, hold, owner, 0).await?;
         Ok(Some(answer).filter(|answer| matches!(answer, Ok(_) | Err(Refusal::Reused))))
     }
     /// The owner's hold in this show. Restores the expiry that [`SeatLocks::shorten_hold`] had shortened.
-    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError>;
+    async fn hold_of(&self, show: Uuid, owner: &str) -> StoreResult<Option<StoredHold>>;
     /// The holds of several owners, [`MAX_PER_CALL`] at most, in their order.
-    async fn holds_of(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<StoredHold>>, StoreError> {
+    async fn holds_of(&self, show: Uuid, owners: &[String]) -> StoreResult<Vec<Option<StoredHold>>> {
         let mut holds = Vec::with_capacity(owners.len());
         for owner in owners {
             holds.push(self.hold_of(show, owner).await?);
@@ -288,9 +287,9 @@ pub trait SeatLocks: Send + Sync + 'static {
         Ok(holds)
     }
     /// The tab was closed: the hold expires after `grace_ms` unless its owner returns.
-    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError>;
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> StoreResult<()>;
     /// Releases a hold.
-    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError>;
+    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> StoreResult<SeatResult<()>>;
     /// Begins a payment for exactly this selection: extends the hold once by `extension_ms` and closes it to
     /// changes. Returns its new expiry.
     async fn begin_payment(
@@ -298,14 +297,14 @@ pub trait SeatLocks: Send + Sync + 'static {
         show: Uuid,
         sale: &FencedSelection,
         extension_ms: i64,
-    ) -> Result<Result<Timestamp, Refusal>, StoreError>;
+    ) -> StoreResult<SeatResult<Timestamp>>;
     /// Begins payments for several sales, [`MAX_PER_CALL`] at most; the answers are in their order.
     async fn begin_payments(
         &self,
         show: Uuid,
         sales: &[FencedSelection],
         extension_ms: i64,
-    ) -> Result<Vec<Result<Timestamp, Refusal>>, StoreError> {
+    ) -> StoreResult<Vec<SeatResult<Timestamp>>> {
         let mut ends = Vec::with_capacity(sales.len());
         for sale in sales {
             ends.push(self.begin_payment(show, sale, extension_ms).await?);
@@ -313,7 +312,7 @@ pub trait SeatLocks: Send + Sync + 'static {
         Ok(ends)
     }
     /// Ends a payment that was not submitted: takes the extension back and opens the hold to changes.
-    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError>;
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> StoreResult<()>;
     /// Renews a hold of this party under a new id and a new fence, open to changes; its seats are never free in
     /// between. Returns it in its present state, also for a repeat. [`Refusal::Gone`] if it has ended or was renewed
     /// otherwise.
@@ -322,29 +321,29 @@ pub trait SeatLocks: Send + Sync + 'static {
         show: Uuid,
         party: &FencedSelection,
         renewal: &Renewal,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError>;
+    ) -> StoreResult<SeatResult<StoredHold>>;
     /// Marks a selection that Postgres has sold as booked.
-    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError>;
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> StoreResult<()>;
     /// Books several sales, [`MAX_PER_CALL`] at most, in their order.
-    async fn book_all(&self, show: Uuid, sales: &[FencedSelection]) -> Result<(), StoreError> {
+    async fn book_all(&self, show: Uuid, sales: &[FencedSelection]) -> StoreResult<()> {
         for sale in sales {
             self.book(show, sale).await?;
         }
         Ok(())
     }
     /// Frees the selection of a booking, held or sold, as far as it still carries the booking's fence.
-    async fn free(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
+    async fn free(&self, show: Uuid, sale: &FencedSelection) -> StoreResult<()> {
         self.free_and_block(show, sale, &[]).await
     }
     /// [`SeatLocks::free`], which blocks the freed seats that are in `kept` in the same step.
-    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError>;
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> StoreResult<()>;
     /// Blocks seats for staff, or unblocks them; all or none. Held and sold seats cause a refusal.
-    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError>;
+    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> StoreResult<SeatResult<()>>;
     /// Blocks seats for staff at once: free ones, and those of holds without a payment in progress, which keep their
     /// other seats. Returns those that are being paid for or sold, which stay as they are.
-    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError>;
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> StoreResult<SeatResult<Vec<SeatIndex>>>;
     /// Releases every hold of a show, except those with a payment in progress.
-    async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError>;
+    async fn release_all(&self, show: Uuid) -> StoreResult<ReleasedAll>;
     /// Copies a hold that another store granted, read at `theirs` on that store's clock, with the same fence and time
     /// to live. It replaces another hold of its owner in this store; holds of other owners cause a refusal. Later
     /// fences of this store are higher.
@@ -354,19 +353,31 @@ pub trait SeatLocks: Send + Sync + 'static {
         owner: &str,
         held: &StoredHold,
         theirs: Timestamp,
-    ) -> Result<Result<(), Refusal>, StoreError>;
+    ) -> StoreResult<SeatResult<()>>;
     /// Copies the fences that another store gave to these holds. Later fences of this store are higher.
-    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError>;
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> StoreResult<()>;
     /// Frees due holds. Returns the number of holds left.
-    async fn sweep(&self, show: Uuid) -> Result<u64, StoreError>;
+    async fn sweep(&self, show: Uuid) -> StoreResult<u64>;
     /// The present map. It may contain due holds until the next call of another kind.
-    async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError>;
+    async fn snapshot(&self, show: Uuid) -> StoreResult<MapSnapshot>;
     /// Builds the map, unless it is loaded and no older than the versions seen.
-    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError>;
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> StoreResult<()>;
     /// Deletes a show that is over.
-    async fn forget(&self, show: Uuid) -> Result<(), StoreError>;
+    async fn forget(&self, show: Uuid) -> StoreResult<()>;
     /// The store's clock, as of its last answer plus the time since.
     fn now(&self) -> Timestamp;
     /// Checks that the store answers.
-    async fn ping(&self) -> Result<(), StoreError>;
+    async fn ping(&self) -> StoreResult<()>;
+}
+
+/// The id of an offer's hold, derived from these parts.
+#[must_use]
+pub fn offer_id(parts: &[&str]) -> Uuid {
+    uuid::Builder::from_sha1_bytes(ids::derived_id(parts).into_bytes()).into_uuid()
+}
+
+/// True if a hold is an offer.
+#[must_use]
+pub fn is_offer(hold: Uuid) -> bool {
+    hold.get_version_num() == 5
 }

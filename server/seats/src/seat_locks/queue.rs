@@ -11,10 +11,10 @@ use tokio::sync::oneshot;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::{HoldLimits, LockAttempt, Refusal, StoredHold, with_map};
+use super::{HoldLimits, LockAttempt, Refusal, SeatResult, StoredHold, with_map};
 use crate::SeatsState;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::telemetry::{self, LockOutcome, STEP};
 
 /// Attempts per call: with more, other shows wait longer for Redis than the sharing saves.
@@ -26,7 +26,7 @@ const MAX_CALLS: usize = 8;
 /// Queued attempts of one show; more are refused.
 const MAX_WAITING: usize = 8_192;
 
-type LockResult = Result<Result<StoredHold, Refusal>, Problem>;
+type LockResult = ApiResult<SeatResult<StoredHold>>;
 
 struct QueuedAttempt {
     /// The show and its terms at the time of the attempt; a call uses those of its last attempt.
@@ -34,7 +34,6 @@ struct QueuedAttempt {
     terms: HoldLimits,
     attempt: LockAttempt,
     reply: oneshot::Sender<LockResult>,
-    /// The tracing span of its request.
     span: Span,
 }
 
@@ -73,7 +72,7 @@ impl LockQueue {
         outcome
     }
 
-    fn enqueue(&self, state: &SeatsState, waiting: QueuedAttempt) -> Result<(), Problem> {
+    fn enqueue(&self, state: &SeatsState, waiting: QueuedAttempt) -> ApiResult<()> {
         let show = waiting.show.id;
         let mut queues = self.lock_queues();
         if let Some(queue) = queues.get_mut(&show) {

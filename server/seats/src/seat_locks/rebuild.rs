@@ -10,11 +10,11 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{MapSnapshot, RebuildInput, RebuildSource, StoreError, claims_check};
+use super::{MapSnapshot, RebuildInput, RebuildSource, StoreError, StoreResult, claims_check};
 use crate::SeatsState;
 use catalogue::{CLAIM_GRACE_MS, claim_is_alive};
 use catalogue::{Catalogue, Show};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::redis_link::LinkError;
 
 /// Deadline for reading a show from Postgres: a caller may serve others meanwhile (`bookings/commits`).
@@ -26,9 +26,9 @@ const NO_SEAT_LOST: &str = "No seat was lost. Please try again in a few seconds.
 ///
 /// # Errors
 /// 503 when the store or the database cannot be reached.
-pub async fn with_map<T, F>(state: &SeatsState, show: &Show, call: impl Fn() -> F) -> Result<T, Problem>
+pub async fn with_map<T, F>(state: &SeatsState, show: &Show, call: impl Fn() -> F) -> ApiResult<T>
 where
-    F: Future<Output = Result<T, StoreError>>,
+    F: Future<Output = StoreResult<T>>,
 {
     let mut answer = call().await;
     if matches!(answer, Err(StoreError::NoMap(_))) {
@@ -47,7 +47,7 @@ where
 ///
 /// # Errors
 /// 503 when the database cannot be reached.
-pub async fn read_map_or_claims(state: &SeatsState, show: &Show) -> Result<MapSnapshot, Problem> {
+pub async fn read_map_or_claims(state: &SeatsState, show: &Show) -> ApiResult<MapSnapshot> {
     match with_map(state, show, || state.locks.snapshot(show.id)).await {
         Err(away) if away.code() == Code::LockStoreUnavailable => {
             let known = Box::pin(known_in_time(&state.pg, show)).await?;
@@ -121,7 +121,7 @@ const LOWEST_FENCE: &str = "
                     (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
 /// Reads a show from Postgres. After the deadline, the connection is closed.
-async fn known_in_time(pg: &PgPool, show: &Show) -> Result<RebuildInput, Problem> {
+async fn known_in_time(pg: &PgPool, show: &Show) -> ApiResult<RebuildInput> {
     let mut connection = pg.acquire().await?;
     let Ok(known) = tokio::time::timeout(READ_TIMEOUT, known_seats(&mut connection, show)).await else {
         tracing::warn!(show = %show.id, "read a show for its seat map failed: deadline exceeded");
@@ -131,7 +131,7 @@ async fn known_in_time(pg: &PgPool, show: &Show) -> Result<RebuildInput, Problem
     Ok(known?)
 }
 
-async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<RebuildInput, sqlx::Error> {
+async fn known_seats(pg: &mut PgConnection, show: &Show) -> sqlx::Result<RebuildInput> {
     let claims: Vec<(i32, i64, String)> =
         sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(&mut *pg).await?;
@@ -169,7 +169,7 @@ async fn claimed_places(
     pg: &mut PgConnection,
     show: Uuid,
     bought: &mut BTreeMap<String, u32>,
-) -> Result<(AreasLeft, SoldPlaces), sqlx::Error> {
+) -> sqlx::Result<(AreasLeft, SoldPlaces)> {
     let stock: Vec<(i16, i32)> = sqlx::query_as(AREAS).bind(show).fetch_all(&mut *pg).await?;
     if stock.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -196,7 +196,7 @@ async fn claimed_places(
 }
 
 /// Converts a seat number. An invalid row is an error with its table and column, never a default.
-fn seat_index(show: Uuid, seat_no: i32) -> Result<SeatIndex, sqlx::Error> {
+fn seat_index(show: Uuid, seat_no: i32) -> sqlx::Result<SeatIndex> {
     SeatIndex::try_from(seat_no)
         .map_err(|_| sqlx::Error::Decode(format!("seat_claims({show}).seat_no is {seat_no}").into()))
 }

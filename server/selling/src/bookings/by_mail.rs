@@ -22,7 +22,7 @@ use crate::SellingState;
 use crate::email_codes::Message;
 use catalogue::Show;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::accounts;
 use platform::ids;
 use platform::rate_limits::Allowance;
@@ -55,7 +55,7 @@ pub struct OpenedByMail {
 ///
 /// # Errors
 /// 404 for a key that is forged or expired.
-pub async fn open(state: &SellingState, key: &str) -> Result<OpenedByMail, Problem> {
+pub async fn open(state: &SellingState, key: &str) -> ApiResult<OpenedByMail> {
     open_with(state, Purpose::Open, key).await.map(|(_, opened)| opened)
 }
 
@@ -63,11 +63,11 @@ pub async fn open(state: &SellingState, key: &str) -> Result<OpenedByMail, Probl
 ///
 /// # Errors
 /// As [`open`].
-pub async fn open_to_cancel(state: &SellingState, key: &str) -> Result<OpenedByMail, Problem> {
+pub async fn open_to_cancel(state: &SellingState, key: &str) -> ApiResult<OpenedByMail> {
     open_with(state, Purpose::Cancel, key).await.map(|(_, opened)| opened)
 }
 
-async fn open_with(state: &SellingState, purpose: Purpose, key: &str) -> Result<(BookingRow, OpenedByMail), Problem> {
+async fn open_with(state: &SellingState, purpose: Purpose, key: &str) -> ApiResult<(BookingRow, OpenedByMail)> {
     let not_found = || Problem::not_found("booking");
     let id = mail_links::booking_of(purpose, key, state.clock.now()).ok_or_else(not_found)?;
     let row = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
@@ -86,7 +86,7 @@ pub async fn find(
     address: &ClientAddress,
     (reference, email): (&str, &str),
     language: Language,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let email = accounts::normalise_address(accounts::email_of(email)?);
     state.rate_limits.take(&FIND_ADDRESS, &address.0).await?;
     state.rate_limits.take(&FIND_PERSON, &email).await?;
@@ -108,7 +108,7 @@ pub async fn find(
 }
 
 /// Returns the booking of that reference, if its buyer has this address.
-async fn find_row(state: &SellingState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
+async fn find_row(state: &SellingState, reference: &str, email: &str) -> ApiResult<Option<BookingRow>> {
     let mut connection = state.pg.acquire().await?;
     let row = counter::row_of_reference(&mut connection, reference).await?;
     Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::normalise_address(&row.buyer.1) == email))
@@ -119,7 +119,7 @@ async fn find_row(state: &SellingState, reference: &str, email: &str) -> Result<
 ///
 /// # Errors
 /// 404 as [`open`]; 409 where there is nothing to cancel; 429 above the rate limit; 503 where too many mails wait.
-pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) -> Result<String, Problem> {
+pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) -> ApiResult<String> {
     let (row, OpenedByMail { booking, .. }) = open_with(state, Purpose::Open, key).await?;
     if booking.cancel_until_ms.is_none() {
         return Err(Problem::new(Code::TooLateToCancel, "This booking cannot be cancelled any more."));
@@ -142,7 +142,7 @@ pub async fn ask_to_cancel(state: &SellingState, key: &str, language: Language) 
 ///
 /// # Errors
 /// 404 for an invalid or expired key; otherwise as cancelling with the buyer's own cookie.
-pub async fn cancel_by_mail(state: &SellingState, key: &str) -> Result<String, Problem> {
+pub async fn cancel_by_mail(state: &SellingState, key: &str) -> ApiResult<String> {
     let (row, _) = open_with(state, Purpose::Cancel, key).await?;
     let request = CancelRequest::default();
     // One key, one intent: a second press of the button is a replay.

@@ -16,13 +16,13 @@ use uuid::Uuid;
 use super::checkout::create::{self, MAX_REFERENCE_DRAWS, unmoved};
 use super::claims::{self, LostClaims};
 use super::money::{payment_rows, refunds};
-use super::moves::{self, Cause, MoveError, causes};
+use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, Channel};
 use super::views::steps;
 use super::{cancel, places};
 use crate::SellingState;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts;
 use platform::ids;
 use seats::seat_locks::{FencedSelection, Refusal, StoredHold, with_map};
@@ -86,7 +86,7 @@ impl From<MoveError> for CounterSaleError {
 ///
 /// # Errors
 /// 410 when the owner has no such hold (any more).
-pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> Result<StoredHold, Problem> {
+pub async fn close_hold(state: &SellingState, show: &Show, owner: &str, hold: Uuid) -> ApiResult<StoredHold> {
     let gone = || Problem::new(Code::HoldExpired, "The seats are free for everyone again. Choose them once more.");
     let held = with_map(state, show, || state.locks.hold_of(show.id, owner)).await?;
     let held = held.filter(|held| held.hold == hold).ok_or_else(gone)?;
@@ -150,8 +150,7 @@ pub async fn sell(
     let row = insert(tx, wanted, now).await?;
     put_lines(tx, show, &row, *means).await?;
     let by_staff = Cause::of("staff", reason);
-    sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
-    let locked = moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let locked = moves::begin(tx, &row, by_staff, now).await?;
     let taken = BookingEvent::TakenAtCounter { until: held.expires_at };
     let pending = moves::apply(tx, &locked, taken, by_staff, now).await?;
     if let Some(lost) = claims::claim_all(tx, show, &pending, now).await? {
@@ -169,7 +168,7 @@ pub async fn sell(
 }
 
 /// Builds the booking of a hold at the counter.
-pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> Result<BookingRow, Problem> {
+pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> ApiResult<BookingRow> {
     let buyer = buyer(sale.buyer)?;
     let row = create::wanted_row(sale.show, "", sale.held, (buyer.clone(), buyer), now)?;
     let total = if sale.means == Means::Free { Money::new(0, row.machine.total.currency) } else { row.machine.total };
@@ -181,7 +180,7 @@ pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> Result<BookingRo
 }
 
 /// Validates a name and an address, each optional.
-fn buyer((name, email): (&str, &str)) -> Result<(String, String), Problem> {
+fn buyer((name, email): (&str, &str)) -> ApiResult<(String, String)> {
     let is_left_out = |text: &str| text.trim().is_empty();
     let unusable = || Problem::new(Code::PersonInvalid, "The name cannot be used.");
     let name = if is_left_out(name) { "" } else { personal_name(name).ok_or_else(unusable)? };
@@ -208,12 +207,7 @@ pub(super) async fn insert(
 }
 
 /// Writes its seats and places, at price zero where it is free.
-pub(super) async fn put_lines(
-    tx: &mut PgConnection,
-    show: &Show,
-    row: &BookingRow,
-    means: Means,
-) -> Result<(), sqlx::Error> {
+pub(super) async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow, means: Means) -> sqlx::Result<()> {
     let (mut seats, mut lines) = (create::seat_rows(show, row), create::place_lines(show, row));
     if means == Means::Free {
         seats.iter_mut().for_each(|seat| seat.price_minor = 0);
@@ -236,7 +230,7 @@ pub struct CounterLookup {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<CounterLookup>, sqlx::Error> {
+pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<CounterLookup>> {
     let Some(row) = sql::find(tx, id).await? else { return Ok(None) };
     let channel = sqlx::query_scalar("SELECT channel FROM bookings WHERE id = $1").bind(id).fetch_one(tx).await?;
     Ok(Some(CounterLookup { show: row.show_id, row, channel }))
@@ -246,25 +240,21 @@ pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<Counte
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<CounterLookup>, sqlx::Error> {
+pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> sqlx::Result<Option<CounterLookup>> {
     match id_of_reference(tx, reference).await? {
         Some(id) => find_by_id(tx, id).await,
         None => Ok(None),
     }
 }
 
-/// Returns the row of the booking of that reference.
-pub(super) async fn row_of_reference(
-    tx: &mut PgConnection,
-    reference: &str,
-) -> Result<Option<BookingRow>, sqlx::Error> {
+pub(super) async fn row_of_reference(tx: &mut PgConnection, reference: &str) -> sqlx::Result<Option<BookingRow>> {
     match id_of_reference(tx, reference).await? {
         Some(id) => sql::find(tx, id).await,
         None => Ok(None),
     }
 }
 
-async fn id_of_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<Uuid>, sqlx::Error> {
+async fn id_of_reference(tx: &mut PgConnection, reference: &str) -> sqlx::Result<Option<Uuid>> {
     let id = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1").bind(as_written(reference));
     id.fetch_optional(tx).await
 }
@@ -288,7 +278,7 @@ impl CounterLookup {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn view(&self, tx: &mut PgConnection, show: &Show) -> Result<CounterBooking, Problem> {
+    pub async fn view(&self, tx: &mut PgConnection, show: &Show) -> ApiResult<CounterBooking> {
         let row = &self.row;
         let view = super::views::view::of_row(tx, show, row).await?;
         let refunds = refunds::of_booking(tx, row.id).await?;

@@ -1,27 +1,35 @@
 //! Performs the effects of committed steps. Each effect may be performed twice without harm: the gateway deduplicates
 //! by its keys, the lock store by hold and fence, the mail by its booking.
+//!
+//! The relay performs some in batches: sold seats of one show go to the map in few calls, and tickets are read together.
+//! The commit pipeline composes mails of bookings in memory with the same code.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::VariantName;
 use domain::api::SUBMITTED_QUERY;
 use domain::booking::{BookingEvent, BookingState, Effect};
 use domain::time::Timestamp;
+use futures::StreamExt;
 use uuid::Uuid;
 
 use super::checkout::instruments::{self, PaidWith};
-use super::commits::{self, ChargeOutcome, GatewayAnswer, Work};
+use super::claims::on_map;
+use super::commits::{self, BookingDetails, ChargeOutcome, GatewayAnswer, Work, load_current};
 use super::mails::{notices, ticket_mails};
 use super::money::payment_rows::{self, Route};
 use super::money::{declines, gateway_calls, news, refunds};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
-use super::{cancel, late, released};
-use crate::{SellingState, outbox};
+use super::{cancel, late};
+use crate::SellingState;
+use crate::outbox::{self, EffectFailure, EffectHandler, FailureKind};
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
-use seats::seat_locks::with_map;
+use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
+use tickets::{Ticket, TicketMail};
 
 /// Reasons why an effect is not done yet.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +134,7 @@ pub async fn perform(state: &SellingState, booking: Uuid, effect: Effect) -> Res
             with_map(state, &show, || state.locks.book(show.id, &sale)).await.map_err(Into::into)
         }
         Effect::ReleaseSeats => {
-            released::release(state, &show, &row).await?;
+            on_map::release(state, &show, &row).await?;
             Ok(())
         }
         Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
@@ -223,7 +231,7 @@ pub(super) async fn record_status(
 
 /// Loads the booking's show into the catalogue's cache. Loading takes another connection, which a
 /// transaction must not wait for while it holds one.
-pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> Result<Option<Arc<Show>>, Problem> {
+pub(super) async fn load_show_of(state: &SellingState, booking: Uuid) -> ApiResult<Option<Arc<Show>>> {
     let mut connection = state.pg.acquire().await?;
     let show = sql::show_of(&mut connection, booking).await?;
     drop(connection);
@@ -280,4 +288,108 @@ async fn void(state: &SellingState, row: &BookingRow) -> Result<(), EffectError>
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     record_status(state, row.id, &status, None, "gateway").await
+}
+
+/// Concurrent effects, mails included; half of the default connections to Postgres.
+const MAX_CONCURRENT: usize = 8;
+
+/// Performs effects of bookings and returns their outcomes in order.
+///
+/// The effects must be of different bookings: the caller performs the effects of one booking one after the other.
+pub(super) async fn perform_all(state: &SellingState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
+    let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
+    let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
+    let mut found = load_current(state, &ids).await;
+    let mut outcomes: BTreeMap<usize, Result<(), EffectError>> = BTreeMap::new();
+    let mut marks: BTreeMap<Uuid, Vec<(usize, FencedSelection)>> = BTreeMap::new();
+    let mut singly = Vec::new();
+    for (place, (booking, effect)) in jobs.iter().enumerate() {
+        match (&mut found, effect) {
+            (Ok(found), Effect::MarkBooked) => match found.get(booking) {
+                Some(found) => marks.entry(found.row.show_id).or_default().push((place, found.row.sale())),
+                None => drop(outcomes.insert(place, Err(EffectError::NoBooking(*booking)))),
+            },
+            (Ok(found), Effect::SendTicket) => singly.push((place, *booking, *effect, found.remove(booking))),
+            _ => singly.push((place, *booking, *effect, None)),
+        }
+    }
+    for (show, sales) in marks {
+        for part in sales.chunks(MAX_PER_CALL) {
+            let marked = mark(state, show, part).await;
+            outcomes.extend(part.iter().map(|(place, _)| (*place, marked.clone().map_err(EffectError::from))));
+        }
+    }
+    let done = futures::stream::iter(singly)
+        .map(|(place, booking, effect, found)| async move {
+            let done = match found {
+                Some(found) => ticket(state, &found).await,
+                None => perform(state, booking, effect).await,
+            };
+            (place, done)
+        })
+        .buffer_unordered(MAX_CONCURRENT);
+    outcomes.extend(done.collect::<Vec<_>>().await);
+    outcomes.into_values().collect()
+}
+
+async fn mark(state: &SellingState, show: Uuid, sales: &[(usize, FencedSelection)]) -> ApiResult<()> {
+    let show = state.catalogue.find_show(show).await?;
+    let sales: Vec<FencedSelection> = sales.iter().map(|(_, sale)| sale.clone()).collect();
+    with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
+}
+
+async fn ticket(state: &SellingState, found: &BookingDetails) -> Result<(), EffectError> {
+    let show = state.catalogue.find_show(found.row.show_id).await?;
+    ticket_mails::send(state, &show, &found.row, seats(found)).await
+}
+
+pub(super) async fn mails_of(
+    state: &SellingState,
+    found: &BookingDetails,
+    tickets: &[Ticket],
+) -> Result<Vec<TicketMail>, EffectError> {
+    let show = state.catalogue.find_show(found.row.show_id).await?;
+    ticket_mails::of_sale(state, &show, &found.row, seats(found), tickets).await
+}
+
+fn seats(found: &BookingDetails) -> Vec<(String, String)> {
+    found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect()
+}
+
+/// Performs the effects of bookings for the relay.
+#[derive(Clone)]
+pub struct BookingEffects {
+    state: SellingState,
+}
+
+impl BookingEffects {
+    /// Makes the handler.
+    #[must_use]
+    pub const fn new(state: SellingState) -> Self {
+        Self { state }
+    }
+}
+
+impl EffectHandler for BookingEffects {
+    async fn perform(&self, booking: Uuid, effect: Effect) -> Result<(), EffectFailure> {
+        Ok(perform(&self.state, booking, effect).await?)
+    }
+
+    async fn perform_all(&self, effects: &[(Uuid, Effect)]) -> Vec<Result<(), EffectFailure>> {
+        let outcomes = perform_all(&self.state, effects).await;
+        outcomes.into_iter().map(|outcome| outcome.map_err(EffectFailure::from)).collect()
+    }
+}
+
+impl From<EffectError> for EffectFailure {
+    fn from(error: EffectError) -> Self {
+        let kind = if error.is_definite() {
+            FailureKind::Definite
+        } else if error.is_gateway_away() || error.is_lock_store_away() {
+            FailureKind::Unavailable
+        } else {
+            FailureKind::Temporary
+        };
+        Self { kind, cause: error.to_string() }
+    }
 }

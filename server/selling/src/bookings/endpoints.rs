@@ -22,9 +22,8 @@ use super::{cancel, parked, seat_offers};
 use crate::SellingState;
 use admission::fairness::LimitedCaller;
 use http::idempotency::{IdempotencyKey, Intent, Prefer, run_once};
-use http::problem::ApiResult;
 use http::shared_refusals::KeyReused;
-use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
+use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::telemetry;
 

@@ -17,9 +17,9 @@ use super::cancel;
 use super::claims::{self, area_claims, seat_claims};
 use super::counter::{self, CounterSale, CounterSaleError, CounterSaleResult};
 use super::money::{payment_rows, refunds};
-use super::moves::{self, Cause, causes};
+use super::moves::{self, Cause};
 use super::sql::{self, BookingRow};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// The booking to exchange.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +79,7 @@ pub async fn exchange(
     counter::put_lines(tx, sale.show, &row, means.unwrap_or(Means::Card)).await?;
 
     let by_staff = Cause::of("staff", sale.reason);
-    sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
-    let locked = moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let locked = moves::begin(tx, &row, by_staff, now).await?;
     let moved_in = BookingEvent::PaymentMovedIn { until: sale.held.expires_at };
     let pending = moves::apply(tx, &locked, moved_in, by_staff, now).await?;
     area_claims::lock_both(tx, [&old, &pending]).await?;
@@ -111,12 +110,7 @@ fn wrong_state(words: &str) -> Problem {
 }
 
 /// Builds the new booking: the same people, other seats.
-fn fresh_row(
-    old: &BookingRow,
-    sale: &CounterSale<'_>,
-    means: Option<Means>,
-    now: Timestamp,
-) -> Result<BookingRow, Problem> {
+fn fresh_row(old: &BookingRow, sale: &CounterSale<'_>, means: Option<Means>, now: Timestamp) -> ApiResult<BookingRow> {
     let sale = CounterSale { means: means.unwrap_or(Means::Card), buyer: ("", ""), ..*sale };
     let row = counter::wanted(&sale, now)?;
     // A buyer who paid online finds it in their own list; a counter booking has no visitor.
@@ -130,7 +124,7 @@ fn difference(
     (old, shown_before): (&BookingRow, Option<i64>),
     (fresh, shown_after): (&BookingRow, i64),
     means: Option<Means>,
-) -> Result<Money, Problem> {
+) -> ApiResult<Money> {
     let (before, after): (Booking, Booking) = (old.machine, fresh.machine);
     if shown_before.is_some_and(|shown| shown != before.total.minor) {
         let words = format!("The booking that is exchanged comes to {} now. Look at it once more.", before.total);
@@ -152,12 +146,7 @@ fn difference(
 }
 
 /// Moves all money that is left, together with the amount paid at the counter.
-async fn move_payment(
-    tx: &mut PgConnection,
-    old: &BookingRow,
-    fresh: &BookingRow,
-    now: Timestamp,
-) -> Result<(), Problem> {
+async fn move_payment(tx: &mut PgConnection, old: &BookingRow, fresh: &BookingRow, now: Timestamp) -> ApiResult<()> {
     let there = old.machine.total.minor.max(fresh.machine.total.minor);
     if !payment_rows::move_on(tx, (old.id, fresh.id), Some(there), now).await? {
         return Err(Problem::internal(&format!("booking {} is sold and has no money that could move", old.id)));

@@ -41,7 +41,7 @@ pub(super) async fn store_late_preference(
     tx: &mut PgConnection,
     row: &BookingRow,
     if_late: LatePaymentHandling,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     // The first two versions are the booking's creation: there is no earlier preference to overwrite.
     if if_late.is_default() && row.version <= 2 {
         return Ok(());
@@ -125,7 +125,7 @@ impl LateMoneyFacts {
     }
 }
 
-async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> Result<LateMoneyFacts, sqlx::Error> {
+async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<LateMoneyFacts> {
     type FactsRow = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
     let (if_late, ended_by, has_another, has_moved, since): FactsRow = sqlx::query_as(
         "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
@@ -291,8 +291,7 @@ async fn take(
     };
     sql::put_seats(&mut tx, fresh.id, &seat_rows(show, &agreed, &fresh.seats)).await?;
     let reason = format!("The money of booking {} came when its time was over.", row.reference);
-    sql::insert_event(&mut tx, &fresh, None, "created", "system", &reason, now).await?;
-    let locked = step(&mut tx, &fresh, BookingEvent::HoldTaken, "The lock store confirmed the hold.", now).await?;
+    let locked = moves::begin(&mut tx, &fresh, Cause::of("system", &reason), now).await?;
     let moved_in = BookingEvent::PaymentMovedIn { until: held.expires_at };
     let pending = step(&mut tx, &locked, moved_in, &reason, now).await?;
     if !seat_claims::claim(&mut tx, &pending, now).await?.is_empty() {
@@ -334,7 +333,7 @@ async fn insert(
     row: &BookingRow,
     held: &StoredHold,
     now: Timestamp,
-) -> Result<Option<BookingRow>, sqlx::Error> {
+) -> sqlx::Result<Option<BookingRow>> {
     let machine = Booking {
         state: BookingState::Created,
         money: MoneyState::None,

@@ -13,7 +13,6 @@ const OPENS_FOR_MS: i64 = 90 * 24 * 60 * MINUTE_MS;
 /// Lifetime of a link that cancels a booking, milliseconds.
 const CANCELS_FOR_MS: i64 = 30 * MINUTE_MS;
 
-/// The purpose of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Shows the booking.

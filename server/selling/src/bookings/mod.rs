@@ -2,7 +2,7 @@
 //!
 //! `domain::booking::step` is the state machine. This module loads a booking, steps it, and writes the move, its
 //! event, the claims and the effects in one transaction. Sales write many bookings in one transaction (`commits`); all
-//! other moves write one (`moves`). Effects are performed after the commit (`effects`, in batches `effect_batches`).
+//! other moves write one (`moves`). Effects are performed after the commit (`effects`).
 //! The browser, the webhook and the reconciler take the same steps. The counter (`counter`) takes them too, with the
 //! money already paid.
 //!
@@ -16,12 +16,9 @@ mod checkout;
 mod claims;
 mod commits;
 mod counter;
-mod effect_batches;
-mod effect_handler;
 mod effects;
 mod endpoints;
 mod exchange;
-mod history;
 mod late;
 mod ledger;
 mod mail_links;
@@ -31,10 +28,8 @@ mod moves;
 mod parked;
 mod places;
 mod reconciler;
-mod released;
 mod seat_offers;
 mod sql;
-mod ticket_sheet;
 mod views;
 
 pub use by_mail::{
@@ -45,29 +40,26 @@ pub use cancel::{
     take_back, undo_batch, undo_in_full, withdraw_forever as withdraw_seats_forever, withdraw_in as withdraw_seats_in,
     work_forever as cancel_shows_forever,
 };
-pub use checkout::extend_booking::extend_booking;
-pub use claims::LostClaims;
-pub use claims::holders::{Holder, claimed_among, of_seat as holder_of_seat};
+pub use checkout::create::extend_booking;
+pub use claims::{Holder, LostClaims, claimed_among, of_seat as holder_of_seat};
 pub use commits::Commits;
 pub use counter::{
     CounterLookup, CounterSale, CounterSaleError, CounterSaleResult, close_hold, find_by_id, find_by_reference,
     reopen_hold, sell, show_as_sold,
 };
-pub use effect_handler::BookingEffects;
-pub use effects::{EffectError, perform};
+pub use effects::{BookingEffects, EffectError, perform};
 pub use endpoints::routes;
 pub use exchange::{Exchanged, ExchangedBooking, exchange};
 pub use ledger::{
     OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, list_open_differences,
 };
 pub use mail_links::{page_url, sign_links_with};
+pub use mails::ticket_mails::ticket_sheet;
 pub use money::news::apply_webhook;
 pub use moves::Cause;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
 pub use reconciler::{make_payment_due, reconcile_forever};
 pub use seat_offers::end_due_seat_offers;
 pub use sql::{BookingRow, find, lock, lock_show_before_mark};
-pub use ticket_sheet::ticket_sheet;
-pub use views::person_bookings::find_by_person;
-pub use views::summaries::summaries;
+pub use views::summaries::{find_by_person, summaries};
 pub use views::view::{TicketFacts, events, find_booking_of_hold, ticket_facts, view};

@@ -31,21 +31,18 @@ impl<'a> Cause<'a> {
 pub(super) mod causes {
     use super::Cause;
 
-    pub(in crate::bookings) const CHECKED_OUT: Cause<'_> = Cause::of("buyer", "Checked out.");
-    pub(in crate::bookings) const HOLD_CONFIRMED: Cause<'_> = Cause::of("system", "The lock store confirmed the hold.");
-    pub(in crate::bookings) const PRESSED_PAY: Cause<'_> = Cause::of("buyer", "Pressed Pay while the hold was alive.");
-    pub(in crate::bookings) const GATEWAY_SAID: Cause<'_> = Cause::of("gateway", "The gateway said so.");
-    pub(in crate::bookings) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
-    pub(in crate::bookings) const SHOW_STARTED: Cause<'_> =
-        Cause::of("system", "The show had started when the payment came.");
-    pub(in crate::bookings) const SHOW_CALLED_OFF: Cause<'_> =
+    pub(crate) const CHECKED_OUT: Cause<'_> = Cause::of("buyer", "Checked out.");
+    pub(crate) const HOLD_CONFIRMED: Cause<'_> = Cause::of("system", "The lock store confirmed the hold.");
+    pub(crate) const PRESSED_PAY: Cause<'_> = Cause::of("buyer", "Pressed Pay while the hold was alive.");
+    pub(crate) const GATEWAY_SAID: Cause<'_> = Cause::of("gateway", "The gateway said so.");
+    pub(crate) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
+    pub(crate) const SHOW_STARTED: Cause<'_> = Cause::of("system", "The show had started when the payment came.");
+    pub(crate) const SHOW_CALLED_OFF: Cause<'_> =
         Cause::of("system", "The show had been called off when the payment came.");
-    pub(in crate::bookings) const ALL_CLAIMED: Cause<'_> =
-        Cause::of("system", "Every seat was still claimed for this booking.");
-    pub(in crate::bookings) const CLAIM_GONE: Cause<'_> =
-        Cause::of("system", "A seat was no longer claimed for this booking.");
+    pub(crate) const ALL_CLAIMED: Cause<'_> = Cause::of("system", "Every seat was still claimed for this booking.");
+    pub(crate) const CLAIM_GONE: Cause<'_> = Cause::of("system", "A seat was no longer claimed for this booking.");
 
-    pub(in crate::bookings) const CARD_LIMIT: Cause<'_> = Cause::of(
+    pub(crate) const CARD_LIMIT: Cause<'_> = Cause::of(
         "system",
         "This card had already paid for as many seats of this show as one card may. The payment goes back to it.",
     );
@@ -53,13 +50,12 @@ pub(super) mod causes {
     /// Prefix and suffix around a gateway's reason code.
     const REFUSAL_AFFIXES: (&str, &str) = ("The gateway said no: ", ".");
 
-    /// Formats a gateway's refusal with its reason code.
-    pub(in crate::bookings) fn format_gateway_refusal(why: &str) -> String {
+    pub(crate) fn format_gateway_refusal(why: &str) -> String {
         format!("{}{why}{}", REFUSAL_AFFIXES.0, REFUSAL_AFFIXES.1)
     }
 
     /// Parses the reason code from a text of [`format_gateway_refusal`].
-    pub(in crate::bookings) fn parse_gateway_refusal(reason: &str) -> Option<&str> {
+    pub(crate) fn parse_gateway_refusal(reason: &str) -> Option<&str> {
         reason.strip_prefix(REFUSAL_AFFIXES.0)?.strip_suffix(REFUSAL_AFFIXES.1)
     }
 }
@@ -88,10 +84,7 @@ pub(super) async fn apply(
 ) -> Result<BookingRow, MoveError> {
     let (machine, effects) = step(row.machine, event, now)?;
     let moved = BookingRow { machine, version: row.version + 1, ..row.clone() };
-    if !sql::update(tx, row, &moved, now).await? {
-        return Err(MoveError::LostRace);
-    }
-    sql::insert_event(tx, &moved, Some(row.machine.state), event.as_str(), cause.actor, cause.reason, now).await?;
+    write(tx, row, &moved, event.as_str(), cause, now).await?;
     outbox::enqueue(tx, row.id, &effects, now).await?;
     tracing::info!(booking = %row.id, from = ?row.machine.state, to = ?moved.machine.state, event = event.as_str(),
         actor = cause.actor, "booking {} took {}", row.id, event.as_str());
@@ -120,4 +113,43 @@ pub(super) async fn settle(
         return Ok(sold);
     }
     apply(tx, paid, BookingEvent::SeatsLost, causes::CLAIM_GONE, now).await
+}
+
+/// Appends an event to the history of `row`, which the caller has locked, and returns the new row.
+pub(super) async fn note(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    event: &str,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<BookingRow, MoveError> {
+    let noted = BookingRow { version: row.version + 1, ..row.clone() };
+    write(tx, row, &noted, event, cause, now).await?;
+    Ok(noted)
+}
+
+/// Writes `to` over `from`, which the caller has locked, and the event that explains it.
+pub(super) async fn write(
+    tx: &mut PgConnection,
+    from: &BookingRow,
+    to: &BookingRow,
+    event: &str,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    if !sql::update(tx, from, to, now).await? {
+        return Err(MoveError::LostRace);
+    }
+    Ok(sql::insert_event(tx, to, Some(from.machine.state), event, cause, now).await?)
+}
+
+/// Writes the first two events of a new booking, whose row is written: created, and its hold confirmed.
+pub(super) async fn begin(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<BookingRow, MoveError> {
+    sql::insert_event(tx, row, None, "created", cause, now).await?;
+    apply(tx, row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await
 }

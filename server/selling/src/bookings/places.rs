@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, BookingRow};
+use platform::database::BindAll;
 use seats::seat_locks::FencedSelection;
 
 /// Maximum sales that are sent to the lock store after it sold places twice: those of the highest fences,
@@ -31,8 +32,7 @@ pub(super) fn read(flat: &[i32]) -> Option<Vec<Places>> {
     flat.chunks(2).map(places).collect()
 }
 
-/// Replaces the places of a booking with their prices.
-pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> Result<(), sqlx::Error> {
+pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[PlaceLine]) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM booking_places WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
         "INSERT INTO booking_places (booking_id, area_no, quantity, name, category, price_minor)
@@ -49,12 +49,11 @@ pub(super) async fn replace_places(tx: &mut PgConnection, id: Uuid, lines: &[Pla
     Ok(())
 }
 
-/// Returns the places of a booking with the prices as agreed.
 pub(super) async fn of_booking(
     tx: &mut PgConnection,
     row: &BookingRow,
     currency: Currency,
-) -> Result<Vec<PlaceLine>, sqlx::Error> {
+) -> sqlx::Result<Vec<PlaceLine>> {
     if row.places.is_empty() {
         return Ok(Vec::new());
     }
@@ -80,15 +79,13 @@ pub(super) async fn latest_sales(
     tx: &mut PgConnection,
     show: Uuid,
     areas: &[(AreaIndex, u32)],
-) -> Result<Vec<FencedSelection>, sqlx::Error> {
+) -> sqlx::Result<Vec<FencedSelection>> {
     let latest: Vec<Uuid> = sqlx::query_scalar(
         "SELECT booking_id FROM area_claims
          WHERE show_id = $1 AND area_no = ANY($2) AND state <> 'released'
          ORDER BY fence DESC LIMIT $3",
     )
-    .bind(show)
-    .bind(areas.iter().map(|(area, _)| area.cast_signed()).collect::<Vec<_>>())
-    .bind(MAX_RESENT_SALES)
+    .bind_all((show, areas.iter().map(|(area, _)| area.cast_signed()).collect::<Vec<_>>(), MAX_RESENT_SALES))
     .fetch_all(&mut *tx)
     .await?;
     let mut sales = Vec::with_capacity(latest.len());

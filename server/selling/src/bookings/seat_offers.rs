@@ -17,14 +17,14 @@ use super::views::view;
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Expired offers ended in one round.
 const MAX_DUE: i64 = 256;
 
-/// Returns the open offer to the buyer of a booking, if any.
-pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> Result<Option<SeatOffer>, sqlx::Error> {
+pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> sqlx::Result<Option<SeatOffer>> {
     let offer = offer_of(tx, booking).await?;
     Ok(offer.map(|offer| {
         let until = from_utc(offer.answer_until);
@@ -40,8 +40,7 @@ pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> 
     }))
 }
 
-/// Checks for an open offer to the buyer of a booking.
-pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
         .bind(booking)
         .fetch_one(tx)
@@ -55,7 +54,7 @@ pub(super) async fn answer(
     booking: Uuid,
     request: &SeatOfferAnswer,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -98,7 +97,7 @@ pub(super) async fn answer(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_due_seat_offers(state: &SellingState) -> Result<(), Problem> {
+pub async fn end_due_seat_offers(state: &SellingState) -> ApiResult<()> {
     let now = state.clock.now();
     for booking in due_offers(&state.pg, now, MAX_DUE).await? {
         if let Err(problem) = end(state, booking, now).await {
@@ -108,7 +107,7 @@ pub async fn end_due_seat_offers(state: &SellingState) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> ApiResult<()> {
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let offer = lock_offer(&mut tx, booking).await?;
@@ -153,39 +152,29 @@ macro_rules! offers {
     };
 }
 
-/// Returns the offer to a booking.
-async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
+async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<OfferRow>> {
     sqlx::query_as(offers!("")).bind(booking).fetch_optional(tx).await
 }
 
 /// Returns the offer to a booking, locked; the booking is locked already.
-async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
+async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<OfferRow>> {
     sqlx::query_as(offers!(" FOR UPDATE OF moved")).bind(booking).fetch_optional(tx).await
 }
 
 /// Closes the offer as `taken`, `declined` or `lapsed`.
-async fn answered(
-    tx: &mut PgConnection,
-    move_id: Uuid,
-    booking: Uuid,
-    how: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+async fn answered(tx: &mut PgConnection, move_id: Uuid, booking: Uuid, how: &str, now: Timestamp) -> sqlx::Result<()> {
     let done = sqlx::query(
         "UPDATE moved_bookings SET state = $3, answered_at = $4
          WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'",
     )
-    .bind(move_id)
-    .bind(booking)
-    .bind(how)
-    .bind(to_utc(now))
+    .bind_all((move_id, booking, how, to_utc(now)))
     .execute(tx)
     .await?;
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
 /// Returns bookings whose offers were not answered in time, or that have ended already.
-async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
          ORDER BY answer_until LIMIT $2",

@@ -9,7 +9,9 @@ use domain::time::Timestamp;
 use sqlx::{Connection as _, PgConnection, Row};
 use uuid::Uuid;
 
+use super::moves::Cause;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use seats::seat_locks::{FencedSelection, Selection};
 
 /// A booking as stored.
@@ -52,6 +54,11 @@ impl BookingRow {
             selection: Selection { seats: self.seats.clone(), places: self.places.clone() },
         }
     }
+
+    pub(super) fn seats_and_places(&self) -> usize {
+        let places: u32 = self.places.iter().map(|places| places.count).sum();
+        self.seats.len() + places as usize
+    }
 }
 
 /// Builds the error of a corrupt row, with table, column and value; corrupt values never become defaults.
@@ -60,7 +67,7 @@ fn corrupt(column: &str, value: &str) -> sqlx::Error {
 }
 
 impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for BookingRow {
-    fn from_row(row: &sqlx::postgres::PgRow) -> Result<Self, sqlx::Error> {
+    fn from_row(row: &sqlx::postgres::PgRow) -> sqlx::Result<Self> {
         let (state, money): (String, String) = (row.try_get("state")?, row.try_get("money")?);
         let code: String = row.try_get("currency")?;
         let currency = Currency::parse(&code).ok_or_else(|| corrupt("currency", &code))?;
@@ -107,22 +114,17 @@ macro_rules! select_booking {
 
 /// Returns the booking of that id, locked until the transaction ends: moves of one booking queue. Two statements: the
 /// second has a snapshot from after the lock wait, also of the tables of its seats and places.
-pub async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+pub async fn lock(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<BookingRow>> {
     sqlx::query("SELECT 1 FROM bookings WHERE id = $1 FOR UPDATE").bind(id).execute(&mut *tx).await?;
     find(tx, id).await
 }
 
 /// Returns the booking of that id.
-pub async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+pub async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<BookingRow>> {
     sqlx::query_as(select_booking!("booking.id = $1")).bind(id).fetch_optional(tx).await
 }
 
-/// Returns the booking of that id if it is this owner's.
-pub(super) async fn find_owned(
-    tx: &mut PgConnection,
-    id: Uuid,
-    owner: &str,
-) -> Result<Option<BookingRow>, sqlx::Error> {
+pub(super) async fn find_owned(tx: &mut PgConnection, id: Uuid, owner: &str) -> sqlx::Result<Option<BookingRow>> {
     sqlx::query_as(select_booking!("booking.id = $1 AND booking.owner = $2"))
         .bind(id)
         .bind(owner)
@@ -135,13 +137,12 @@ pub(super) async fn find_of_hold(
     connection: &mut PgConnection,
     hold: Uuid,
     owner: &str,
-) -> Result<Option<BookingRow>, sqlx::Error> {
+) -> sqlx::Result<Option<BookingRow>> {
     let found = sqlx::query_as(select_booking!("booking.hold_id = $1 AND booking.owner = $2"));
     found.bind(hold).bind(owner).fetch_optional(connection).await
 }
 
-/// Returns the show of a booking.
-pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar("SELECT show_id FROM bookings WHERE id = $1").bind(id).fetch_optional(tx).await
 }
 
@@ -155,7 +156,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// never be available, since a waiting FOR UPDATE does not hold off FOR KEY SHARE: after [`BOUND_OF_SHOW_LOCK`] the
 /// show is marked without it, which ends its sales. So a caller that acts on the mark takes the lock before it relies
 /// on having seen every booking.
-pub async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     let mut attempt = tx.begin().await?;
     sqlx::query(BOUND_OF_SHOW_LOCK).execute(&mut *attempt).await?;
     let locked = sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(&mut *attempt).await;
@@ -172,13 +173,12 @@ pub async fn lock_show_before_mark(tx: &mut PgConnection, show: Uuid) -> Result<
     }
 }
 
-/// True if a show was called off.
-pub(super) async fn is_called_off(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_called_off(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT called_off FROM shows WHERE id = $1").bind(show).fetch_one(tx).await
 }
 
 /// Returns the booking made from a hold, locked as by [`lock`].
-pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> sqlx::Result<Option<BookingRow>> {
     let locked: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 FOR UPDATE")
         .bind(hold)
         .fetch_optional(&mut *tx)
@@ -190,7 +190,6 @@ pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Op
     }
 }
 
-/// The sales channel of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Channel {
     /// Online, by its buyer.
@@ -214,7 +213,7 @@ pub(super) async fn insert(
     row: &BookingRow,
     channel: Channel,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let inserted = sqlx::query(
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, version,
                                total_minor, currency, buyer_name, buyer_email, holder_name, holder_email,
@@ -254,8 +253,7 @@ pub(super) struct SeatRow {
     pub(super) price_minor: i64,
 }
 
-/// Replaces the seats of a booking.
-pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]) -> Result<(), sqlx::Error> {
+pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
     sqlx::query(
         "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
@@ -271,8 +269,7 @@ pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]
     Ok(())
 }
 
-/// Returns the seats of a booking.
-pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> Result<Vec<SeatRow>, sqlx::Error> {
+pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Vec<SeatRow>> {
     sqlx::query_as(
         "SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no",
     )
@@ -287,7 +284,7 @@ pub(super) async fn update(
     from: &BookingRow,
     to: &BookingRow,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let moved = sqlx::query(
         "UPDATE bookings
          SET state = $4, money = $5, version = version + 1, expires_at = $6, total_minor = $7, updated_at = $8,
@@ -311,7 +308,6 @@ pub(super) async fn update(
     Ok(moved.rows_affected() == 1)
 }
 
-/// One event of a booking's history.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct EventRow {
     pub(super) number: i32,
@@ -323,16 +319,14 @@ pub(super) struct EventRow {
     pub(super) at: DateTime<Utc>,
 }
 
-/// Appends an event to a booking's history.
 pub(super) async fn insert_event(
     tx: &mut PgConnection,
     row: &BookingRow,
     from: Option<BookingState>,
     event: &str,
-    actor: &str,
-    reason: &str,
+    cause: Cause<'_>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -343,16 +337,15 @@ pub(super) async fn insert_event(
     .bind(from.map(|from| from.as_str()))
     .bind(row.machine.state.as_str())
     .bind(row.machine.money.as_str())
-    .bind(actor)
-    .bind(reason)
+    .bind(cause.actor)
+    .bind(cause.reason)
     .bind(to_utc(now))
     .execute(tx)
     .await?;
     Ok(())
 }
 
-/// Returns a booking's history.
-pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> Result<Vec<EventRow>, sqlx::Error> {
+pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Vec<EventRow>> {
     sqlx::query_as(
         "SELECT number, event, from_state, to_state, actor, reason, at
          FROM booking_events WHERE booking_id = $1 ORDER BY number",
@@ -369,17 +362,12 @@ pub(super) async fn insert_payment(
     gateway: &str,
     token: Option<&str>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
          VALUES ($1, $2, 'requested', $3, $4, $5, $6)",
     )
-    .bind(row.id)
-    .bind(gateway)
-    .bind(row.machine.total.minor)
-    .bind(row.machine.total.currency.code())
-    .bind(token)
-    .bind(to_utc(now))
+    .bind_all((row.id, gateway, row.machine.total.minor, row.machine.total.currency.code(), token, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -394,49 +382,40 @@ pub(super) async fn note_payment(
     gateway_ref: Option<&str>,
     pay_url: Option<&str>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE payments
          SET state = CASE state WHEN 'succeeded' THEN state ELSE $2 END,
              gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
          WHERE booking_id = $1",
     )
-    .bind(booking)
-    .bind(state)
-    .bind(gateway_ref)
-    .bind(pay_url)
-    .bind(to_utc(now))
+    .bind_all((booking, state, gateway_ref, pay_url, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
 }
 
-/// Records the state of a refund.
 pub(super) async fn note_refund(
     tx: &mut PgConnection,
     booking: Uuid,
     state: &str,
     amount: Option<i64>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE payments SET refund_state = $2, refund_minor = coalesce($3, refund_minor), updated_at = $4
          WHERE booking_id = $1",
     )
-    .bind(booking)
-    .bind(state)
-    .bind(amount)
-    .bind(to_utc(now))
+    .bind_all((booking, state, amount, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
 }
 
-/// Returns the gateway's page and the token of a payment.
 pub(super) async fn payment_of(
     tx: &mut PgConnection,
     booking: Uuid,
-) -> Result<Option<(Option<String>, Option<String>)>, sqlx::Error> {
+) -> sqlx::Result<Option<(Option<String>, Option<String>)>> {
     sqlx::query_as("SELECT pay_url, payment_token FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)

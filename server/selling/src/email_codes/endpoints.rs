@@ -11,9 +11,8 @@ use uuid::Uuid;
 use super::service;
 use crate::SellingState;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::problem::ApiResult;
 use http::shared_refusals::KeyReused;
-use http::{ApiJson, ApiPath, ClientAddress};
+use http::{ApiJson, ApiPath, ApiResult, ClientAddress};
 use identity::Visitor;
 
 /// The routes of codes, under `/api/v1`.

@@ -39,7 +39,7 @@ pub async fn send_forever(state: SellingState) {
     }
 }
 
-async fn send_due(state: &SellingState) -> Result<usize, sqlx::Error> {
+async fn send_due(state: &SellingState) -> sqlx::Result<usize> {
     let now = state.clock.now();
     let due = sql::take(&state.pg, now, now.plus_ms(LEASE_MS), MAX_PER_ROUND).await?;
     let sent = due.iter().map(|code| send(state, code, now));
@@ -47,7 +47,7 @@ async fn send_due(state: &SellingState) -> Result<usize, sqlx::Error> {
     Ok(due.len())
 }
 
-async fn send(state: &SellingState, due: &ToSend, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn send(state: &SellingState, due: &ToSend, now: Timestamp) -> sqlx::Result<()> {
     match state.email_codes.messenger.send(&written(state, due, now)).await {
         Ok(()) => sql::sent(&state.pg, due.id).await,
         Err(not_sent) => {

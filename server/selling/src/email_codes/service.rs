@@ -1,21 +1,25 @@
 //! Requests and verifies codes.
 
+use std::time::Duration;
+
 use app::language::Language;
 use axum::http::StatusCode;
 use domain::api::email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
+use domain::time::MINUTE_MS;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use super::sql::{self, NewCode, Tried};
-use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP, limits};
+use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP};
 use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 use identity::accounts::{self, normalise_address};
 use platform::clock::rfc3339;
-use platform::ids;
+use platform::rate_limits::Allowance;
+use platform::{housekeeping, ids};
 
 /// Number of different codes.
 const CODES: u64 = 1_000_000;
@@ -43,7 +47,7 @@ pub(super) async fn ask(
     (visitor, address): (&Visitor, &ClientAddress),
     request: &EmailCodeRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -52,7 +56,7 @@ pub(super) async fn ask(
     catalogue::sales_open(show, now)?;
     let mail_to = accounts::email_of(&request.email)?;
     let email = normalise_address(mail_to);
-    limits::count(state, &visitor.owner, &email, address).await?;
+    count_code(state, &visitor.owner, &email, address).await?;
     let language = request.language.as_deref().and_then(Language::of_tag).unwrap_or_default();
     let (id, expires_at) = (ids::new_id(), now.plus_ms(CODE_LIFE_MS));
     let code_digest = digest(state, id, &code_of(state, id));
@@ -82,7 +86,7 @@ pub(super) async fn prove(
     visitor: &Visitor,
     request: &EmailProofRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -120,7 +124,7 @@ pub(super) fn replay_fingerprint(state: &SellingState, request: &EmailProofReque
 }
 
 /// Refuses shows without codes: otherwise anyone could have mails sent to any address.
-fn wanted_at(show: &Show) -> Result<(), Problem> {
+fn wanted_at(show: &Show) -> ApiResult<()> {
     if show.email_code {
         return Ok(());
     }
@@ -140,4 +144,61 @@ fn wrong_code_problem(tried: &Tried) -> Problem {
 fn over() -> Problem {
     let detail = "The code's time is over, or it was tried too often. Ask for another one; your seats stay yours.";
     Problem::new(Code::EmailCodeOver, detail)
+}
+
+/// Limit per visitor: 8 codes in the busiest hour.
+const VISITOR: Allowance = Allowance { name: "code-visitor", burst: 4, each_ms: 900_000 };
+/// Limit per recipient, from all visitors: 12 codes in the busiest hour. More than one visitor's limit, so that one
+/// visitor cannot exhaust it; few, so that with five tries each a guesser is right once in 16,000 hours.
+const PERSON: Allowance = Allowance { name: "code-person", burst: 6, each_ms: 600_000 };
+/// Limit per network address: a household, or an office behind one.
+const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
+
+/// Counts a code for this visitor, recipient (by normalized address) and network address. The narrowest limit comes
+/// first, so that a visitor above it consumes nothing of the shared limits.
+///
+/// # Errors
+/// 429.
+async fn count_code(state: &SellingState, visitor: &str, person: &str, address: &ClientAddress) -> ApiResult<()> {
+    state.rate_limits.take(&VISITOR, visitor).await?;
+    state.rate_limits.take(&ADDRESS, &address.0).await?;
+    Ok(state.rate_limits.take(&PERSON, person).await?)
+}
+
+/// Refuses a guest who has not verified this address recently. An account with a verified address needs no
+/// code, whichever address it buys for.
+///
+/// # Errors
+/// 403 `email_code_wanted`.
+pub async fn check(state: &SellingState, show: &Show, visitor: &Visitor, email: &str) -> ApiResult<()> {
+    if !show.email_code {
+        return Ok(());
+    }
+    // Boxed: connecting takes kilobytes, which every checkout would carry along, and few shows require codes.
+    let mut connection = Box::pin(state.pg.acquire()).await?;
+    if let Some(account) = visitor.account
+        && accounts::has_proven_address(&mut connection, account).await?
+    {
+        return Ok(());
+    }
+    let since = state.clock.now().plus_ms(-PROVEN_MS);
+    if sql::is_proven(&mut connection, &visitor.owner, &accounts::normalise_address(email), since).await? {
+        return Ok(());
+    }
+    let detail =
+        "This show asks for a code before checkout. We mail it to your address; your seats stay yours meanwhile.";
+    Err(Problem::new(Code::EmailCodeWanted, detail))
+}
+
+/// Interval of purges.
+const PURGE_EVERY: Duration = Duration::from_secs(300);
+/// Retention after expiry, milliseconds: longer than an entered code stays valid.
+const KEPT_MS: i64 = 24 * 60 * MINUTE_MS;
+/// Maximum rows deleted in one statement, so that it holds locks only briefly.
+const MAX_AT_ONCE: i64 = 5_000;
+
+/// Runs until the server stops.
+pub async fn purge_forever(state: SellingState) {
+    let delete = |limit| sql::purge(&state.pg, state.clock.now().plus_ms(-KEPT_MS), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "codes before checkout", MAX_AT_ONCE, delete).await;
 }

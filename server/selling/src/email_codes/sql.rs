@@ -5,6 +5,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// A code to be stored and mailed.
 pub(super) struct NewCode<'a> {
@@ -22,7 +23,7 @@ pub(super) async fn put(
     new: &NewCode<'_>,
     expires_at: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO email_codes (id, owner, email, mail_to, language, code_digest, expires_at, mail_after)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -43,7 +44,6 @@ pub(super) async fn put(
     Ok(())
 }
 
-/// A code that was tried.
 #[derive(sqlx::FromRow)]
 pub(super) struct Tried {
     pub(super) id: Uuid,
@@ -59,16 +59,13 @@ pub(super) async fn take_try(
     email: &str,
     max_tries: i16,
     now: Timestamp,
-) -> Result<Option<Tried>, sqlx::Error> {
+) -> sqlx::Result<Option<Tried>> {
     sqlx::query_as(
         "UPDATE email_codes SET tries = tries + 1
          WHERE owner = $1 AND email = $2 AND tries < $3 AND expires_at > $4
          RETURNING id, code_digest, tries",
     )
-    .bind(owner)
-    .bind(email)
-    .bind(max_tries)
-    .bind(to_utc(now))
+    .bind_all((owner, email, max_tries, to_utc(now)))
     .fetch_optional(pg)
     .await
 }
@@ -81,15 +78,12 @@ pub(super) async fn set_proven(
     owner: &str,
     used_up: i16,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let proven = sqlx::query(
         "UPDATE email_codes SET proven_at = $4, tries = $3, mail_after = NULL
          WHERE id = $1 AND owner = $2 AND tries < $3 AND expires_at > $4",
     )
-    .bind(id)
-    .bind(owner)
-    .bind(used_up)
-    .bind(to_utc(now))
+    .bind_all((id, owner, used_up, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(proven.rows_affected() == 1)
@@ -101,16 +95,13 @@ pub(super) async fn is_proven(
     owner: &str,
     email: &str,
     since: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM email_codes WHERE owner = $1 AND email = $2 AND proven_at > $3)")
-        .bind(owner)
-        .bind(email)
-        .bind(to_utc(since))
+        .bind_all((owner, email, to_utc(since)))
         .fetch_one(connection)
         .await
 }
 
-/// A code to be sent.
 #[derive(sqlx::FromRow)]
 pub(super) struct ToSend {
     pub(super) id: Uuid,
@@ -119,33 +110,24 @@ pub(super) struct ToSend {
 }
 
 /// Leases codes that are due, until `lease_until`. Expired codes are skipped.
-pub(super) async fn take(
-    pg: &PgPool,
-    now: Timestamp,
-    lease_until: Timestamp,
-    limit: i64,
-) -> Result<Vec<ToSend>, sqlx::Error> {
+pub(super) async fn take(pg: &PgPool, now: Timestamp, lease_until: Timestamp, limit: i64) -> sqlx::Result<Vec<ToSend>> {
     sqlx::query_as(
         "UPDATE email_codes code SET mail_after = $2
          FROM (SELECT id FROM email_codes WHERE mail_after <= $1 AND expires_at > $1 ORDER BY mail_after LIMIT $3
                FOR UPDATE SKIP LOCKED) AS due
          WHERE code.id = due.id RETURNING code.id, code.mail_to, code.language",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
-    .bind(limit)
+    .bind_all((to_utc(now), to_utc(lease_until), limit))
     .fetch_all(pg)
     .await
 }
 
-/// Records that a code was sent.
-pub(super) async fn sent(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn sent(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
     sqlx::query("UPDATE email_codes SET mail_after = NULL WHERE id = $1").bind(id).execute(pg).await?;
     Ok(())
 }
 
-/// Schedules a retry at `at`.
-pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL")
         .bind(id)
         .bind(to_utc(at))
@@ -155,7 +137,7 @@ pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> Result<(),
 }
 
 /// Deletes codes that expired before then, up to `limit`; returns their number.
-pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> sqlx::Result<u64> {
     let gone = sqlx::query(
         "DELETE FROM email_codes WHERE id IN
              (SELECT id FROM email_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)",

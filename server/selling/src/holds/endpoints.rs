@@ -14,9 +14,8 @@ use admission::fairness::LimitedCaller;
 use admission::{puzzles, waiting_room};
 use catalogue::Show;
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::problem::ApiResult;
 use http::shared_refusals::KeyReused;
-use http::{ApiJson, ApiPath, ClientAddress, Code, Problem};
+use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
 use seats::seat_locks::is_offer;
@@ -91,7 +90,7 @@ async fn take(
 }
 
 /// Validates a request for seats, places in one area, or both.
-fn read_selection(show: &Show, wish: &HoldRequest) -> Result<Selection, Problem> {
+fn read_selection(show: &Show, wish: &HoldRequest) -> ApiResult<Selection> {
     let places = match (wish.area, wish.quantity) {
         (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
         (None, None) => vec![],
@@ -112,8 +111,8 @@ fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> RequestIdentity {
 async fn once(
     state: &SellingState,
     intent: &Intent,
-    ask: impl Future<Output = Result<Answer, Problem>>,
-) -> Result<Answer, Problem> {
+    ask: impl Future<Output = ApiResult<Answer>>,
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = state.idempotency.known(intent, now)? {
         state.idempotency.note_wording(intent);

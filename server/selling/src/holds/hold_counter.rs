@@ -71,7 +71,7 @@ async fn flush(state: &SellingState) {
     }
 }
 
-async fn write(pg: &PgPool, counts: &[(Uuid, i64)], now: Timestamp) -> Result<(), sqlx::Error> {
+async fn write(pg: &PgPool, counts: &[(Uuid, i64)], now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO hold_counts (show_id, day, granted)
          SELECT show.id, ($3 AT TIME ZONE city.time_zone)::date, counted.granted

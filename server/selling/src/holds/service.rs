@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{SellingState, bookings};
 use catalogue::{Show, on_sale, sales_open};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::rfc3339;
 use seats::seat_locks::{
     HoldLimits, HoldUpdate, LockAttempt, Refusal, RequestIdentity, Selection, StoredHold, with_map,
@@ -23,7 +23,7 @@ pub(super) fn check_selection(
     seats: &[SeatIndex],
     places: &[AreaQuantity],
     least: usize,
-) -> Result<Selection, Problem> {
+) -> ApiResult<Selection> {
     let in_areas = places.iter().fold(0_usize, |sum, places| sum.saturating_add(places.quantity as usize));
     let count = seats.len().saturating_add(in_areas);
     if count < least || count > MAX_SEATS_PER_HOLD || places.iter().any(|places| places.quantity == 0) {
@@ -33,7 +33,7 @@ pub(super) fn check_selection(
     Ok(Selection { seats: check_seats(show, seats)?, places: check_places(show, places)? })
 }
 
-fn check_places(show: &Show, places: &[AreaQuantity]) -> Result<Vec<Places>, Problem> {
+fn check_places(show: &Show, places: &[AreaQuantity]) -> ApiResult<Vec<Places>> {
     let sorted: BTreeMap<AreaIndex, u32> = places.iter().map(|places| (places.area, places.quantity)).collect();
     if sorted.len() < places.len() {
         return Err(Problem::new(Code::SeatTwice, "Name every area once."));
@@ -48,7 +48,7 @@ fn unknown_area(area: AreaIndex) -> Problem {
     Problem::new(Code::UnknownArea, format!("This show has no area {area}; its plan lists those it has."))
 }
 
-fn check_seats(show: &Show, seats: &[SeatIndex]) -> Result<Vec<SeatIndex>, Problem> {
+fn check_seats(show: &Show, seats: &[SeatIndex]) -> ApiResult<Vec<SeatIndex>> {
     let sorted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
     if sorted.len() < seats.len() {
         return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
@@ -73,7 +73,7 @@ pub fn terms(state: &SellingState, show: &Show) -> HoldLimits {
 }
 
 /// Refuses seats that are reserved for the waiting list; a repeated request still gets its answer.
-async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
+async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold: Option<Uuid>) -> ApiResult<()> {
     if hold.is_some() {
         let own = with_map(state, show, || state.locks.hold_of(show.id, owner)).await?;
         if own.map(|held| held.hold) == hold {
@@ -92,7 +92,7 @@ pub(super) async fn take(
     owner: &str,
     asked: RequestIdentity,
     selection: Selection,
-) -> Result<StoredHold, Problem> {
+) -> ApiResult<StoredHold> {
     on_sale(show, state.clock.now())?;
     if state.waiting.has(show.id) {
         check_waiting_list(state, show, owner, Some(asked.id)).await?;
@@ -120,7 +120,7 @@ pub(super) async fn change(
     asked: RequestIdentity,
     hold: Uuid,
     wish: &HoldChange,
-) -> Result<StoredHold, Problem> {
+) -> ApiResult<StoredHold> {
     let add = check_selection(show, &wish.add, &wish.add_places, 0)?;
     let remove = check_selection(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
@@ -145,7 +145,7 @@ pub(super) async fn extend(
     owner: &str,
     asked: RequestIdentity,
     hold: Uuid,
-) -> Result<StoredHold, Problem> {
+) -> ApiResult<StoredHold> {
     let held = match lengthen(state, show, owner, asked, hold).await {
         Ok(held) => held,
         Err(refusal) => Box::pin(unless_granted(state, show, owner, asked, hold, refusal)).await?,
@@ -161,7 +161,7 @@ async fn lengthen(
     owner: &str,
     asked: RequestIdentity,
     hold: Uuid,
-) -> Result<StoredHold, Problem> {
+) -> ApiResult<StoredHold> {
     sales_open(show, state.clock.now())?;
     let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
     let held = extended.map_err(|refusal| refusal_problem(show, &refusal))?;
@@ -181,7 +181,7 @@ pub(super) async fn unless_granted(
     asked: RequestIdentity,
     hold: Uuid,
     refusal: Problem,
-) -> Result<StoredHold, Problem> {
+) -> ApiResult<StoredHold> {
     let was_on_sale = show.sales != Sales::Planned && show.sales_from.is_none_or(|from| from <= state.clock.now());
     if !was_on_sale || !matches!(refusal.code(), Code::SalesClosed | Code::WaitingListFirst) {
         return Err(refusal);

@@ -4,22 +4,22 @@
 //! them and deletes the rows. A failed effect is retried with full jitter, then parked for a person
 //! ([`parked`]). An [`EffectHandler`] performs them.
 
-mod handler;
 mod parked;
 mod relay;
 mod sql;
+
+use std::future::Future;
 
 use domain::booking::Effect;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-pub use handler::{EffectFailure, EffectHandler, FailureKind};
 pub use parked::{
-    MAX_LISTED, ParkedEffect, parked, parked_at, parked_counts, parked_effect, parked_refunds, retry, settle,
-    unpark_refund, with_parked_refund,
+    MAX_LISTED, ParkedEffect, parked, parked_counts, parked_effect, parked_refunds, retry, settle, unpark_refund,
+    with_parked_refund,
 };
 pub use relay::{Lane, relay_forever};
-pub use sql::{add_done, add_enqueued, contains_effect, done, effect_name, enqueue, park};
+pub use sql::{add_done, add_enqueued, contains_effect, done, enqueue, park};
 
 /// Wakes the relay's lanes; a wake during a busy round is kept.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub fn wake(state: &crate::SellingState) {
 ///
 /// # Errors
 /// When the database fails; the effects will be repeated.
-pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
+pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
     if bookings.is_empty() {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub async fn remove_all(state: &crate::SellingState, bookings: &[Uuid], effects:
 ///
 /// # Errors
 /// When the database fails; the relay performs them when their head start is over.
-pub async fn make_due(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+pub async fn make_due(state: &crate::SellingState, bookings: &[Uuid], effect: Effect) -> sqlx::Result<()> {
     if bookings.is_empty() {
         return Ok(());
     }
@@ -64,4 +64,38 @@ pub async fn make_due(state: &crate::SellingState, bookings: &[Uuid], effect: Ef
         lane.wake(state).notify_one();
     }
     Ok(())
+}
+
+/// Performs the effects that the relay takes. The relay calls it at least once for each committed effect, so an
+/// effect performed twice must do no harm.
+pub trait EffectHandler: Sync {
+    /// Performs one effect of a booking.
+    ///
+    /// # Errors
+    /// When it is not done.
+    fn perform(&self, booking: Uuid, effect: Effect) -> impl Future<Output = Result<(), EffectFailure>> + Send;
+
+    /// Performs effects of different bookings and returns their outcomes in order.
+    fn perform_all(&self, effects: &[(Uuid, Effect)]) -> impl Future<Output = Vec<Result<(), EffectFailure>>> + Send;
+}
+
+/// An effect that is not done.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct EffectFailure {
+    /// Its kind, which decides about retries.
+    pub kind: FailureKind,
+    /// The cause, shown to the person who decides about a parked effect.
+    pub cause: String,
+}
+
+/// Kinds of failures, by what a retry can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// A retry may succeed.
+    Temporary,
+    /// A gateway or the lock store is unavailable; retries go on for longer.
+    Unavailable,
+    /// A gateway or the database refused; no retry changes that.
+    Definite,
 }

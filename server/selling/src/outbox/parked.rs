@@ -38,28 +38,11 @@ pub struct ParkedEffect {
     pub since: Timestamp,
 }
 
-/// Returns the parked effects, oldest first, up to [`MAX_LISTED`].
+/// Returns the parked effects, oldest first, up to [`MAX_LISTED`]; only of this theatre's shows if one is given.
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedEffect>, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
-                job.attempts, job.parked_why, job.created_at
-         FROM outbox job JOIN bookings booking ON booking.id = job.booking_id
-         WHERE job.parked_why IS NOT NULL ORDER BY job.id LIMIT $1",
-    )
-    .bind(MAX_LISTED)
-    .fetch_all(pg)
-    .await?;
-    rows.iter().map(read).collect()
-}
-
-/// Returns the parked effects of one theatre's shows.
-///
-/// # Errors
-/// As [`parked`].
-pub async fn parked_at(pg: &PgPool, theatre: &str) -> Result<Vec<ParkedEffect>, sqlx::Error> {
+pub async fn parked(pg: &PgPool, theatre: Option<&str>) -> sqlx::Result<Vec<ParkedEffect>> {
     let rows = sqlx::query(
         "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
                 job.attempts, job.parked_why, job.created_at
@@ -67,7 +50,7 @@ pub async fn parked_at(pg: &PgPool, theatre: &str) -> Result<Vec<ParkedEffect>, 
          JOIN bookings booking ON booking.id = job.booking_id
          JOIN shows show ON show.id = booking.show_id
          JOIN screens screen ON screen.id = show.screen_id
-         WHERE job.parked_why IS NOT NULL AND screen.theatre_id = $1 ORDER BY job.id LIMIT $2",
+         WHERE job.parked_why IS NOT NULL AND ($1::text IS NULL OR screen.theatre_id = $1) ORDER BY job.id LIMIT $2",
     )
     .bind(theatre)
     .bind(MAX_LISTED)
@@ -76,7 +59,7 @@ pub async fn parked_at(pg: &PgPool, theatre: &str) -> Result<Vec<ParkedEffect>, 
     rows.iter().map(read).collect()
 }
 
-fn read(row: &PgRow) -> Result<ParkedEffect, sqlx::Error> {
+fn read(row: &PgRow) -> sqlx::Result<ParkedEffect> {
     let code: String = row.try_get("currency")?;
     let currency =
         Currency::parse(&code).ok_or_else(|| sqlx::Error::Decode(format!("bookings.currency is {code:?}").into()))?;
@@ -96,7 +79,7 @@ fn read(row: &PgRow) -> Result<ParkedEffect, sqlx::Error> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<HashMap<String, i64>> {
     let counts: Vec<(String, i64)> = sqlx::query_as(
         "SELECT screen.theatre_id, count(*)
          FROM outbox job
@@ -115,7 +98,7 @@ pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<S
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<i32>, sqlx::Error> {
+pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<i32>> {
     sqlx::query_scalar(
         "SELECT refund_number FROM outbox
          WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND parked_why IS NOT NULL",
@@ -129,7 +112,7 @@ pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<
 ///
 /// # Errors
 /// When the database fails.
-pub async fn with_parked_refund(pg: &PgPool, bookings: &[Uuid]) -> Result<Vec<Uuid>, sqlx::Error> {
+pub async fn with_parked_refund(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<Vec<Uuid>> {
     if bookings.is_empty() {
         return Ok(Vec::new());
     }
@@ -145,7 +128,7 @@ pub async fn with_parked_refund(pg: &PgPool, bookings: &[Uuid]) -> Result<Vec<Uu
 ///
 /// # Errors
 /// When the database fails.
-pub async fn unpark_refund(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
+pub async fn unpark_refund(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     let taken = sqlx::query(
         "DELETE FROM outbox WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND refund_number = $2
            AND parked_why IS NOT NULL",
@@ -166,7 +149,7 @@ pub async fn parked_effect(
     tx: &mut PgConnection,
     id: i64,
     theatre: Option<&str>,
-) -> Result<Option<(Uuid, Effect)>, sqlx::Error> {
+) -> sqlx::Result<Option<(Uuid, Effect)>> {
     let row: Option<JobRow> = sqlx::query_as(
         "SELECT job.id, job.booking_id, job.effect, job.amount_minor, job.refund_number, booking.currency, job.attempts
          FROM outbox job
@@ -186,7 +169,7 @@ pub async fn parked_effect(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn retry(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
+pub async fn retry(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Result<bool> {
     let put_back = sqlx::query(
         "UPDATE outbox SET parked_why = NULL, attempts = 0, run_after = $2 WHERE id = $1 AND parked_why IS NOT NULL",
     )
@@ -202,7 +185,7 @@ pub async fn retry(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<boo
 ///
 /// # Errors
 /// When the database fails.
-pub async fn settle(tx: &mut PgConnection, id: i64) -> Result<bool, sqlx::Error> {
+pub async fn settle(tx: &mut PgConnection, id: i64) -> sqlx::Result<bool> {
     let taken = sqlx::query("DELETE FROM outbox WHERE id = $1 AND parked_why IS NOT NULL").bind(id).execute(tx).await?;
     Ok(taken.rows_affected() == 1)
 }

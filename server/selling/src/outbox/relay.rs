@@ -3,13 +3,14 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use domain::VariantName;
 use domain::booking::Effect;
 use domain::time::SECOND_MS;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
-use super::handler::{EffectFailure, EffectHandler, FailureKind};
 use super::sql::{self, Job};
+use super::{EffectFailure, EffectHandler, FailureKind};
 use crate::SellingState;
 use platform::background::wait_for_wake;
 use platform::ids;
@@ -59,9 +60,8 @@ impl Lane {
     /// All lanes.
     pub const ALL: [Self; 3] = [Self::Gateway, Self::Map, Self::Mail];
 
-    /// Returns the lane of that effect.
     pub(super) fn of(effect: Effect) -> Option<Self> {
-        Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::effect_name(effect)))
+        Self::ALL.into_iter().find(|lane| lane.effects().contains(&effect.as_str()))
     }
 
     pub(super) fn wake(self, state: &SellingState) -> &Notify {

@@ -1,5 +1,6 @@
 //! Queries of `outbox`.
 
+use domain::VariantName;
 use domain::booking::Effect;
 use domain::money::{Currency, Money};
 use domain::time::{SECOND_MS, Timestamp};
@@ -8,34 +9,16 @@ use uuid::Uuid;
 
 use platform::clock::to_utc;
 use platform::cte_batch::CteBatch;
+use platform::database::BindAll;
 
 /// Head start of the request over the relay for a charge, milliseconds: a buyer waits for it, so the request sends
 /// it. Longer than the gateway's deadline.
 const CHARGE_HEAD_START_MS: i64 = 15 * SECOND_MS;
 
-/// Returns the stable name of an effect, in rows and histories.
-#[must_use]
-pub const fn effect_name(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Charge => "charge",
-        Effect::VoidPayment => "void_payment",
-        Effect::Refund { .. } => "refund",
-        Effect::RefundPart { .. } => "refund_part",
-        Effect::MarkBooked => "mark_booked",
-        Effect::ReleaseSeats => "release_seats",
-        Effect::ReleasePart { .. } => "release_part",
-        Effect::SendTicket => "send_ticket",
-        Effect::VoidLeft => "void_left",
-        Effect::SendNotice { .. } => "send_notice",
-        Effect::PlaceLate => "place_late",
-    }
-}
-
 /// The columns of an effect besides its name.
 struct EffectColumns {
     /// The amount, minor units.
     amount: Option<i64>,
-    /// The number of the refund.
     number: u32,
     /// The head start before the relay takes it, milliseconds.
     wait: i64,
@@ -67,7 +50,7 @@ const SELLER_HEAD_START_MS: i64 = 15 * SECOND_MS;
 ///
 /// # Errors
 /// When the values cannot be encoded.
-pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
+pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timestamp) -> sqlx::Result<()> {
     let due = |effect: Effect| {
         let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
         let head_start = if is_sellers { SELLER_HEAD_START_MS } else { EffectColumns::of(effect).wait };
@@ -77,7 +60,7 @@ pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timesta
          SELECT todo.*, $6 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[]) AS todo";
     cte.add("enqueued", statement, &[])
         .each(effects.iter().map(|(booking, _)| *booking))
-        .each(effects.iter().map(|(_, effect)| effect_name(*effect)))
+        .each(effects.iter().map(|(_, effect)| effect.as_str()))
         .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).amount))
         .each(effects.iter().map(|(_, effect)| EffectColumns::of(*effect).number.cast_signed()))
         .each(effects.iter().map(|(_, effect)| due(*effect)))
@@ -89,24 +72,14 @@ pub fn add_enqueued(cte: &mut CteBatch, effects: &[(Uuid, Effect)], now: Timesta
 ///
 /// # Errors
 /// When the database fails.
-pub async fn enqueue(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    effects: &[Effect],
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub async fn enqueue(tx: &mut PgConnection, booking: Uuid, effects: &[Effect], now: Timestamp) -> sqlx::Result<()> {
     for effect in effects {
         let EffectColumns { amount, number, wait } = EffectColumns::of(*effect);
         sqlx::query(
             "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
              VALUES ($1, $2, $3, $4, $5, $6)",
         )
-        .bind(booking)
-        .bind(effect_name(*effect))
-        .bind(amount)
-        .bind(number.cast_signed())
-        .bind(to_utc(now.plus_ms(wait)))
-        .bind(to_utc(now))
+        .bind_all((booking, effect.as_str(), amount, number.cast_signed(), to_utc(now.plus_ms(wait)), to_utc(now)))
         .execute(&mut *tx)
         .await?;
     }
@@ -117,13 +90,11 @@ pub async fn enqueue(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Result<bool, sqlx::Error> {
+pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM outbox WHERE booking_id = $1 AND effect = $2 AND refund_number = $3)",
     )
-    .bind(booking)
-    .bind(effect_name(effect))
-    .bind(EffectColumns::of(effect).number.cast_signed())
+    .bind_all((booking, effect.as_str(), EffectColumns::of(effect).number.cast_signed()))
     .fetch_one(tx)
     .await
 }
@@ -132,20 +103,11 @@ pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effec
 ///
 /// # Errors
 /// When the database fails.
-pub async fn park(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    effect: Effect,
-    why: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &str, now: Timestamp) -> sqlx::Result<()> {
     let EffectColumns { amount, number, .. } = EffectColumns::of(effect);
     let parked =
         sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
-            .bind(booking)
-            .bind(effect_name(effect))
-            .bind(number.cast_signed())
-            .bind(why)
+            .bind_all((booking, effect.as_str(), number.cast_signed(), why))
             .execute(&mut *tx)
             .await?;
     if parked.rows_affected() == 0 {
@@ -153,12 +115,7 @@ pub async fn park(
             "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, parked_why, created_at)
              VALUES ($1, $2, $3, $4, $6, $5, $6)",
         )
-        .bind(booking)
-        .bind(effect_name(effect))
-        .bind(amount)
-        .bind(number.cast_signed())
-        .bind(why)
-        .bind(to_utc(now))
+        .bind_all((booking, effect.as_str(), amount, number.cast_signed(), why, to_utc(now)))
         .execute(tx)
         .await?;
     }
@@ -169,10 +126,10 @@ pub async fn park(
 ///
 /// # Errors
 /// When the database fails; the effect will be repeated.
-pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx::Error> {
+pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
         .bind(booking)
-        .bind(effect_name(effect))
+        .bind(effect.as_str())
         .execute(pg)
         .await?;
     Ok(())
@@ -184,8 +141,8 @@ const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND 
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
-    let names: Vec<_> = effects.iter().map(|effect| effect_name(*effect)).collect();
+pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
+    let names: Vec<_> = effects.iter().map(|effect| effect.as_str()).collect();
     sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await?;
     Ok(())
 }
@@ -194,8 +151,8 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: 
 ///
 /// # Errors
 /// When the values cannot be encoded.
-pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([effect_name(effect)].as_slice()).done()
+pub fn add_done(cte: &mut CteBatch, bookings: &[Uuid], effect: Effect) -> sqlx::Result<()> {
+    cte.add("done", DELETE_OF_MANY, &[]).value(bookings).value([effect.as_str()].as_slice()).done()
 }
 
 /// Makes an effect of many bookings due for the relay at once, because it failed outside it.
@@ -207,17 +164,14 @@ pub(super) async fn make_due(
     bookings: &[Uuid],
     effect: Effect,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND attempts = 0 AND run_after > $3")
-        .bind(bookings)
-        .bind(effect_name(effect))
-        .bind(to_utc(now))
+        .bind_all((bookings, effect.as_str(), to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())
 }
 
-/// A leased effect.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) id: i64,
@@ -269,7 +223,7 @@ pub(super) async fn take(
     now: Timestamp,
     lease_until: Timestamp,
     limit: i64,
-) -> Result<Vec<Job>, sqlx::Error> {
+) -> sqlx::Result<Vec<Job>> {
     let mut tx = pg.begin_with(BY_KEYS).await?;
     let rows: Vec<JobRow> = sqlx::query_as(
         "UPDATE outbox job SET attempts = job.attempts + 1, run_after = $2
@@ -289,17 +243,14 @@ pub(super) async fn take(
          RETURNING job.id, job.booking_id, job.effect, job.amount_minor, job.refund_number, taken.currency,
                    job.attempts",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
-    .bind(limit)
-    .bind(kinds)
+    .bind_all((to_utc(now), to_utc(lease_until), limit, kinds))
     .fetch_all(&mut *tx)
     .await?;
     tx.commit().await?;
     rows.into_iter().map(job).collect()
 }
 
-pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
+pub(super) fn job(row: JobRow) -> sqlx::Result<Job> {
     let corrupt = |what: &str| sqlx::Error::Decode(format!("outbox({}).{what} cannot be", row.id).into());
     let number = || u32::try_from(row.refund_number).map_err(|_| corrupt("refund_number"));
     let amount = || {
@@ -325,7 +276,7 @@ pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
 }
 
 /// Deletes completed effects. One that was parked meanwhile has failed after completion, and stays parked.
-pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> Result<(), sqlx::Error> {
+pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> sqlx::Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
@@ -341,23 +292,17 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> Result<(), sqlx::Error
     tx.commit().await
 }
 
-/// Schedules a retry at `at`.
-pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2")
-        .bind(job.booking)
-        .bind(job.id)
-        .bind(to_utc(at))
+        .bind_all((job.booking, job.id, to_utc(at)))
         .execute(pg)
         .await?;
     Ok(())
 }
 
-/// Parks an effect that failed too often.
-pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
     sqlx::query("UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2")
-        .bind(job.booking)
-        .bind(job.id)
-        .bind(why)
+        .bind_all((job.booking, job.id, why))
         .execute(pg)
         .await?;
     Ok(())

@@ -9,12 +9,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{join, view};
-use crate::SellingState;
+use super::join;
+use crate::{SellingState, waiting_list};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
-use http::problem::ApiResult;
 use http::shared_refusals::KeyReused;
-use http::{ApiJson, ApiPath, ClientAddress, Problem};
+use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Problem};
 use identity::{Visitor, accounts};
 
 /// The routes of waiting lists, under `/api/v1`.
@@ -59,7 +58,7 @@ async fn place(
 ) -> ApiResult<Response> {
     let show = state.catalogue.find_show(show).await?;
     let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
-    let view = if is_theirs { view::of_owner(&state, &show, &visitor.owner).await? } else { None };
+    let view = if is_theirs { waiting_list::of_owner(&state, &show, &visitor.owner).await? } else { None };
     Ok(match view {
         Some(view) => (visitor, axum::Json(view)).into_response(),
         // Most visitors are not in line, and a browser prints a 404 where its owner sees it.
@@ -88,7 +87,7 @@ async fn leave(
 
 /// Refuses a guest whose visitor was merged into an account. A place in line names an address and belongs to the
 /// account, like bookings: an old copy of the cookie neither reads nor takes one.
-async fn own(state: &SellingState, visitor: &Visitor) -> Result<(), Problem> {
+async fn own(state: &SellingState, visitor: &Visitor) -> ApiResult<()> {
     let is_theirs = accounts::is_own_visitor(state, visitor).await?;
     if is_theirs { Ok(()) } else { Err(Problem::not_found("place in the waiting list")) }
 }

@@ -8,8 +8,8 @@
 //!
 //! The entry stays locked during the call to the lock store: the next device, and a visitor who leaves the line, must
 //! find the owner that the hold has. That takes twice the deadline of a call at most (`CALL_DEADLINE` in
-//! `seat_locks/link/retry.rs`, 3 s); others wait for the lock as bounded by [`BEGIN`], and are rate limited
-//! ([`limits::count_taking`]).
+//! `platform/src/redis_link/retry.rs`, 3 s); others wait for the lock as bounded by [`BEGIN`], and are rate limited
+//! ([`join::count_taking`]).
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,17 +17,16 @@ use domain::api::waiting_list::{WaitingState, WaitingView};
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
+use super::join;
 use super::sql::{self, EntryState, ListEntry};
-use super::{limits, view};
-use crate::{SellingState, holds};
+use crate::{SellingState, holds, waiting_list};
 use admission::fairness::LimitedCaller;
 use catalogue::Show;
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::clock::from_utc;
 use platform::signed_token::{Keys, dated_key, read_dated_key};
-use seats::seat_locks::{FencedSelection, Renewal, StoredHold, with_map};
-use seats::seat_locks::{is_offer, offer_id};
+use seats::seat_locks::{FencedSelection, Renewal, StoredHold, is_offer, offer_id, with_map};
 
 /// The label that the signing key is derived for: no other signature is valid in such a link.
 const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
@@ -66,11 +65,11 @@ pub struct OpenedOffer {
 ///
 /// # Errors
 /// 404 for an invalid key, and for a guest's cookie from before they signed in.
-pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
+pub async fn open_offer(state: &SellingState, visitor: &Visitor, key: &str) -> ApiResult<OpenedOffer> {
     let id = entry_of(state, visitor, key).await?;
     let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.find_show(entry.show_id).await?;
-    let place = view::of_entry(&show, &entry, 0, state.clock.now()).ok_or_else(not_found)?;
+    let place = waiting_list::of_entry(&show, &entry, 0, state.clock.now()).ok_or_else(not_found)?;
     Ok(OpenedOffer { place, show, is_own: entry.owner == visitor.owner })
 }
 
@@ -85,9 +84,9 @@ pub async fn take_offer(
     visitor: &Visitor,
     address: &ClientAddress,
     key: &str,
-) -> Result<Uuid, Problem> {
+) -> ApiResult<Uuid> {
     let id = entry_of(state, visitor, key).await?;
-    limits::count_taking(state, id).await?;
+    join::count_taking(state, id).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.find_show(found.show_id).await?;
     // A change of a hold like any other.
@@ -119,7 +118,7 @@ pub async fn take_offer(
     Ok(show.id)
 }
 
-async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
+async fn entry_of(state: &SellingState, visitor: &Visitor, key: &str) -> ApiResult<Uuid> {
     let keys = KEYS.get().ok_or_else(not_found)?;
     let entry = read_dated_key(keys, key, state.clock.now()).ok_or_else(not_found)?;
     if accounts::is_own_visitor(state, visitor).await? { Ok(entry) } else { Err(not_found()) }
@@ -131,7 +130,7 @@ async fn renew(
     show: &Show,
     (entry, hold): (&ListEntry, Uuid),
     visitor: &Visitor,
-) -> Result<StoredHold, Problem> {
+) -> ApiResult<StoredHold> {
     let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
     let theirs = match state.locks.hold_of(show.id, &entry.owner).await? {
         Some(held) if held.hold == hold => held,

@@ -4,14 +4,16 @@ use axum::http::StatusCode;
 use domain::api::waiting_list::WaitingRequest;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::waiting_list::{EntryRequest, MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW};
+use uuid::Uuid;
 
-use super::{limits, offers, sql, view};
-use crate::SellingState;
+use super::{offers, sql};
+use crate::{SellingState, waiting_list};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::accounts;
 use platform::ids;
+use platform::rate_limits::Allowance;
 use seats::seat_locks::with_map;
 
 /// Bounds the wait for each lock: of the key, of the list (which other joins, or the planner of offers,
@@ -19,7 +21,6 @@ use seats::seat_locks::with_map;
 /// nothing has changed.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
-/// The result of a join.
 enum JoinResult {
     Joined(Answer),
     /// Joined before, by the same request.
@@ -33,30 +34,29 @@ pub(super) async fn join(
     (owner, address): (&str, &ClientAddress),
     request: &WaitingRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     // Limited first: a crowd at one address gets no transactions, and the holder of the list's lock waits for no Redis.
-    if let Err(refused) = limits::count(state, address).await {
+    if let Err(refused) = count_join(state, address).await {
         // Their own join may have been the last that was allowed: a repeat gets its answer.
         return intent.unless_answered(&state.pg, state.clock.now(), refused).await;
     }
     let outcome = enter(state, show, owner, request, intent).await;
     // Only successful joins count.
     if !matches!(outcome, Ok(JoinResult::Joined(_))) {
-        limits::return_token(state, address).await;
+        return_token(state, address).await;
     }
     match outcome? {
         JoinResult::Joined(answer) | JoinResult::Repeated(answer) => Ok(answer),
     }
 }
 
-/// Joins in one transaction.
 async fn enter(
     state: &SellingState,
     show: &Show,
     owner: &str,
     request: &WaitingRequest,
     intent: &Intent,
-) -> Result<JoinResult, Problem> {
+) -> ApiResult<JoinResult> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(JoinResult::Repeated(answer));
@@ -90,7 +90,7 @@ async fn enter(
         let detail = "You are in this line already. Leave it first if you want other seats.";
         return Err(Problem::new(Code::AlreadyWaiting, detail));
     }
-    let view = view::newest(&mut tx, show, owner, now).await?;
+    let view = waiting_list::newest(&mut tx, show, owner, now).await?;
     let view = view.ok_or_else(|| Problem::internal(&"an entry of the waiting list is gone at once"))?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
@@ -98,7 +98,7 @@ async fn enter(
     Ok(JoinResult::Joined(answer))
 }
 
-fn check(show: &Show, request: &WaitingRequest) -> Result<EntryRequest, Problem> {
+fn check(show: &Show, request: &WaitingRequest) -> ApiResult<EntryRequest> {
     if request.quantity == 0 || request.quantity as usize > MAX_SEATS_PER_HOLD {
         let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
         return Err(Problem::new(Code::SeatCount, detail));
@@ -114,7 +114,7 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<EntryRequest, Problem>
 
 /// Removes the caller from the line, and releases their offer. After a crash between the two,
 /// the hold expires.
-pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent: &Intent) -> Result<Answer, Problem> {
+pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent: &Intent) -> ApiResult<Answer> {
     let now = state.clock.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     // A late repeat must not remove them from the line that they have joined again since.
@@ -133,4 +133,53 @@ pub(super) async fn leave(state: &SellingState, show: &Show, owner: &str, intent
         }
     }
     Ok(answer)
+}
+
+/// Rate limit of take-overs of one offer, from all devices: each locks the entry and calls the lock store.
+const TAKE_OFFER: Allowance = Allowance { name: "waiting-list-offer", burst: 10, each_ms: 6_000 };
+
+/// Derives the limit of joins from the address's limit of seat requests per minute: a tenth as burst, then a
+/// hundredth a minute; `None`: unlimited. One visitor is in a few lists at most anyway.
+fn of_address(tries_a_minute: u32) -> Option<Allowance> {
+    let each_ms = 6_000_000_i64.checked_div(i64::from(tries_a_minute))?;
+    Some(Allowance { name: "waiting-list-address", burst: (tries_a_minute / 10).max(1), each_ms })
+}
+
+/// Counts a join from this address.
+///
+/// # Errors
+/// 429.
+async fn count_join(state: &SellingState, address: &ClientAddress) -> ApiResult<()> {
+    match of_address(state.admission_settings.holds_per_address_min) {
+        Some(of) => Ok(state.rate_limits.take(&of, &address.0).await?),
+        None => Ok(()),
+    }
+}
+
+async fn return_token(state: &SellingState, address: &ClientAddress) {
+    if let Some(of) = of_address(state.admission_settings.holds_per_address_min) {
+        state.rate_limits.give_back(&of, &address.0).await;
+    }
+}
+
+/// Counts a take-over of this entry's offer.
+///
+/// # Errors
+/// 429.
+pub(super) async fn count_taking(state: &SellingState, entry: Uuid) -> ApiResult<()> {
+    Ok(state.rate_limits.take(&TAKE_OFFER, &entry.to_string()).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_join_limit_is_derived_from_the_seat_request_limit() {
+        let of = |tries| of_address(tries).map(|of| (of.burst, of.each_ms));
+        assert_eq!(of(1_200), Some((120, 5_000)));
+        assert_eq!(of(1), Some((1, 6_000_000)), "one join is allowed");
+        assert_eq!(of(60_000), Some((6_000, 100)));
+        assert_eq!(of(0), None);
+    }
 }

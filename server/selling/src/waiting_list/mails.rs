@@ -16,7 +16,6 @@ const MAX_TRIES: i32 = 10;
 /// Maximum pause before a retry, milliseconds, with full jitter.
 const PAUSE_MS: u64 = 30_000;
 
-/// Wakes this replica's sender of offer mails.
 pub(super) fn wake(state: &SellingState) {
     state.offer_mails_wake.notify_one();
 }
@@ -28,7 +27,7 @@ pub async fn send_forever(state: SellingState) {
     lane.send_forever(move || take(state), move |entry| send(state, entry)).await;
 }
 
-async fn take(state: &SellingState) -> Result<Option<ListEntry>, sqlx::Error> {
+async fn take(state: &SellingState) -> sqlx::Result<Option<ListEntry>> {
     let now = state.clock.now();
     sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
 }

@@ -9,27 +9,31 @@
 //! While people wait, free seats are reserved for them ([`ShowsWithWaitingList`]): other holds would jump the line.
 
 mod endpoints;
-mod gate;
 mod hand_over;
 mod join;
-mod limits;
 mod mails;
 mod offers;
-mod rounds;
 mod sql;
-mod view;
 
 pub use endpoints::routes;
-pub use gate::ShowsWithWaitingList;
 pub use hand_over::{OpenedOffer, open_offer, sign_offers_with, take_offer};
 pub use mails::send_forever as send_mails_forever;
-pub use rounds::{serve_all_lists, serve_forever};
+pub use offers::{serve_all_lists, serve_forever};
 
+use std::collections::HashSet;
+use std::sync::{PoisonError, RwLock};
+
+use domain::api::waiting_list::{OfferView, WaitingState, WaitingView};
+use domain::seats::Places;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use self::sql::{EntryState, ListEntry};
 use crate::SellingState;
+use catalogue::Show;
+use http::ApiResult;
+use platform::clock::{from_utc, rfc3339};
 use seats::seat_locks::offer_id;
 
 /// Returns the hold id of an entry's offer of that number; the only ids of version 5 among holds.
@@ -53,7 +57,7 @@ pub async fn note_renewed_offer(
     next: Uuid,
     until: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sql::note_renewed(tx, (hold, next), until, now).await
 }
 
@@ -64,12 +68,81 @@ pub async fn close_released_offer(state: &SellingState, hold: Uuid) {
     }
 }
 
+/// Shows with a waiting list. In memory, because every hold checks it; changes of other replicas
+/// arrive within a second.
+#[derive(Default)]
+pub struct ShowsWithWaitingList(RwLock<HashSet<Uuid>>);
+
+impl ShowsWithWaitingList {
+    /// Checks for people who wait for seats of this show.
+    #[must_use]
+    pub fn has(&self, show: Uuid) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(&show)
+    }
+
+    fn add(&self, show: Uuid) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(show);
+    }
+
+    fn replace(&self, shows: HashSet<Uuid>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = shows;
+    }
+}
+
+/// Returns the caller's place; `None` when they have no entry or have left.
+async fn of_owner(state: &SellingState, show: &Show, owner: &str) -> ApiResult<Option<WaitingView>> {
+    let mut connection = state.pg.acquire().await?;
+    newest(&mut connection, show, owner, state.clock.now()).await
+}
+
+async fn newest(
+    connection: &mut PgConnection,
+    show: &Show,
+    owner: &str,
+    now: Timestamp,
+) -> ApiResult<Option<WaitingView>> {
+    let Some(entry) = sql::newest(connection, show.id, owner).await? else { return Ok(None) };
+    let ahead = sql::count_ahead(connection, show.id, entry.place).await?;
+    Ok(of_entry(show, &entry, ahead, now))
+}
+
+fn of_entry(show: &Show, entry: &ListEntry, ahead: i64, now: Timestamp) -> Option<WaitingView> {
+    let until = entry.offer_until.map_or(now, from_utc);
+    let state = match entry.state {
+        EntryState::Waiting | EntryState::Offering | EntryState::Offered if show.is_called_off() => WaitingState::Over,
+        // A planned offer is not held yet.
+        EntryState::Waiting | EntryState::Offering => WaitingState::Waiting,
+        EntryState::Offered if until > now => WaitingState::Offered,
+        EntryState::Offered | EntryState::Lapsed => WaitingState::Lapsed,
+        EntryState::Taken => WaitingState::Taken,
+        EntryState::Over => WaitingState::Over,
+        EntryState::Left => return None,
+    };
+    let offer = (state == WaitingState::Offered).then_some(entry.offer_hold).flatten().map(|hold| OfferView {
+        hold,
+        seats: entry.seats().into_iter().filter(|seat| show.has(*seat)).map(|seat| show.line(seat)).collect(),
+        places: entry.places().and_then(|places: Places| show.place_line(places)).into_iter().collect(),
+        expires_at: rfc3339(until),
+        expires_at_ms: until.0,
+    });
+    Some(WaitingView {
+        id: entry.id,
+        show: show.id,
+        quantity: entry.quantity.unsigned_abs(),
+        category: entry.category.clone(),
+        email: entry.email.clone(),
+        state,
+        ahead: if state == WaitingState::Waiting { u32::try_from(ahead).unwrap_or(u32::MAX) } else { 0 },
+        offer,
+        joined_at: rfc3339(from_utc(entry.joined_at)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use platform::ids;
     use seats::seat_locks::is_offer;
-
-    use super::*;
 
     #[test]
     fn the_hold_id_of_an_offer_is_derived_from_entry_and_number() {

@@ -1,4 +1,7 @@
-//! Makes offers for a show: commits a plan, then holds the seats, then mails the offers.
+//! Makes offers for a show: commits a plan, then holds the seats, then mails the offers. Every replica serves all lists
+//! once a second. These rounds wait for no mail server: mails are sent concurrently ([`mails`]).
+
+use std::time::Duration;
 
 use domain::api::SeatKind;
 use domain::seats::{Places, SeatIndex, SeatState};
@@ -12,7 +15,8 @@ use super::sql::{self, ListEntry};
 use super::{hold_of, mails};
 use crate::SellingState;
 use catalogue::Show;
-use http::Problem;
+use http::ApiResult;
+use platform::background::PeriodicLoop;
 use seats::seat_locks::{
     HoldLimits, LockAttempt, MapSnapshot, Refusal, RequestIdentity, Selection, StoreError, StoredHold, with_map,
 };
@@ -26,7 +30,7 @@ const ENTRY_PAUSE_MS: i64 = 30 * SECOND_MS;
 const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers free seats and places to the line.
-pub(super) async fn serve(state: &SellingState, show: Uuid) -> Result<(), Problem> {
+async fn serve(state: &SellingState, show: Uuid) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         sql::close(&state.pg, show.id, state.clock.now()).await?;
@@ -44,7 +48,7 @@ pub(super) async fn serve(state: &SellingState, show: Uuid) -> Result<(), Proble
 }
 
 /// Plans offers and commits them before any call or mail.
-async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Result<(), Problem> {
+async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> ApiResult<()> {
     let mut free = free_in(show, snapshot);
     if free.is_empty() {
         return Ok(());
@@ -90,7 +94,7 @@ async fn plan(state: &SellingState, show: &Show, snapshot: &MapSnapshot) -> Resu
 }
 
 /// Holds the planned offers, of this replica or of one that crashed.
-async fn hold(state: &SellingState, show: &Show) -> Result<(), Problem> {
+async fn hold(state: &SellingState, show: &Show) -> ApiResult<()> {
     let mut tx = state.pg.begin().await?;
     if !sql::lock_list(&mut tx, show.id).await? {
         return Ok(());
@@ -157,7 +161,6 @@ fn outcome(entry: &ListEntry, answer: Result<StoredHold, Refusal>, now: Timestam
     }
 }
 
-/// Returns the free seats and places of a show on the map.
 pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> FreePlaces {
     let is_free = |(_, byte): &(SeatIndex, &u8)| **byte == SeatState::Available as u8;
     let mut rows = 0;
@@ -181,4 +184,50 @@ pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> FreePlaces {
         Some(FreeArea { left: Places { area: *area, count: *left }, category: known.category.clone() })
     };
     FreePlaces { seats, areas: snapshot.areas.iter().filter_map(area).collect() }
+}
+
+/// Interval of rounds.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Period in which a show that any replica has processed is skipped, milliseconds.
+const LOOKED_AT_MS: i64 = 900;
+/// Shows processed in one round, least recent first.
+const MAX_SHOWS_PER_ROUND: i64 = 200;
+/// Maximum shows with a waiting list in a replica's cache.
+const MAX_OPEN_LISTS: i64 = 100_000;
+
+/// Runs until the server stops.
+pub async fn serve_forever(state: SellingState) {
+    let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
+    while rounds.wait_next().await {
+        if let Err(cause) = serve_all_lists(&state).await {
+            tracing::warn!(%cause, "serving waiting lists failed");
+        }
+    }
+}
+
+/// One round over all shows with a waiting list.
+///
+/// # Errors
+/// When the database fails. Failures of single shows are logged, and the next round retries.
+pub async fn serve_all_lists(state: &SellingState) -> sqlx::Result<()> {
+    let now = state.clock.now();
+    state.waiting.replace(sql::open_shows(&state.pg, MAX_OPEN_LISTS).await?);
+    settle(state, now).await?;
+    let looked_at = now.plus_ms(-LOOKED_AT_MS);
+    for show in sql::due_shows(&state.pg, now, looked_at, MAX_SHOWS_PER_ROUND).await? {
+        if let Err(problem) = serve(state, show).await {
+            tracing::warn!(?problem, %show, "serving the waiting list of {show} failed");
+        }
+    }
+    Ok(())
+}
+
+/// Marks bought offers as taken, and expired ones as lapsed unless they are being paid for.
+/// The lock store expires their holds.
+async fn settle(state: &SellingState, now: Timestamp) -> sqlx::Result<()> {
+    let (taken, lapsed) = (sql::note_taken(&state.pg, now).await?, sql::note_lapsed(&state.pg, now).await?);
+    if taken + lapsed > 0 {
+        tracing::info!(taken, lapsed, "waiting list offers ended");
+    }
+    Ok(())
 }

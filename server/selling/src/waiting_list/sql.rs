@@ -10,8 +10,8 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
-/// The state of an entry, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryState {
     /// In line.
@@ -48,7 +48,6 @@ impl TryFrom<String> for EntryState {
     }
 }
 
-/// An entry of a waiting list.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub(super) struct ListEntry {
     pub(super) id: Uuid,
@@ -73,12 +72,10 @@ impl ListEntry {
         EntryRequest { quantity: self.quantity.unsigned_abs(), category: self.category.clone() }
     }
 
-    /// Returns the seats of the offer.
     pub(super) fn seats(&self) -> Vec<SeatIndex> {
         self.offer_seats.iter().map(|seat| seat.cast_unsigned()).collect()
     }
 
-    /// Returns the places of the offer.
     pub(super) fn places(&self) -> Option<Places> {
         self.offer_area.map(|area| Places { area: area.cast_unsigned(), count: self.quantity.unsigned_abs() })
     }
@@ -103,15 +100,8 @@ macro_rules! entries {
     };
 }
 
-mod offers;
-
-pub(super) use offers::{
-    back_in_line, close_released_offer, count_offers, hand_over, note_lapsed, note_mailed, note_renewed, note_taken,
-    offered, offering, plan_offer, postpone_mail, take_mail,
-};
-
 /// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
-pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query("INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
         .bind(show)
         .bind(to_utc(now))
@@ -122,7 +112,7 @@ pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp)
 }
 
 /// Tries to lock a show's list; `false` when another replica has it and does the work.
-pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let locked = sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
         .bind(show)
         .fetch_optional(tx)
@@ -130,8 +120,7 @@ pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> Result<bool,
     Ok(locked.is_some())
 }
 
-/// Counts the entries that wait for a show.
-pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('waiting', 'offering')")
         .bind(show)
         .fetch_one(tx)
@@ -139,14 +128,14 @@ pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> Result<i
 }
 
 /// Locks a visitor's joins, and the offers they take over, until the transaction ends.
-pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> sqlx::Result<()> {
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(owner).execute(tx).await?;
     Ok(())
 }
 
 /// Counts the lists that a visitor is in. Their joins are serialised until the transaction ends, so that two
 /// concurrent ones do not both pass the limit.
-pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> sqlx::Result<i64> {
     lock_joins_of(tx, owner).await?;
     sqlx::query_scalar(
         "SELECT count(*) FROM waiting_list WHERE owner = $1 AND state IN ('waiting', 'offering', 'offered')",
@@ -156,8 +145,7 @@ pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result
     .await
 }
 
-/// Counts the waiting entries before that place.
-pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "SELECT count(*) FROM waiting_list
          WHERE show_id = $1 AND place < $2 AND state IN ('waiting', 'offering')",
@@ -177,38 +165,29 @@ pub(super) async fn insert(
     email: &str,
     wish: &EntryRequest,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let inserted = sqlx::query(
         "INSERT INTO waiting_list (id, show_id, owner, email, quantity, category,
                                    not_before, mail_after, joined_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7, $7)
          ON CONFLICT (show_id, owner) WHERE state IN ('waiting', 'offering', 'offered') DO NOTHING",
     )
-    .bind(id)
-    .bind(show)
-    .bind(owner)
-    .bind(email)
-    .bind(wish.quantity.cast_signed())
-    .bind(&wish.category)
-    .bind(to_utc(now))
+    .bind_all((id, show, owner, email, wish.quantity.cast_signed(), &wish.category, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Returns the entry of that id.
-pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<ListEntry>, sqlx::Error> {
+pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(entries!("WHERE id = $1")).bind(id).fetch_optional(tx).await
 }
 
-/// Locks an entry until the transaction ends.
-pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<()> {
     sqlx::query("SELECT 1 FROM waiting_list WHERE id = $1 FOR UPDATE").bind(id).execute(tx).await?;
     Ok(())
 }
 
-/// Checks for an entry of this visitor in the line of the show.
-pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM waiting_list
                         WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered'))",
@@ -219,8 +198,7 @@ pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -
     .await
 }
 
-/// Returns a visitor's newest entry in a show.
-pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<Option<ListEntry>, sqlx::Error> {
+pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
         .bind(show)
         .bind(owner)
@@ -235,11 +213,9 @@ pub(super) async fn line(
     show: Uuid,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<ListEntry>, sqlx::Error> {
+) -> sqlx::Result<Vec<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3"))
-        .bind(show)
-        .bind(to_utc(now))
-        .bind(limit)
+        .bind_all((show, to_utc(now), limit))
         .fetch_all(tx)
         .await
 }
@@ -250,7 +226,7 @@ pub(super) async fn leave(
     show: Uuid,
     owner: &str,
     now: Timestamp,
-) -> Result<Option<Option<Uuid>>, sqlx::Error> {
+) -> sqlx::Result<Option<Option<Uuid>>> {
     let left: Option<(Option<Uuid>,)> = sqlx::query_as(
         "UPDATE waiting_list entry SET state = 'left', updated_at = $3
          FROM (SELECT id, CASE WHEN state <> 'waiting' THEN offer_hold END AS hold FROM waiting_list
@@ -259,16 +235,14 @@ pub(super) async fn leave(
          WHERE entry.id = live.id
          RETURNING live.hold",
     )
-    .bind(show)
-    .bind(owner)
-    .bind(to_utc(now))
+    .bind_all((show, owner, to_utc(now)))
     .fetch_optional(tx)
     .await?;
     Ok(left.map(|(hold,)| hold))
 }
 
 /// Ends the waiting entries of a show whose sales are closed.
-pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE waiting_list SET state = 'over', updated_at = $2
          WHERE show_id = $1 AND state IN ('waiting', 'offering')",
@@ -280,8 +254,7 @@ pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Returns the shows with waiting entries.
-pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> Result<HashSet<Uuid>, sqlx::Error> {
+pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> sqlx::Result<HashSet<Uuid>> {
     let shows: Vec<Uuid> =
         sqlx::query_scalar("SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1")
             .bind(limit)
@@ -297,7 +270,7 @@ pub(super) async fn due_shows(
     now: Timestamp,
     looked_at: Timestamp,
     limit: i64,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "UPDATE waiting_lists list SET looked_at = $1
          FROM (SELECT show_id FROM waiting_lists known
@@ -308,9 +281,190 @@ pub(super) async fn due_shows(
          WHERE list.show_id = due.show_id
          RETURNING list.show_id",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(looked_at))
-    .bind(limit)
+    .bind_all((to_utc(now), to_utc(looked_at), limit))
     .fetch_all(pg)
     .await
+}
+
+pub(super) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
+    sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')")
+        .bind(show)
+        .fetch_one(tx)
+        .await
+}
+
+/// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
+pub(super) async fn offering(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<ListEntry>> {
+    sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE"))
+        .bind(show)
+        .fetch_all(tx)
+        .await
+}
+
+/// Plans an offer for an entry; `false` when the entry has left the line.
+pub(super) async fn plan_offer(
+    tx: &mut PgConnection,
+    entry: &ListEntry,
+    number: i32,
+    hold: Uuid,
+    offer: &OfferedPlaces,
+    now: Timestamp,
+) -> sqlx::Result<bool> {
+    let (seats, area) = match offer {
+        OfferedPlaces::Seats(seats) => (seats.iter().map(|seat| seat.cast_signed()).collect(), None),
+        OfferedPlaces::Places(places) => (Vec::new(), Some(places.area.cast_signed())),
+    };
+    let intended = sqlx::query(
+        "UPDATE waiting_list
+         SET state = 'offering', offer_number = $3, offer_hold = $4, offer_seats = $5, offer_area = $6,
+             offer_until = NULL, mail_tries = 0, mail_after = $7, updated_at = $7
+         WHERE id = $1 AND state = 'waiting' AND offer_number = $2",
+    )
+    .bind_all((entry.id, entry.offer_number, number, hold, seats, area, to_utc(now)))
+    .execute(tx)
+    .await?;
+    Ok(intended.rows_affected() == 1)
+}
+
+pub(super) async fn offered(
+    tx: &mut PgConnection,
+    entry: &ListEntry,
+    until: Timestamp,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE waiting_list SET state = 'offered', offer_until = $3, updated_at = $4
+         WHERE id = $1 AND state = 'offering' AND offer_number = $2",
+    )
+    .bind_all((entry.id, entry.offer_number, to_utc(until), to_utc(now)))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Returns an entry to the line after its planned offer could not be held.
+pub(super) async fn back_in_line(
+    tx: &mut PgConnection,
+    entry: &ListEntry,
+    not_before: Timestamp,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE waiting_list SET state = 'waiting', not_before = $3, updated_at = $4
+         WHERE id = $1 AND state = 'offering' AND offer_number = $2",
+    )
+    .bind_all((entry.id, entry.offer_number, to_utc(not_before), to_utc(now)))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> sqlx::Result<()> {
+    sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
+        .bind(hold)
+        .bind(to_utc(now))
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// Replaces the hold of an offer, the first id, by its renewal, the second, until `until`.
+pub(super) async fn note_renewed(
+    tx: &mut PgConnection,
+    (hold, next): (Uuid, Uuid),
+    until: Timestamp,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE waiting_list SET offer_hold = $2, offer_until = $3, updated_at = $4
+         WHERE offer_hold = $1 AND state = 'offered'",
+    )
+    .bind_all((hold, next, to_utc(until), to_utc(now)))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Gives an offer to another owner, with its hold under this id. `false` when the entry has changed since it was read.
+pub(super) async fn hand_over(
+    tx: &mut PgConnection,
+    entry: &ListEntry,
+    hold: Uuid,
+    owner: &str,
+    now: Timestamp,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query(
+        "UPDATE waiting_list SET owner = $4, offer_hold = $5, updated_at = $6
+         WHERE id = $1 AND state = 'offered' AND owner = $2 AND offer_hold = $3",
+    )
+    .bind_all((entry.id, &entry.owner, entry.offer_hold, owner, hold, to_utc(now)))
+    .execute(tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+pub(super) async fn note_taken(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64> {
+    let done = sqlx::query(
+        "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
+         FROM bookings booking
+         WHERE entry.state = 'offered' AND booking.hold_id = entry.offer_hold AND booking.state = 'CONFIRMED'",
+    )
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Marks expired offers as lapsed, unless they are being paid for.
+pub(super) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64> {
+    let done = sqlx::query(
+        "UPDATE waiting_list entry SET state = 'lapsed', updated_at = $1
+         WHERE entry.state = 'offered' AND entry.offer_until <= $1
+           AND NOT EXISTS (SELECT 1 FROM bookings booking
+                           WHERE booking.hold_id = entry.offer_hold
+                             AND booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED'))",
+    )
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Leases the mail that has been due longest, until `lease_until`.
+pub(super) async fn take_mail(
+    pg: &PgPool,
+    now: Timestamp,
+    lease_until: Timestamp,
+    max_tries: i32,
+) -> sqlx::Result<Option<ListEntry>> {
+    sqlx::query_as(
+        "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
+         FROM (SELECT id FROM waiting_list
+               WHERE state = 'offered' AND mailed < offer_number AND mail_after <= $1 AND mail_tries < $3
+               ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
+         WHERE entry.id = due.id
+         RETURNING entry.id, entry.place, entry.show_id, entry.owner, entry.email, entry.quantity, entry.category,
+                   entry.state, entry.offer_number, entry.offer_hold, entry.offer_seats, entry.offer_area,
+                   entry.offer_until, entry.joined_at",
+    )
+    .bind_all((to_utc(now), to_utc(lease_until), max_tries))
+    .fetch_optional(pg)
+    .await
+}
+
+pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<()> {
+    sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
+        .bind(entry.id)
+        .bind(entry.offer_number)
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> sqlx::Result<()> {
+    sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")
+        .bind_all((entry.id, entry.offer_number, to_utc(at)))
+        .execute(pg)
+        .await?;
+    Ok(())
 }

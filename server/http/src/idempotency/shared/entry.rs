@@ -14,20 +14,18 @@ use domain::time::Timestamp;
 use crate::idempotency::Answer;
 
 /// Of one claim, or of one replica.
-pub(in crate::idempotency) type Id = [u8; 16];
+pub(crate) type Id = [u8; 16];
 /// Of a request.
 type RequestHash = [u8; 32];
 
-/// The Redis entry of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::idempotency) struct KeyEntry {
-    pub(in crate::idempotency) request_hash: RequestHash,
-    pub(in crate::idempotency) state: KeyState,
+pub(crate) struct KeyEntry {
+    pub(crate) request_hash: RequestHash,
+    pub(crate) state: KeyState,
 }
 
-/// The state of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::idempotency) enum KeyState {
+pub(crate) enum KeyState {
     /// The work is under way.
     Pending(KeyClaim),
     /// Answered.
@@ -36,16 +34,14 @@ pub(in crate::idempotency) enum KeyState {
     Failed(u16, Bytes),
 }
 
-/// The claim of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::idempotency) struct KeyClaim {
+pub(crate) struct KeyClaim {
     /// Of this claim and no other.
-    pub(in crate::idempotency) token: Id,
+    pub(crate) token: Id,
     /// Which replica made it.
-    pub(in crate::idempotency) replica: Id,
+    pub(crate) replica: Id,
 }
 
-/// A pending entry.
 pub(super) fn pending(request_hash: &RequestHash, claim: KeyClaim) -> Vec<u8> {
     [b"P", &request_hash[..], &claim.token, &claim.replica].concat()
 }
@@ -56,7 +52,6 @@ pub(super) fn completed(request_hash: &RequestHash, answer: &Answer, until: Time
     [b"C", &request_hash[..], &status, &until, answer.body()].concat()
 }
 
-/// A failed entry.
 pub(super) fn failed(request_hash: &RequestHash, status: u16, body: &[u8]) -> Vec<u8> {
     [b"F", &request_hash[..], &status.to_be_bytes(), body].concat()
 }

@@ -12,7 +12,6 @@
 
 mod entry;
 mod operation_queue;
-mod replicas;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,16 +21,16 @@ use domain::time::Timestamp;
 use redis::Value;
 use tokio::sync::oneshot;
 
-pub(super) use entry::{Id, KeyClaim, KeyEntry, KeyState};
-pub(super) use operation_queue::KeyReply;
-pub(super) use replicas::{LAST_CLAIM_AGE_MS, announce_forever};
-
 use self::operation_queue::{KeyNames, KeyOperation, QueuedOperation};
 use super::{Answer, Intent, PENDING_LIFE_MS};
 use crate::HttpState;
+use platform::background::PeriodicLoop;
 use platform::batcher::Batcher;
 use platform::ids;
 use platform::redis_link::{LinkError, LuaScript};
+
+pub(super) use entry::{Id, KeyClaim, KeyEntry, KeyState};
+pub(super) use operation_queue::KeyReply;
 
 /// Deadline of a request's call to Redis; then it continues with Postgres alone.
 const DEADLINE: Duration = Duration::from_millis(250);
@@ -40,7 +39,6 @@ const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Slots the keys are spread over: the digits an owner can begin with.
 pub(super) const BUCKETS: u8 = 16;
 
-/// Keys in Redis.
 pub(super) struct SharedKeys {
     prefix: String,
     /// Of this process.
@@ -137,7 +135,6 @@ impl SharedKeys {
         operation_queue::send(state, QueuedOperation { names, operation, value, life_ms, token, reply: None });
     }
 
-    /// Reads the entry of a key.
     pub(super) async fn read(&self, state: &HttpState, owner: &str, key: &str) -> KeyReply {
         let (reply, said) = oneshot::channel();
         let names = self.names(owner, key);
@@ -199,7 +196,6 @@ impl SharedKeys {
     }
 }
 
-/// The failure of a request.
 pub(super) struct Failure<'a> {
     pub(super) request_hash: &'a [u8; 32],
     pub(super) status: u16,
@@ -214,6 +210,45 @@ async fn in_time(said: oneshot::Receiver<KeyReply>) -> KeyReply {
 fn bucket_of(owner: &str) -> u8 {
     let digit = owner.chars().next().and_then(|first| first.to_digit(u32::from(BUCKETS)));
     digit.unwrap_or(0) as u8
+}
+
+/// A replica that was silent for this long is taken for dead. If it lives, cut off from Redis, no harm is done:
+/// its work and that of the replica that takes over meet at the rows in Postgres.
+const REPLICA_LIFE: Duration = Duration::from_secs(5);
+/// Interval of a replica's heartbeat.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+
+/// Minimum age of a claim whose replica is considered dead: its last heartbeat may have been just before the claim, and a
+/// little late.
+pub(crate) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * SAY_EVERY.as_millis()) as i64;
+
+const SAY: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
+const ASK: &str = "return redis.call('EXISTS', KEYS[1])";
+
+impl SharedKeys {
+    fn name_of(&self, replica: &Id) -> String {
+        format!("{}replica:{}", self.prefix, hex::encode(replica))
+    }
+
+    /// True if the replica that made this claim is alive, or if Redis does not answer.
+    pub(crate) async fn is_alive(&self, state: &HttpState, claim: KeyClaim) -> bool {
+        let asked = LuaScript::new(ASK);
+        let call = asked.call(&[self.name_of(&claim.replica)]);
+        !matches!(state.redis.eval(&call).await, Ok(answer) if answer.value == Value::Int(0))
+    }
+}
+
+/// Says that this replica is alive, until the server stops.
+pub(crate) async fn announce_forever(state: HttpState) {
+    let shared = &state.idempotency.shared;
+    let say = LuaScript::new(SAY);
+    let name = shared.name_of(&shared.replica);
+    let mut rounds = PeriodicLoop::every(&state.stop, SAY_EVERY);
+    while rounds.wait_next().await {
+        let mut call = say.call(&[&name]);
+        call.arg(REPLICA_LIFE.as_millis() as u64);
+        shared.note(state.redis.eval(&call).await.err().as_ref());
+    }
 }
 
 #[cfg(test)]

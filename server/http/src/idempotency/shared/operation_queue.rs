@@ -20,7 +20,6 @@ const MAX_PER_CALL: usize = 64;
 /// Maximum number of queued operations; one more is not sent at all, and Postgres has its state anyway.
 const MAX_WAITING: usize = 8_192;
 
-/// An operation on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum KeyOperation {
@@ -30,9 +29,8 @@ pub(super) enum KeyOperation {
     Read,
 }
 
-/// Redis' answer to an operation.
 #[derive(Debug)]
-pub(in crate::idempotency) enum KeyReply {
+pub(crate) enum KeyReply {
     /// Done.
     Done,
     /// Not done: this entry exists.
@@ -52,7 +50,6 @@ pub(super) struct KeyNames {
     pub(super) pending: String,
 }
 
-/// A queued operation.
 pub(super) struct QueuedOperation {
     pub(super) names: KeyNames,
     pub(super) operation: KeyOperation,
@@ -66,7 +63,6 @@ pub(super) struct QueuedOperation {
     pub(super) reply: Option<oneshot::Sender<KeyReply>>,
 }
 
-/// Creates the queue.
 pub(super) const fn queue() -> Batcher<QueuedOperation> {
     let (max_batch, max_queue) = (MAX_PER_CALL, MAX_WAITING);
     Batcher::new(BatchLimits { max_batch, max_queue, linger: Duration::ZERO, workers: 1 })
@@ -78,7 +74,6 @@ pub(super) fn send(state: &HttpState, operation: QueuedOperation) {
     drop(state.idempotency.shared.operations.add(operation, start));
 }
 
-/// Sends batches until the queue is empty.
 async fn serve(state: HttpState) {
     let mut worker = state.idempotency.shared.operations.worker();
     while let Some(mut batch) = worker.next_batch().await {

@@ -326,7 +326,7 @@ local function lapses_of(text)
 end
 
 -- True if a due hold ran out unused: its owner did not leave, is not paying, and it is no offer of a waiting
--- list; offers are recognised by their ids (offer_ids.rs).
+-- list; offers are recognised by their ids (is_offer in mod.rs).
 local function is_lapse(id, hold)
   return hold.expires == hold.original and not hold.paying and string.sub(id, 13, 13) ~= '5'
 end

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
-use super::super::{Refusal, RequestIdentity, StoredHold};
+use super::super::{Refusal, RequestIdentity, SeatResult, StoredHold};
 
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
@@ -25,7 +25,7 @@ struct DayAnswers {
 
 impl Answers {
     /// The answer to a request that was granted before, or `None`.
-    pub(super) fn of(&self, asked: RequestIdentity, now: Timestamp) -> Option<Result<StoredHold, Refusal>> {
+    pub(super) fn of(&self, asked: RequestIdentity, now: Timestamp) -> Option<SeatResult<StoredHold>> {
         let today = now.0.div_euclid(DAY_MS);
         let found = [today, today - 1].iter().find_map(|day| self.0.get(day)?.by_request.get(&asked.id))?;
         Some(if found.0 == asked.digest { Ok(found.1.clone()) } else { Err(Refusal::Reused) })

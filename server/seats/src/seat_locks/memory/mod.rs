@@ -4,10 +4,8 @@
 //! It does not persist and serves one process. It loses nothing, so it never falls back to an older version.
 
 mod answers;
-mod holds;
-mod sales;
+mod calls;
 mod show_seats;
-mod staff;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -21,8 +19,8 @@ use uuid::Uuid;
 
 use self::show_seats::ShowSeats;
 use super::{
-    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
-    RequestIdentity, SeatLocks, StoreError, StoredHold,
+    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, ReleasedAll, Renewal,
+    RequestIdentity, SeatLocks, SeatResult, StoreError, StoreResult, StoredHold,
 };
 
 /// Announcements kept for a slow receiver; beyond, it gets the number it missed.
@@ -94,7 +92,7 @@ impl MemoryLocks {
     }
 
     /// Runs one call: frees due holds, runs `act`, and announces all changes as one version.
-    fn with<T>(&self, show: Uuid, act: impl FnOnce(&mut ShowSeats) -> T) -> Result<T, StoreError> {
+    fn with<T>(&self, show: Uuid, act: impl FnOnce(&mut ShowSeats) -> T) -> StoreResult<T> {
         let now = (self.clock)();
         let mut shows = self.lock();
         let seats = shows.by_show.get_mut(&show).filter(|seats| !seats.is_empty()).ok_or(StoreError::NoMap(show))?;
@@ -124,16 +122,11 @@ impl SeatLocks for MemoryLocks {
         show: Uuid,
         terms: HoldLimits,
         attempts: &[LockAttempt],
-    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError> {
+    ) -> StoreResult<Vec<SeatResult<StoredHold>>> {
         self.with(show, |show_seats| show_seats.lock(terms, attempts))
     }
 
-    async fn change(
-        &self,
-        show: Uuid,
-        terms: HoldLimits,
-        change: &HoldUpdate,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    async fn change(&self, show: Uuid, terms: HoldLimits, change: &HoldUpdate) -> StoreResult<SeatResult<StoredHold>> {
         self.with(show, |show_seats| show_seats.change(terms, change))
     }
 
@@ -144,19 +137,19 @@ impl SeatLocks for MemoryLocks {
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<StoredHold>> {
         self.with(show, |show_seats| show_seats.extend(asked, hold, owner, by_ms))
     }
 
-    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError> {
+    async fn hold_of(&self, show: Uuid, owner: &str) -> StoreResult<Option<StoredHold>> {
         self.with(show, |show_seats| show_seats.hold_of(owner))
     }
 
-    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> StoreResult<()> {
         self.with(show, |show_seats| show_seats.shorten_hold(hold, owner, grace_ms))
     }
 
-    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
+    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> StoreResult<SeatResult<()>> {
         self.with(show, |show_seats| show_seats.release(hold, owner))
     }
 
@@ -165,11 +158,11 @@ impl SeatLocks for MemoryLocks {
         show: Uuid,
         sale: &FencedSelection,
         extension_ms: i64,
-    ) -> Result<Result<Timestamp, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<Timestamp>> {
         self.with(show, |show_seats| show_seats.begin_payment(sale, extension_ms))
     }
 
-    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError> {
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> StoreResult<()> {
         self.with(show, |show_seats| show_seats.end_payment(sale, extension_ms))
     }
 
@@ -178,27 +171,27 @@ impl SeatLocks for MemoryLocks {
         show: Uuid,
         party: &FencedSelection,
         renewal: &Renewal,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<StoredHold>> {
         self.with(show, |show_seats| show_seats.renew(party, renewal))
     }
 
-    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> StoreResult<()> {
         self.with(show, |show_seats| show_seats.book(sale))
     }
 
-    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError> {
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> StoreResult<()> {
         self.with(show, |show_seats| show_seats.free(sale, kept))
     }
 
-    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
+    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> StoreResult<SeatResult<()>> {
         self.with(show, |show_seats| show_seats.block(seats, blocked))
     }
 
-    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> StoreResult<SeatResult<Vec<SeatIndex>>> {
         self.with(show, |show_seats| show_seats.withdraw(seats))
     }
 
-    async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {
+    async fn release_all(&self, show: Uuid) -> StoreResult<ReleasedAll> {
         self.with(show, ShowSeats::release_all)
     }
 
@@ -208,15 +201,15 @@ impl SeatLocks for MemoryLocks {
         owner: &str,
         held: &StoredHold,
         now: Timestamp,
-    ) -> Result<Result<(), Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<()>> {
         self.with(show, |show_seats| show_seats.copy_hold(owner, held, now))
     }
 
-    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> StoreResult<()> {
         self.with(show, |show_seats| show_seats.copy_fences(fences))
     }
 
-    async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
+    async fn sweep(&self, show: Uuid) -> StoreResult<u64> {
         loop {
             let (left, due) = self.with(show, |show_seats| (show_seats.live_holds(), show_seats.has_due()))?;
             if !due {
@@ -225,13 +218,13 @@ impl SeatLocks for MemoryLocks {
         }
     }
 
-    async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
+    async fn snapshot(&self, show: Uuid) -> StoreResult<MapSnapshot> {
         let shows = self.lock();
         let seats = shows.by_show.get(&show).filter(|seats| !seats.is_empty());
         seats.map(ShowSeats::snapshot).ok_or(StoreError::NoMap(show))
     }
 
-    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError> {
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> StoreResult<()> {
         if self.with(show, |_| ()).is_ok() {
             return Ok(());
         }
@@ -250,7 +243,7 @@ impl SeatLocks for MemoryLocks {
         Ok(())
     }
 
-    async fn forget(&self, show: Uuid) -> Result<(), StoreError> {
+    async fn forget(&self, show: Uuid) -> StoreResult<()> {
         let mut shows = self.lock();
         if let Some(seats) = shows.by_show.remove(&show) {
             shows.floor = shows.floor.max(seats.highest_number());
@@ -262,7 +255,7 @@ impl SeatLocks for MemoryLocks {
         (self.clock)()
     }
 
-    async fn ping(&self) -> Result<(), StoreError> {
+    async fn ping(&self) -> StoreResult<()> {
         Ok(())
     }
 }

@@ -17,7 +17,6 @@ const MAX_LAPSES: usize = 20_000;
 /// Due holds freed per call at most; the sweeper calls again for the rest.
 const MAX_DUE_PER_CALL: usize = 64;
 
-/// A stored hold.
 #[derive(Clone)]
 pub(super) struct Hold {
     pub(super) owner: String,
@@ -52,7 +51,6 @@ impl Hold {
 /// Bought seats and the hold of an owner in a show.
 #[derive(Clone, Copy, Default)]
 pub(super) struct OwnerRecord {
-    /// Seats and places bought.
     pub(super) bought: usize,
     pub(super) hold: Option<Uuid>,
 }
@@ -110,7 +108,6 @@ impl ShowSeats {
         self.map.is_empty() && self.areas.is_empty()
     }
 
-    /// Epoch and version.
     pub(super) const fn position(&self) -> (i64, u64) {
         (self.epoch, self.version)
     }
@@ -139,7 +136,6 @@ impl ShowSeats {
         }
     }
 
-    /// The number of recent lapses of an owner.
     pub(super) fn lapses_of(&self, owner: &str) -> u32 {
         self.lapses.get(owner).map_or(0, |(count, last)| expired_holds_at(*count, last.0, self.now.0))
     }
@@ -206,7 +202,6 @@ impl ShowSeats {
         self.hold(id).filter(|hold| hold.owner == owner && hold.expires > self.now)
     }
 
-    /// The hold that contains a seat.
     pub(super) fn hold_with(&self, seat: SeatIndex) -> Option<Uuid> {
         self.holds.iter().find_map(|(id, hold)| hold.selection.seats.contains(&seat).then_some(*id))
     }
@@ -280,7 +275,6 @@ impl ShowSeats {
     }
 }
 
-/// The number of seats and places.
 pub(super) fn size(selection: &Selection) -> usize {
     selection.seats.len() + selection.places.iter().map(|place| place.count as usize).sum::<usize>()
 }

@@ -1,11 +1,13 @@
-//! Parses the answers of the scripts.
+//! Writes the arguments of the scripts, and parses their answers.
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
-use redis::Value;
+use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use super::super::{LockAttempt, Refusal, Selection, StoreError, StoredHold};
+use crate::seat_locks::{
+    FencedSelection, LockAttempt, Refusal, RequestIdentity, SeatResult, Selection, StoreError, StoreResult, StoredHold,
+};
 
 /// The answer of a script after its head.
 pub(super) struct ScriptAnswer {
@@ -27,11 +29,11 @@ impl ScriptAnswer {
     }
 
     /// The hold after "OK", or the refusal.
-    pub(super) fn hold(&self, hold: Uuid) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    pub(super) fn hold(&self, hold: Uuid) -> StoreResult<SeatResult<StoredHold>> {
         if self.is("OK") { self.rest().hold(hold).map(Ok) } else { self.refused().map(Err) }
     }
 
-    pub(super) fn refused(&self) -> Result<Refusal, StoreError> {
+    pub(super) fn refused(&self) -> StoreResult<Refusal> {
         self.rest().refusal(&self.code)
     }
 }
@@ -40,39 +42,39 @@ impl ScriptAnswer {
 pub(super) struct AnswerFields<'a>(pub(super) &'a [Value]);
 
 impl<'a> AnswerFields<'a> {
-    pub(super) fn value(&mut self) -> Result<&'a Value, StoreError> {
+    pub(super) fn value(&mut self) -> StoreResult<&'a Value> {
         let (first, rest) = self.0.split_first().ok_or_else(|| unexpected_answer("an answer that ends too soon"))?;
         self.0 = rest;
         Ok(first)
     }
 
-    pub(super) fn number(&mut self) -> Result<i64, StoreError> {
+    pub(super) fn number(&mut self) -> StoreResult<i64> {
         number(self.value()?)
     }
 
-    pub(super) fn seat(&mut self) -> Result<SeatIndex, StoreError> {
+    pub(super) fn seat(&mut self) -> StoreResult<SeatIndex> {
         let value = self.value()?;
         SeatIndex::try_from(number(value)?).map_err(|_| unexpected_answer(value))
     }
 
-    pub(super) fn area(&mut self) -> Result<AreaIndex, StoreError> {
+    pub(super) fn area(&mut self) -> StoreResult<AreaIndex> {
         let value = self.value()?;
         AreaIndex::try_from(number(value)?).map_err(|_| unexpected_answer(value))
     }
 
-    pub(super) fn count(&mut self) -> Result<u32, StoreError> {
+    pub(super) fn count(&mut self) -> StoreResult<u32> {
         let value = self.value()?;
         u32::try_from(number(value)?).map_err(|_| unexpected_answer(value))
     }
 
     /// Places left in an area, read from its key. The key is below zero when more were sold than there were; callers
     /// get zero then.
-    pub(super) fn places_left(&mut self) -> Result<u32, StoreError> {
+    pub(super) fn places_left(&mut self) -> StoreResult<u32> {
         let value = self.value()?;
         u32::try_from(number(value)?.max(0)).map_err(|_| unexpected_answer(value))
     }
 
-    pub(super) fn id(&mut self) -> Result<Uuid, StoreError> {
+    pub(super) fn id(&mut self) -> StoreResult<Uuid> {
         let value = self.value()?;
         std::str::from_utf8(bytes(value)?)
             .ok()
@@ -80,7 +82,7 @@ impl<'a> AnswerFields<'a> {
             .ok_or_else(|| unexpected_answer(value))
     }
 
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], StoreError> {
+    pub(super) fn bytes(&mut self) -> StoreResult<&'a [u8]> {
         bytes(self.value()?)
     }
 
@@ -89,7 +91,7 @@ impl<'a> AnswerFields<'a> {
     }
 
     /// Reads what `with_hold` of the prelude wrote; it takes all remaining fields.
-    pub(super) fn hold(mut self, hold: Uuid) -> Result<StoredHold, StoreError> {
+    pub(super) fn hold(mut self, hold: Uuid) -> StoreResult<StoredHold> {
         let (expires_at, latest) = (Timestamp(self.number()?), Timestamp(self.number()?));
         let (fence, paying) = (self.number()?, self.number()? == 1);
         let seats = (0..self.count()?).map(|_| self.seat()).collect::<Result<_, _>>()?;
@@ -100,8 +102,7 @@ impl<'a> AnswerFields<'a> {
         Ok(StoredHold { hold, expires_at, latest, fence, paying, selection: Selection { seats, places } })
     }
 
-    /// Reads the refusal of this code.
-    pub(super) fn refusal(mut self, code: &[u8]) -> Result<Refusal, StoreError> {
+    pub(super) fn refusal(mut self, code: &[u8]) -> StoreResult<Refusal> {
         Ok(match code {
             b"TAKEN" => {
                 let mut taken = Vec::new();
@@ -131,7 +132,7 @@ impl<'a> AnswerFields<'a> {
         })
     }
 
-    fn state(&mut self) -> Result<SeatState, StoreError> {
+    fn state(&mut self) -> StoreResult<SeatState> {
         let value = self.value()?;
         u8::try_from(number(value)?).ok().and_then(SeatState::from_byte).ok_or_else(|| unexpected_answer(value))
     }
@@ -141,8 +142,8 @@ impl<'a> AnswerFields<'a> {
 pub(super) fn parse_parts<T>(
     parts: &[Value],
     asked: usize,
-    read: impl Fn(&[u8], AnswerFields<'_>) -> Result<T, StoreError>,
-) -> Result<Vec<T>, StoreError> {
+    read: impl Fn(&[u8], AnswerFields<'_>) -> StoreResult<T>,
+) -> StoreResult<Vec<T>> {
     if parts.len() != asked {
         return Err(unexpected_answer(parts));
     }
@@ -156,7 +157,7 @@ pub(super) fn parse_parts<T>(
 }
 
 /// Parses the answer to one attempt of a call.
-pub(super) fn parse_attempt(answer: &Value, attempt: &LockAttempt) -> Result<Result<StoredHold, Refusal>, StoreError> {
+pub(super) fn parse_attempt(answer: &Value, attempt: &LockAttempt) -> StoreResult<SeatResult<StoredHold>> {
     let Value::Array(parts) = answer else { return Err(unexpected_answer(answer)) };
     let mut rest = AnswerFields(parts);
     let code = rest.bytes()?;
@@ -173,7 +174,7 @@ pub(super) fn parse_attempt(answer: &Value, attempt: &LockAttempt) -> Result<Res
     }))
 }
 
-fn bytes(value: &Value) -> Result<&[u8], StoreError> {
+fn bytes(value: &Value) -> StoreResult<&[u8]> {
     match value {
         Value::BulkString(bytes) => Ok(bytes),
         Value::SimpleString(text) => Ok(text.as_bytes()),
@@ -182,7 +183,7 @@ fn bytes(value: &Value) -> Result<&[u8], StoreError> {
 }
 
 /// Parses a number: Redis returns Lua's numbers as integers, and the scripts return long ones as text.
-fn number(value: &Value) -> Result<i64, StoreError> {
+fn number(value: &Value) -> StoreResult<i64> {
     match value {
         Value::Int(number) => Ok(*number),
         other => {
@@ -194,4 +195,42 @@ fn number(value: &Value) -> Result<i64, StoreError> {
 
 pub(super) fn unexpected_answer<T: std::fmt::Debug + ?Sized>(answer: &T) -> StoreError {
     StoreError::UnexpectedAnswer(format!("{answer:?}"))
+}
+
+pub(super) fn write_asked(command: &mut Cmd, asked: RequestIdentity) {
+    write_id(command, asked.id);
+    command.arg(format!("{:016x}", asked.digest));
+}
+
+pub(super) fn write_id(command: &mut Cmd, id: Uuid) {
+    command.arg(id.simple().encode_lower(&mut Uuid::encode_buffer()) as &str);
+}
+
+pub(super) fn write_seats(command: &mut Cmd, seats: &[SeatIndex]) {
+    for seat in seats {
+        command.arg(*seat);
+    }
+}
+
+pub(super) fn write_places(command: &mut Cmd, places: &[Places]) {
+    for place in places {
+        command.arg(place.area).arg(place.count);
+    }
+}
+
+pub(super) fn write_party(command: &mut Cmd, sale: &FencedSelection) {
+    write_id(command, sale.hold);
+    command.arg(&sale.owner).arg(sale.fence);
+}
+
+pub(super) fn write_sale(command: &mut Cmd, sale: &FencedSelection) {
+    write_party(command, sale);
+    command.arg(sale.selection.seats.len());
+    write_seats(command, &sale.selection.seats);
+    write_places(command, &sale.selection.places);
+}
+
+/// Formats places as the scripts do: "3=2,7=1".
+pub(super) fn places_text(places: &[Places]) -> String {
+    places.iter().map(|place| format!("{}={}", place.area, place.count)).collect::<Vec<_>>().join(",")
 }

@@ -1,7 +1,6 @@
 //! Seat locks in Redis: each call is one script and one round trip.
 
 mod answer;
-mod arguments;
 mod positions;
 mod scripts;
 mod snapshot;
@@ -14,13 +13,15 @@ use domain::time::Timestamp;
 use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use self::answer::{AnswerFields, ScriptAnswer, parse_attempt, parse_parts, unexpected_answer};
-use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
+use self::answer::{
+    AnswerFields, ScriptAnswer, parse_attempt, parse_parts, places_text, unexpected_answer, write_asked, write_id,
+    write_party, write_places, write_sale, write_seats,
+};
 use self::positions::Positions;
 use self::scripts::LockScripts;
 use super::{
-    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll,
-    Renewal, RequestIdentity, SeatLocks, StoreError, StoredHold, channel_of,
+    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, MapSnapshot, RebuildInput, ReleasedAll, Renewal,
+    RequestIdentity, SeatLocks, SeatResult, StoreError, StoreResult, StoredHold, channel_of,
 };
 use platform::clock::StoreClock;
 use platform::redis_link::{Link, LinkError, LuaScript};
@@ -82,7 +83,7 @@ impl RedisLocks {
         show: Uuid,
         script: &LuaScript,
         write: impl Fn(&mut Cmd) + Send + Sync,
-    ) -> Result<ScriptAnswer, StoreError> {
+    ) -> StoreResult<ScriptAnswer> {
         let (epoch, version) = self.positions.of(show);
         let mut call = script.call(&Keys::of(&self.prefix, show).0);
         let command = call.command();
@@ -129,7 +130,7 @@ impl SeatLocks for RedisLocks {
         show: Uuid,
         terms: HoldLimits,
         attempts: &[LockAttempt],
-    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError> {
+    ) -> StoreResult<Vec<SeatResult<StoredHold>>> {
         let asked = self.call(show, &self.scripts.lock, |command| {
             command.arg(terms.per_person).arg(terms.length_ms).arg(terms.life_ms).arg(attempts.len());
             for attempt in attempts {
@@ -147,12 +148,7 @@ impl SeatLocks for RedisLocks {
         answers.iter().zip(attempts).map(|(answer, attempt)| parse_attempt(answer, attempt)).collect()
     }
 
-    async fn change(
-        &self,
-        show: Uuid,
-        terms: HoldLimits,
-        change: &HoldUpdate,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    async fn change(&self, show: Uuid, terms: HoldLimits, change: &HoldUpdate) -> StoreResult<SeatResult<StoredHold>> {
         let asked = self.call(show, &self.scripts.change, |command| {
             write_asked(command, change.asked);
             command.arg(terms.per_person);
@@ -174,7 +170,7 @@ impl SeatLocks for RedisLocks {
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<StoredHold>> {
         let answer = self.call(show, &self.scripts.extend, |command| {
             write_asked(command, asked);
             write_id(command, hold);
@@ -183,12 +179,12 @@ impl SeatLocks for RedisLocks {
         answer.await?.hold(hold)
     }
 
-    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError> {
+    async fn hold_of(&self, show: Uuid, owner: &str) -> StoreResult<Option<StoredHold>> {
         let holds = self.holds_of(show, &[owner.to_owned()]).await?;
         Ok(holds.into_iter().next().flatten())
     }
 
-    async fn holds_of(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<StoredHold>>, StoreError> {
+    async fn holds_of(&self, show: Uuid, owners: &[String]) -> StoreResult<Vec<Option<StoredHold>>> {
         let asked = self.call(show, &self.scripts.mine, |command| {
             for owner in owners {
                 command.arg(owner);
@@ -204,7 +200,7 @@ impl SeatLocks for RedisLocks {
         })
     }
 
-    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> StoreResult<()> {
         let asked = self.call(show, &self.scripts.leave, |command| {
             write_id(command, hold);
             command.arg(owner).arg(grace_ms);
@@ -212,7 +208,7 @@ impl SeatLocks for RedisLocks {
         asked.await.map(drop)
     }
 
-    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
+    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> StoreResult<SeatResult<()>> {
         let asked = self.call(show, &self.scripts.release, |command| {
             write_id(command, hold);
             command.arg(owner);
@@ -228,7 +224,7 @@ impl SeatLocks for RedisLocks {
         show: Uuid,
         sale: &FencedSelection,
         extension_ms: i64,
-    ) -> Result<Result<Timestamp, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<Timestamp>> {
         let ends = self.begin_payments(show, std::slice::from_ref(sale), extension_ms).await?;
         ends.into_iter().next().ok_or_else(|| unexpected_answer("no answer to a payment"))
     }
@@ -238,7 +234,7 @@ impl SeatLocks for RedisLocks {
         show: Uuid,
         sales: &[FencedSelection],
         extension_ms: i64,
-    ) -> Result<Vec<Result<Timestamp, Refusal>>, StoreError> {
+    ) -> StoreResult<Vec<SeatResult<Timestamp>>> {
         let seats =
             |sale: &FencedSelection| sale.selection.seats.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let asked = self.call(show, &self.scripts.begin_payment, |command| {
@@ -254,7 +250,7 @@ impl SeatLocks for RedisLocks {
         })
     }
 
-    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError> {
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> StoreResult<()> {
         let asked = self.call(show, &self.scripts.end_payment, |command| {
             write_party(command, sale);
             command.arg(extension_ms);
@@ -267,7 +263,7 @@ impl SeatLocks for RedisLocks {
         show: Uuid,
         party: &FencedSelection,
         renewal: &Renewal,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<StoredHold>> {
         let asked = self.call(show, &self.scripts.renew, |command| {
             write_party(command, party);
             write_id(command, renewal.hold);
@@ -280,11 +276,11 @@ impl SeatLocks for RedisLocks {
         asked.await?.hold(renewal.hold)
     }
 
-    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> StoreResult<()> {
         self.book_all(show, std::slice::from_ref(sale)).await
     }
 
-    async fn book_all(&self, show: Uuid, sales: &[FencedSelection]) -> Result<(), StoreError> {
+    async fn book_all(&self, show: Uuid, sales: &[FencedSelection]) -> StoreResult<()> {
         let asked = self.call(show, &self.scripts.book, |command| {
             command.arg(sales.len());
             for sale in sales {
@@ -297,7 +293,7 @@ impl SeatLocks for RedisLocks {
         asked.await.map(drop)
     }
 
-    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError> {
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> StoreResult<()> {
         let asked = self.call(show, &self.scripts.free, |command| {
             command.arg(kept.len());
             write_seats(command, kept);
@@ -306,7 +302,7 @@ impl SeatLocks for RedisLocks {
         asked.await.map(drop)
     }
 
-    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
+    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> StoreResult<SeatResult<()>> {
         let asked = self.call(show, &self.scripts.block, |command| {
             command.arg(u8::from(blocked));
             write_seats(command, seats);
@@ -315,7 +311,7 @@ impl SeatLocks for RedisLocks {
         if answer.is("OK") { Ok(Ok(())) } else { answer.refused().map(Err) }
     }
 
-    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> StoreResult<SeatResult<Vec<SeatIndex>>> {
         let answer = self.call(show, &self.scripts.withdraw, |command| write_seats(command, seats)).await?;
         if !answer.is("OK") {
             return answer.refused().map(Err);
@@ -327,7 +323,7 @@ impl SeatLocks for RedisLocks {
         Ok(Ok(left))
     }
 
-    async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {
+    async fn release_all(&self, show: Uuid) -> StoreResult<ReleasedAll> {
         let mut sum = ReleasedAll::default();
         loop {
             let paying = sum.paying;
@@ -350,7 +346,7 @@ impl SeatLocks for RedisLocks {
         owner: &str,
         held: &StoredHold,
         theirs: Timestamp,
-    ) -> Result<Result<(), Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<()>> {
         let asked = self.call(show, &self.scripts.adopt, |command| {
             write_id(command, held.hold);
             command.arg(owner).arg(held.fence).arg(u8::from(held.paying));
@@ -362,7 +358,7 @@ impl SeatLocks for RedisLocks {
         if answer.is("OK") { Ok(Ok(())) } else { answer.refused().map(Err) }
     }
 
-    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> StoreResult<()> {
         let asked = self.call(show, &self.scripts.stamp, |command| {
             command.arg(fences.len());
             for (hold, fence) in fences {
@@ -373,7 +369,7 @@ impl SeatLocks for RedisLocks {
         asked.await.map(drop)
     }
 
-    async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
+    async fn sweep(&self, show: Uuid) -> StoreResult<u64> {
         for _ in 0..SWEEPS_PER_CALL {
             let answer = self.call(show, &self.scripts.sweep, |_| {}).await?;
             let mut rest = answer.rest();
@@ -386,7 +382,7 @@ impl SeatLocks for RedisLocks {
         Ok(u64::MAX)
     }
 
-    async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
+    async fn snapshot(&self, show: Uuid) -> StoreResult<MapSnapshot> {
         let keys = Keys::of(&self.prefix, show);
         // Read before the call: other calls may see versions newer than this answer.
         let seen = self.positions.of(show);
@@ -413,7 +409,7 @@ impl SeatLocks for RedisLocks {
         Ok(MapSnapshot { epoch: answer.epoch, version: answer.version, map, areas })
     }
 
-    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError> {
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> StoreResult<()> {
         let asked = self.call(show, &self.scripts.load, |command| {
             command.arg(&known.map).arg(known.lowest_fence).arg(known.sold.len()).arg(known.areas.len());
             command.arg(known.sold_places.len()).arg(known.bought.len());
@@ -433,7 +429,7 @@ impl SeatLocks for RedisLocks {
         asked.await.map(drop)
     }
 
-    async fn forget(&self, show: Uuid) -> Result<(), StoreError> {
+    async fn forget(&self, show: Uuid) -> StoreResult<()> {
         self.positions.forget(show);
         self.call(show, &self.scripts.forget, |_| {}).await?;
         self.positions.forget(show);
@@ -444,7 +440,7 @@ impl SeatLocks for RedisLocks {
         self.clock.now()
     }
 
-    async fn ping(&self) -> Result<(), StoreError> {
+    async fn ping(&self) -> StoreResult<()> {
         Ok(self.link.ping().await?)
     }
 }

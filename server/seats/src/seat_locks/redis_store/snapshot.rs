@@ -10,7 +10,7 @@ use redis::{Pipeline, Value};
 use uuid::Uuid;
 
 use super::answer::{AnswerFields, unexpected_answer};
-use super::{Keys, MapSnapshot, StoreError};
+use super::{Keys, MapSnapshot, StoreResult};
 
 /// Positions of keys in [`Keys`].
 const MAP: usize = 0;
@@ -18,7 +18,6 @@ const AREAS: usize = 5;
 const VERSION: usize = 6;
 const EPOCH: usize = 8;
 
-/// The commands of one transaction.
 pub(super) fn reads(keys: &Keys) -> Pipeline {
     let key = |place: usize| keys.0[place].as_str();
     let mut reads = redis::pipe();
@@ -29,11 +28,7 @@ pub(super) fn reads(keys: &Keys) -> Pipeline {
 
 /// Parses their answers: the store's clock and the map, or nothing if the show is not loaded or older than
 /// `seen`. The snapshot script then returns the cause.
-pub(super) fn read(
-    show: Uuid,
-    values: &[Value],
-    seen: (u64, u64),
-) -> Result<Option<(Timestamp, MapSnapshot)>, StoreError> {
+pub(super) fn read(show: Uuid, values: &[Value], seen: (u64, u64)) -> StoreResult<Option<(Timestamp, MapSnapshot)>> {
     let [Value::Array(time), Value::Array(counters), map, areas] = values else {
         return Err(unexpected_answer(values));
     };

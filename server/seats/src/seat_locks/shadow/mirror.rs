@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::super::{
     FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
-    RequestIdentity, SeatLocks, StoreError, StoredHold,
+    RequestIdentity, SeatLocks, SeatResult, StoreError, StoreResult, StoredHold,
 };
 use super::RebuildSource;
 use super::tally::{DivergenceCounter, DivergenceKind};
@@ -32,21 +32,21 @@ pub(super) enum Job {
 
 /// A call to the first store with its arguments, and its answer if it has one.
 pub(super) enum MirroredCall {
-    Lock(HoldLimits, Vec<LockAttempt>, Vec<Result<StoredHold, Refusal>>),
-    Change(HoldLimits, HoldUpdate, Result<StoredHold, Refusal>),
-    Extend(RequestIdentity, Uuid, String, i64, Result<StoredHold, Refusal>),
+    Lock(HoldLimits, Vec<LockAttempt>, Vec<SeatResult<StoredHold>>),
+    Change(HoldLimits, HoldUpdate, SeatResult<StoredHold>),
+    Extend(RequestIdentity, Uuid, String, i64, SeatResult<StoredHold>),
     HoldOf(String, Option<StoredHold>),
     ShortenHold(Uuid, String, i64),
-    Release(Uuid, String, Result<(), Refusal>),
-    BeginPayment(FencedSelection, i64, Result<Timestamp, Refusal>),
+    Release(Uuid, String, SeatResult<()>),
+    BeginPayment(FencedSelection, i64, SeatResult<Timestamp>),
     EndPayment(FencedSelection, i64),
-    Renew(FencedSelection, Renewal, Result<StoredHold, Refusal>),
+    Renew(FencedSelection, Renewal, SeatResult<StoredHold>),
     Book(FencedSelection),
     Free(FencedSelection, Vec<SeatIndex>),
-    Block(Vec<SeatIndex>, bool, Result<(), Refusal>),
+    Block(Vec<SeatIndex>, bool, SeatResult<()>),
     Withdraw(Vec<SeatIndex>),
     ReleaseAll(ReleasedAll),
-    Adopt(String, StoredHold, Timestamp, Result<(), Refusal>),
+    Adopt(String, StoredHold, Timestamp, SeatResult<()>),
     Stamp(Vec<(Uuid, i64)>),
     Sweep,
     Snapshot(MapSnapshot),
@@ -82,7 +82,6 @@ impl Mirror {
     }
 }
 
-/// RepeatedCall call to be repeated.
 struct RepeatedCall<'a> {
     mirror: &'a Mirror,
     show: Uuid,
@@ -91,7 +90,7 @@ struct RepeatedCall<'a> {
 }
 
 impl RepeatedCall<'_> {
-    async fn ask(&self, call: &MirroredCall) -> Result<(), StoreError> {
+    async fn ask(&self, call: &MirroredCall) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         match call {
             MirroredCall::Lock(terms, attempts, first) => self.lock(*terms, attempts, first).await,
@@ -154,9 +153,9 @@ impl RepeatedCall<'_> {
     }
 
     /// Calls the second; if it has no map, loads it and retries once.
-    async fn with_map<T, F>(&self, ask: impl Fn() -> F) -> Result<T, StoreError>
+    async fn with_map<T, F>(&self, ask: impl Fn() -> F) -> StoreResult<T>
     where
-        F: Future<Output = Result<T, StoreError>>,
+        F: Future<Output = StoreResult<T>>,
     {
         let answer = ask().await;
         if !matches!(answer, Err(StoreError::NoMap(_))) {
@@ -171,8 +170,8 @@ impl RepeatedCall<'_> {
         &self,
         terms: HoldLimits,
         attempts: &[LockAttempt],
-        first: &[Result<StoredHold, Refusal>],
-    ) -> Result<(), StoreError> {
+        first: &[SeatResult<StoredHold>],
+    ) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         let second = self.with_map(|| store.lock(show, terms, attempts)).await?;
         let mut fences = Vec::new();
@@ -194,9 +193,9 @@ impl RepeatedCall<'_> {
     async fn settle_extension(
         &self,
         owner: &str,
-        first: &Result<StoredHold, Refusal>,
-        second: &Result<StoredHold, Refusal>,
-    ) -> Result<(), StoreError> {
+        first: &SeatResult<StoredHold>,
+        second: &SeatResult<StoredHold>,
+    ) -> StoreResult<()> {
         match (first, second) {
             (Ok(held), Err(Refusal::Lapsed)) => {
                 self.mirror.second.copy_hold(self.show, owner, held, self.at).await.map(drop)
@@ -215,7 +214,7 @@ impl RepeatedCall<'_> {
 
     /// The second extended a hold by more or less than the first. If its hold has not changed since, it copies the
     /// first's expiry; a replay returns the expiry of its time.
-    async fn copy_expiry(&self, owner: &str, first: &StoredHold, second: &StoredHold) -> Result<(), StoreError> {
+    async fn copy_expiry(&self, owner: &str, first: &StoredHold, second: &StoredHold) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         let now_is = store.hold_of(show, owner).await?;
         if now_is.is_some_and(|now_is| now_is.hold == second.hold && now_is.expires_at == second.expires_at) {
@@ -225,7 +224,7 @@ impl RepeatedCall<'_> {
     }
 
     /// Compares a hold that was read, and makes the second the same as the first.
-    async fn hold_of(&self, owner: &str, first: Option<&StoredHold>) -> Result<(), StoreError> {
+    async fn hold_of(&self, owner: &str, first: Option<&StoredHold>) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         let second = self.with_map(|| store.hold_of(show, owner)).await?;
         let (first, second) = (first.cloned().ok_or(Refusal::Gone), second.ok_or(Refusal::Gone));
@@ -245,8 +244,8 @@ impl RepeatedCall<'_> {
         &self,
         sale: &FencedSelection,
         extension_ms: i64,
-        first: &Result<Timestamp, Refusal>,
-    ) -> Result<(), StoreError> {
+        first: &SeatResult<Timestamp>,
+    ) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         let second = self.with_map(|| store.begin_payment(show, sale, extension_ms)).await?;
         self.compare_known_hold("begin_payment", first, &second, |_, _| true);
@@ -266,8 +265,8 @@ impl RepeatedCall<'_> {
         &self,
         party: &FencedSelection,
         renewal: &Renewal,
-        first: &Result<StoredHold, Refusal>,
-    ) -> Result<(), StoreError> {
+        first: &SeatResult<StoredHold>,
+    ) -> StoreResult<()> {
         let (store, show) = (&self.mirror.second, self.show);
         // The same length on the second store's clock.
         let until = store.now().plus_ms(renewal.until.since(self.at));
@@ -286,8 +285,8 @@ impl RepeatedCall<'_> {
     fn compare_known_hold<T: Debug>(
         &self,
         call: &'static str,
-        first: &Result<T, Refusal>,
-        second: &Result<T, Refusal>,
+        first: &SeatResult<T>,
+        second: &SeatResult<T>,
         is_same: impl Fn(&T, &T) -> bool,
     ) -> bool {
         if matches!((first, second), (Ok(_) | Err(Refusal::Paying), Err(Refusal::Gone))) && self.is_ordered {
@@ -302,8 +301,8 @@ impl RepeatedCall<'_> {
     fn compare<T: Debug>(
         &self,
         call: &'static str,
-        first: &Result<T, Refusal>,
-        second: &Result<T, Refusal>,
+        first: &SeatResult<T>,
+        second: &SeatResult<T>,
         is_same: impl Fn(&T, &T) -> bool,
     ) -> bool {
         let tally = &self.mirror.tally;
@@ -337,7 +336,7 @@ fn is_same_map(first: &MapSnapshot, second: &MapSnapshot) -> bool {
     first.map == second.map && first.areas == second.areas
 }
 
-const fn code<T>(answer: &Result<T, Refusal>) -> &'static str {
+const fn code<T>(answer: &SeatResult<T>) -> &'static str {
     match answer {
         Ok(_) => "ok",
         Err(Refusal::Taken(_)) => "taken",

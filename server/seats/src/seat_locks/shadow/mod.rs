@@ -33,8 +33,8 @@ use self::overlap::Overlaps;
 use self::tally::DivergenceCounter;
 pub use self::tally::{Divergence, DivergenceKind};
 use super::{
-    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
-    RequestIdentity, SeatLocks, StoreError, StoredHold,
+    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, MapSnapshot, RebuildInput, ReleasedAll, Renewal,
+    RequestIdentity, SeatLocks, SeatResult, StoreError, StoreResult, StoredHold,
 };
 
 /// Queues to the second store: each show has a fixed one.
@@ -95,9 +95,9 @@ impl ShadowLocks {
     async fn call_first<T>(
         &self,
         show: Uuid,
-        answer: impl Future<Output = Result<T, StoreError>> + Send,
+        answer: impl Future<Output = StoreResult<T>> + Send,
         call: impl FnOnce(&T) -> MirroredCall + Send,
-    ) -> Result<T, StoreError>
+    ) -> StoreResult<T>
     where
         T: Send,
     {
@@ -144,19 +144,14 @@ impl SeatLocks for ShadowLocks {
         show: Uuid,
         terms: HoldLimits,
         attempts: &[LockAttempt],
-    ) -> Result<Vec<Result<StoredHold, Refusal>>, StoreError> {
+    ) -> StoreResult<Vec<SeatResult<StoredHold>>> {
         self.call_first(show, self.first.lock(show, terms, attempts), |answers| {
             MirroredCall::Lock(terms, attempts.to_vec(), answers.clone())
         })
         .await
     }
 
-    async fn change(
-        &self,
-        show: Uuid,
-        terms: HoldLimits,
-        change: &HoldUpdate,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    async fn change(&self, show: Uuid, terms: HoldLimits, change: &HoldUpdate) -> StoreResult<SeatResult<StoredHold>> {
         let answer = self.first.change(show, terms, change);
         self.call_first(show, answer, |answer| MirroredCall::Change(terms, change.clone(), answer.clone())).await
     }
@@ -168,7 +163,7 @@ impl SeatLocks for ShadowLocks {
         hold: Uuid,
         owner: &str,
         by_ms: i64,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<StoredHold>> {
         let answer = self.first.extend(show, asked, hold, owner, by_ms);
         self.call_first(show, answer, |answer| {
             MirroredCall::Extend(asked, hold, owner.to_owned(), by_ms, answer.clone())
@@ -176,19 +171,19 @@ impl SeatLocks for ShadowLocks {
         .await
     }
 
-    async fn hold_of(&self, show: Uuid, owner: &str) -> Result<Option<StoredHold>, StoreError> {
+    async fn hold_of(&self, show: Uuid, owner: &str) -> StoreResult<Option<StoredHold>> {
         self.call_first(show, self.first.hold_of(show, owner), |answer| {
             MirroredCall::HoldOf(owner.to_owned(), answer.clone())
         })
         .await
     }
 
-    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
+    async fn shorten_hold(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> StoreResult<()> {
         let answer = self.first.shorten_hold(show, hold, owner, grace_ms);
         self.call_first(show, answer, |()| MirroredCall::ShortenHold(hold, owner.to_owned(), grace_ms)).await
     }
 
-    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
+    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> StoreResult<SeatResult<()>> {
         let answer = self.first.release(show, hold, owner);
         self.call_first(show, answer, |answer| MirroredCall::Release(hold, owner.to_owned(), answer.clone())).await
     }
@@ -198,13 +193,13 @@ impl SeatLocks for ShadowLocks {
         show: Uuid,
         sale: &FencedSelection,
         extension_ms: i64,
-    ) -> Result<Result<Timestamp, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<Timestamp>> {
         let answer = self.first.begin_payment(show, sale, extension_ms);
         self.call_first(show, answer, |answer| MirroredCall::BeginPayment(sale.clone(), extension_ms, answer.clone()))
             .await
     }
 
-    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> Result<(), StoreError> {
+    async fn end_payment(&self, show: Uuid, sale: &FencedSelection, extension_ms: i64) -> StoreResult<()> {
         let answer = self.first.end_payment(show, sale, extension_ms);
         self.call_first(show, answer, |()| MirroredCall::EndPayment(sale.clone(), extension_ms)).await
     }
@@ -214,32 +209,32 @@ impl SeatLocks for ShadowLocks {
         show: Uuid,
         party: &FencedSelection,
         renewal: &Renewal,
-    ) -> Result<Result<StoredHold, Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<StoredHold>> {
         let answer = self.first.renew(show, party, renewal);
         self.call_first(show, answer, |answer| MirroredCall::Renew(party.clone(), renewal.clone(), answer.clone()))
             .await
     }
 
-    async fn book(&self, show: Uuid, sale: &FencedSelection) -> Result<(), StoreError> {
+    async fn book(&self, show: Uuid, sale: &FencedSelection) -> StoreResult<()> {
         self.call_first(show, self.first.book(show, sale), |()| MirroredCall::Book(sale.clone())).await
     }
 
-    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> Result<(), StoreError> {
+    async fn free_and_block(&self, show: Uuid, sale: &FencedSelection, kept: &[SeatIndex]) -> StoreResult<()> {
         let answer = self.first.free_and_block(show, sale, kept);
         self.call_first(show, answer, |()| MirroredCall::Free(sale.clone(), kept.to_vec())).await
     }
 
-    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
+    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> StoreResult<SeatResult<()>> {
         let answer = self.first.block(show, seats, blocked);
         self.call_first(show, answer, |answer| MirroredCall::Block(seats.to_vec(), blocked, answer.clone())).await
     }
 
-    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> StoreResult<SeatResult<Vec<SeatIndex>>> {
         let answer = self.first.withdraw(show, seats);
         self.call_first(show, answer, |_| MirroredCall::Withdraw(seats.to_vec())).await
     }
 
-    async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {
+    async fn release_all(&self, show: Uuid) -> StoreResult<ReleasedAll> {
         self.call_first(show, self.first.release_all(show), |answer| MirroredCall::ReleaseAll(*answer)).await
     }
 
@@ -249,7 +244,7 @@ impl SeatLocks for ShadowLocks {
         owner: &str,
         held: &StoredHold,
         theirs: Timestamp,
-    ) -> Result<Result<(), Refusal>, StoreError> {
+    ) -> StoreResult<SeatResult<()>> {
         let answer = self.first.copy_hold(show, owner, held, theirs);
         self.call_first(show, answer, |answer| {
             MirroredCall::Adopt(owner.to_owned(), held.clone(), theirs, answer.clone())
@@ -257,23 +252,23 @@ impl SeatLocks for ShadowLocks {
         .await
     }
 
-    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
+    async fn copy_fences(&self, show: Uuid, fences: &[(Uuid, i64)]) -> StoreResult<()> {
         self.call_first(show, self.first.copy_fences(show, fences), |()| MirroredCall::Stamp(fences.to_vec())).await
     }
 
-    async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
+    async fn sweep(&self, show: Uuid) -> StoreResult<u64> {
         self.call_first(show, self.first.sweep(show), |_| MirroredCall::Sweep).await
     }
 
-    async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
+    async fn snapshot(&self, show: Uuid) -> StoreResult<MapSnapshot> {
         self.call_first(show, self.first.snapshot(show), |answer| MirroredCall::Snapshot(answer.clone())).await
     }
 
-    async fn load(&self, show: Uuid, known: &RebuildInput) -> Result<(), StoreError> {
+    async fn load(&self, show: Uuid, known: &RebuildInput) -> StoreResult<()> {
         self.call_first(show, self.first.load(show, known), |()| MirroredCall::Load(known.clone())).await
     }
 
-    async fn forget(&self, show: Uuid) -> Result<(), StoreError> {
+    async fn forget(&self, show: Uuid) -> StoreResult<()> {
         self.call_first(show, self.first.forget(show), |()| MirroredCall::Forget).await
     }
 
@@ -281,7 +276,7 @@ impl SeatLocks for ShadowLocks {
         self.first.now()
     }
 
-    async fn ping(&self) -> Result<(), StoreError> {
+    async fn ping(&self) -> StoreResult<()> {
         self.first.ping().await
     }
 }

@@ -17,7 +17,6 @@ struct Calls {
     begun: u64,
 }
 
-/// A call in progress.
 pub(super) struct Running {
     overlaps: Arc<Overlaps>,
     tally: Arc<DivergenceCounter>,

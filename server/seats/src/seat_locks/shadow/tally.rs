@@ -47,7 +47,6 @@ impl Divergence {
     }
 }
 
-/// The counters.
 #[derive(Default)]
 pub(super) struct DivergenceCounter(Mutex<Divergence>);
 

@@ -1,43 +1,44 @@
 //! Undoes sales: by the buyer, by staff, or for a whole show.
 //!
 //! All three call [`undo`]: the state machine's move, the refund with its fee, and the revocation of the
-//! tickets, in the caller's transaction. Seats, money and mail follow as effects.
+//! tickets, in the caller's transaction. Seats, money and mail follow as effects. Money paid at the counter is paid out
+//! there, in the same transaction; money at a gateway is refunded through the gateway.
 
-mod buyer;
-mod counter;
-mod returned;
 mod shows;
-mod staff;
 mod withdrawals;
 
-use domain::booking::{BUYER_CANCELS_UNTIL_MS, BookingEvent, BookingState, back_to_buyer};
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use domain::api::cancelling::CancelRequest;
+use domain::booking::{BUYER_CANCELS_UNTIL_MS, BookingEvent, BookingState, MoneyState, back_to_buyer};
 use domain::money::Money;
 use domain::seats::SeatIndex;
+use domain::till::Means;
 use domain::time::{MINUTE_MS, Timestamp};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
 
-pub(super) use buyer::cancel as cancel_own;
-pub use counter::{CounterReturn, pay_out, take_back};
-pub(super) use counter::{PAID_OUT, waiting};
-pub(super) use returned::release_part;
-pub use shows::{CallOffProgress, call_off, call_off_in, undo_batch, work_forever};
-pub(super) use staff::reason_of;
-pub use staff::{StaffCancellation, cancel_booking};
-pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
-
+use super::claims::{on_map, seat_claims};
+use super::effects::EffectError;
 use super::money::refunds;
 use super::moves::{self, Cause, MoveError};
-use super::sql::{self, BookingRow};
-use http::{Code, Problem};
+use super::seat_offers;
+use super::sql::{self, BookingRow, SeatRow};
+use super::views::view;
+use crate::{SellingState, outbox};
+use catalogue::Show;
+use http::idempotency::{Answer, Intent};
+use http::{ApiResult, Code, Problem};
+use platform::database::BindAll;
 
-/// The party that cancels.
+pub use shows::{CallOffProgress, call_off, call_off_in, undo_batch, work_forever};
+pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Canceller {
     /// The buyer: only in time, less the fee.
-    Buyer {
-        /// When the show starts.
-        show_starts_at: Timestamp,
-    },
+    Buyer { show_starts_at: Timestamp },
     /// Staff: at any time, in full.
     Staff,
 }
@@ -82,7 +83,7 @@ pub async fn undo_in_full(
     row: &BookingRow,
     cause: Cause<'_>,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     undo(tx, row, Canceller::Staff, cause, now).await.map_err(unmoved)
 }
 
@@ -95,10 +96,10 @@ async fn undo_seats(
     by: Canceller,
     words: &str,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     let actor = if by == Canceller::Staff { "staff" } else { "buyer" };
     let lines = sql::seats(tx, row.id).await?;
-    let (gone, kept) = returned::divide(lines, seats)?;
+    let (gone, kept) = divide(lines, seats)?;
     if kept.is_empty() && !row.places.is_empty() {
         let detail = "This booking has places without numbers as well. Cancel it as a whole.";
         return Err(Problem::new(Code::WrongState, detail));
@@ -116,7 +117,7 @@ async fn undo_seats(
     let reason = format!("{names}: {words}");
     let smaller = moves::apply(tx, row, event, Cause { actor, reason: &reason }, now).await.map_err(unmoved)?;
     refunds::request(tx, row.id, number, by.share(price), now).await?;
-    returned::take(tx, row.id, number, &gone).await?;
+    remove_seats(tx, row.id, number, &gone).await?;
     let gone: Vec<i32> = gone.iter().map(|line| line.seat_no).collect();
     tickets::revoke(tx, row.id, Some(&gone), now).await?;
     Ok(BookingRow { seats: kept.iter().map(|line| line.seat_no.cast_unsigned()).collect(), ..smaller })
@@ -142,5 +143,281 @@ pub(super) fn unmoved(error: MoveError) -> Problem {
             "The booking cannot be cancelled like this just now. Please look at its page and try again.",
         ),
         other => super::checkout::create::unmoved(other),
+    }
+}
+
+/// Divides the seats of a booking into those to return and those to keep. The only validator of
+/// such a request: at least one seat, each once, each of this booking.
+fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> ApiResult<(Vec<SeatRow>, Vec<SeatRow>)> {
+    let wanted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
+    if wanted.is_empty() {
+        return Err(Problem::new(Code::Malformed, "Name at least one seat, or leave `seats` out to cancel all."));
+    }
+    if wanted.len() < seats.len() {
+        return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
+    }
+    let (gone, kept): (Vec<_>, Vec<_>) =
+        lines.into_iter().partition(|line| wanted.contains(&line.seat_no.cast_unsigned()));
+    if gone.len() < wanted.len() {
+        return Err(Problem::new(Code::UnknownSeat, "The booking has no such seat (any more)."));
+    }
+    Ok((gone, kept))
+}
+
+/// Removes seats from a booking, in the transaction of its move.
+async fn remove_seats(tx: &mut PgConnection, booking: Uuid, number: u32, gone: &[SeatRow]) -> sqlx::Result<()> {
+    let seats: Vec<i32> = gone.iter().map(|line| line.seat_no).collect();
+    sqlx::query(
+        "INSERT INTO returned_seats (booking_id, number, seat_no, label, category, price_minor)
+         SELECT booking_id, $2, seat_no, label, category, price_minor FROM booking_seats
+         WHERE booking_id = $1 AND seat_no = ANY($3)",
+    )
+    .bind_all((booking, number.cast_signed(), &seats))
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1 AND seat_no = ANY($2)")
+        .bind(booking)
+        .bind(&seats)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Releases the seats of one part: claims first, then the map. An effect, performed at least once.
+pub(crate) async fn release_part(
+    state: &SellingState,
+    show: &Show,
+    row: &BookingRow,
+    number: u32,
+) -> Result<(), EffectError> {
+    let mut tx = state.pg.begin().await?;
+    let seats: Vec<i32> =
+        sqlx::query_scalar("SELECT seat_no FROM returned_seats WHERE booking_id = $1 AND number = $2 ORDER BY seat_no")
+            .bind(row.id)
+            .bind(number.cast_signed())
+            .fetch_all(&mut *tx)
+            .await?;
+    let seats = seats.into_iter().map(i32::cast_unsigned).collect();
+    let part = BookingRow { seats, places: Vec::new(), ..row.clone() };
+    seat_claims::release(&mut tx, &part).await?;
+    tx.commit().await?;
+    let sale = part.sale();
+    on_map::free(state, show, &sale).await
+}
+
+/// Cancels the caller's booking. Returns its new state.
+pub(crate) async fn cancel_own(
+    state: &SellingState,
+    owner: &str,
+    booking: Uuid,
+    request: &CancelRequest,
+    intent: &Intent,
+) -> ApiResult<Answer> {
+    let now = state.clock.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let (_, show) = view::owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    if show.is_called_off() {
+        // It is undone in full in a moment; charging a fee to a faster buyer would be unfair.
+        return Err(Problem::new(
+            Code::SalesClosed,
+            "This show will not take place. The full price is being refunded; you do not need to do anything.",
+        ));
+    }
+
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    if seat_offers::is_offered(&mut tx, booking).await? {
+        let words = "The show has moved, and you may choose: take the other seats, or have all of your money back.";
+        return Err(Problem::new(Code::WrongState, words));
+    }
+    let seats: Option<Vec<i32>> =
+        request.seats.as_ref().map(|seats| seats.iter().map(|seat| seat.cast_signed()).collect());
+    if tickets::has_admissions(&mut tx, booking, seats.as_deref()).await? {
+        return Err(Problem::new(
+            Code::WrongState,
+            "Someone has already come in with these tickets: they cannot be cancelled. The box office may help.",
+        ));
+    }
+    let by = Canceller::Buyer { show_starts_at: show.starts_at };
+    let words = "The buyer cancelled.";
+    let undone = match &request.seats {
+        Some(seats) => undo_seats(&mut tx, &row, seats, by, words, now).await?,
+        None => undo(&mut tx, &row, by, Cause { actor: "buyer", reason: words }, now).await.map_err(unmoved)?,
+    };
+    let booking = view::of_row(&mut tx, &show, &undone).await?;
+    let answer = Answer::json(StatusCode::OK, &booking)?;
+    let answer = intent.commit(tx, answer, now).await?;
+    outbox::wake(state);
+    Ok(answer)
+}
+
+/// Longest reason, characters: it goes into a mail.
+const MAX_REASON_CHARS: usize = 300;
+
+/// The result of a cancellation by staff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaffCancellation {
+    /// The booking.
+    pub booking: Uuid,
+    /// The refund to the buyer; zero when nothing was paid.
+    pub back: Money,
+}
+
+/// Validates a reason for histories and mails.
+///
+/// # Errors
+/// 400 when it is empty, too long, or has control characters.
+pub(crate) fn reason_of(text: &str) -> ApiResult<&str> {
+    let reason = text.trim();
+    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
+        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    Ok(reason)
+}
+
+/// Cancels the booking of that reference, or only the seats with these labels; the reason is mailed to the buyer.
+///
+/// # Errors
+/// 404 when there is none, 400 for an unknown seat or an invalid reason, 409 when the booking has ended.
+pub async fn cancel_booking(
+    pg: &PgPool,
+    reference: &str,
+    labels: &[String],
+    reason: &str,
+    now: Timestamp,
+) -> ApiResult<StaffCancellation> {
+    let reason = reason_of(reason)?;
+    let mut tx = pg.begin().await?;
+    let booking: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1")
+        .bind(reference.trim().to_uppercase())
+        .fetch_optional(&mut *tx)
+        .await?;
+    let booking = booking.ok_or_else(|| Problem::not_found("booking"))?;
+    let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let undone = if labels.is_empty() {
+        undo(&mut tx, &row, Canceller::Staff, Cause { actor: "staff", reason }, now).await.map_err(unmoved)?
+    } else {
+        let lines = sql::seats(&mut tx, booking).await?;
+        let seat_of = |label: &String| {
+            let line = lines.iter().find(|line| line.label.eq_ignore_ascii_case(label.trim()));
+            line.map(|line| line.seat_no.cast_unsigned())
+                .ok_or_else(|| Problem::new(Code::UnknownSeat, format!("The booking has no seat {label} (any more).")))
+        };
+        let seats = labels.iter().map(seat_of).collect::<Result<Vec<_>, _>>()?;
+        undo_seats(&mut tx, &row, &seats, Canceller::Staff, reason, now).await?
+    };
+    let back = match (undone.machine.state, undone.machine.money) {
+        (BookingState::Cancelled, MoneyState::Refunding) => row.machine.total.minor,
+        (BookingState::Confirmed, _) => row.machine.total.minor - undone.machine.total.minor,
+        _ => 0,
+    };
+    tx.commit().await?;
+    Ok(StaffCancellation { booking: undone.id, back: Money::new(back, undone.machine.total.currency) })
+}
+
+/// The history's cause of a payout at the counter.
+pub(crate) const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");
+
+/// The result of a return at the counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterReturn {
+    /// The refunded amount.
+    pub amount: Money,
+    /// The means of the payout at the counter; `None`: refunded through the gateway.
+    pub means: Option<Means>,
+}
+
+/// Takes back all of a sold booking, or these seats, in full and at any time. Counter money counts as paid out
+/// when this is committed: the caller records it in the till.
+///
+/// # Errors
+/// 404 when there is no such booking, 409 when it is not sold (any more), 400 for unknown seats or an
+/// invalid reason.
+pub async fn take_back(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    seats: Option<&[SeatIndex]>,
+    reason: &str,
+    now: Timestamp,
+) -> ApiResult<CounterReturn> {
+    let reason = reason_of(reason)?;
+    let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    if row.machine.state != BookingState::Confirmed {
+        return Err(Problem::new(Code::WrongState, "This booking is not sold, or not any more: nothing can go back."));
+    }
+    let means = refunds::paid_at_counter(tx, booking).await?;
+    let number = refunds::next_number(tx, booking).await?;
+    let undone = match seats {
+        Some(seats) => undo_seats(tx, &row, seats, Canceller::Staff, reason, now).await?,
+        None => undo(tx, &row, Canceller::Staff, Cause::of("staff", reason), now).await.map_err(unmoved)?,
+    };
+    let is_all = undone.machine.state == BookingState::Cancelled;
+    let back = if is_all { row.machine.total.minor } else { row.machine.total.minor - undone.machine.total.minor };
+    if means.is_some() {
+        let number = if is_all { 0 } else { number };
+        refunds::settle(tx, &undone, number, PAID_OUT, now).await.map_err(unmoved)?;
+    }
+    Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means })
+}
+
+/// Pays out the refunds of a counter booking that was undone elsewhere, for example because its show was called off.
+///
+/// # Errors
+/// 404 when there is no such booking, 409 when no payout is open.
+pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> ApiResult<CounterReturn> {
+    let nothing = || Problem::new(Code::WrongState, "Nothing waits at the counter for this booking.");
+    let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let means = refunds::paid_at_counter(tx, booking).await?.ok_or_else(nothing)?;
+    let waiting: Vec<_> =
+        refunds::of_booking(tx, booking).await?.into_iter().filter(|refund| refund.settled_at.is_none()).collect();
+    if waiting.is_empty() {
+        return Err(nothing());
+    }
+    let mut back = 0;
+    for refund in &waiting {
+        // The full refund is the machine's last step; a part adds an event, and so increments the version.
+        let row = sql::lock(tx, row.id).await?.ok_or_else(|| Problem::not_found("booking"))?;
+        refunds::settle(tx, &row, refund.number.cast_unsigned(), PAID_OUT, now).await.map_err(unmoved)?;
+        back += refund.amount_minor;
+    }
+    Ok(CounterReturn { amount: Money::new(back, row.machine.total.currency), means: Some(means) })
+}
+
+/// Returns the open payout of a booking at the counter; `None` where its money is at a gateway.
+pub(crate) fn waiting(row: &BookingRow, refunds: &[refunds::RefundRow], means: Option<Means>) -> Option<Money> {
+    means?;
+    let open: i64 = refunds.iter().filter(|refund| refund.settled_at.is_none()).map(|refund| refund.amount_minor).sum();
+    let is_owed = open > 0 && matches!(row.machine.money, MoneyState::Refunding | MoneyState::Paid);
+    is_owed.then(|| Money::new(open, row.machine.total.currency))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> Vec<SeatRow> {
+        let line = |seat_no| SeatRow { seat_no, label: format!("C{seat_no}"), category: "Gold".into(), price_minor: 1 };
+        [4, 5, 6].map(line).to_vec()
+    }
+
+    #[test]
+    fn only_seats_of_the_booking_are_returned_each_once() {
+        let (gone, kept) = divide(lines(), &[6, 4]).expect("two of three");
+        assert_eq!(gone.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [4, 6]);
+        assert_eq!(kept.iter().map(|line| line.seat_no).collect::<Vec<_>>(), [5]);
+        for (seats, code) in [
+            (&[][..], Code::Malformed),
+            (&[4, 4], Code::SeatTwice),
+            (&[4, 7], Code::UnknownSeat),
+            (&[u32::MAX], Code::UnknownSeat),
+        ] {
+            assert_eq!(divide(lines(), seats).expect_err("refused").code(), code, "{seats:?}");
+        }
     }
 }

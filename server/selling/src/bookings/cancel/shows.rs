@@ -15,14 +15,14 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::staff::reason_of;
-use super::{Canceller, undo};
+use super::{Canceller, reason_of, undo};
 use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::StoreError;
 
 /// Bookings undone in one transaction.
@@ -54,7 +54,7 @@ pub enum CallOffProgress {
 ///
 /// # Errors
 /// 404 when there is no such show, 400 when the reason is invalid.
-pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
+pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> ApiResult<bool> {
     let mut tx = pg.begin().await?;
     let is_first = call_off_in(&mut tx, show, reason, now).await?;
     tx.commit().await?;
@@ -65,7 +65,7 @@ pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> 
 ///
 /// # Errors
 /// As [`call_off`].
-pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
+pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: Timestamp) -> ApiResult<bool> {
     let reason = reason_of(reason)?;
     sql::lock_show_before_mark(tx, show).await?;
     let marked = sqlx::query("UPDATE shows SET called_off = true WHERE id = $1").bind(show).execute(&mut *tx).await?;
@@ -75,9 +75,7 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
     let first = sqlx::query(
         "INSERT INTO show_cancellations (show_id, reason, requested_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     )
-    .bind(show)
-    .bind(reason)
-    .bind(to_utc(now))
+    .bind_all((show, reason, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(first.rows_affected() == 1)
@@ -87,7 +85,7 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
 ///
 /// # Errors
 /// When the database fails; then nothing of this batch is committed.
-pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<CallOffProgress, Problem> {
+pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<CallOffProgress> {
     let mut tx = pg.begin().await?;
     // The show-level lock: one batch of a show at a time, on any replica.
     let reason: Option<String> =
@@ -126,7 +124,7 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<CallO
 
 /// Locks bookings that are to be undone, skipping those that other transactions have locked: waiting for
 /// them while holding locks could deadlock.
-async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn take_some(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<Uuid>> {
     let mut ids: Vec<Uuid> = sqlx::query_scalar(
         "SELECT id FROM bookings
          WHERE show_id = $1 AND is_open AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
@@ -151,7 +149,7 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
 
 /// Locks the show unless a transaction is writing a booking of it: the booking's foreign key has it locked then. True
 /// if the lock was taken.
-async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let locked: Option<i32> = sqlx::query_scalar("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(show)
         .fetch_optional(tx)
@@ -159,7 +157,7 @@ async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::
     Ok(locked.is_some())
 }
 
-async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+async fn any_left(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED')
              OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
@@ -180,7 +178,7 @@ pub async fn work_forever(state: SellingState) {
     }
 }
 
-async fn one_round(state: &SellingState) -> Result<(), Problem> {
+async fn one_round(state: &SellingState) -> ApiResult<()> {
     let now = state.clock.now();
     let shows: Vec<(Uuid, bool)> = sqlx::query_as(
         "SELECT show_id, finished_at IS NULL FROM show_cancellations
@@ -199,7 +197,7 @@ async fn one_round(state: &SellingState) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestamp) -> ApiResult<()> {
     // The map shows the seats as released to people who are choosing; seats being paid for follow with their bookings.
     match state.locks.release_all(show).await {
         // No seat of it was ever held.
@@ -228,9 +226,7 @@ async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestam
         "UPDATE show_cancellations SET finished_at = $2
          WHERE show_id = $1 AND finished_at IS NULL AND holds_released_at IS NOT NULL AND requested_at <= $3",
     )
-    .bind(show)
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(-LEAST_MS)))
+    .bind_all((show, to_utc(now), to_utc(now.plus_ms(-LEAST_MS))))
     .execute(&state.pg)
     .await?;
     Ok(())

@@ -20,9 +20,10 @@ use crate::bookings::moves::Cause;
 use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::with_map;
 
 /// Interval of checks for withdrawn seats.
@@ -63,7 +64,7 @@ pub async fn withdraw_in(
     seats: &[SeatIndex],
     reason: &str,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO seat_withdrawals (show_id, seat_no, layout_id, reason, requested_at, look_at)
          SELECT $1, seat, $3, $4, $5, $5 FROM unnest($2::integer[]) AS seat
@@ -71,11 +72,7 @@ pub async fn withdraw_in(
          SET layout_id = EXCLUDED.layout_id, reason = EXCLUDED.reason, requested_at = EXCLUDED.requested_at,
              look_at = EXCLUDED.look_at, finished_at = NULL",
     )
-    .bind(show)
-    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
-    .bind(layout)
-    .bind(reason)
-    .bind(to_utc(now))
+    .bind_all((show, seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>(), layout, reason, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -85,7 +82,7 @@ pub async fn withdraw_in(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex]) -> Result<Vec<Uuid>, sqlx::Error> {
+pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex]) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "SELECT DISTINCT claim.booking_id FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
          WHERE claim.show_id = $1 AND claim.seat_no = ANY($2) AND claim.state <> 'released'
@@ -121,22 +118,20 @@ pub async fn withdraw_forever(state: SellingState) {
 }
 
 /// Leases the seats that are due. Returns their shows.
-async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::Error> {
+async fn take_due(pg: &PgPool, now: Timestamp) -> sqlx::Result<BTreeSet<Uuid>> {
     let shows: Vec<Uuid> = sqlx::query_scalar(
         "UPDATE seat_withdrawals taken SET look_at = $2
          FROM (SELECT show_id, seat_no FROM seat_withdrawals WHERE finished_at IS NULL AND look_at <= $1
                ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
          WHERE taken.show_id = due.show_id AND taken.seat_no = due.seat_no RETURNING taken.show_id",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LEASE_MS)))
-    .bind(MAX_PER_ROUND)
+    .bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND))
     .fetch_all(pg)
     .await?;
     Ok(shows.into_iter().collect())
 }
 
-async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
+async fn undo_in_show(state: &SellingState, show: Uuid) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
     let rows: Vec<WithdrawnSeat> = sqlx::query_as(
         "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
@@ -165,10 +160,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
         "UPDATE seat_withdrawals SET finished_at = $3
          WHERE show_id = $1 AND seat_no = ANY($2) AND finished_at IS NULL AND requested_at <= $4",
     )
-    .bind(show.id)
-    .bind(&done)
-    .bind(to_utc(now))
-    .bind(rows.iter().map(|row| row.requested_at).max())
+    .bind_all((show.id, &done, to_utc(now), rows.iter().map(|row| row.requested_at).max()))
     .execute(&state.pg)
     .await?;
     let looked_at: Vec<i32> = rows.iter().map(|row| row.seat_no).collect();
@@ -177,10 +169,7 @@ async fn undo_in_show(state: &SellingState, show: Uuid) -> Result<(), Problem> {
         "UPDATE seat_withdrawals SET look_at = $2
          WHERE show_id = $1 AND seat_no = ANY($3) AND finished_at IS NULL AND requested_at <= $4",
     )
-    .bind(show.id)
-    .bind(to_utc(now.plus_ms(again_ms)))
-    .bind(&looked_at)
-    .bind(rows.iter().map(|row| row.requested_at).max())
+    .bind_all((show.id, to_utc(now.plus_ms(again_ms)), &looked_at, rows.iter().map(|row| row.requested_at).max()))
     .execute(&state.pg)
     .await?;
     Ok(())
@@ -193,7 +182,7 @@ async fn take_off_map(
     show: &Show,
     rows: &[WithdrawnSeat],
     now: Timestamp,
-) -> Result<(Vec<SeatIndex>, Vec<SeatIndex>), Problem> {
+) -> ApiResult<(Vec<SeatIndex>, Vec<SeatIndex>)> {
     // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let mut tx = state.pg.begin().await?;
@@ -218,12 +207,7 @@ async fn take_off_map(
 }
 
 /// Undoes the part of a booking that has these seats. True if the booking must be checked again.
-async fn undo_one(
-    state: &SellingState,
-    booking: Uuid,
-    rows: &[WithdrawnSeat],
-    seats: &[SeatIndex],
-) -> Result<bool, Problem> {
+async fn undo_one(state: &SellingState, booking: Uuid, rows: &[WithdrawnSeat], seats: &[SeatIndex]) -> ApiResult<bool> {
     let mut tx = state.pg.begin().await?;
     let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
         .bind(booking)

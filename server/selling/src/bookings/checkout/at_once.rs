@@ -17,17 +17,17 @@ use crate::SellingState;
 use crate::bookings::commits::{Done, Key, Submission, Turn};
 use crate::bookings::sql::{self, BookingRow};
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use seats::seat_locks::StoredHold;
 
 /// Creates a booking of the caller's hold and pays for it. Returns its state: confirmed, or pending with the
 /// gateway's page. `turn` ends when the payment is committed.
-pub(in crate::bookings) async fn at_once(
+pub(crate) async fn at_once(
     state: &SellingState,
     order: Order<'_>,
     terms: &CheckoutPayment,
     turn: &mut Turn,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let intent = order.intent;
     match buy(state, order, terms, turn).await {
         Ok(answer) => Ok(answer),
@@ -45,12 +45,7 @@ fn may_have_been_granted(code: Code) -> bool {
     code.describe().0 != StatusCode::BAD_REQUEST && !create::is_out_of_reach(code)
 }
 
-async fn buy(
-    state: &SellingState,
-    order: Order<'_>,
-    terms: &CheckoutPayment,
-    turn: &mut Turn,
-) -> Result<Answer, Problem> {
+async fn buy(state: &SellingState, order: Order<'_>, terms: &CheckoutPayment, turn: &mut Turn) -> ApiResult<Answer> {
     // Most likely the hold is as this replica granted it; the lock store compares it with the sale.
     let known = state.latest_holds.of(order.request.hold, &order.visitor.owner);
     let is_known = known.is_some();
@@ -72,7 +67,7 @@ async fn submit(
     order: Order<'_>,
     terms: &CheckoutPayment,
     known: Option<StoredHold>,
-) -> Result<(Submission, Done), Problem> {
+) -> ApiResult<(Submission, Done)> {
     let row = create::build_row(state, order, known).await?;
     agreed(&row, terms)?;
     let (is_guest, if_late) = (order.visitor.account.is_none(), Some(order.request.if_late));
@@ -83,7 +78,7 @@ async fn submit(
 }
 
 /// Checks that the total is the one the buyer saw.
-fn agreed(row: &BookingRow, terms: &CheckoutPayment) -> Result<(), Problem> {
+fn agreed(row: &BookingRow, terms: &CheckoutPayment) -> ApiResult<()> {
     let total = row.machine.total;
     if total.minor == terms.total_minor {
         return Ok(());
@@ -97,7 +92,7 @@ async fn unless_paid(
     state: &SellingState,
     Order { show, visitor, request, intent }: Order<'_>,
     refusal: Problem,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let looked = async {
         // Boxed, as in `checks`.
         let mut connection = Box::pin(state.pg.acquire()).await?;

@@ -30,7 +30,7 @@ use super::instruments::PaidWith;
 use crate::SellingState;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::mailbox;
 use platform::clock::to_utc;
 use seats::seat_locks::Refusal;
@@ -38,22 +38,20 @@ use seats::seat_locks::Refusal;
 /// Deadline of all checks together; after it the buyer is asked to retry.
 const CHECKS_DEADLINE: Duration = Duration::from_secs(4);
 /// Window in which declined payments count, milliseconds.
-pub(in crate::bookings) const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
+pub(crate) const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
 /// Declined payments after which a visitor must wait.
-pub(in crate::bookings) const MAX_DECLINES_OF_VISITOR: i64 = 5;
+pub(crate) const MAX_DECLINES_OF_VISITOR: i64 = 5;
 /// Declined payments after which an e-mail address must wait.
-pub(in crate::bookings) const MAX_DECLINES_OF_EMAIL: i64 = 10;
+pub(crate) const MAX_DECLINES_OF_EMAIL: i64 = 10;
 /// Minimum wait of a buyer with too many declined payments.
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
-/// The result of the checks.
-pub(in crate::bookings) struct Checked {
-    /// The expiry of the hold.
-    pub(in crate::bookings) until: Timestamp,
+pub(crate) struct Checked {
+    pub(crate) until: Timestamp,
     /// The payment instrument, where the show limits it and it is known.
-    pub(in crate::bookings) instrument: Option<PaidWith>,
+    pub(crate) instrument: Option<PaidWith>,
     /// The buyer's lock, where another visitor of the same person may be paying concurrently.
-    pub(in crate::bookings) person: Option<PersonLock>,
+    pub(crate) person: Option<PersonLock>,
 }
 
 /// Runs all checks. On success the hold is closed to changes: a caller that does not submit the payment must reopen
@@ -62,14 +60,14 @@ pub(in crate::bookings) struct Checked {
 /// `is_guest`: the visitor came with a cookie, and it is not checked yet that the visitor was not merged into an
 /// account; a merged visitor no longer owns the booking and gets 404 (`account_bookings::owner_for`). `means`: the gateway
 /// to charge, and the buyer's token. `is_checked_out`: the booking exists in Postgres.
-pub(in crate::bookings) async fn before_charge(
+pub(crate) async fn before_charge(
     state: &SellingState,
     show: &Arc<Show>,
     row: &BookingRow,
     is_guest: bool,
     is_checked_out: bool,
     means: (&str, Option<&str>),
-) -> Result<Checked, Problem> {
+) -> ApiResult<Checked> {
     let now = state.clock.now();
     catalogue::sales_open(show, now)?;
     state.gateways.require_available()?;
@@ -94,7 +92,7 @@ async fn check_hold(
     show: &Arc<Show>,
     row: &BookingRow,
     is_checked_out: bool,
-) -> Result<Timestamp, Problem> {
+) -> ApiResult<Timestamp> {
     let asked = state.commits.begin_payment(state, show, row.sale()).await;
     let ends = row.machine.expires_at;
     let answered = match asked {
@@ -116,7 +114,7 @@ async fn check_hold(
 
 /// A buyer whose record is queried, and the booking it is for.
 #[derive(Clone, Debug)]
-pub(in crate::bookings) struct Buyer {
+pub(crate) struct Buyer {
     owner: String,
     show: Uuid,
     booking: Uuid,
@@ -126,15 +124,14 @@ pub(in crate::bookings) struct Buyer {
 }
 
 impl Buyer {
-    pub(in crate::bookings) fn of(show: &Show, row: &BookingRow) -> Self {
+    pub(crate) fn of(show: &Show, row: &BookingRow) -> Self {
         let (owner, email) = (row.owner.clone(), row.buyer.1.clone());
         Self { owner, show: row.show_id, booking: row.id, email, has_proven: show.email_code }
     }
 }
 
-/// A buyer's record in Postgres.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(in crate::bookings) struct Record {
+pub(crate) struct Record {
     /// Seats and places of this show in the buyer's other bookings, paid for or being paid for; for a known person,
     /// in the bookings of all its visitors, and of guests who gave its address.
     seats_elsewhere: i64,
@@ -151,7 +148,7 @@ pub(in crate::bookings) struct Record {
 
 /// The name of the lock under which the seats of a person are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::bookings) struct PersonLock(pub(in crate::bookings) String);
+pub(crate) struct PersonLock(pub(in crate::bookings) String);
 
 impl Record {
     /// Returns the buyer's lock, where they may be paying in another browser concurrently. Its name has the mailbox,
@@ -168,10 +165,10 @@ async fn check_record(
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
-) -> Result<Option<PersonLock>, Problem> {
+) -> ApiResult<Option<PersonLock>> {
     let record = state.commits.record_of(state, Buyer::of(show, row)).await?;
     refuse_handed_over(&record, is_guest)?;
-    check_limits(&record, seats_and_places(row), show.per_person)?;
+    check_limits(&record, row.seats_and_places(), show.per_person)?;
     Ok(record.person(show.id))
 }
 
@@ -180,12 +177,7 @@ async fn check_record(
 ///
 /// # Errors
 /// 404, as for any booking of another owner; 503 when Postgres does not answer in time.
-pub(super) async fn check_owner(
-    state: &SellingState,
-    show: &Show,
-    row: &BookingRow,
-    is_guest: bool,
-) -> Result<(), Problem> {
+pub(super) async fn check_owner(state: &SellingState, show: &Show, row: &BookingRow, is_guest: bool) -> ApiResult<()> {
     if !is_guest {
         return Ok(());
     }
@@ -200,50 +192,39 @@ fn too_slow() -> Problem {
 }
 
 /// Applies the rule of `account_bookings::owner_for` to a record.
-fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
+fn refuse_handed_over(record: &Record, is_guest: bool) -> ApiResult<()> {
     if is_guest && record.account.is_some() { Err(Problem::not_found("booking")) } else { Ok(()) }
 }
 
 /// Checks the buyer's record again, in the transaction that submits the payment.
-pub(in crate::bookings) async fn recheck(
-    tx: &mut PgConnection,
-    show: &Show,
-    row: &BookingRow,
-    now: Timestamp,
-) -> Result<(), Problem> {
+pub(crate) async fn recheck(tx: &mut PgConnection, show: &Show, row: &BookingRow, now: Timestamp) -> ApiResult<()> {
     let checked = recheck_all(tx, &[(show, row)], now).await?;
     checked.into_iter().next().unwrap_or_else(|| Err(Problem::internal(&"a buyer without a record")))
 }
 
 /// [`recheck`] for many bookings, with one result each. Their persons are locked.
-pub(in crate::bookings) async fn recheck_all(
+pub(crate) async fn recheck_all(
     tx: &mut PgConnection,
     bookings: &[(&Show, &BookingRow)],
     now: Timestamp,
-) -> Result<Vec<Result<(), Problem>>, sqlx::Error> {
+) -> sqlx::Result<Vec<ApiResult<()>>> {
     let buyers: Vec<Buyer> = bookings.iter().map(|(show, row)| Buyer::of(show, row)).collect();
     let records = records(tx, &buyers.iter().collect::<Vec<_>>(), now).await?;
     let checked = records
         .iter()
         .zip(bookings)
-        .map(|(record, (show, row))| check_limits(record, seats_and_places(row), show.per_person));
+        .map(|(record, (show, row))| check_limits(record, row.seats_and_places(), show.per_person));
     Ok(checked.collect())
-}
-
-/// Returns the number of seats and places of a booking.
-fn seats_and_places(row: &BookingRow) -> usize {
-    let places: u32 = row.places.iter().map(|places| places.count).sum();
-    row.seats.len() + places as usize
 }
 
 /// Returns the records of these buyers, in their order. One query covers both rules, since every sale needs it.
 /// Bookings of a mailbox are found by the index of addresses: addresses without a tag, and those with one, which lie
 /// between "+" and the character after it.
-pub(in crate::bookings) async fn records(
+pub(crate) async fn records(
     connection: &mut PgConnection,
     buyers: &[&Buyer],
     now: Timestamp,
-) -> Result<Vec<Record>, sqlx::Error> {
+) -> sqlx::Result<Vec<Record>> {
     sqlx::query_as(
         r#"SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                                      + (SELECT coalesce(sum(quantity), 0) FROM booking_places
@@ -311,7 +292,7 @@ pub(in crate::bookings) async fn records(
     .await
 }
 
-fn check_limits(record: &Record, seats: usize, most: usize) -> Result<(), Problem> {
+fn check_limits(record: &Record, seats: usize, most: usize) -> ApiResult<()> {
     let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
     if elsewhere.saturating_add(seats) > most {
         let words = match (record.account, &record.mailbox) {

@@ -24,7 +24,7 @@ use crate::bookings::{claims, effects, late};
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::Visitor;
 
 /// Reads of a booking before its payment is refused because its version keeps changing.
@@ -32,13 +32,13 @@ const MAX_LOOKS: u32 = 3;
 
 /// Pays for a booking. Returns its state: confirmed, or pending with the gateway's page. `turn` ends when the
 /// payment is committed.
-pub(in crate::bookings) async fn confirm(
+pub(crate) async fn confirm(
     state: &SellingState,
     visitor: &Visitor,
     booking: Uuid,
     (request, intent): (&ConfirmRequest, &Intent),
     turn: &mut Turn,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     match pay(state, visitor, booking, (request, intent), turn).await {
         // A refused request may have been granted before, to the same key.
         Err(refusal) => or_replay(state, visitor, intent, refusal).await,
@@ -52,7 +52,7 @@ async fn pay(
     booking: Uuid,
     (request, intent): (&ConfirmRequest, &Intent),
     turn: &mut Turn,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let recent = state.commits.recent_booking(booking, &visitor.owner);
     let recent = recent.filter(|found| found.row.machine.state == BookingState::SeatsLocked);
     let mut refused = None;
@@ -130,7 +130,7 @@ pub(super) async fn submit(
     attempt: PaymentAttempt,
     request: &ConfirmRequest,
     intent: &Intent,
-) -> Result<(Submission, Done), Problem> {
+) -> ApiResult<(Submission, Done)> {
     let PaymentAttempt { row, seen, only_at, is_guest, if_late } = attempt;
     check_token(request)?;
     let gateway = state.gateways.first_choice();
@@ -163,7 +163,7 @@ pub(super) async fn submit(
     }
 }
 
-pub(super) async fn go_on(state: &SellingState, (submission, done): (Submission, Done)) -> Result<Answer, Problem> {
+pub(super) async fn go_on(state: &SellingState, (submission, done): (Submission, Done)) -> ApiResult<Answer> {
     match done {
         Done::Submitted(pending, seen) => charge_and_answer(state, submission, *pending, seen).await,
         Done::Answered(answer) => Ok(answer),
@@ -183,7 +183,7 @@ async fn charge_and_answer(
     submission: Submission,
     pending: BookingRow,
     seen: Option<Box<BookingDetails>>,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let state = state.clone();
     let tasks = state.tasks.clone();
     // Boxed: it is kilobytes, and a task is moved several times.
@@ -223,13 +223,13 @@ pub(super) async fn current_answer(
     booking: Uuid,
     intent: &Intent,
     key: Key,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let answer = Some((intent.clone(), key));
     let outcome = ChargeOutcome { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
     answered(state.commits.ask(state, Work::RecordChargeOutcome(Box::new(outcome))).await)
 }
 
-fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
+fn answered(done: ApiResult<Done>) -> ApiResult<Answer> {
     match done? {
         Done::Answered(answer) => Ok(answer),
         other => Err(Problem::internal(&format!("a request for the current booking returned {other:?}"))),
@@ -243,7 +243,7 @@ const BEGIN_GIVING_UP: &str = "BEGIN; SET LOCAL statement_timeout = '2500ms'";
 
 /// Reopens the hold for its owner after a refused payment, unless a concurrent request submitted a payment
 /// for the same booking.
-pub(in crate::bookings) async fn give_up_payment(state: &SellingState, show: &Show, row: &BookingRow) {
+pub(crate) async fn give_up_payment(state: &SellingState, show: &Show, row: &BookingRow) {
     let (booking, mut on) = (row.id, None);
     // Boxed, likewise: this is rare.
     let undone = Box::pin(async {
@@ -270,7 +270,7 @@ pub(in crate::bookings) async fn give_up_payment(state: &SellingState, show: &Sh
 /// Longest payment token, bytes.
 const MAX_TOKEN_BYTES: usize = 255;
 
-fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
+fn check_token(request: &ConfirmRequest) -> ApiResult<()> {
     let Some(token) = &request.payment_token else { return Ok(()) };
     if token.is_empty() || token.len() > MAX_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(Problem::new(
@@ -284,7 +284,7 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 /// Commits a submission that a batch cannot plan: with places, a limited card or an earlier checkout, or whose key, seats
 /// or person another transaction has. Writes key, move, claims, payment and charge effect. Returns an answer instead if
 /// a concurrent duplicate was faster.
-pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: &Submission) -> Result<Done, Problem> {
+pub(crate) async fn submit_alone(state: &SellingState, submission: &Submission) -> ApiResult<Done> {
     let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
         submission;
     let now = state.clock.now();
@@ -333,13 +333,13 @@ pub(in crate::bookings) async fn submit_alone(state: &SellingState, submission: 
 }
 
 /// Stores the current booking as the answer of this key.
-pub(in crate::bookings) async fn answer_current(
+pub(crate) async fn answer_current(
     state: &SellingState,
     show: &Show,
     booking: Uuid,
     intent: &Intent,
     key: Key,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if key == Key::New

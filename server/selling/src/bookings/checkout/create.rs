@@ -4,36 +4,38 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use domain::api::{BookingRequest, PlaceLine};
-use domain::booking::{Booking, BookingEvent, BookingState, MoneyState};
+use domain::booking::{Booking, BookingState, MoneyState};
 use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::checks;
-use crate::bookings::commits::{Checkout, Done, NewBooking, Work};
+use crate::bookings::claims::on_map;
+use crate::bookings::commits::{Checkout, Done, NewBooking, Work, retried};
 use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow, SeatRow};
 use crate::bookings::views::view;
-use crate::bookings::{late, places, released};
+use crate::bookings::{late, places};
 use crate::{SellingState, email_codes, holds};
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
 use seats::seat_locks::StoredHold;
 
 /// A checkout request with its show, visitor and idempotency key.
 #[derive(Clone, Copy)]
-pub(in crate::bookings) struct Order<'a> {
-    pub(in crate::bookings) show: &'a Arc<Show>,
-    pub(in crate::bookings) visitor: &'a Visitor,
-    pub(in crate::bookings) request: &'a BookingRequest,
-    pub(in crate::bookings) intent: &'a Intent,
+pub(crate) struct Order<'a> {
+    pub(crate) show: &'a Arc<Show>,
+    pub(crate) visitor: &'a Visitor,
+    pub(crate) request: &'a BookingRequest,
+    pub(crate) intent: &'a Intent,
 }
 
 /// Creates a booking of the caller's hold, or updates the one it has.
-pub(in crate::bookings) async fn create(state: &SellingState, order: Order<'_>) -> Result<Answer, Problem> {
+pub(crate) async fn create(state: &SellingState, order: Order<'_>) -> ApiResult<Answer> {
     let Order { show, visitor, request, intent } = order;
     let wanted = async {
         let row = build_row(state, order, None).await?;
@@ -61,12 +63,12 @@ pub(super) const fn is_out_of_reach(code: Code) -> bool {
 /// Returns the earlier answer of this key, or else the refusal. The refusal is returned at once if [`is_out_of_reach`].
 ///
 /// Batches look up keys themselves, so that a successful request queries its key only once.
-pub(in crate::bookings) async fn or_replay(
+pub(crate) async fn or_replay(
     state: &SellingState,
     visitor: &Visitor,
     intent: &Intent,
     refusal: Problem,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if is_out_of_reach(refusal.code()) {
         return Err(refusal);
     }
@@ -81,7 +83,7 @@ pub(super) async fn build_row(
     state: &SellingState,
     Order { show, visitor, request, .. }: Order<'_>,
     known: Option<StoredHold>,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     let buyer = accounts::check_person("buyer", &request.buyer)?;
     let holder = request
         .holder
@@ -96,7 +98,7 @@ pub(super) async fn build_row(
     let held = match held.filter(|held| held.hold == request.hold) {
         Some(held) => Some(held),
         // The hold may have been kept after a declined card. Boxed: that is rare.
-        None => Box::pin(released::renew_kept_hold(state, show, request.hold, owner)).await?,
+        None => Box::pin(on_map::renew_kept_hold(state, show, request.hold, owner)).await?,
     };
     let held = held.ok_or_else(|| {
         Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
@@ -107,7 +109,7 @@ pub(super) async fn build_row(
 }
 
 /// Commits a checkout that a batch cannot plan: with places or a choice for late money, or of a hold that has a booking.
-pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &Checkout) -> Result<Answer, Problem> {
+pub(crate) async fn create_alone(state: &SellingState, checkout: &Checkout) -> ApiResult<Answer> {
     let Checkout { show, new, intent } = checkout;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
@@ -122,13 +124,13 @@ pub(in crate::bookings) async fn create_alone(state: &SellingState, checkout: &C
 }
 
 /// Builds the booking of a hold, in state CREATED, at current prices.
-pub(in crate::bookings) fn wanted_row(
+pub(crate) fn wanted_row(
     show: &Show,
     owner: &str,
     held: &StoredHold,
     (buyer, holder): ((String, String), (String, String)),
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     let total = held
         .selection
         .seats
@@ -152,8 +154,7 @@ pub(in crate::bookings) fn wanted_row(
     })
 }
 
-/// Returns its seats with labels and prices of the show.
-pub(in crate::bookings) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
+pub(crate) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
     row.seats
         .iter()
         .map(|seat| {
@@ -168,13 +169,12 @@ pub(in crate::bookings) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatR
         .collect()
 }
 
-/// Returns its places, likewise.
-pub(in crate::bookings) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
+pub(crate) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
     row.places.iter().filter_map(|places| show.place_line(*places)).collect()
 }
 
 /// Maximum draws of a reference that is taken; the chance is one in 850 thousand million per draw.
-pub(in crate::bookings) const MAX_REFERENCE_DRAWS: u32 = 3;
+pub(crate) const MAX_REFERENCE_DRAWS: u32 = 3;
 
 /// Inserts or revises the booking of a hold: one booking per hold, also when two tabs check out concurrently.
 pub(super) async fn insert_or_revise(
@@ -182,7 +182,7 @@ pub(super) async fn insert_or_revise(
     show: &Show,
     mut wanted: BookingRow,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     for _ in 0..MAX_REFERENCE_DRAWS {
         if let Some(earlier) = sql::lock_of_hold(tx, wanted.hold_id).await? {
             return revise(tx, show, &earlier, wanted, now).await;
@@ -196,16 +196,14 @@ pub(super) async fn insert_or_revise(
     Err(Problem::internal(&"no free booking reference in three draws"))
 }
 
-async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
+async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> ApiResult<BookingRow> {
     put_lines(tx, show, &row).await?;
-    let Cause { actor, reason } = causes::CHECKED_OUT;
-    sql::insert_event(tx, &row, None, "created", actor, reason, now).await?;
-    moves::apply(tx, &row, BookingEvent::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
+    moves::begin(tx, &row, causes::CHECKED_OUT, now).await.map_err(unmoved)
 }
 
 /// Replaces all lines of a booking, seats and places, so that its total is the sum of exactly these
 /// lines.
-async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<(), sqlx::Error> {
+async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> sqlx::Result<()> {
     sql::put_seats(tx, row.id, &seat_rows(show, row)).await?;
     places::replace_places(tx, row.id, &place_lines(show, row)).await
 }
@@ -217,7 +215,7 @@ async fn revise(
     earlier: &BookingRow,
     wanted: BookingRow,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> ApiResult<BookingRow> {
     match earlier.machine.state {
         BookingState::SeatsLocked => {}
         BookingState::Cancelled | BookingState::Expired => {
@@ -238,18 +236,14 @@ async fn revise(
         places: wanted.places,
         ..earlier.clone()
     };
-    if !sql::update(tx, earlier, &revised, now).await? {
-        return Err(unmoved(MoveError::LostRace));
-    }
+    let cause = Cause::of("buyer", "Checked out again with other seats or names.");
+    moves::write(tx, earlier, &revised, "revised", cause, now).await.map_err(unmoved)?;
     put_lines(tx, show, &revised).await?;
-    let from = Some(earlier.machine.state);
-    sql::insert_event(tx, &revised, from, "revised", "buyer", "Checked out again with other seats or names.", now)
-        .await?;
     Ok(revised)
 }
 
 /// Maps a move that failed to a problem for the buyer.
-pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
+pub(crate) fn unmoved(error: MoveError) -> Problem {
     use domain::booking::StepError;
     match error {
         MoveError::Database(cause) => cause.into(),
@@ -264,4 +258,43 @@ pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
             Problem::new(Code::WrongState, "The booking has moved on. Please look at its page.")
         }
     }
+}
+
+/// Extends the booking of a hold, if it has one, to the hold's new expiry; never shortens it.
+///
+/// The lock store is updated first, and the hold's extension is confirmed only after this call as well: a
+/// failed request is repeated with its key, and calls this again.
+///
+/// # Errors
+/// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
+pub async fn extend_booking(state: &SellingState, hold: Uuid, owner: &str, until: Timestamp) -> ApiResult<()> {
+    // Boxed, as in `checks`.
+    Box::pin(retried(|| async {
+        let mut tx = state.pg.begin().await?;
+        if let Some(row) = sql::lock_of_hold(&mut tx, hold).await?.filter(|row| row.owner == owner) {
+            prolong(&mut tx, &row, until, state.clock.now()).await.map_err(unmoved)?;
+        }
+        tx.commit().await?;
+        Ok(())
+    }))
+    .await
+}
+
+async fn prolong(tx: &mut PgConnection, row: &BookingRow, until: Timestamp, now: Timestamp) -> Result<(), MoveError> {
+    // Extended already. A repeated request that was granted succeeds, whatever happened to the booking since.
+    if until <= row.machine.expires_at {
+        return Ok(());
+    }
+    match row.machine.state {
+        BookingState::SeatsLocked => {}
+        // It ended before this call: its seats are, or were, released with it.
+        BookingState::Cancelled | BookingState::Expired => {
+            return Err(MoveError::Refused(domain::booking::StepError::Gone));
+        }
+        // The terms of a submitted payment do not change.
+        _ => return Ok(()),
+    }
+    let machine = Booking { expires_at: until, ..row.machine };
+    let longer = BookingRow { version: row.version + 1, machine, ..row.clone() };
+    moves::write(tx, row, &longer, "kept_longer", Cause::of("buyer", "The hold was kept longer."), now).await
 }

@@ -27,8 +27,9 @@ use uuid::Uuid;
 use crate::SellingState;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use payments::{GatewayError, PaymentIds};
+use platform::database::BindAll;
 
 /// Namespace of the advisory locks of instruments: "card" in ASCII.
 const LOCK_SPACE: i64 = 0x6361_7264;
@@ -38,18 +39,18 @@ const BOUND_OF_LOCKS: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// A card, or another payment instrument, as stored: a keyed digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::bookings) struct PaidWith(String);
+pub(crate) struct PaidWith(String);
 
 impl PaidWith {
     /// Returns the instrument of a token, where the show has a limit and the gateway can identify it.
     ///
     /// # Errors
     /// 503 when the gateway gives no answer.
-    pub(in crate::bookings) async fn of_token(
+    pub(crate) async fn of_token(
         state: &SellingState,
         show: &Show,
         (gateway, token): (&str, Option<&str>),
-    ) -> Result<Option<Self>, Problem> {
+    ) -> ApiResult<Option<Self>> {
         if show.per_instrument.is_none() {
             return Ok(None);
         }
@@ -79,11 +80,7 @@ impl PaidWith {
     ///
     /// # Errors
     /// 503 when the gateway or the database gives no answer.
-    pub(in crate::bookings) async fn of_payment(
-        state: &SellingState,
-        show: &Show,
-        booking: Uuid,
-    ) -> Result<Option<Self>, Problem> {
+    pub(crate) async fn of_payment(state: &SellingState, show: &Show, booking: Uuid) -> ApiResult<Option<Self>> {
         if show.per_instrument.is_none() {
             return Ok(None);
         }
@@ -126,34 +123,18 @@ impl PaidWith {
 ///
 /// # Errors
 /// When the database fails, or other transactions with this card take too long.
-pub(in crate::bookings) async fn settle(
+pub(crate) async fn settle(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
     instrument: &PaidWith,
-) -> Result<bool, sqlx::Error> {
-    let Some(most) = show.per_instrument else { return Ok(true) };
-    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
-    // A statement after the lock, so that its snapshot includes earlier holders of the lock.
-    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(seats_and_places(row)) > most {
-        return Ok(false);
-    }
-    note(tx, row, instrument).await?;
-    Ok(true)
+) -> sqlx::Result<bool> {
+    Ok(count_in(tx, show, row, instrument).await?.is_ok())
 }
 
-/// Returns the number of seats and places of a booking.
-fn seats_and_places(row: &BookingRow) -> usize {
-    let places: u32 = row.places.iter().map(|places| places.count).sum();
-    row.seats.len() + places as usize
-}
-
-async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> Result<(), sqlx::Error> {
+async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<()> {
     sqlx::query("INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)")
-        .bind(row.id)
-        .bind(row.show_id)
-        .bind(&instrument.0)
+        .bind_all((row.id, row.show_id, &instrument.0))
         .execute(tx)
         .await?;
     Ok(())
@@ -164,30 +145,44 @@ async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) ->
 ///
 /// # Errors
 /// 429 `instrument_limit`, with nothing written; 503 when other transactions with this card take too long.
-pub(in crate::bookings) async fn claim(
+pub(crate) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
     instrument: &PaidWith,
-) -> Result<(), Problem> {
-    // The limit was removed since the gateway was asked.
-    let Some(most) = show.per_instrument else { return Ok(()) };
-    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
-    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(seats_and_places(row)) > most {
+) -> ApiResult<()> {
+    count_in(tx, show, row, instrument).await?.map_err(|(most, elsewhere)| {
         let words = format!(
             "One card may pay for {most} seats and places in this show, and this one has paid for {elsewhere}. Nothing \
              was charged and your seats are still held: take fewer of them, or pay with another card."
         );
-        return Err(Problem::new(Code::InstrumentLimit, words));
+        Problem::new(Code::InstrumentLimit, words)
+    })
+}
+
+/// Records the instrument of a booking under the lock of its card, or returns the limit and the number of seats
+/// elsewhere, with nothing written.
+async fn count_in(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+    instrument: &PaidWith,
+) -> sqlx::Result<Result<(), (usize, usize)>> {
+    // The limit was removed since the gateway was asked.
+    let Some(most) = show.per_instrument else { return Ok(Ok(())) };
+    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
+    // A statement after the lock, so that its snapshot includes earlier holders of the lock.
+    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
+    if elsewhere.saturating_add(row.seats_and_places()) > most {
+        return Ok(Err((most, elsewhere)));
     }
     note(tx, row, instrument).await?;
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// Takes the advisory lock of this name and namespace until the transaction ends. Shared with the limit per
 /// person (`person_limit`).
-pub(in crate::bookings) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
+pub(crate) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> sqlx::Result<()> {
     sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))").bind(name).bind(space).execute(tx).await?;
     Ok(())
@@ -195,7 +190,7 @@ pub(in crate::bookings) async fn lock(tx: &mut PgConnection, space: i64, name: S
 
 /// Returns the seats and places of the show in other bookings that this instrument has paid for, or is paying for.
 /// Expired payments count until the reconciler has ended them, since the money may still arrive.
-async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> Result<i64, sqlx::Error> {
+async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                              + (SELECT coalesce(sum(quantity), 0) FROM booking_places
@@ -204,15 +199,13 @@ async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith
          WHERE paid.show_id = $1 AND paid.instrument = $2 AND other.id <> $3
            AND other.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')",
     )
-    .bind(row.show_id)
-    .bind(&instrument.0)
-    .bind(row.id)
+    .bind_all((row.show_id, &instrument.0, row.id))
     .fetch_one(tx)
     .await
 }
 
 /// Copies the instrument to the booking that the money moves to, where it is of the same show.
-pub(in crate::bookings) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
+pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO payment_instruments (booking_id, show_id, instrument)
          SELECT fresh.id, fresh.show_id, paid.instrument
@@ -228,7 +221,7 @@ pub(in crate::bookings) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uu
 
 /// Deletes the instrument of a booking that switches gateways: its token is invalid there, and the new instrument is
 /// unknown.
-pub(in crate::bookings) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
+pub(crate) async fn forget(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await?;
     Ok(())
 }

@@ -5,7 +5,6 @@ pub(super) mod at_once;
 pub(super) mod checks;
 pub(super) mod confirm;
 pub(super) mod create;
-pub(super) mod extend_booking;
 pub(super) mod instruments;
 pub(super) mod person_limit;
 

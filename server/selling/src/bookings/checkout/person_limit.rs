@@ -25,7 +25,7 @@ use super::checks::{self, PersonLock};
 use super::instruments;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 
 /// Namespace of the advisory locks of persons: "acct" in ASCII, from when they were accounts.
 const LOCK_SPACE: i64 = 0x6163_6374;
@@ -35,32 +35,28 @@ const LOCK_SPACE: i64 = 0x6163_6374;
 ///
 /// # Errors
 /// As the check before it: 429 `person_limit`; 503 when other transactions of this person take too long.
-pub(in crate::bookings) async fn claim(
+pub(crate) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
     person: &PersonLock,
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     instruments::lock(tx, LOCK_SPACE, person.0.clone()).await?;
     // A statement after the lock: its snapshot includes commits of earlier holders of the lock.
     checks::recheck(tx, show, row, now).await
 }
 
 /// A submission of a batch, whose person is counted under a lock.
-pub(in crate::bookings) struct Claimant<'a> {
-    /// Its place in the batch.
-    pub(in crate::bookings) place: usize,
-    /// The buyer.
-    pub(in crate::bookings) person: &'a PersonLock,
-    /// The show.
-    pub(in crate::bookings) show: &'a Show,
-    /// The booking.
-    pub(in crate::bookings) row: &'a BookingRow,
+pub(crate) struct Claimant<'a> {
+    pub(crate) place: usize,
+    pub(crate) person: &'a PersonLock,
+    pub(crate) show: &'a Show,
+    pub(crate) row: &'a BookingRow,
 }
 
 /// Reasons why a submission leaves its batch.
-pub(in crate::bookings) enum Verdict {
+pub(crate) enum Verdict {
     /// Another transaction has the lock: the submission is committed alone, and waits for it.
     Busy,
     /// The person would have too many seats.
@@ -72,11 +68,11 @@ pub(in crate::bookings) enum Verdict {
 ///
 /// # Errors
 /// When the database fails.
-pub(in crate::bookings) async fn try_claim(
+pub(crate) async fn try_claim(
     tx: &mut PgConnection,
     claimants: &[Claimant<'_>],
     now: Timestamp,
-) -> Result<HashMap<usize, Verdict>, sqlx::Error> {
+) -> sqlx::Result<HashMap<usize, Verdict>> {
     let mut verdicts = HashMap::new();
     if claimants.is_empty() {
         return Ok(verdicts);

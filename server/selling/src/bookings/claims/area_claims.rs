@@ -13,8 +13,8 @@ use super::seat_claims;
 use crate::bookings::sql::BookingRow;
 use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
-/// An area's stock as stored.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 struct Stock {
     area_no: i16,
@@ -33,11 +33,11 @@ impl Stock {
 
 /// Claims the booking's places until it expires. Returns the areas with too few places, and their free places. If any
 /// are returned, the caller rolls back.
-pub(in crate::bookings) async fn claim(
+pub(crate) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
     now: Timestamp,
-) -> Result<Vec<(AreaIndex, u32)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(AreaIndex, u32)>> {
     let mut full = Vec::new();
     for places in &row.places {
         if let Some(left) = claim_in(tx, row, *places, now).await? {
@@ -53,7 +53,7 @@ async fn claim_in(
     row: &BookingRow,
     places: Places,
     now: Timestamp,
-) -> Result<Option<u32>, sqlx::Error> {
+) -> sqlx::Result<Option<u32>> {
     let (area, count) = (places.area.cast_signed(), places.count.cast_signed());
     let Some(seen) = read(tx, row.show_id, area).await? else { return Ok(Some(0)) };
     let taken = seen.left() >= count && step(tx, row.show_id, seen, count, 0).await?;
@@ -72,28 +72,21 @@ async fn claim_in(
         "INSERT INTO area_claims (booking_id, show_id, area_no, quantity, fence, state, expires_at)
          VALUES ($1, $2, $3, $4, $5, 'claimed', $6)",
     )
-    .bind(row.id)
-    .bind(row.show_id)
-    .bind(area)
-    .bind(count)
-    .bind(row.fence)
-    .bind(to_utc(row.machine.expires_at))
+    .bind_all((row.id, row.show_id, area, count, row.fence, to_utc(row.machine.expires_at)))
     .execute(tx)
     .await?;
     Ok(None)
 }
 
 /// Releases expired claims that were not released yet, and returns the new stock.
-async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> Result<Stock, sqlx::Error> {
+async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> sqlx::Result<Stock> {
     let over: Vec<i32> = sqlx::query_scalar(concat!(
         "UPDATE area_claims SET state = 'released'
          WHERE show_id = $1 AND area_no = $2 AND state = 'claimed' AND NOT ",
         claim_is_alive!("area_claims", "$3"),
         " RETURNING quantity",
     ))
-    .bind(show)
-    .bind(stock.area_no)
-    .bind(alive_since(now))
+    .bind_all((show, stock.area_no, alive_since(now)))
     .fetch_all(&mut *tx)
     .await?;
     let count: i32 = over.iter().sum();
@@ -106,7 +99,7 @@ async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timesta
 
 /// Turns the booking's claims into a sale, places and seats together; `false`, and nothing changed, unless
 /// every claim still belongs to the booking with the same fence.
-pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     if row.places.is_empty() {
         return seat_claims::sell(tx, row).await;
     }
@@ -124,7 +117,7 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
 }
 
 /// Releases the booking's places. A repeat finds none.
-pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<()> {
     if row.places.is_empty() {
         return Ok(());
     }
@@ -138,7 +131,6 @@ pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow
     Ok(())
 }
 
-/// A claim on places of an area.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct AreaClaimRow {
     area_no: i16,
@@ -153,31 +145,19 @@ impl AreaClaimRow {
 }
 
 /// Returns the booking's claims in one of these states, by booking and fence, locked.
-async fn own_claims(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-    states: &[&str],
-) -> Result<Vec<AreaClaimRow>, sqlx::Error> {
+async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) -> sqlx::Result<Vec<AreaClaimRow>> {
     sqlx::query_as(
         "SELECT area_no, quantity, state FROM area_claims
          WHERE booking_id = $1 AND show_id = $2 AND fence = $3 AND state = ANY($4)
          ORDER BY area_no FOR UPDATE",
     )
-    .bind(row.id)
-    .bind(row.show_id)
-    .bind(row.fence)
-    .bind(states)
+    .bind_all((row.id, row.show_id, row.fence, states))
     .fetch_all(tx)
     .await
 }
 
 /// Changes the state of claims that the previous statement locked.
-async fn set_state(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-    own: &[AreaClaimRow],
-    state: &str,
-) -> Result<(), sqlx::Error> {
+async fn set_state(tx: &mut PgConnection, row: &BookingRow, own: &[AreaClaimRow], state: &str) -> sqlx::Result<()> {
     let moved = sqlx::query(
         "UPDATE area_claims claim SET state = $4
          FROM unnest($2::smallint[], $3::text[]) AS known (area_no, state)
@@ -207,7 +187,7 @@ fn pair<'a>(stocks: &'a [Stock], own: &'a [AreaClaimRow]) -> impl Iterator<Item 
     })
 }
 
-async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> Result<Option<Stock>, sqlx::Error> {
+async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> sqlx::Result<Option<Stock>> {
     sqlx::query_as(
         "SELECT area_no, capacity, claimed, sold, version FROM area_stock WHERE show_id = $1 AND area_no = $2",
     )
@@ -218,7 +198,7 @@ async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> Result<Option<Sto
 }
 
 /// Returns the stock of these areas, locked in their order.
-async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<Stock>, sqlx::Error> {
+async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> sqlx::Result<Vec<Stock>> {
     sqlx::query_as(
         "SELECT area_no, capacity, claimed, sold, version FROM area_stock
          WHERE show_id = $1 AND area_no = ANY($2) ORDER BY area_no FOR UPDATE",
@@ -231,7 +211,7 @@ async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<St
 
 /// Locks the areas of two bookings, which may be of two shows, before either is claimed or released. The single order
 /// prevents a deadlock of two exchanges in opposite directions.
-pub(in crate::bookings) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
+pub(crate) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> sqlx::Result<()> {
     let mut touched: Vec<(Uuid, i16)> =
         rows.iter().flat_map(|row| areas_of(row).into_iter().map(|area| (row.show_id, area))).collect();
     touched.sort_unstable();
@@ -243,29 +223,19 @@ pub(in crate::bookings) async fn lock_both(tx: &mut PgConnection, rows: [&Bookin
 }
 
 /// Updates the counters of an area if its version is unchanged; `false` when another transaction was faster.
-async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> Result<bool, sqlx::Error> {
+async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> sqlx::Result<bool> {
     let stepped = sqlx::query(
         "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
          WHERE show_id = $1 AND area_no = $2 AND version = $3",
     )
-    .bind(show)
-    .bind(from.area_no)
-    .bind(from.version)
-    .bind(claimed)
-    .bind(sold)
+    .bind_all((show, from.area_no, from.version, claimed, sold))
     .execute(tx)
     .await?;
     Ok(stepped.rows_affected() == 1)
 }
 
 /// Updates the counters of an area whose row this transaction has locked.
-async fn step_locked(
-    tx: &mut PgConnection,
-    show: Uuid,
-    from: Stock,
-    claimed: i32,
-    sold: i32,
-) -> Result<(), sqlx::Error> {
+async fn step_locked(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> sqlx::Result<()> {
     let stepped = step(tx, show, from, claimed, sold).await?;
     assert!(stepped, "area {} of {show} moved under its lock", from.area_no);
     Ok(())

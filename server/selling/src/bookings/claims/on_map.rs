@@ -1,22 +1,22 @@
-//! Frees the released seats and places of a booking on the map.
+//! Releases the seats and places of a booking: they are free on the map, or stay in the hold that its buyer keeps after
+//! a declined payment.
 
 use domain::seats::SeatIndex;
 use sqlx::PgConnection;
+use uuid::Uuid;
 
+use super::{area_claims, seat_claims};
 use crate::SellingState;
 use crate::bookings::effects::EffectError;
-use crate::bookings::sql::BookingRow;
+use crate::bookings::money::declines;
+use crate::bookings::sql::{self, BookingRow};
 use catalogue::Show;
-use http::Problem;
-use seats::seat_locks::{FencedSelection, StoreError, with_map};
+use http::{ApiResult, Problem};
+use seats::seat_locks::{FencedSelection, Renewal, StoreError, StoredHold, with_map};
 
 /// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
 /// are blocked in the same step, so that the waiting list is never offered one.
-pub(in crate::bookings) async fn free(
-    state: &SellingState,
-    show: &Show,
-    sale: &FencedSelection,
-) -> Result<(), EffectError> {
+pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelection) -> Result<(), EffectError> {
     match free_once(state, show, sale).await? {
         Ok(()) => Ok(()),
         // Loading takes a connection, which a transaction must not wait for.
@@ -29,10 +29,7 @@ pub(in crate::bookings) async fn free(
 }
 
 /// Checks for a seat of the booking that is withdrawn from sale.
-pub(in crate::bookings) async fn is_kept_by_house(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-) -> Result<bool, sqlx::Error> {
+async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
     sqlx::query_scalar("SELECT blocked && $2 FROM shows WHERE id = $1")
         .bind(row.show_id)
@@ -41,11 +38,7 @@ pub(in crate::bookings) async fn is_kept_by_house(
         .await
 }
 
-async fn free_once(
-    state: &SellingState,
-    show: &Show,
-    sale: &FencedSelection,
-) -> Result<Result<(), StoreError>, sqlx::Error> {
+async fn free_once(state: &SellingState, show: &Show, sale: &FencedSelection) -> sqlx::Result<Result<(), StoreError>> {
     let mut tx = state.pg.begin().await?;
     // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
     let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")
@@ -57,4 +50,51 @@ async fn free_once(
     let freed = state.locks.free_and_block(show.id, sale, &kept).await;
     tx.commit().await?;
     Ok(freed)
+}
+
+/// Releases claims and hold of a booking. Where the payment was declined and the buyer may try another card the hold
+/// continues, and is returned in its new state. Idempotent.
+///
+/// The claims are released first, so that none of them refuses a payment for the hold under its next id.
+pub(crate) async fn release(state: &SellingState, show: &Show, row: &BookingRow) -> ApiResult<Option<StoredHold>> {
+    let mut tx = state.pg.begin().await?;
+    area_claims::release(&mut tx, row).await?;
+    seat_claims::release(&mut tx, row).await?;
+    let kept = declines::kept(&mut tx, row.id).await?;
+    // A seat that was withdrawn from sale meanwhile, for example a defective one, is not kept.
+    let kept = if kept.is_some() && is_kept_by_house(&mut tx, row).await? { None } else { kept };
+    tx.commit().await?;
+    let sale = row.sale();
+    if let Some(kept) = kept {
+        let renewal = Renewal {
+            hold: kept.hold,
+            owner: row.owner.clone(),
+            until: kept.until,
+            ends_payment: true,
+            per_person: None,
+        };
+        if let Ok(held) = with_map(state, show, || state.locks.renew(show.id, &sale, &renewal)).await? {
+            return Ok(Some(held));
+        }
+    }
+    free(state, show, &sale).await?;
+    Ok(None)
+}
+
+/// Renews the hold that a declined payment of this owner left under that id, if the effect of its booking has not
+/// done so yet.
+pub(crate) async fn renew_kept_hold(
+    state: &SellingState,
+    show: &Show,
+    hold: Uuid,
+    owner: &str,
+) -> ApiResult<Option<StoredHold>> {
+    let mut connection = state.pg.acquire().await?;
+    let Some(booking) = declines::left_by(&mut connection, hold, owner).await? else { return Ok(None) };
+    let row = sql::find(&mut connection, booking).await?;
+    drop(connection);
+    match row.filter(|row| row.show_id == show.id && row.machine.state.is_final()) {
+        Some(row) => Ok(release(state, show, &row).await?.filter(|held| held.hold == hold)),
+        None => Ok(None),
+    }
 }

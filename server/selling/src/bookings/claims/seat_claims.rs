@@ -12,15 +12,12 @@ use uuid::Uuid;
 use crate::bookings::sql::BookingRow;
 use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::{FencedSelection, Selection};
 
 /// Claims the booking's seats until it expires. Returns the seats that could not be claimed. If any are returned,
 /// the caller rolls back. One statement, rows in seat order, so that transactions do not deadlock.
-pub(in crate::bookings) async fn claim(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-    now: Timestamp,
-) -> Result<Vec<SeatIndex>, sqlx::Error> {
+pub(crate) async fn claim(tx: &mut PgConnection, row: &BookingRow, now: Timestamp) -> sqlx::Result<Vec<SeatIndex>> {
     let got: Vec<i32> = sqlx::query_scalar(concat!(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
          SELECT $1, seat_no, $2, $3, 'claimed', $4 FROM unnest($5::integer[]) AS seat_no ORDER BY seat_no
@@ -31,12 +28,7 @@ pub(in crate::bookings) async fn claim(
         claim_is_alive!("seat_claims", "$6"),
         " RETURNING seat_no",
     ))
-    .bind(row.show_id)
-    .bind(row.id)
-    .bind(row.fence)
-    .bind(to_utc(row.machine.expires_at))
-    .bind(seat_numbers(row))
-    .bind(alive_since(now))
+    .bind_all((row.show_id, row.id, row.fence, to_utc(row.machine.expires_at), seat_numbers(row), alive_since(now)))
     .fetch_all(tx)
     .await?;
     Ok(row.seats.iter().copied().filter(|seat| !got.contains(&seat.cast_signed())).collect())
@@ -44,16 +36,13 @@ pub(in crate::bookings) async fn claim(
 
 /// Turns the booking's claims into a sale; `false`, and nothing changed, unless every claim still belongs to the
 /// booking with the same fence.
-pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let own: Vec<i32> = sqlx::query_scalar(
         "SELECT seat_no FROM seat_claims
          WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'
          ORDER BY seat_no FOR UPDATE",
     )
-    .bind(row.show_id)
-    .bind(seat_numbers(row))
-    .bind(row.id)
-    .bind(row.fence)
+    .bind_all((row.show_id, seat_numbers(row), row.id, row.fence))
     .fetch_all(&mut *tx)
     .await?;
     if own.len() != row.seats.len() {
@@ -63,10 +52,7 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
         "UPDATE seat_claims SET state = 'sold'
          WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'",
     )
-    .bind(row.show_id)
-    .bind(&own)
-    .bind(row.id)
-    .bind(row.fence)
+    .bind_all((row.show_id, &own, row.id, row.fence))
     .execute(tx)
     .await?;
     assert_eq!(sold.rows_affected(), own.len() as u64, "the rows were locked one statement ago");
@@ -74,11 +60,11 @@ pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -
 }
 
 /// Returns the sales with claims on these seats of a show, limited to these seats.
-pub(in crate::bookings) async fn holders(
+pub(crate) async fn holders(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],
-) -> Result<Vec<FencedSelection>, sqlx::Error> {
+) -> sqlx::Result<Vec<FencedSelection>> {
     let rows: Vec<(Uuid, String, i64, Vec<i32>)> = sqlx::query_as(
         "SELECT booking.hold_id, booking.owner, claim.fence, array_agg(claim.seat_no ORDER BY claim.seat_no)
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
@@ -99,7 +85,7 @@ pub(in crate::bookings) async fn holders(
 }
 
 /// Releases the booking's claims, in seat order like every writer of this table. A repeat finds none.
-pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<()> {
     sqlx::query(
         "WITH own AS (SELECT seat_no FROM seat_claims
                       WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4
@@ -108,10 +94,7 @@ pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow
          UPDATE seat_claims claim SET state = 'released' FROM own
          WHERE claim.show_id = $1 AND claim.seat_no = own.seat_no",
     )
-    .bind(row.show_id)
-    .bind(seat_numbers(row))
-    .bind(row.id)
-    .bind(row.fence)
+    .bind_all((row.show_id, seat_numbers(row), row.id, row.fence))
     .execute(tx)
     .await?;
     Ok(())

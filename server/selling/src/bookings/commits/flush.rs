@@ -7,19 +7,24 @@
 //! end for a key or a gateway event that another replica writes at the same moment, and is then planned again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use domain::VariantName;
-use domain::booking::Effect;
+use domain::booking::{Booking, BookingState, Effect};
+use domain::money::Money;
+use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::BookingDetails;
 use super::run::BatchError;
-use super::writes::{Claim, EventLine, Payment, PaymentNote, Uniqueness, Writes};
+use crate::bookings::moves::Cause;
 use crate::bookings::sql::BookingRow;
 use crate::outbox;
 use catalogue::{alive_since, claim_is_alive};
-use http::idempotency;
+use http::idempotency::{self, Answer, Intent};
+use payments::{PaymentEvent, PaymentEventOutcome};
 use platform::clock::to_utc;
 use platform::cte_batch::{CteBatch, StatementResults};
 
@@ -110,7 +115,6 @@ impl Writes {
             && self.completed_keys.is_empty())
     }
 
-    /// Compares the rows that were written with the plan.
     fn compare(&self, results: &StatementResults) -> Result<(), BatchError> {
         let made: HashSet<Uuid> = results.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
@@ -154,13 +158,12 @@ impl Writes {
         Err(self.pieces_of(&lost.map(|(booking, _)| booking).collect()))
     }
 
-    /// Returns the pieces that move these bookings.
     fn pieces_of(&self, bookings: &HashSet<Uuid>) -> BatchError {
         let places = bookings.iter().filter_map(|booking| self.pieces.get(booking)).flatten().copied();
         BatchError::NeedOwnTransactions(places.collect())
     }
 
-    fn add_bookings(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_bookings(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> sqlx::Result<()> {
         let rows = || self.bookings.iter().map(|new| &new.row);
         let text = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let statement = match fresh {
@@ -199,7 +202,7 @@ impl Writes {
     }
 
     /// Moves bookings from the state and version they were read in.
-    fn add_moves(&self, cte: &mut CteBatch, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_moves(&self, cte: &mut CteBatch, now: Timestamp) -> sqlx::Result<()> {
         let moves = || self.moves.iter();
         let statement = "UPDATE bookings booking
              SET state = moved.state, money = moved.money, version = moved.version, expires_at = moved.expires_at,
@@ -223,7 +226,7 @@ impl Writes {
 
     /// Claims seats as `seat_claims::claim` does: a seat must be free or its claim expired, and the fence must be
     /// higher.
-    fn add_claims(&self, cte: &mut CteBatch, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_claims(&self, cte: &mut CteBatch, now: Timestamp) -> sqlx::Result<()> {
         let claims = || self.claims.iter();
         let statement = concat!(
             "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
@@ -249,7 +252,7 @@ impl Writes {
 
     /// Sells seats as `seat_claims::sell` does: only claims of this booking and fence. Adjacent seats are looked up
     /// as one range: other claims inside the range belong to other bookings.
-    fn add_sales(&self, cte: &mut CteBatch) -> Result<(), sqlx::Error> {
+    fn add_sales(&self, cte: &mut CteBatch) -> sqlx::Result<()> {
         let runs: Vec<&[Claim]> = self.sales.chunk_by(Claim::is_followed_by).collect();
         let firsts = || runs.iter().filter_map(|run| run.first());
         let statement = "UPDATE seat_claims claim SET state = 'sold'
@@ -267,7 +270,7 @@ impl Writes {
             .done()
     }
 
-    fn add_gateway_events(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> Result<(), sqlx::Error> {
+    fn add_gateway_events(&self, cte: &mut CteBatch, fresh: Uniqueness, now: Timestamp) -> sqlx::Result<()> {
         let mut events: Vec<_> = self.noted_events.iter().collect();
         events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
         let (statement, columns): (_, &[_]) = match fresh {
@@ -285,7 +288,7 @@ impl Writes {
     }
 }
 
-fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> sqlx::Result<()> {
     let statement =
         "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
          SELECT line.*, $9
@@ -304,7 +307,7 @@ fn add_events(cte: &mut CteBatch, events: &[EventLine], now: Timestamp) -> Resul
         .done()
 }
 
-fn add_payments(cte: &mut CteBatch, payments: &[Payment], now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_payments(cte: &mut CteBatch, payments: &[Payment], now: Timestamp) -> sqlx::Result<()> {
     let statement =
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
          SELECT booking_id, gateway, 'requested', amount_minor, currency, payment_token, $6
@@ -320,7 +323,7 @@ fn add_payments(cte: &mut CteBatch, payments: &[Payment], now: Timestamp) -> Res
         .done()
 }
 
-fn add_notes(cte: &mut CteBatch, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_notes(cte: &mut CteBatch, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> sqlx::Result<()> {
     let statement = "UPDATE payments payment
          SET state = CASE payment.state WHEN 'succeeded' THEN payment.state ELSE note.state END,
              gateway_ref = coalesce(note.gateway_ref, payment.gateway_ref),
@@ -334,4 +337,161 @@ fn add_notes(cte: &mut CteBatch, notes: &BTreeMap<Uuid, PaymentNote>, now: Times
         .each(notes.values().map(|note| note.pay_url.as_deref()))
         .value(to_utc(now))
         .done()
+}
+
+/// Treatment of rows that should be new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uniqueness {
+    /// They were looked up a moment ago, or are known to be new: Postgres does not check each for a conflict.
+    Assumed,
+    /// A duplicate occurred: each row is checked, so that the duplicate is known.
+    Checked,
+}
+
+#[derive(Debug)]
+pub(super) struct EventLine {
+    pub(super) booking: Uuid,
+    pub(super) number: i32,
+    pub(super) event: &'static str,
+    pub(super) from: Option<BookingState>,
+    pub(super) to: Booking,
+    pub(super) actor: String,
+    pub(super) reason: String,
+}
+
+impl EventLine {
+    /// Creates the event that moved the booking to its state in `row`.
+    pub(super) fn of(row: &BookingRow, from: Option<BookingState>, event: &'static str, cause: Cause<'_>) -> Self {
+        Self {
+            booking: row.id,
+            number: row.version,
+            event,
+            from,
+            to: row.machine,
+            actor: cause.actor.to_owned(),
+            reason: cause.reason.to_owned(),
+        }
+    }
+}
+
+/// A move of a booking, with the state and version it was planned for.
+#[derive(Debug)]
+pub(super) struct Update {
+    pub(super) booking: Uuid,
+    pub(super) from: BookingState,
+    pub(super) from_version: i32,
+    pub(super) to: Booking,
+    /// One more than `from_version`, or two where it was paid and sold at once.
+    pub(super) to_version: i32,
+}
+
+/// A charge to be requested.
+#[derive(Debug)]
+pub(super) struct Payment {
+    pub(super) booking: Uuid,
+    pub(super) gateway: &'static str,
+    pub(super) amount: Money,
+    pub(super) token: Option<String>,
+}
+
+/// A gateway's report about a payment, whatever it means for the booking.
+#[derive(Debug)]
+pub(super) struct PaymentNote {
+    pub(super) state: &'static str,
+    pub(super) gateway_ref: Option<String>,
+    pub(super) pay_url: Option<String>,
+}
+
+/// Maximum distance of seats of one booking that are looked up as one range. Claims of other bookings in the range
+/// are read unnecessarily.
+const NEAR: i32 = 4;
+
+/// A seat of a booking that is to be claimed or sold. Ordered by show and seat.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Claim {
+    pub(super) show: Uuid,
+    pub(super) seat: i32,
+    pub(super) booking: Uuid,
+    pub(super) fence: i64,
+    pub(super) expires_at: Timestamp,
+}
+
+impl Claim {
+    /// Checks that `next` is of the same booking, and near enough for one range lookup.
+    fn is_followed_by(&self, next: &Self) -> bool {
+        self.booking == next.booking && self.show == next.show && next.seat - self.seat <= NEAR
+    }
+
+    fn all_of(row: &BookingRow) -> impl Iterator<Item = Self> {
+        row.seats.iter().map(|seat: &SeatIndex| Self {
+            show: row.show_id,
+            seat: seat.cast_signed(),
+            booking: row.id,
+            fence: row.fence,
+            expires_at: row.machine.expires_at,
+        })
+    }
+}
+
+/// Everything a batch writes.
+#[derive(Default)]
+pub(super) struct Writes {
+    /// New bookings, in their state after the first steps.
+    pub(super) bookings: Vec<Arc<BookingDetails>>,
+    pub(super) events: Vec<EventLine>,
+    pub(super) payments: Vec<Payment>,
+    pub(super) effects: Vec<(Uuid, Effect)>,
+    /// Bookings whose charge is done.
+    pub(super) charged: Vec<Uuid>,
+    /// Each booking once: a statement moves a row once.
+    pub(super) moves: Vec<Update>,
+    pub(super) claims: Vec<Claim>,
+    pub(super) sales: Vec<Claim>,
+    /// Bookings that become tickets, in the order of their sale.
+    pub(super) sold: Vec<(Uuid, Vec<i32>)>,
+    pub(super) notes: BTreeMap<Uuid, PaymentNote>,
+    pub(super) claimed_keys: Vec<(usize, Intent, Option<Answer>)>,
+    pub(super) completed_keys: Vec<(Intent, Answer)>,
+    pub(super) noted_events: Vec<(usize, PaymentEvent, PaymentEventOutcome)>,
+    /// The pieces of the batch that move each booking.
+    pub(super) pieces: HashMap<Uuid, Vec<usize>>,
+}
+
+impl Writes {
+    pub(super) fn touches(&mut self, booking: Uuid, place: usize) {
+        self.pieces.entry(booking).or_default().push(place);
+    }
+
+    pub(super) fn claim_seats(&mut self, row: &BookingRow) {
+        self.claims.extend(Claim::all_of(row));
+    }
+
+    pub(super) fn sell(&mut self, row: &BookingRow) {
+        self.sales.extend(Claim::all_of(row));
+        self.sold.push((row.id, row.seats.iter().map(|seat| seat.cast_signed()).collect()));
+    }
+
+    /// Keeps the latest report on a payment, with the reference and page of an earlier one where it has none.
+    pub(super) fn note_payment(&mut self, booking: Uuid, note: PaymentNote) {
+        let earlier = self.notes.remove(&booking);
+        let (gateway_ref, pay_url) = earlier.map_or((None, None), |earlier| (earlier.gateway_ref, earlier.pay_url));
+        let note = PaymentNote {
+            state: note.state,
+            gateway_ref: note.gateway_ref.or(gateway_ref),
+            pay_url: note.pay_url.or(pay_url),
+        };
+        self.notes.insert(booking, note);
+    }
+
+    pub(super) fn claim_key(&mut self, place: usize, intent: &Intent, answer: Option<Answer>) {
+        self.claimed_keys.push((place, intent.clone(), answer));
+    }
+
+    pub(super) fn complete_key(&mut self, intent: &Intent, answer: Answer) {
+        self.completed_keys.push((intent.clone(), answer));
+    }
+
+    pub(super) fn note_event(&mut self, place: usize, news: &PaymentEvent, outcome: PaymentEventOutcome) {
+        self.noted_events.push((place, news.clone(), outcome));
+    }
 }

@@ -1,6 +1,7 @@
 //! Queries that lock and load the bookings of a batch.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use domain::VariantName;
 use domain::api::SeatLine;
@@ -9,25 +10,30 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection, Row};
 use uuid::Uuid;
 
+use super::Work;
+use super::plan::Known;
+use super::run::BatchError;
+use crate::SellingState;
 use crate::bookings::sql::BookingRow;
+use catalogue::Show;
+use http::idempotency::{self, Intent};
 use payments::{PaymentEvent, PaymentEventOutcome};
 use platform::cte_batch::{CteBatch, StatementResults};
 
 /// A booking with its seats and payment.
 #[derive(Clone, Debug)]
-pub(in crate::bookings) struct BookingDetails {
-    /// The booking's own row.
-    pub(in crate::bookings) row: BookingRow,
+pub(crate) struct BookingDetails {
+    pub(crate) row: BookingRow,
     /// Its seats with labels and prices as agreed, in the order of the plan.
-    pub(in crate::bookings) lines: Vec<SeatLine>,
+    pub(crate) lines: Vec<SeatLine>,
     /// The gateway that charges it, if a payment was ever submitted. A change of gateway increments the version.
-    pub(in crate::bookings) gateway: Option<String>,
+    pub(crate) gateway: Option<String>,
     /// The gateway's page, if there is one.
-    pub(in crate::bookings) pay_url: Option<String>,
+    pub(crate) pay_url: Option<String>,
 }
 
 impl FromRow<'_, PgRow> for BookingDetails {
-    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+    fn from_row(row: &PgRow) -> sqlx::Result<Self> {
         let booking = BookingRow::from_row(row)?;
         let labels: Vec<String> = row.try_get("labels")?;
         let categories: Vec<String> = row.try_get("categories")?;
@@ -42,10 +48,10 @@ impl FromRow<'_, PgRow> for BookingDetails {
 }
 
 /// Loads bookings with their seats and payments; unknown ids are left out.
-pub(in crate::bookings) async fn load_details(
+pub(crate) async fn load_details(
     connection: &mut PgConnection,
     ids: &[Uuid],
-) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+) -> sqlx::Result<HashMap<Uuid, BookingDetails>> {
     let rows: Vec<BookingDetails> = sqlx::query_as(
         "SELECT booking.*, ARRAY(SELECT pair.number FROM booking_places place,
                           LATERAL (VALUES (1, place.area_no::integer), (2, place.quantity)) AS pair (rank, number)
@@ -79,11 +85,7 @@ pub(super) enum LockMode {
 
 /// Locks bookings in the order of their ids, and returns their ids and versions. All other reads of the batch are later
 /// statements: their snapshot is taken after the last lock was acquired.
-pub(super) async fn lock_bookings(
-    tx: &mut PgConnection,
-    mut ids: Vec<Uuid>,
-    locks: LockMode,
-) -> Result<Vec<(Uuid, i32)>, sqlx::Error> {
+async fn lock_bookings(tx: &mut PgConnection, mut ids: Vec<Uuid>, locks: LockMode) -> sqlx::Result<Vec<(Uuid, i32)>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -100,11 +102,11 @@ pub(super) async fn lock_bookings(
 
 /// Returns the locked bookings. Only those that are not in `known` at the same version are loaded: every change of a
 /// booking or its seats increments its version.
-pub(super) async fn load_locked(
+async fn load_locked(
     tx: &mut PgConnection,
     locked: Vec<(Uuid, i32)>,
     known: &HashMap<Uuid, &BookingDetails>,
-) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+) -> sqlx::Result<HashMap<Uuid, BookingDetails>> {
     let mut bookings = HashMap::with_capacity(locked.len());
     let mut unknown = Vec::new();
     for (id, version) in locked {
@@ -120,17 +122,17 @@ pub(super) async fn load_locked(
 }
 
 /// Adds the query for holds that have a booking already: see [`booked_holds`].
-pub(super) fn add_holds(cte: &mut CteBatch, holds: Vec<Uuid>) -> Result<(), sqlx::Error> {
+fn add_holds(cte: &mut CteBatch, holds: Vec<Uuid>) -> sqlx::Result<()> {
     cte.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
 }
 
 /// Returns the queried holds that have a booking. A booking made meanwhile is detected by the write.
-pub(super) fn booked_holds(results: &StatementResults) -> Result<HashSet<Uuid>, sqlx::Error> {
+pub(super) fn booked_holds(results: &StatementResults) -> sqlx::Result<HashSet<Uuid>> {
     Ok(results.column("booked", "hold_id")?.into_iter().collect())
 }
 
 /// Adds the query for gateway events that were noted before for a known payment: see [`noted_events`].
-pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> Result<(), sqlx::Error> {
+fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> sqlx::Result<()> {
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
@@ -143,7 +145,57 @@ pub(super) fn add_news(cte: &mut CteBatch, news: &[&PaymentEvent]) -> Result<(),
 }
 
 /// Returns the events that were noted before: gateway and id. Events noted meanwhile are detected by the write.
-pub(super) fn noted_events(results: &StatementResults) -> Result<HashSet<(String, String)>, sqlx::Error> {
+pub(super) fn noted_events(results: &StatementResults) -> sqlx::Result<HashSet<(String, String)>> {
     let gateways: Vec<String> = results.column("heard", "gateway")?;
     Ok(gateways.into_iter().zip(results.column("heard", "event_id")?).collect())
+}
+
+/// Locks and returns the bookings of the pieces, and true if a key that a piece claims is taken already.
+pub(super) async fn load_batch(
+    state: &SellingState,
+    tx: &mut PgConnection,
+    works: &[&Work],
+    locks: LockMode,
+    keys: &[&Intent],
+) -> Result<(Known, bool), BatchError> {
+    let locked = lock_bookings(tx, works.iter().filter_map(|work| work.booking()).collect(), locks).await?;
+    let holds: Vec<Uuid> = works.iter().filter_map(|work| work.hold()).collect();
+    let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
+    let mut cte = CteBatch::default();
+    if !(holds.is_empty() && news.is_empty() && keys.is_empty()) {
+        add_holds(&mut cte, holds)?;
+        add_news(&mut cte, &news)?;
+        idempotency::add_lookup(&mut cte, keys, state.clock.now())?;
+    }
+    let results = cte.run(tx).await?;
+
+    // Only for webhooks: the gateway's page of a pending payment may be newer than the booking's version.
+    let recent: Vec<Arc<BookingDetails>> =
+        news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
+    let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
+    let seen = seen.map(|found| (found.row.id, found)).collect();
+    let bookings = load_locked(tx, locked, &seen).await?;
+    let mut known =
+        Known { booked_holds: booked_holds(&results)?, noted_events: noted_events(&results)?, ..Known::default() };
+    known.shows = cached_shows(state, &news, &bookings).await;
+    known.bookings = bookings;
+    Ok((known, !idempotency::all_keys_free(&results)?))
+}
+
+/// Returns the shows of bookings with webhooks, as far as they are in memory: loading one takes another connection,
+/// which a transaction must not wait for.
+async fn cached_shows(
+    state: &SellingState,
+    news: &[&PaymentEvent],
+    bookings: &HashMap<Uuid, BookingDetails>,
+) -> HashMap<Uuid, Arc<Show>> {
+    let mut shows = HashMap::new();
+    for show in news.iter().filter_map(|news| bookings.get(&news.booking)).map(|found| found.row.show_id) {
+        if !shows.contains_key(&show)
+            && let Some(at_hand) = state.catalogue.cached_show(show).await
+        {
+            shows.insert(show, at_hand);
+        }
+    }
+    shows
 }

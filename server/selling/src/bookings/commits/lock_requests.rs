@@ -12,10 +12,10 @@ use uuid::Uuid;
 use super::{Commits, full};
 use crate::SellingState;
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 use seats::seat_locks::{FencedSelection, MAX_PER_CALL, Refusal, StoredHold, with_map};
 
-type Reply<T> = oneshot::Sender<Result<T, Problem>>;
+type Reply<T> = oneshot::Sender<ApiResult<T>>;
 
 /// A request to the lock store, waiting in its queue.
 pub(super) struct LockRequest {
@@ -32,37 +32,36 @@ enum LockQuery {
 
 impl Commits {
     /// Returns the owner's hold in this show, as [`seats::seat_locks::SeatLocks::hold_of`] does.
-    pub(in crate::bookings) async fn hold_of(
+    pub(crate) async fn hold_of(
         &self,
         state: &SellingState,
         show: &Arc<Show>,
         owner: &str,
-    ) -> Result<Option<StoredHold>, Problem> {
+    ) -> ApiResult<Option<StoredHold>> {
         let (reply, answer) = oneshot::channel();
         self.run(state, show, LockQuery::CurrentHold { owner: owner.to_owned(), reply })?;
         answer.await.map_err(|_| Problem::internal(&"a hold was not looked up"))?
     }
 
     /// Extends the hold of a payment, as [`seats::seat_locks::SeatLocks::begin_payment`] does.
-    pub(in crate::bookings) async fn begin_payment(
+    pub(crate) async fn begin_payment(
         &self,
         state: &SellingState,
         show: &Arc<Show>,
         sale: FencedSelection,
-    ) -> Result<Result<Timestamp, Refusal>, Problem> {
+    ) -> ApiResult<Result<Timestamp, Refusal>> {
         let (reply, answer) = oneshot::channel();
         self.run(state, show, LockQuery::BeginPayment { sale, reply })?;
         answer.await.map_err(|_| Problem::internal(&"a hold was not extended"))?
     }
 
-    fn run(&self, state: &SellingState, show: &Arc<Show>, asked: LockQuery) -> Result<(), Problem> {
+    fn run(&self, state: &SellingState, show: &Arc<Show>, asked: LockQuery) -> ApiResult<()> {
         let request = LockRequest { show: Arc::clone(show), asked };
         let start = || drop(state.tasks.spawn(serve(state.clone())));
         self.lock_requests.add(request, start).map_err(|_| full())
     }
 }
 
-/// The requests of a batch for one show.
 struct ShowRequests {
     show: Arc<Show>,
     owners: Vec<String>,
@@ -71,7 +70,6 @@ struct ShowRequests {
     payments: Vec<Reply<Result<Timestamp, Refusal>>>,
 }
 
-/// Serves requests until the queue is empty.
 async fn serve(state: SellingState) {
     let mut worker = state.commits.lock_requests.worker();
     while let Some(lock_requests) = worker.next_batch().await {
@@ -113,7 +111,7 @@ async fn ask(state: &SellingState, asked: ShowRequests) {
 }
 
 /// Sends each caller its answer. A caller that has gone is ignored: both requests may be repeated.
-fn send_replies<T>(replies: Vec<Reply<T>>, answers: Result<Vec<T>, Problem>) {
+fn send_replies<T>(replies: Vec<Reply<T>>, answers: ApiResult<Vec<T>>) {
     match answers {
         Ok(answers) => {
             assert_eq!(answers.len(), replies.len(), "an answer each");

@@ -10,10 +10,11 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::load::load_details;
-use super::run::{Connection, too_slow};
+use super::run::{BATCHES_ON_A_CONNECTION, Connection, too_slow};
 use super::{BookingDetails, Commits, full};
 use crate::SellingState;
-use http::Problem;
+use crate::bookings::checkout::checks::{self, Buyer, Record};
+use http::{ApiResult, Problem};
 
 /// Timeout of a lookup, connecting included. Shorter than the timeout of a buyer's checks (`checks`), so that the
 /// server is free for the next lookups.
@@ -23,11 +24,10 @@ const WITHIN: Duration = Duration::from_secs(3);
 const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '1500ms'; SET LOCAL enable_seqscan = off; \
                      SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// A lookup of one booking for its owner.
 pub(super) struct Lookup {
     id: Uuid,
     owner: String,
-    reply: oneshot::Sender<Result<Option<BookingDetails>, Problem>>,
+    reply: oneshot::Sender<ApiResult<Option<BookingDetails>>>,
 }
 
 impl Commits {
@@ -35,12 +35,12 @@ impl Commits {
     ///
     /// # Errors
     /// 503 when too many wait already, or the database is unavailable.
-    pub(in crate::bookings) async fn find_owned(
+    pub(crate) async fn find_owned(
         &self,
         state: &SellingState,
         id: Uuid,
         owner: &str,
-    ) -> Result<Option<BookingDetails>, Problem> {
+    ) -> ApiResult<Option<BookingDetails>> {
         let (reply, answer) = oneshot::channel();
         let lookup = Lookup { id, owner: owner.to_owned(), reply };
         // Boxed: a future that may connect to Postgres is kilobytes, and a task is moved several times.
@@ -50,7 +50,6 @@ impl Commits {
     }
 }
 
-/// Serves lookups until the queue is empty.
 async fn serve(state: SellingState) {
     let mut worker = state.commits.lookups.worker();
     while let Some(wanted) = worker.next_batch().await {
@@ -76,8 +75,8 @@ async fn serve(state: SellingState) {
 pub(super) async fn read<T>(
     state: &SellingState,
     on: &mut Connection,
-    question: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
-) -> Result<T, Problem> {
+    question: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
+) -> ApiResult<T> {
     let asked = async {
         let connection = match on.take() {
             Some(connection) => on.insert(connection),
@@ -106,10 +105,7 @@ pub(super) async fn read<T>(
 ///
 /// # Errors
 /// When the database does not answer in time, or fails.
-pub(in crate::bookings) async fn load_current(
-    state: &SellingState,
-    ids: &[Uuid],
-) -> Result<HashMap<Uuid, BookingDetails>, Problem> {
+pub(crate) async fn load_current(state: &SellingState, ids: &[Uuid]) -> ApiResult<HashMap<Uuid, BookingDetails>> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
@@ -125,11 +121,10 @@ pub(in crate::bookings) async fn load_current(
     read(state, &mut None, question).await
 }
 
-/// Returns the bookings whose version is unchanged.
 async fn unchanged(
     tx: &mut PgConnection,
     recent: &[Arc<BookingDetails>],
-) -> Result<HashMap<Uuid, BookingDetails>, sqlx::Error> {
+) -> sqlx::Result<HashMap<Uuid, BookingDetails>> {
     if recent.is_empty() {
         return Ok(HashMap::new());
     }
@@ -139,4 +134,46 @@ async fn unchanged(
     let versions: HashMap<Uuid, i32> = versions.into_iter().collect();
     let stand = recent.iter().filter(|found| versions.get(&found.row.id) == Some(&found.row.version));
     Ok(stand.map(|found| (found.row.id, BookingDetails::clone(found))).collect())
+}
+
+pub(super) struct RecordLookup {
+    buyer: Buyer,
+    reply: oneshot::Sender<ApiResult<Record>>,
+}
+
+impl Commits {
+    /// Returns a buyer's record, read in a batch with other lookups.
+    ///
+    /// # Errors
+    /// 503 when too many wait already, or the database is unavailable.
+    pub(crate) async fn record_of(&self, state: &SellingState, buyer: Buyer) -> ApiResult<Record> {
+        let (reply, answer) = oneshot::channel();
+        // Boxed, as in `lookups`.
+        let start = || drop(state.tasks.spawn(Box::pin(serve_records(state.clone()))));
+        self.records.add(RecordLookup { buyer, reply }, start).map_err(|_| full())?;
+        answer.await.map_err(|_| Problem::internal(&"a buyer's record was not looked up"))?
+    }
+}
+
+async fn serve_records(state: SellingState) {
+    // Kept from batch to batch, as in `run`.
+    let (mut on, mut rounds) = (None, 0_u32);
+    let mut worker = state.commits.records.worker();
+    while let Some(questions) = worker.next_batch().await {
+        rounds += 1;
+        if rounds.is_multiple_of(BATCHES_ON_A_CONNECTION) {
+            on = None;
+        }
+        let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
+        let question = async |tx: &mut PgConnection| checks::records(tx, &buyers, state.clock.now()).await;
+        let read = read(&state, &mut on, question);
+        // A caller may have gone: the lookup may be repeated at will.
+        match read.await {
+            Ok(records) => {
+                assert_eq!(records.len(), questions.len(), "a record each");
+                questions.into_iter().zip(records).for_each(|(asked, record)| drop(asked.reply.send(Ok(record))));
+            }
+            Err(problem) => questions.into_iter().for_each(|asked| drop(asked.reply.send(Err(problem.clone())))),
+        }
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! A sale passes it three times (checkout, submission, payment), or twice where the first two are one request. Each
 //! piece of work waits up to two milliseconds for others; one that is alone is a batch of one. The batch locks its
-//! bookings in one statement and reads in the next (`load_batch`). Each piece is planned by the pure step of
-//! `domain::booking` (`plan`), and all are written in another statement (`writes`, `flush`), with arrays in key order
+//! bookings in one statement and reads in the next (`load`). Each piece is planned by the pure step of
+//! `domain::booking` (`plan`), and all are written in another statement (`flush`), with arrays in key order
 //! so that batches queue instead of deadlocking. A durable commit, and each round trip to Postgres, is then paid once
 //! for many: `synchronous_commit` stays on for sales; only removals from the outbox do not wait for the disk.
 //!
@@ -11,20 +11,14 @@
 //! to another, is committed in its own transaction by the single-booking functions of `moves` and `claims`, as rarer
 //! moves (cancelling, the reconciler, the counter) are; the batch continues without it (`run`).
 
+mod after_sale;
 mod flush;
-mod in_doubt;
 mod load;
-mod load_batch;
 mod lock_requests;
 mod lookups;
-mod mails;
-mod marks;
 mod plan;
-mod records;
 mod run;
 mod turns;
-mod work;
-mod writes;
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -37,15 +31,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-pub(super) use self::load::BookingDetails;
+use self::after_sale::Sold;
 use self::lock_requests::LockRequest;
-use self::lookups::Lookup;
-pub(super) use self::lookups::load_current;
-use self::marks::Sold;
-pub(super) use self::plan::read;
-use self::records::RecordLookup;
-pub(super) use self::run::retried;
-pub(super) use self::turns::Turn;
+use self::lookups::{Lookup, RecordLookup};
 use self::turns::Turns;
 use super::checkout::checks::PersonLock;
 use super::checkout::instruments::PaidWith;
@@ -53,12 +41,18 @@ use super::sql::BookingRow;
 use crate::SellingState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use payments::{PaymentEvent, PaymentEventOutcome, PaymentStatus};
 use platform::batcher::{BatchLimits, Batcher};
 use platform::recent::Recent;
 use platform::telemetry::STEP;
 use seats::seat_locks::MAX_PER_CALL;
+
+pub(super) use self::load::BookingDetails;
+pub(super) use self::lookups::load_current;
+pub(super) use self::plan::read;
+pub(super) use self::run::retried;
+pub(super) use self::turns::Turn;
 
 /// Maximum pieces in one transaction: beyond, waiting costs more than sharing saves.
 const MAX_PER_BATCH: usize = 512;
@@ -97,7 +91,7 @@ const MAX_MAILS: usize = 1_024;
 
 /// Bookings cached as committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
 /// mail: some seconds of peak load, about 2 KB each. A batch uses one only if the locked row has its version
-/// (`load_batch`).
+/// (`load`).
 const MAX_RECENT: usize = 8_192;
 
 /// The commit pipeline of a replica.
@@ -126,10 +120,9 @@ pub struct Commits {
 /// A piece of work and the reply channel of its caller.
 struct Piece {
     work: Work,
-    reply: oneshot::Sender<Result<Done, Problem>>,
+    reply: oneshot::Sender<ApiResult<Done>>,
     /// Released when the piece is answered.
     _place: Place,
-    /// The span of its request.
     span: Span,
 }
 
@@ -184,7 +177,6 @@ pub(super) struct Submission {
     pub(super) instrument: Option<PaidWith>,
     /// The buyer's lock, where the seats of all their visits are counted together.
     pub(super) person: Option<PersonLock>,
-    /// The gateway to charge.
     pub(super) gateway: &'static str,
     /// The new expiry of the hold.
     pub(super) until: Timestamp,
@@ -201,7 +193,6 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// Returns the status of its answer.
     pub(super) const fn status(self) -> StatusCode {
         match self {
             Self::New => StatusCode::OK,
@@ -225,14 +216,12 @@ pub(super) struct ChargeOutcome {
     pub(super) answer: Option<(Intent, Key)>,
 }
 
-/// A gateway's answer to a charge.
 #[derive(Clone, Debug)]
 pub(super) struct GatewayAnswer {
     pub(super) status: PaymentStatus,
     pub(super) gateway_ref: Option<String>,
 }
 
-/// The outcome of a piece.
 #[derive(Clone, Debug)]
 pub(super) enum Done {
     /// The answer of its key.
@@ -281,7 +270,7 @@ impl Commits {
     ///
     /// # Errors
     /// The refusal of the piece; 503 when the queue is full, or the database is unavailable.
-    pub(super) async fn ask(&self, state: &SellingState, work: Work) -> Result<Done, Problem> {
+    pub(super) async fn ask(&self, state: &SellingState, work: Work) -> ApiResult<Done> {
         let place = self.place_for(&work).await?;
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
@@ -295,11 +284,11 @@ impl Commits {
     ///
     /// # Errors
     /// 409 for a third, and for one that waits too long.
-    pub(super) async fn turn(&self, owner: &str, subject: Uuid) -> Result<Turn, Problem> {
+    pub(super) async fn turn(&self, owner: &str, subject: Uuid) -> ApiResult<Turn> {
         self.turns.take(owner, subject).await
     }
 
-    async fn place_for(&self, work: &Work) -> Result<Place, Problem> {
+    async fn place_for(&self, work: &Work) -> ApiResult<Place> {
         let now = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().map_err(|_| full());
         let permits = match work {
             Work::Create(_) => [Some(now(&self.checkout_places)?), Some(now(&self.places)?)],
@@ -327,4 +316,78 @@ fn full() -> Problem {
 
 fn batcher<T>(max_batch: usize, max_queue: usize, linger: Duration, workers: usize) -> Batcher<T> {
     Batcher::new(BatchLimits { max_batch, max_queue, linger, workers })
+}
+
+impl Work {
+    /// Returns the name of the step in traces.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Submit(_) => "submit",
+            Self::RecordChargeOutcome(_) => "learn",
+            Self::ApplyWebhook(_) => "hear",
+        }
+    }
+
+    fn booking(&self) -> Option<Uuid> {
+        match self {
+            Self::Create(_) => None,
+            Self::Submit(submission) => submission.new.is_none().then_some(submission.booking),
+            Self::RecordChargeOutcome(charge) => Some(charge.booking),
+            Self::ApplyWebhook(news) => Some(news.booking),
+        }
+    }
+
+    fn pays_in(&self, show: Uuid) -> bool {
+        matches!(self, Self::Submit(submission) if submission.show.id == show)
+    }
+
+    /// Returns true if a gateway was called already: its answer is written before other payments begin.
+    const fn is_about_money(&self) -> bool {
+        matches!(self, Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_))
+    }
+
+    fn seen(&self) -> Option<&BookingDetails> {
+        match self {
+            Self::Submit(submission) => submission.seen.as_deref(),
+            Self::RecordChargeOutcome(charge) => charge.seen.as_deref(),
+            Self::Create(_) | Self::ApplyWebhook(_) => None,
+        }
+    }
+
+    /// Returns the booking, or the hold that will be one.
+    fn subject(&self) -> Uuid {
+        self.hold().or_else(|| self.booking()).unwrap_or_default()
+    }
+
+    fn hold(&self) -> Option<Uuid> {
+        match self {
+            Self::Create(checkout) => Some(checkout.new.row.hold_id),
+            Self::Submit(submission) => submission.new.as_ref().map(|new| new.row.hold_id),
+            Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_) => None,
+        }
+    }
+
+    fn news(&self) -> Option<&PaymentEvent> {
+        match self {
+            Self::ApplyWebhook(news) => Some(news),
+            Self::Create(_) | Self::Submit(_) | Self::RecordChargeOutcome(_) => None,
+        }
+    }
+
+    /// Returns the key to claim, if it is not claimed yet.
+    fn key_to_claim(&self) -> Option<&Intent> {
+        match self {
+            Self::Create(checkout) => Some(&checkout.intent),
+            Self::Submit(submission) => Some(&submission.intent),
+            Self::RecordChargeOutcome(charge) => charge.new_key(),
+            Self::ApplyWebhook(_) => None,
+        }
+    }
+}
+
+impl ChargeOutcome {
+    fn new_key(&self) -> Option<&Intent> {
+        self.answer.as_ref().filter(|(_, key)| *key == Key::New).map(|(intent, _)| intent)
+    }
 }

@@ -1,28 +1,28 @@
 //! Plans a batch: each piece is decided on the loaded state and on the plans of the pieces before it, without
 //! a call to any store.
 
-mod new_bookings;
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use domain::VariantName;
+use domain::api::SeatLine;
 use domain::booking::{BookingEvent, BookingState, StepError, step};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+use super::flush::{EventLine, Payment, PaymentNote, Update, Writes};
 use super::load::BookingDetails;
-use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
-use super::{ChargeOutcome, Done, Key, Submission, Work};
+use super::{ChargeOutcome, Checkout, Done, Key, NewBooking, Submission, Work};
 use crate::bookings::checkout::create::unmoved;
 use crate::bookings::checkout::person_limit::Claimant;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::BookingRow;
 use crate::bookings::views::view;
 use catalogue::Show;
-use http::Problem;
 use http::idempotency::{Answer, Intent};
+use http::{ApiResult, Problem};
 use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome, PaymentStatus};
 
 /// The state that was loaded before the batch is planned.
@@ -39,7 +39,6 @@ pub(super) struct Known {
     pub(super) shows: HashMap<Uuid, Arc<Show>>,
 }
 
-/// The planned outcome of a piece.
 #[derive(Debug)]
 pub(super) enum Planned {
     /// The outcome once the batch is committed.
@@ -61,7 +60,6 @@ enum Applicability {
     NoOp,
 }
 
-/// A booking's state and version before it moved.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     state: BookingState,
@@ -74,7 +72,6 @@ impl Before {
     }
 }
 
-/// A batch being planned.
 pub(super) struct Plan {
     known: Known,
     now: Timestamp,
@@ -90,7 +87,6 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Creates a plan with capacity for this many pieces.
     pub(super) fn new(known: Known, pieces: usize, now: Timestamp) -> Self {
         Self {
             known,
@@ -125,7 +121,6 @@ impl Plan {
         works.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Plans the piece at this place of the batch.
     pub(super) fn piece(&mut self, place: usize, work: &Work) -> Planned {
         match work {
             Work::Create(checkout) => self.create(place, checkout),
@@ -259,7 +254,6 @@ impl Plan {
         Planned::Done(Done::WebhookApplied(outcome))
     }
 
-    /// Classifies a payment event for a booking.
     fn classify(&self, found: &BookingDetails, show: &Show, event: BookingEvent) -> Applicability {
         match step(found.row.machine, event, self.now) {
             Ok(_) if self.moved.contains(&found.row.id) => Applicability::NeedsOwnTransaction,
@@ -368,7 +362,7 @@ impl Plan {
 }
 
 /// Returns a payment's state as stored, its page, and its event for the booking.
-pub(in crate::bookings) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<BookingEvent>) {
+pub(crate) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<BookingEvent>) {
     match status {
         PaymentStatus::Pending { pay_url } => ("pending", pay_url.clone(), None),
         PaymentStatus::Succeeded { amount } => {
@@ -376,5 +370,89 @@ pub(in crate::bookings) fn read(status: &PaymentStatus) -> (&'static str, Option
         }
         PaymentStatus::Failed { .. } => ("failed", None, Some(BookingEvent::PaymentFailed)),
         PaymentStatus::Voided => ("voided", None, Some(BookingEvent::PaymentVoided)),
+    }
+}
+
+/// A new booking after its first step, with its history.
+struct CreatedBooking {
+    row: BookingRow,
+    lines: Vec<SeatLine>,
+    history: [EventLine; 2],
+}
+
+impl CreatedBooking {
+    fn of(show: &Show, new: &NewBooking, now: Timestamp) -> ApiResult<Self> {
+        let mut row = new.row.clone();
+        let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
+        // No reader sees it in CREATED: it is written in its state after the hold was confirmed, or later.
+        let stepped = step(row.machine, BookingEvent::HoldTaken, now);
+        let (machine, effects) = stepped.map_err(|why| unmoved(MoveError::Refused(why)))?;
+        assert!(effects.is_empty(), "a hold that was taken asks for nothing");
+        let from = row.machine.state;
+        row.machine = machine;
+        row.version += 1;
+        let held = EventLine::of(&row, Some(from), BookingEvent::HoldTaken.as_str(), causes::HOLD_CONFIRMED);
+        let lines = row.seats.iter().map(|seat| show.line(*seat)).collect();
+        Ok(Self { row, lines, history: [created, held] })
+    }
+}
+
+impl Plan {
+    pub(super) fn create(&mut self, place: usize, checkout: &Checkout) -> Planned {
+        if !self.can_make(&checkout.new) || !self.take_key(&checkout.intent) {
+            return Planned::NeedsOwnTransaction;
+        }
+        let made = match CreatedBooking::of(&checkout.show, &checkout.new, self.now) {
+            Ok(made) => made,
+            Err(refused) => return Planned::Refused(refused),
+        };
+        let view = view::compose(&checkout.show, &made.row, made.lines.clone(), Vec::new(), None);
+        let answer = match Answer::json(StatusCode::CREATED, &view) {
+            Ok(answer) => answer,
+            Err(problem) => return Planned::Refused(problem),
+        };
+        self.make(place, made);
+        self.writes.claim_key(place, &checkout.intent, Some(answer.clone()));
+        Planned::Done(Done::Answered(answer))
+    }
+
+    /// Plans a checkout and its payment in one request: the booking is written in its final state.
+    fn submit_new(&mut self, place: usize, submission: &Submission, new: &NewBooking) -> Planned {
+        if !self.can_make(new) || self.is_claimed(&new.row) {
+            return Planned::NeedsOwnTransaction;
+        }
+        let event = BookingEvent::PaymentSubmitted { until: submission.until };
+        let made = CreatedBooking::of(&submission.show, new, self.now);
+        let made = made.and_then(|made| match step(made.row.machine, event, self.now) {
+            Ok(_) => Ok(made),
+            Err(why) => Err(unmoved(MoveError::Refused(why))),
+        });
+        match made {
+            Ok(made) => self.make(place, made),
+            Err(refused) => return Planned::Refused(refused),
+        }
+        let taken = self.apply_step(place, new.row.id, event, causes::PRESSED_PAY);
+        assert!(taken.is_ok(), "it was tried: {taken:?}");
+        self.submitted(place, submission)
+    }
+
+    /// Checks that a booking of this hold can be created in a batch.
+    fn can_make(&self, new: &NewBooking) -> bool {
+        let hold = new.row.hold_id;
+        // A preference for late money is a separate, rare row. The stock of an area is one row, which batches would
+        // queue for. A hold that was checked out before is revised, if that is still possible.
+        new.if_late.is_default()
+            && new.row.places.is_empty()
+            && !self.known.booked_holds.contains(&hold)
+            && !self.holds.contains(&hold)
+    }
+
+    /// Plans to write a new booking: its row comes last, after the other steps of its piece.
+    fn make(&mut self, place: usize, CreatedBooking { row, lines, history }: CreatedBooking) {
+        self.holds.insert(row.hold_id);
+        self.writes.touches(row.id, place);
+        self.writes.events.extend(history);
+        self.made.push(row.id);
+        self.known.bookings.insert(row.id, BookingDetails { row, lines, gateway: None, pay_url: None });
     }
 }

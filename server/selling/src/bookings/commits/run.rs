@@ -13,18 +13,17 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::load::LockMode;
-use super::load_batch::load_batch;
+use super::flush::Uniqueness;
+use super::load::{LockMode, load_batch};
 use super::plan::{Plan, Planned};
-use super::writes::Uniqueness;
-use super::{BookingDetails, Done, Piece, Work, in_doubt, marks};
+use super::{BookingDetails, Done, Piece, Work, after_sale};
 use crate::bookings::checkout::person_limit::{self, Verdict};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
 use crate::bookings::money::news;
 use crate::{SellingState, outbox};
 use http::idempotency::{self, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::ids;
 use platform::telemetry::{self, STEP};
 
@@ -155,7 +154,7 @@ async fn commit(state: SellingState, mut on: Connection, mut batch: Vec<Piece>) 
                 locks = LockMode::SkipLocked;
             }
             Err(BatchError::Unavailable(problem)) => {
-                in_doubt::leave_to_the_relay(&state, &batch);
+                leave_to_the_relay(&state, &batch);
                 batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
                 // The connection may have failed in the middle of any exchange.
                 on.iter_mut().for_each(PoolConnection::close_on_drop);
@@ -239,7 +238,7 @@ async fn commit_batch(
     tx.commit().await?;
     written.iter().for_each(|found| state.commits.recent.keep(found.row.id, Arc::clone(found)));
     let is_sold = |found: &Arc<BookingDetails>| found.row.machine.state == BookingState::Confirmed;
-    marks::enqueue(state, written.into_iter().filter(is_sold).collect(), began);
+    after_sale::enqueue(state, written.into_iter().filter(is_sold).collect(), began);
     Ok(planned)
 }
 
@@ -305,9 +304,9 @@ fn spawn_alone(state: &SellingState, pieces: Vec<Piece>) {
 }
 
 /// Retries `work` after deadlocks, a bounded number of times.
-pub(in crate::bookings) async fn retried<T, F>(work: impl Fn() -> F) -> Result<T, Problem>
+pub(crate) async fn retried<T, F>(work: impl Fn() -> F) -> ApiResult<T>
 where
-    F: Future<Output = Result<T, Problem>>,
+    F: Future<Output = ApiResult<T>>,
 {
     let mut attempt = 0;
     loop {
@@ -326,8 +325,7 @@ async fn pause(attempt: u32) {
     tokio::time::sleep(Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt.min(10)))).await;
 }
 
-/// Commits one piece alone.
-async fn commit_alone(state: &SellingState, work: &Work) -> Result<Done, Problem> {
+async fn commit_alone(state: &SellingState, work: &Work) -> ApiResult<Done> {
     match work {
         Work::Create(checkout) => create::create_alone(state, checkout).await.map(Done::Answered),
         Work::Submit(submission) => confirm::submit_alone(state, submission).await,
@@ -348,5 +346,48 @@ async fn commit_alone(state: &SellingState, work: &Work) -> Result<Done, Problem
                 None => Ok(Done::Recorded),
             }
         }
+    }
+}
+
+/// Attempts to reach Postgres; after them the relay waits for the end of the head start.
+const IN_DOUBT_TRIES: u32 = 6;
+/// Timeout of one attempt.
+const IN_DOUBT_TIMEOUT: Duration = Duration::from_secs(3);
+/// First pause, milliseconds; doubles, with full jitter.
+const IN_DOUBT_PAUSE_MS: u64 = 500;
+
+/// Makes the charges of these pieces due for the relay: the connection to Postgres failed during the commit. The buyer is
+/// asked to retry, and this replica stops processing the payment. If it was committed, the outbox has its charge, delayed
+/// by the head start of this replica, which is cancelled as soon as Postgres answers.
+fn leave_to_the_relay(state: &SellingState, pieces: &[Piece]) {
+    let bookings: Vec<Uuid> = pieces.iter().filter_map(|piece| charged_for(&piece.work)).collect();
+    if bookings.is_empty() {
+        return;
+    }
+    let state = state.clone();
+    let tasks = state.tasks.clone();
+    // Boxed: a future that may connect to Postgres is kilobytes.
+    tasks.spawn(Box::pin(async move {
+        for attempt in 0..IN_DOUBT_TRIES {
+            let pause = Duration::from_millis(ids::jitter(IN_DOUBT_PAUSE_MS << attempt));
+            if state.stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                return;
+            }
+            let left = outbox::make_due(&state, &bookings, Effect::Charge);
+            if let Ok(Ok(())) = tokio::time::timeout(IN_DOUBT_TIMEOUT, left).await {
+                return;
+            }
+        }
+        tracing::debug!(payments = bookings.len(), "the relay charges when the head start ends");
+    }));
+}
+
+/// Returns the booking of a charge that may be pending. A lost gateway answer is requested again.
+const fn charged_for(work: &Work) -> Option<Uuid> {
+    match work {
+        Work::Submit(submission) => Some(submission.booking),
+        Work::RecordChargeOutcome(charge) => Some(charge.booking),
+        // The gateway repeats its webhook.
+        Work::Create(_) | Work::ApplyWebhook(_) => None,
     }
 }

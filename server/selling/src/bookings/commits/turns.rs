@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Requests for one hold or booking that are served or wait at one time: one is served, one waits.
 const MAX_PER_SUBJECT: usize = 2;
@@ -35,16 +35,15 @@ struct Queue {
 }
 
 /// The right to work on a hold or booking. It ends when it is dropped, or before ([`Turn::end`]).
-pub(in crate::bookings) struct Turn(Option<(OwnedSemaphorePermit, Place)>);
+pub(crate) struct Turn(Option<(OwnedSemaphorePermit, Place)>);
 
 impl Turn {
     /// Lets the next request begin. Called after the commit, so that no request waits for a gateway.
-    pub(in crate::bookings) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         drop(self.0.take());
     }
 }
 
-/// A place in the queue of a subject.
 struct Place {
     turns: Turns,
     subject: Subject,
@@ -55,11 +54,11 @@ impl Turns {
     ///
     /// # Errors
     /// 409 when one request is served and one waits already, or the wait is too long.
-    pub(super) async fn take(&self, owner: &str, subject: Uuid) -> Result<Turn, Problem> {
+    pub(super) async fn take(&self, owner: &str, subject: Uuid) -> ApiResult<Turn> {
         self.take_within(PATIENCE, owner, subject).await
     }
 
-    async fn take_within(&self, patience: Duration, owner: &str, subject: Uuid) -> Result<Turn, Problem> {
+    async fn take_within(&self, patience: Duration, owner: &str, subject: Uuid) -> ApiResult<Turn> {
         let (served, place) = self.join((owner.to_owned(), subject)).ok_or_else(busy)?;
         match tokio::time::timeout(patience, served.acquire_owned()).await {
             Ok(Ok(permit)) => Ok(Turn(Some((permit, place)))),
@@ -106,7 +105,7 @@ mod tests {
 
     const HOLD: Uuid = Uuid::from_u128(7);
 
-    fn code(turn: Result<Turn, Problem>) -> Option<Code> {
+    fn code(turn: ApiResult<Turn>) -> Option<Code> {
         turn.err().map(|problem| problem.code())
     }
 

@@ -35,7 +35,6 @@ pub(super) struct Book {
     pub(super) is_checked: bool,
     /// A person handled a refund of it, or one failed: the payer may have the money by another path.
     pub(super) by_person: bool,
-    /// The charged amount.
     pub(super) charged: Money,
     /// The sum of all refunds that were requested, including bookings that the money moved to…
     pub(super) requested_minor: i64,
@@ -43,7 +42,6 @@ pub(super) struct Book {
     pub(super) settled_minor: i64,
 }
 
-/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum DifferenceKind {

@@ -17,6 +17,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::{PaymentIds, PaymentStatus};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Lease of a repeated comparison, milliseconds.
 const LEASE_MS: i64 = MINUTE_MS;
@@ -57,7 +58,7 @@ struct DifferenceRow {
 }
 
 impl DifferenceRow {
-    fn open(self) -> Result<OpenDifference, sqlx::Error> {
+    fn open(self) -> sqlx::Result<OpenDifference> {
         let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
         let kind = self.kind.parse::<DifferenceKind>().map_err(|_| unreadable())?;
@@ -90,7 +91,7 @@ pub(super) async fn record(
     (payment, booking): (&str, Uuid),
     found: &Difference,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let recorded = sqlx::query(
         "INSERT INTO ledger_differences (gateway, payment_ref, booking_id, kind, here_minor, there_minor, currency, found_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -109,30 +110,18 @@ pub(super) async fn record(
     Ok(recorded.rows_affected() == 1)
 }
 
-/// Returns open differences, oldest first, up to [`outbox::MAX_LISTED`].
+/// Returns open differences, oldest first, up to [`outbox::MAX_LISTED`]; only of bookings of this theatre if one is
+/// given.
 ///
 /// # Errors
 /// When the database fails, or has a corrupt row.
-pub async fn list_open_differences(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
+pub async fn list_open_differences(pg: &PgPool, theatre: Option<&str>) -> sqlx::Result<Vec<OpenDifference>> {
     let rows: Vec<DifferenceRow> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
-         WHERE found.settled_at IS NULL AND found.check_at IS NULL ORDER BY found.id LIMIT $1",
-    )
-    .bind(outbox::MAX_LISTED)
-    .fetch_all(pg)
-    .await?;
-    rows.into_iter().map(DifferenceRow::open).collect()
-}
-
-/// Returns open differences of bookings of one theatre, likewise.
-pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDifference>, sqlx::Error> {
-    let rows: Vec<DifferenceRow> = sqlx::query_as(
-        "SELECT found.*, booking.reference FROM ledger_differences found
-         JOIN bookings booking ON booking.id = found.booking_id
-         JOIN shows show ON show.id = booking.show_id
-         JOIN screens screen ON screen.id = show.screen_id
-         WHERE found.settled_at IS NULL AND found.check_at IS NULL AND screen.theatre_id = $1
+         LEFT JOIN shows show ON show.id = booking.show_id
+         LEFT JOIN screens screen ON screen.id = show.screen_id
+         WHERE found.settled_at IS NULL AND found.check_at IS NULL AND ($1::text IS NULL OR screen.theatre_id = $1)
          ORDER BY found.id LIMIT $2",
     )
     .bind(theatre)
@@ -146,7 +135,7 @@ pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<V
 ///
 /// # Errors
 /// When the database fails.
-pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<HashMap<String, i64>> {
     let counts: Vec<(String, i64)> = sqlx::query_as(
         "SELECT screen.theatre_id, count(*) FROM ledger_differences found
          JOIN bookings booking ON booking.id = found.booking_id
@@ -162,17 +151,17 @@ pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<Str
 }
 
 /// An open difference with its locked booking.
-pub(in crate::bookings) struct LockedDifference {
+pub(crate) struct LockedDifference {
     /// The booking, locked; `None` where it is unknown here.
-    pub(in crate::bookings) booking: Option<BookingRow>,
+    pub(crate) booking: Option<BookingRow>,
 }
 
 /// Finds the difference of this number, limited to shows of this theatre if one is given, and locks its booking.
-pub(in crate::bookings) async fn find(
+pub(crate) async fn find(
     tx: &mut PgConnection,
     id: i64,
     theatre: Option<&str>,
-) -> Result<Option<LockedDifference>, sqlx::Error> {
+) -> sqlx::Result<Option<LockedDifference>> {
     let booking: Option<Uuid> = sqlx::query_scalar(
         "SELECT found.booking_id FROM ledger_differences found
          WHERE found.id = $1 AND found.settled_at IS NULL AND found.check_at IS NULL
@@ -190,11 +179,7 @@ pub(in crate::bookings) async fn find(
 }
 
 /// Schedules a repeated comparison; `false` when another person was faster.
-pub(in crate::bookings) async fn compare_again(
-    tx: &mut PgConnection,
-    id: i64,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn compare_again(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Result<bool> {
     let put_back = sqlx::query(
         "UPDATE ledger_differences SET check_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )
@@ -206,7 +191,7 @@ pub(in crate::bookings) async fn compare_again(
 }
 
 /// Closes a difference that a person has settled; `false` when another person was faster.
-pub(in crate::bookings) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
+pub(crate) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Result<bool> {
     let settled = sqlx::query(
         "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )
@@ -226,7 +211,7 @@ struct Due {
 }
 
 /// Compares the differences whose repeated comparison is due.
-pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error> {
+pub(super) async fn compare_due(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
     let due: Vec<Due> = sqlx::query_as(
         "UPDATE ledger_differences found SET check_at = $2
@@ -234,9 +219,7 @@ pub(super) async fn compare_due(state: &SellingState) -> Result<(), sqlx::Error>
                ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
          WHERE found.id = due.id RETURNING found.id, found.gateway, found.payment_ref, found.booking_id",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LEASE_MS)))
-    .bind(MAX_PER_ROUND)
+    .bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND))
     .fetch_all(&state.pg)
     .await?;
     for due in due {

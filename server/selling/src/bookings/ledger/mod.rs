@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use self::compare::{Amounts, Book, Difference, DifferenceKind};
 pub use self::differences::{OpenDifference, list_open_differences, open_counts};
-pub(super) use self::differences::{compare_again, find, open_at, settle};
+pub(super) use self::differences::{compare_again, find, settle};
 use super::effects::EffectError;
 use crate::SellingState;
 use payments::{GatewayError, GuardedGateway, LedgerEntry, PaymentIds, PaymentStatus, Window};
@@ -71,7 +71,6 @@ struct Comparison<'a> {
     state: &'a SellingState,
     gateway: &'a GuardedGateway,
     day: NaiveDate,
-    /// Fencing token of the lease.
     fence: i32,
     /// Bookings whose payments the gateway listed.
     listed: HashSet<Uuid>,
@@ -94,7 +93,7 @@ pub async fn compare_forever(state: SellingState) {
     }
 }
 
-async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> Result<(), sqlx::Error> {
+async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> sqlx::Result<()> {
     let (now, name) = (state.clock.now(), gateway.name());
     plan(state, name, now).await?;
     let lease = now.plus_ms(LEASE_MS);
@@ -113,8 +112,7 @@ async fn compare_due(state: &SellingState, gateway: &GuardedGateway) -> Result<(
     Ok(())
 }
 
-/// Plans the days that are to be compared.
-async fn plan(state: &SellingState, gateway: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn plan(state: &SellingState, gateway: &str, now: Timestamp) -> sqlx::Result<()> {
     let last = sql::last_planned(&state.pg, gateway).await?;
     for day in days_after(last, to_utc(now.plus_ms(-SETTLED_AFTER_MS)).date_naive()) {
         sql::plan(&state.pg, gateway, day, now).await?;
@@ -240,7 +238,6 @@ fn first_id(at: Timestamp) -> Uuid {
     ids::first_booking_id(at)
 }
 
-/// Returns the amount of a difference.
 fn gap(here: i64, there: i64, currency: domain::money::Currency) -> Money {
     Money::new((there - here).abs(), currency)
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::compare::{Book, GatewayMoneyState};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Bounds the recursive query for bookings that the money moved to.
 const MAX_MOVES: i32 = 1_000;
@@ -17,20 +18,17 @@ const MAX_MOVES: i32 = 1_000;
 /// The lease of a comparison: gateway, day, fencing token.
 pub(super) type Lease<'a> = (&'a str, NaiveDate, i32);
 
-/// Returns the last day that is planned for a gateway.
-pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> Result<Option<NaiveDate>, sqlx::Error> {
+pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> sqlx::Result<Option<NaiveDate>> {
     sqlx::query_scalar("SELECT max(day) FROM ledger_comparisons WHERE gateway = $1").bind(gateway).fetch_one(pg).await
 }
 
 /// Plans a day; a repeat changes nothing.
-pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until) VALUES ($1, $2, $3, $3)
          ON CONFLICT (gateway, day) DO NOTHING",
     )
-    .bind(gateway)
-    .bind(day)
-    .bind(to_utc(now))
+    .bind_all((gateway, day, to_utc(now)))
     .execute(pg)
     .await?;
     Ok(())
@@ -42,7 +40,7 @@ pub(super) async fn take(
     gateway: &str,
     now: Timestamp,
     leased_until: Timestamp,
-) -> Result<Option<(NaiveDate, i32)>, sqlx::Error> {
+) -> sqlx::Result<Option<(NaiveDate, i32)>> {
     sqlx::query_as(
         "UPDATE ledger_comparisons comparison SET leased_until = $3, taken = comparison.taken + 1
          FROM (SELECT gateway, day FROM ledger_comparisons
@@ -51,9 +49,7 @@ pub(super) async fn take(
          WHERE comparison.gateway = due.gateway AND comparison.day = due.day
          RETURNING comparison.day, comparison.taken",
     )
-    .bind(gateway)
-    .bind(to_utc(now))
-    .bind(to_utc(leased_until))
+    .bind_all((gateway, to_utc(now), to_utc(leased_until)))
     .fetch_optional(pg)
     .await
 }
@@ -63,36 +59,28 @@ pub(super) async fn renew(
     pg: &PgPool,
     (gateway, day, fence): Lease<'_>,
     leased_until: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let renewed = sqlx::query(
         "UPDATE ledger_comparisons SET leased_until = $4
          WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
     )
-    .bind(gateway)
-    .bind(day)
-    .bind(fence)
-    .bind(to_utc(leased_until))
+    .bind_all((gateway, day, fence, to_utc(leased_until)))
     .execute(pg)
     .await?;
     Ok(renewed.rows_affected() == 1)
 }
 
-/// Records that a day is compared.
 pub(super) async fn finish(
     pg: &PgPool,
     (gateway, day, fence): Lease<'_>,
     payments: i64,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE ledger_comparisons SET finished_at = $5, payments = $4
          WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
     )
-    .bind(gateway)
-    .bind(day)
-    .bind(fence)
-    .bind(payments)
-    .bind(to_utc(now))
+    .bind_all((gateway, day, fence, payments, to_utc(now)))
     .execute(pg)
     .await?;
     Ok(())
@@ -114,7 +102,7 @@ struct BookRow {
 }
 
 impl BookRow {
-    fn book(self) -> Result<(Uuid, Book), sqlx::Error> {
+    fn book(self) -> sqlx::Result<(Uuid, Book)> {
         let unreadable = || sqlx::Error::Decode(format!("bookings.currency is {:?}", self.currency).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
         let standing = match self.payment.as_deref() {
@@ -139,7 +127,7 @@ impl BookRow {
 
 /// Returns our books of these bookings, as seen from one gateway. Refunds of bookings that the money moved to count for
 /// the first booking: the gateway knows the money under that one.
-pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> Result<HashMap<Uuid, Book>, sqlx::Error> {
+pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> sqlx::Result<HashMap<Uuid, Book>> {
     let rows: Vec<BookRow> = sqlx::query_as(
         "WITH RECURSIVE owed (first, booking_id, steps) AS (
              SELECT DISTINCT id, id, 0 FROM unnest($2::uuid[]) AS asked (id)
@@ -168,9 +156,7 @@ pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> Resu
          LEFT JOIN payment_switches switch ON switch.booking_id = booking.id AND switch.from_gateway = $1
          LEFT JOIN unknown_voids waiting ON waiting.booking_id = booking.id AND waiting.gateway = $1",
     )
-    .bind(gateway)
-    .bind(bookings)
-    .bind(MAX_MOVES)
+    .bind_all((gateway, bookings, MAX_MOVES))
     .fetch_all(pg)
     .await?;
     rows.into_iter().map(BookRow::book).collect()
@@ -183,7 +169,7 @@ pub(super) async fn paid(
     gateway: &str,
     (after, before): (Uuid, Uuid),
     limit: i64,
-) -> Result<Vec<(Uuid, Option<String>)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(Uuid, Option<String>)>> {
     sqlx::query_as(
         "SELECT payment.booking_id, payment.gateway_ref FROM payments payment
          WHERE payment.booking_id > $2 AND payment.booking_id < $3
@@ -191,10 +177,7 @@ pub(super) async fn paid(
            AND NOT EXISTS (SELECT FROM payments earlier WHERE earlier.moved_to = payment.booking_id)
          ORDER BY payment.booking_id LIMIT $4",
     )
-    .bind(gateway)
-    .bind(after)
-    .bind(before)
-    .bind(limit)
+    .bind_all((gateway, after, before, limit))
     .fetch_all(pg)
     .await
 }

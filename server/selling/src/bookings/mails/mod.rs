@@ -1,5 +1,4 @@
 //! Mails about a booking, to its buyer and to the friend it is for.
 
-mod attachment_rate;
 pub(super) mod notices;
 pub(super) mod ticket_mails;

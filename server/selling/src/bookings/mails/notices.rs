@@ -27,12 +27,7 @@ const NOTICE_EVENTS: &[&str] = &[
 const SEAT_NOTICE_EVENTS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff", "difference_returned"];
 
 /// Sends the notice about a refund of the booking, or about all of it (0). An effect, performed at least once.
-pub(in crate::bookings) async fn send(
-    state: &SellingState,
-    show: &Show,
-    row: &BookingRow,
-    number: u32,
-) -> Result<(), EffectError> {
+pub(crate) async fn send(state: &SellingState, show: &Show, row: &BookingRow, number: u32) -> Result<(), EffectError> {
     // Sold at the counter without an address: the customer is at the counter when it is returned.
     if row.buyer.1.is_empty() {
         return Ok(());
@@ -71,7 +66,7 @@ async fn last_event(
     tx: &mut PgConnection,
     booking: Uuid,
     of: &[&str],
-) -> Result<Option<(String, Option<String>, String)>, sqlx::Error> {
+) -> sqlx::Result<Option<(String, Option<String>, String)>> {
     sqlx::query_as(
         "SELECT event, from_state, reason FROM booking_events WHERE booking_id = $1 AND event = ANY($2)
          ORDER BY number DESC LIMIT 1",
@@ -83,7 +78,7 @@ async fn last_event(
 }
 
 /// Returns reference and seats of the booking that this booking's money pays for.
-async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<(String, String)>, sqlx::Error> {
+async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<(String, String)>> {
     let other: Option<(String, Vec<String>)> = sqlx::query_as(
         "SELECT other.reference,
                 ARRAY(SELECT label FROM booking_seats WHERE booking_id = other.id ORDER BY seat_no)

@@ -1,21 +1,23 @@
 //! The mails of a sale: one to the buyer, and one with the tickets to the friend who holds them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use domain::booking::BookingState;
 use domain::seats::{MAX_SEATS_PER_PERSON, sort_for_display};
+use domain::time::{SECOND_MS, Timestamp};
 
-use super::attachment_rate;
 use crate::SellingState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::places;
 use crate::bookings::sql::BookingRow;
-use crate::bookings::ticket_sheet::ticket_sheet;
 use catalogue::Show;
 use tickets::calendar::CalendarEntry;
+use tickets::pdf::Sheet;
 use tickets::{Addressee, Attachments, Ticket, TicketMail};
 
 /// Sends the mails for these seats, given as label and category. Repeats are harmless: each mail has an id derived
 /// from the booking.
-pub(in crate::bookings) async fn send(
+pub(crate) async fn send(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
@@ -34,7 +36,7 @@ pub(in crate::bookings) async fn send(
 }
 
 /// Returns the mails of a sale, in sending order, for a caller that sends the mails of many sales together.
-pub(in crate::bookings) async fn of_sale(
+pub(crate) async fn of_sale(
     state: &SellingState,
     show: &Show,
     row: &BookingRow,
@@ -114,7 +116,7 @@ fn attachments(
     tickets: &[Ticket],
     url: &str,
 ) -> Option<Attachments> {
-    if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !attachment_rate::try_count(state.clock.now()) {
+    if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !try_count(state.clock.now()) {
         return None;
     }
     let labels: Vec<&str> = tickets.iter().map(|ticket| ticket.label.as_str()).collect();
@@ -132,7 +134,6 @@ fn attachments(
     Some(Attachments { sheet, entry })
 }
 
-/// Returns theatre, screen and address.
 fn place(show: &Show) -> String {
     format!("{}, {}, {}", show.theatre, show.screen, show.postal_address())
 }
@@ -158,5 +159,59 @@ fn mail(
         seats,
         attachments,
         at: state.clock.now(),
+    }
+}
+
+/// Maximum mails with attachments of this replica in one second. Above it load is high: sales need the processors more,
+/// and the links in the mail open the same tickets.
+const MAX_PER_S: u64 = 40;
+/// Bits of the count in [`COUNTED`].
+const COUNT_BITS: u32 = 16;
+
+/// The second of the last mail with attachments; in its lowest bits, the number of them in that second.
+static COUNTED: AtomicU64 = AtomicU64::new(0);
+
+/// Counts one more mail with attachments; `false` where the rate is used up, and nothing is counted.
+fn try_count(now: Timestamp) -> bool {
+    let second = now.0.unsigned_abs() / SECOND_MS.unsigned_abs();
+    COUNTED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |counted| one_more(counted, second)).is_ok()
+}
+
+fn one_more(counted: u64, second: u64) -> Option<u64> {
+    if counted >> COUNT_BITS != second {
+        return Some(second << COUNT_BITS | 1);
+    }
+    (counted & ((1 << COUNT_BITS) - 1) < MAX_PER_S).then_some(counted + 1)
+}
+
+/// Builds the sheet of these tickets for `holder`.
+#[must_use]
+pub fn ticket_sheet(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> Sheet {
+    Sheet {
+        reference,
+        holder,
+        film: show.film.clone(),
+        hue: show.hue,
+        starts: show.starts_local.clone(),
+        theatre: show.theatre.clone(),
+        address: show.postal_address(),
+        screen: show.screen.clone(),
+        format: format!("{}, {}", show.format, show.language),
+        tickets,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mails_with_attachments_are_limited_per_second() {
+        let mut counted = 0;
+        for number in 1..=MAX_PER_S {
+            counted = one_more(counted, 7).unwrap_or_else(|| panic!("{number} are allowed"));
+        }
+        assert_eq!(one_more(counted, 7), None);
+        assert_eq!(one_more(counted, 8), Some(8 << COUNT_BITS | 1));
     }
 }

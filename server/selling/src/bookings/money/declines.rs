@@ -3,7 +3,7 @@
 //! A declined payment ends its booking, and the hold continues under another id ([`HoldAfterDecline`]): the buyer pays
 //! for a new booking with the next card, and the seats are never free in between. The transaction of the move stores
 //! the new hold id in the decline's row; the effect that releases the seats calls the lock store
-//! ([`crate::bookings::released`]). No hold is kept for a payer who cancelled the payment, for a hold with
+//! ([`crate::bookings::claims::on_map`]). No hold is kept for a payer who cancelled the payment, for a hold with
 //! [`MAX_DECLINES_OF_HOLD`], or for a buyer who must wait before the next payment.
 
 use domain::booking::{BookingState, PAYMENT_EXTENSION_MS};
@@ -30,21 +30,19 @@ const MIN_KEPT_MS: i64 = 2 * MINUTE_MS;
 
 /// A hold that continues after a declined payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) struct HoldAfterDecline {
-    /// Its new id.
-    pub(in crate::bookings) hold: Uuid,
-    /// Its expiry.
-    pub(in crate::bookings) until: Timestamp,
+pub(crate) struct HoldAfterDecline {
+    pub(crate) hold: Uuid,
+    pub(crate) until: Timestamp,
 }
 
 /// Records a declined payment, unless its payer cancelled it, and decides if its hold is kept. `row` is locked,
 /// in its state before the move.
-pub(in crate::bookings) async fn note(
+pub(crate) async fn note(
     tx: &mut PgConnection,
     row: &BookingRow,
     why: Option<&str>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     if why == Some(CANCELLED_BY_PAYER) {
         return Ok(());
     }
@@ -93,10 +91,7 @@ pub(in crate::bookings) async fn note(
 }
 
 /// Returns the hold that is kept after a booking's declined payment, if any.
-pub(in crate::bookings) async fn kept(
-    connection: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<HoldAfterDecline>, sqlx::Error> {
+pub(crate) async fn kept(connection: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<HoldAfterDecline>> {
     let found: Option<(Uuid, chrono::DateTime<chrono::Utc>)> = sqlx::query_as(
         "SELECT kept_as, kept_until FROM declined_payments WHERE booking_id = $1 AND kept_as IS NOT NULL",
     )
@@ -107,11 +102,7 @@ pub(in crate::bookings) async fn kept(
 }
 
 /// Returns the booking whose declined payment left this hold, if it is this owner's.
-pub(in crate::bookings) async fn left_by(
-    connection: &mut PgConnection,
-    hold: Uuid,
-    owner: &str,
-) -> Result<Option<Uuid>, sqlx::Error> {
+pub(crate) async fn left_by(connection: &mut PgConnection, hold: Uuid, owner: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar("SELECT booking_id FROM declined_payments WHERE kept_as = $1 AND owner = $2")
         .bind(hold)
         .bind(owner)

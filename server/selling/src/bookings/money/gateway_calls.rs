@@ -13,6 +13,7 @@ use super::payment_rows::{self, Route};
 use super::pending_refunds::{self, FailedRefund};
 use super::unknown_voids;
 use crate::bookings::effects::EffectError;
+use crate::bookings::moves::{self, Cause};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::{
@@ -22,11 +23,7 @@ use payments::{
 
 /// Charges a booking at its gateway, or at the other gateway if no request reached the first.
 /// [`payment_rows::route_to_ask`] has counted the request.
-pub(in crate::bookings) async fn charge(
-    state: &SellingState,
-    charge: Charge,
-    route: Route,
-) -> Result<ChargeAnswer, EffectError> {
+pub(crate) async fn charge(state: &SellingState, charge: Charge, route: Route) -> Result<ChargeAnswer, EffectError> {
     let mut route = route;
     // Ends: a booking never returns to a gateway it left.
     loop {
@@ -61,13 +58,8 @@ async fn switch(
     let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
     if moved.is_some() {
         // An event in the history, and a new version: a reader with the old version reads the booking again.
-        if !sql::update(&mut tx, &row, &row, now).await? {
-            return Err(EffectError::LostRace);
-        }
-        let stepped = BookingRow { version: row.version + 1, ..row };
         let reason = format!("{from} did not take the payment; {to} is asked.");
-        let state_now = Some(stepped.machine.state);
-        sql::insert_event(&mut tx, &stepped, state_now, "gateway_changed", "system", &reason, now).await?;
+        moves::note(&mut tx, &row, "gateway_changed", Cause::of("system", &reason), now).await?;
         tx.commit().await?;
         outbox::wake(state);
         tracing::warn!(%booking, from, to, why, "booking {booking} is charged at another gateway");
@@ -75,18 +67,14 @@ async fn switch(
     Ok(moved)
 }
 
-/// Returns the state of a booking's payment at its gateway.
-pub(in crate::bookings) async fn status(
-    state: &SellingState,
-    booking: Uuid,
-) -> Result<Option<GatewayPayment>, EffectError> {
+pub(crate) async fn status(state: &SellingState, booking: Uuid) -> Result<Option<GatewayPayment>, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(None) };
     Ok(gateway_named(state, &route.gateway)?.status(&route.known(booking)).await?)
 }
 
 /// Voids the payment of a booking at its gateway. An unknown payment is voided again later: a charge may still be in
 /// transit.
-pub(in crate::bookings) async fn void(state: &SellingState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
+pub(crate) async fn void(state: &SellingState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
     let answer = gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?;
     if answer == VoidAnswer::Unknown {
@@ -98,7 +86,7 @@ pub(in crate::bookings) async fn void(state: &SellingState, booking: Uuid) -> Re
 
 /// Voids the payment at the gateway of that name, which may be one that the booking left. The flag is true if the
 /// booking is charged there now.
-pub(in crate::bookings) async fn void_at(
+pub(crate) async fn void_at(
     state: &SellingState,
     booking: Uuid,
     name: &str,
@@ -111,7 +99,7 @@ pub(in crate::bookings) async fn void_at(
 
 /// Sends a refund of a booking through the gateway that charged it, maybe for another booking. Returns the gateway
 /// and its answer.
-pub(in crate::bookings) async fn refund(
+pub(crate) async fn refund(
     state: &SellingState,
     (booking, number): (Uuid, u32),
     charged: Uuid,
@@ -126,7 +114,7 @@ pub(in crate::bookings) async fn refund(
 }
 
 /// Voids or refunds a booking's payments at all gateways that it left.
-pub(in crate::bookings) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
+pub(crate) async fn void_left(state: &SellingState, booking: Uuid) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
     drop(connection);

@@ -15,14 +15,14 @@ use crate::bookings::effects::{self, EffectError};
 use crate::bookings::moves::{Cause, causes};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
-use http::Problem;
+use http::{ApiResult, Problem};
 use payments::{PaymentEvent, PaymentEventKind, PaymentEventOutcome};
 
 /// Applies a gateway's verified event. Its id and outcome are written in the transaction of its effect.
 ///
 /// # Errors
 /// When the database or the lock store fails; the gateway repeats the webhook.
-pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> Result<PaymentEventOutcome, Problem> {
+pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> ApiResult<PaymentEventOutcome> {
     // Most webhooks report a success and are batched; the others are rare.
     if !matches!(news.kind, PaymentEventKind::Succeeded { .. }) {
         // Boxed, so that batched webhooks need no room for a transaction of their own.
@@ -34,11 +34,7 @@ pub async fn apply_webhook(state: &SellingState, news: PaymentEvent) -> Result<P
     }
 }
 
-/// Applies one webhook in a separate transaction.
-pub(in crate::bookings) async fn apply_one(
-    state: &SellingState,
-    news: &PaymentEvent,
-) -> Result<PaymentEventOutcome, Problem> {
+pub(crate) async fn apply_one(state: &SellingState, news: &PaymentEvent) -> ApiResult<PaymentEventOutcome> {
     let now = state.clock.now();
     let mut connection = state.pg.acquire().await?;
     // The usual duplicate costs one query and waits for no lock.
@@ -75,7 +71,7 @@ async fn apply(
     news: &PaymentEvent,
     instrument: Option<&PaidWith>,
     now: Timestamp,
-) -> Result<PaymentEventOutcome, Problem> {
+) -> ApiResult<PaymentEventOutcome> {
     let default_reason = causes::WEBHOOK.reason.to_owned();
     let (event, noted, reason) = match &news.kind {
         PaymentEventKind::Succeeded { amount } if *amount != row.machine.total => {
@@ -130,7 +126,7 @@ async fn from_gateway_left(
     row: &BookingRow,
     news: &PaymentEvent,
     now: Timestamp,
-) -> Result<PaymentEventOutcome, Problem> {
+) -> ApiResult<PaymentEventOutcome> {
     if let PaymentEventKind::RefundFailed { refund, why, .. } = &news.kind {
         let lost = FailedRefund { gateway: news.gateway, refund, number: 0, why };
         return pending_refunds::park_failed_at_left(tx, row, &lost, now).await.map_err(unmoved);
@@ -142,6 +138,6 @@ async fn from_gateway_left(
 }
 
 /// Returns the history's reason for a charged amount that differs from the agreed one.
-pub(in crate::bookings) fn another_amount(agreed: Money, taken: Money) -> String {
+pub(crate) fn another_amount(agreed: Money, taken: Money) -> String {
     format!("The gateway took {taken} where {agreed} was agreed; it goes back.")
 }

@@ -11,31 +11,27 @@ use crate::bookings::checkout::instruments;
 use crate::outbox;
 use payments::{PaymentEventOutcome, PaymentIds};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// The gateway that charges a booking.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(in crate::bookings) struct Route {
-    /// The gateway's name.
-    pub(in crate::bookings) gateway: String,
+pub(crate) struct Route {
+    pub(crate) gateway: String,
     /// The gateway's id of the payment, once it is known.
-    pub(in crate::bookings) gateway_ref: Option<String>,
+    pub(crate) gateway_ref: Option<String>,
     /// The buyer's token, of whichever gateway.
-    pub(in crate::bookings) payment_token: Option<String>,
+    pub(crate) payment_token: Option<String>,
 }
 
 impl Route {
-    /// Returns the payment's identifiers at its gateway.
-    pub(in crate::bookings) fn known(&self, booking: Uuid) -> PaymentIds {
+    pub(crate) fn known(&self, booking: Uuid) -> PaymentIds {
         PaymentIds { booking, gateway_ref: self.gateway_ref.clone() }
     }
 }
 
 /// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows: it is a
 /// repeat, since the payment's row counts the first request of its buyer.
-pub(in crate::bookings) async fn route_to_ask(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<Route>, sqlx::Error> {
+pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
     sqlx::query_as(
         "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
          RETURNING gateway, gateway_ref, payment_token",
@@ -45,8 +41,7 @@ pub(in crate::bookings) async fn route_to_ask(
     .await
 }
 
-/// Returns the booking's route.
-pub(in crate::bookings) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
+pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
     sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -54,11 +49,7 @@ pub(in crate::bookings) async fn route(tx: &mut PgConnection, booking: Uuid) -> 
 }
 
 /// Uncounts a charge request that was never sent.
-pub(in crate::bookings) async fn not_asked(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0")
         .bind(booking)
         .bind(gateway)
@@ -68,7 +59,7 @@ pub(in crate::bookings) async fn not_asked(
 }
 
 /// Returns the gateways that the booking left.
-pub(in crate::bookings) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn left(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")
         .bind(booking)
         .fetch_all(tx)
@@ -77,33 +68,26 @@ pub(in crate::bookings) async fn left(tx: &mut PgConnection, booking: Uuid) -> R
 
 /// Switches a booking, whose row is locked, from one gateway to another. `None`, and nothing is changed, unless
 /// the caller's request is the only one that may have reached the first.
-pub(in crate::bookings) async fn switch(
+pub(crate) async fn switch(
     tx: &mut PgConnection,
     booking: Uuid,
     (from, to): (&str, &str),
     why: &str,
     now: Timestamp,
-) -> Result<Option<Route>, sqlx::Error> {
+) -> sqlx::Result<Option<Route>> {
     let moved: Option<Route> = sqlx::query_as(
         "UPDATE payments SET gateway = $3, asks = 1, gateway_ref = NULL, pay_url = NULL, updated_at = $4
          WHERE booking_id = $1 AND gateway = $2 AND asks = 1 AND state = 'requested'
          RETURNING gateway, gateway_ref, payment_token",
     )
-    .bind(booking)
-    .bind(from)
-    .bind(to)
-    .bind(to_utc(now))
+    .bind_all((booking, from, to, to_utc(now)))
     .fetch_optional(&mut *tx)
     .await?;
     if moved.is_some() {
         sqlx::query(
             "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at) VALUES ($1, $2, $3, $4, $5)",
         )
-        .bind(booking)
-        .bind(from)
-        .bind(to)
-        .bind(why)
-        .bind(to_utc(now))
+        .bind_all((booking, from, to, why, to_utc(now)))
         .execute(&mut *tx)
         .await?;
         instruments::forget(tx, booking).await?;
@@ -115,21 +99,18 @@ pub(in crate::bookings) async fn switch(
 /// Moves the money of one booking to another: it is counted once, for the new booking, with the given amount or
 /// else the old one. The gateway still knows it under the first booking. `false`, and the caller rolls back,
 /// when the first booking has no money or its money has moved already.
-pub(in crate::bookings) async fn move_on(
+pub(crate) async fn move_on(
     tx: &mut PgConnection,
     (from, to): (Uuid, Uuid),
     amount_minor: Option<i64>,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     sqlx::query(
         "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
          SELECT $2, gateway, gateway_ref, 'succeeded', coalesce($3, amount_minor), currency, $4
          FROM payments WHERE booking_id = $1",
     )
-    .bind(from)
-    .bind(to)
-    .bind(amount_minor)
-    .bind(to_utc(now))
+    .bind_all((from, to, amount_minor, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
@@ -145,7 +126,7 @@ pub(in crate::bookings) async fn move_on(
 }
 
 /// Returns the booking that this booking's money pays for.
-pub(in crate::bookings) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+pub(crate) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Uuid>> {
     let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -154,7 +135,7 @@ pub(in crate::bookings) async fn moved_to(tx: &mut PgConnection, booking: Uuid) 
 }
 
 /// Returns the gateways that the booking left and that may still have its money.
-pub(in crate::bookings) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(
         "SELECT from_gateway FROM payment_switches WHERE booking_id = $1 AND settled_as IS NULL ORDER BY from_gateway",
     )
@@ -163,33 +144,25 @@ pub(in crate::bookings) async fn unsettled(tx: &mut PgConnection, booking: Uuid)
     .await
 }
 
-/// Records the outcome at a gateway that the booking left.
-pub(in crate::bookings) async fn settle_left(
+pub(crate) async fn settle_left(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
     settled_as: &str,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE payment_switches SET settled_as = $3, settled_at = $4
          WHERE booking_id = $1 AND from_gateway = $2 AND settled_as IS NULL",
     )
-    .bind(booking)
-    .bind(gateway)
-    .bind(settled_as)
-    .bind(to_utc(now))
+    .bind_all((booking, gateway, settled_as, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
 }
 
 /// Reopens a settlement: a gateway that the booking left has its money after all, which needs work.
-pub(in crate::bookings) async fn unsettle_left(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn unsettle_left(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     sqlx::query(
         "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
     )
@@ -201,19 +174,19 @@ pub(in crate::bookings) async fn unsettle_left(
 }
 
 /// Schedules a refund at a gateway that the booking left: it reports that it has money after all.
-pub(in crate::bookings) async fn reopen_left(
+pub(crate) async fn reopen_left(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     unsettle_left(tx, booking, gateway).await?;
     outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await
 }
 
 /// The relation of a gateway to a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) enum GatewayRole {
+pub(crate) enum GatewayRole {
     /// The booking is charged there.
     Current,
     /// The booking left it.
@@ -222,12 +195,7 @@ pub(in crate::bookings) enum GatewayRole {
     Stranger,
 }
 
-/// Returns the relation of the gateway to the booking.
-pub(in crate::bookings) async fn gateway_role(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-) -> Result<GatewayRole, sqlx::Error> {
+pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<GatewayRole> {
     let (current, was_left): (bool, bool) = sqlx::query_as(
         "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
                 EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)",
@@ -244,11 +212,7 @@ pub(in crate::bookings) async fn gateway_role(
 }
 
 /// Checks for an earlier note of that event about a known payment.
-pub(in crate::bookings) async fn is_noted(
-    tx: &mut PgConnection,
-    gateway: &str,
-    event_id: &str,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> sqlx::Result<bool> {
     let outcome: Option<String> =
         sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2")
             .bind(gateway)
@@ -260,23 +224,19 @@ pub(in crate::bookings) async fn is_noted(
 
 /// Notes a gateway's event and its outcome; `false` when it was noted before. An event of an unknown
 /// payment may be repeated and apply then.
-pub(in crate::bookings) async fn note_event(
+pub(crate) async fn note_event(
     tx: &mut PgConnection,
     gateway: &str,
     event_id: &str,
     outcome: PaymentEventOutcome,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let noted = sqlx::query(
         "INSERT INTO webhook_events AS known (gateway, event_id, received_at, outcome) VALUES ($1, $2, $3, $4)
          ON CONFLICT (gateway, event_id) DO UPDATE SET outcome = EXCLUDED.outcome, received_at = EXCLUDED.received_at
          WHERE known.outcome = $5",
     )
-    .bind(gateway)
-    .bind(event_id)
-    .bind(to_utc(now))
-    .bind(outcome.as_str())
-    .bind(PaymentEventOutcome::Unknown.as_str())
+    .bind_all((gateway, event_id, to_utc(now), outcome.as_str(), PaymentEventOutcome::Unknown.as_str()))
     .execute(tx)
     .await?;
     Ok(noted.rows_affected() == 1)

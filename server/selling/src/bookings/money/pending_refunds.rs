@@ -13,12 +13,12 @@ use uuid::Uuid;
 
 use super::{payment_rows, refunds};
 use crate::bookings::effects::EffectError;
-use crate::bookings::history;
-use crate::bookings::moves::{Cause, MoveError, causes};
+use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::PaymentEventOutcome;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Interval of checks of a pending refund, milliseconds.
 const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
@@ -30,25 +30,20 @@ const MAX_LOST: i64 = 100;
 const MAX_PER_ROUND: i64 = 100;
 
 /// A refund that a gateway could not send.
-pub(in crate::bookings) struct FailedRefund<'a> {
-    pub(in crate::bookings) gateway: &'a str,
+pub(crate) struct FailedRefund<'a> {
+    pub(crate) gateway: &'a str,
     /// The gateway's own id of the refund.
-    pub(in crate::bookings) refund: &'a str,
+    pub(crate) refund: &'a str,
     /// The refund's number in its booking.
-    pub(in crate::bookings) number: u32,
-    /// The gateway's reason.
-    pub(in crate::bookings) why: &'a str,
+    pub(crate) number: u32,
+    pub(crate) why: &'a str,
 }
 
 /// Records that the gateway has accepted a refund, and schedules the next check.
 ///
 /// # Errors
 /// [`EffectError::RefundOverdue`] when it is pending for too long; or the database fails.
-pub(in crate::bookings) async fn schedule_check(
-    state: &SellingState,
-    booking: Uuid,
-    number: u32,
-) -> Result<(), EffectError> {
+pub(crate) async fn schedule_check(state: &SellingState, booking: Uuid, number: u32) -> Result<(), EffectError> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -56,10 +51,7 @@ pub(in crate::bookings) async fn schedule_check(
         "INSERT INTO refund_waits (booking_id, number, since, look_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (booking_id, number) DO UPDATE SET look_at = EXCLUDED.look_at RETURNING since",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LOOK_EVERY_MS)))
+    .bind_all((booking, number.cast_signed(), to_utc(now), to_utc(now.plus_ms(LOOK_EVERY_MS))))
     .fetch_one(&mut *tx)
     .await?;
     tx.commit().await?;
@@ -70,11 +62,7 @@ pub(in crate::bookings) async fn schedule_check(
 }
 
 /// Ends the pending state of a refund. True if it was pending. A repeat changes nothing.
-pub(in crate::bookings) async fn end_wait(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    number: u32,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn end_wait(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     let waited = sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
         .bind(booking)
         .bind(number.cast_signed())
@@ -85,11 +73,7 @@ pub(in crate::bookings) async fn end_wait(
 
 /// Records that a refund reached the payer: it is neither pending nor parked any more. A failed refund stays
 /// parked, unless it was sent again and has now arrived. True if it was parked.
-pub(in crate::bookings) async fn mark_received(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    number: u32,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     let was_on_its_way = end_wait(tx, booking, number).await?;
     if !was_on_its_way && has_failed(tx, booking, number).await? {
         return Ok(false);
@@ -101,12 +85,7 @@ pub(in crate::bookings) async fn mark_received(
     Ok(was_parked)
 }
 
-/// Checks for a reported failure of this refund.
-pub(in crate::bookings) async fn has_failed(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    number: u32,
-) -> Result<bool, sqlx::Error> {
+pub(crate) async fn has_failed(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)")
         .bind(booking)
         .bind(number.cast_signed())
@@ -115,26 +94,23 @@ pub(in crate::bookings) async fn has_failed(
 }
 
 /// Returns the gateway's ids of this refund's failed attempts. Each was parked for a person.
-pub(in crate::bookings) async fn failed_attempts(
+pub(crate) async fn failed_attempts(
     tx: &mut PgConnection,
     gateway: &str,
     booking: Uuid,
     number: u32,
-) -> Result<Vec<String>, sqlx::Error> {
+) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(
         "SELECT refund_ref FROM refund_failures WHERE booking_id = $1 AND number = $2 AND gateway = $3
          ORDER BY told_at LIMIT $4",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(gateway)
-    .bind(MAX_LOST)
+    .bind_all((booking, number.cast_signed(), gateway, MAX_LOST))
     .fetch_all(tx)
     .await
 }
 
 /// Applies a gateway's answer that a refund failed, like its webhook, which may come late or never.
-pub(in crate::bookings) async fn record_failure(
+pub(crate) async fn record_failure(
     state: &SellingState,
     booking: Uuid,
     lost: &FailedRefund<'_>,
@@ -147,7 +123,7 @@ pub(in crate::bookings) async fn record_failure(
 }
 
 /// Applies the answer of a gateway that the booking had left.
-pub(in crate::bookings) async fn record_failure_at_left(
+pub(crate) async fn record_failure_at_left(
     state: &SellingState,
     booking: Uuid,
     lost: &FailedRefund<'_>,
@@ -160,7 +136,7 @@ pub(in crate::bookings) async fn record_failure_at_left(
 }
 
 /// Enqueues an effect for each pending refund that is due, so that the relay checks it.
-pub(in crate::bookings) async fn enqueue_due_checks(state: &SellingState) -> Result<(), sqlx::Error> {
+pub(crate) async fn enqueue_due_checks(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
     let due: Vec<(Uuid, i32)> =
         sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
@@ -177,15 +153,12 @@ pub(in crate::bookings) async fn enqueue_due_checks(state: &SellingState) -> Res
     Ok(())
 }
 
-async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Timestamp) -> sqlx::Result<()> {
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
     let taken =
         sqlx::query("UPDATE refund_waits SET look_at = $3 WHERE booking_id = $1 AND number = $2 AND look_at <= $4")
-            .bind(booking)
-            .bind(number.cast_signed())
-            .bind(to_utc(now.plus_ms(LOOK_EVERY_MS)))
-            .bind(to_utc(now))
+            .bind_all((booking, number.cast_signed(), to_utc(now.plus_ms(LOOK_EVERY_MS)), to_utc(now)))
             .execute(&mut *tx)
             .await?;
     if taken.rows_affected() == 1
@@ -198,7 +171,7 @@ async fn enqueue_check(state: &SellingState, booking: Uuid, number: u32, now: Ti
 }
 
 /// Returns the effect that sends a refund; `None` when there is no such refund.
-async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Result<Option<Effect>, sqlx::Error> {
+async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> sqlx::Result<Option<Effect>> {
     let known = refunds::of_booking(tx, row.id).await?;
     let refund = known.into_iter().find(|refund| refund.number.cast_unsigned() == number);
     Ok(refund.map(|refund| {
@@ -208,7 +181,7 @@ async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Resu
 }
 
 /// Settles a refund of a locked booking that reached the payer.
-pub(in crate::bookings) async fn settle_arrived(
+pub(crate) async fn settle_arrived(
     tx: &mut PgConnection,
     row: &BookingRow,
     number: u32,
@@ -229,7 +202,7 @@ pub(in crate::bookings) async fn settle_arrived(
 
 /// Parks a failed refund of a locked booking, settled or not, for a person: once, however often the failure is
 /// reported.
-pub(in crate::bookings) async fn park_failed(
+pub(crate) async fn park_failed(
     tx: &mut PgConnection,
     row: &BookingRow,
     lost: &FailedRefund<'_>,
@@ -244,7 +217,7 @@ pub(in crate::bookings) async fn park_failed(
 }
 
 /// Parks a failed refund at a gateway that the booking had left, and reopens the settlement there.
-pub(in crate::bookings) async fn park_failed_at_left(
+pub(crate) async fn park_failed_at_left(
     tx: &mut PgConnection,
     row: &BookingRow,
     lost: &FailedRefund<'_>,
@@ -269,12 +242,7 @@ async fn park_for_person(
         "INSERT INTO refund_failures (gateway, refund_ref, booking_id, number, why, told_at)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (gateway, refund_ref) DO NOTHING",
     )
-    .bind(gateway)
-    .bind(refund)
-    .bind(row.id)
-    .bind(number.cast_signed())
-    .bind(why)
-    .bind(to_utc(now))
+    .bind_all((gateway, refund, row.id, number.cast_signed(), why, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     if noted.rows_affected() == 0 {
@@ -282,7 +250,7 @@ async fn park_for_person(
     }
     let words = format!("{gateway} could not send the refund to the payer ({why}), and has the money again.");
     outbox::park(tx, row.id, effect, &words, now).await?;
-    history::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
+    moves::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
     tracing::error!(booking = %row.id, gateway, refund, why, "a refund of {} did not reach the payer and waits for a person", row.id);
     Ok(PaymentEventOutcome::Applied)
 }

@@ -16,32 +16,31 @@ use uuid::Uuid;
 use super::gateway_calls;
 use super::pending_refunds::{self, FailedRefund};
 use crate::bookings::effects::EffectError;
-use crate::bookings::history;
 use crate::bookings::moves::{self, Cause, MoveError};
 use crate::bookings::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
 use payments::RefundAnswer;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Maximum moves of money from booking to booking: bounds a recursive query, far above real use.
 const MAX_MOVES: i32 = 1_000;
 
-/// A refund as stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(in crate::bookings) struct RefundRow {
-    pub(in crate::bookings) number: i32,
-    pub(in crate::bookings) amount_minor: i64,
-    pub(in crate::bookings) fee_minor: i64,
-    pub(in crate::bookings) requested_at: DateTime<Utc>,
-    pub(in crate::bookings) settled_at: Option<DateTime<Utc>>,
+pub(crate) struct RefundRow {
+    pub(crate) number: i32,
+    pub(crate) amount_minor: i64,
+    pub(crate) fee_minor: i64,
+    pub(crate) requested_at: DateTime<Utc>,
+    pub(crate) settled_at: Option<DateTime<Utc>>,
     /// True if the gateway could not send it, and no person has decided about it yet.
-    pub(in crate::bookings) came_back: bool,
+    pub(crate) came_back: bool,
     /// Labels of its seats; empty for a refund of the rest.
-    pub(in crate::bookings) seats: Vec<String>,
+    pub(crate) seats: Vec<String>,
 }
 
 /// Returns the number of the next part of a booking, which the caller has locked.
-pub(in crate::bookings) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
+pub(crate) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<u32> {
     let next: i32 = sqlx::query_scalar("SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1")
         .bind(booking)
         .fetch_one(tx)
@@ -50,32 +49,24 @@ pub(in crate::bookings) async fn next_number(tx: &mut PgConnection, booking: Uui
 }
 
 /// Writes a refund and the fee that is kept of the price. A repeat changes nothing.
-pub(in crate::bookings) async fn request(
+pub(crate) async fn request(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
     (amount, fee): (Money, i64),
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
          VALUES ($1, $2, $3, $4, 'requested', $5) ON CONFLICT (booking_id, number) DO NOTHING",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(amount.minor)
-    .bind(fee)
-    .bind(to_utc(now))
+    .bind_all((booking, number.cast_signed(), amount.minor, fee, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
 }
 
-/// Returns all refunds of a booking.
-pub(in crate::bookings) async fn of_booking(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Vec<RefundRow>, sqlx::Error> {
+pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<RefundRow>> {
     let mut refunds: Vec<RefundRow> = sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
                 EXISTS (SELECT 1 FROM refund_failures failure
@@ -99,7 +90,7 @@ pub(in crate::bookings) async fn of_booking(
 
 /// Checks for partial refunds of this booking. With them, a gateway's webhook about "the refund" may
 /// mean any of them, and only the answer to our own call counts.
-pub(in crate::bookings) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)")
         .bind(booking)
         .fetch_one(tx)
@@ -108,7 +99,7 @@ pub(in crate::bookings) async fn has_parts(tx: &mut PgConnection, booking: Uuid)
 
 /// Returns the booking under whose key the gateway knows the money: another booking, where the payment was too late
 /// for that one or its seats were exchanged, and its money pays for this one.
-pub(in crate::bookings) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
+async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> {
     // Repeated exchanges move the money more than once: the gateway knows the first booking.
     sqlx::query_scalar(
         "WITH RECURSIVE owed (booking, steps) AS (
@@ -126,10 +117,7 @@ pub(in crate::bookings) async fn charged_as(tx: &mut PgConnection, booking: Uuid
 
 /// Returns the means of a payment at the counter; `None` for a gateway payment or no payment. Money that pays for
 /// another booking keeps its means.
-pub(in crate::bookings) async fn paid_at_counter(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<Means>, sqlx::Error> {
+pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Means>> {
     let gateway: Option<String> = sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -138,11 +126,7 @@ pub(in crate::bookings) async fn paid_at_counter(
 }
 
 /// Records that the gateway charged another amount than requested; all of it may be refunded.
-pub(in crate::bookings) async fn note_charged(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    amount: Money,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2")
         .bind(booking)
         .bind(amount.minor)
@@ -152,7 +136,7 @@ pub(in crate::bookings) async fn note_charged(
 }
 
 /// Sends a refund: an effect, performed at least once. A settled refund is not sent again.
-pub(in crate::bookings) async fn perform(
+pub(crate) async fn perform(
     state: &SellingState,
     row: &BookingRow,
     number: u32,
@@ -215,13 +199,13 @@ fn is_above_charge(cause: &sqlx::Error) -> bool {
 
 /// As [`request`], for a refund that a person paid: `false`, and nothing is written, where the refunds would exceed
 /// the charge.
-pub(in crate::bookings) async fn request_within_charge(
+pub(crate) async fn request_within_charge(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
     amount: Money,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     // A savepoint, so that the caller's transaction continues after a violation.
     let mut attempt = tx.begin().await?;
     match request(&mut attempt, booking, number, (amount, 0), now).await {
@@ -232,7 +216,7 @@ pub(in crate::bookings) async fn request_within_charge(
 }
 
 /// Records that a refund of a locked booking reached the payer. A repeat changes nothing.
-pub(in crate::bookings) async fn settle(
+pub(crate) async fn settle(
     tx: &mut PgConnection,
     row: &BookingRow,
     number: u32,
@@ -242,7 +226,7 @@ pub(in crate::bookings) async fn settle(
     let first = mark_settled(tx, row.id, number, now).await?;
     if number > 0 {
         if first {
-            history::note(tx, row, "part_refund_settled", cause, now).await?;
+            moves::note(tx, row, "part_refund_settled", cause, now).await?;
         }
         return Ok(());
     }
@@ -250,7 +234,7 @@ pub(in crate::bookings) async fn settle(
 }
 
 /// Settles the refund of the rest of a booking that has no row of it.
-pub(in crate::bookings) async fn settle_uncounted(
+pub(crate) async fn settle_uncounted(
     tx: &mut PgConnection,
     row: &BookingRow,
     cause: Cause<'_>,
@@ -265,12 +249,12 @@ pub(in crate::bookings) async fn settle_uncounted(
 
 /// Settles a refund in the payment tables only, and unparks it. True if it was not settled
 /// before.
-pub(in crate::bookings) async fn mark_settled(
+pub(crate) async fn mark_settled(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     pending_refunds::mark_received(tx, booking, number).await?;
     if number == 0 {
         sql::note_refund(tx, booking, "settled", None, now).await?;
@@ -279,9 +263,7 @@ pub(in crate::bookings) async fn mark_settled(
         "UPDATE refunds SET state = 'settled', settled_at = $3
          WHERE booking_id = $1 AND number = $2 AND state = 'requested'",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
-    .bind(to_utc(now))
+    .bind_all((booking, number.cast_signed(), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(settled.rows_affected() == 1)

@@ -17,6 +17,7 @@ use crate::bookings::sql;
 use crate::{SellingState, outbox};
 use payments::{PaymentStatus, VoidAnswer};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use platform::telemetry;
 
 /// Times after the answer "unknown" at which the payment is voided again, milliseconds: a minute, ten minutes, an
@@ -30,7 +31,6 @@ const MAX_PER_ROUND: i64 = 100;
 /// Concurrent checks.
 const MAX_CONCURRENT: usize = 4;
 
-/// A check that is due.
 #[derive(Clone, Debug, sqlx::FromRow)]
 struct Due {
     booking_id: Uuid,
@@ -40,27 +40,19 @@ struct Due {
 }
 
 /// Schedules the checks of a payment that the gateway does not know. A repeat changes nothing.
-pub(in crate::bookings) async fn schedule(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    gateway: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn schedule(tx: &mut PgConnection, booking: Uuid, gateway: &str, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO unknown_voids (booking_id, gateway, since, check_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (booking_id, gateway) DO NOTHING",
     )
-    .bind(booking)
-    .bind(gateway)
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(CHECK_AFTER_MS[0])))
+    .bind_all((booking, gateway, to_utc(now), to_utc(now.plus_ms(CHECK_AFTER_MS[0]))))
     .execute(tx)
     .await?;
     Ok(())
 }
 
 /// Performs the checks that are due. True if there may be more.
-pub(in crate::bookings) async fn check_due(state: &SellingState) -> Result<bool, sqlx::Error> {
+pub(crate) async fn check_due(state: &SellingState) -> sqlx::Result<bool> {
     let due = take(state, state.clock.now()).await?;
     let is_full = due.len() as i64 == MAX_PER_ROUND;
     futures::stream::iter(due)
@@ -74,7 +66,7 @@ pub(in crate::bookings) async fn check_due(state: &SellingState) -> Result<bool,
     Ok(is_full)
 }
 
-async fn take(state: &SellingState, now: Timestamp) -> Result<Vec<Due>, sqlx::Error> {
+async fn take(state: &SellingState, now: Timestamp) -> sqlx::Result<Vec<Due>> {
     sqlx::query_as(
         "UPDATE unknown_voids waiting SET check_at = $2
          FROM (SELECT booking_id, gateway FROM unknown_voids WHERE check_at <= $1
@@ -82,9 +74,7 @@ async fn take(state: &SellingState, now: Timestamp) -> Result<Vec<Due>, sqlx::Er
          WHERE waiting.booking_id = due.booking_id AND waiting.gateway = due.gateway
          RETURNING waiting.booking_id, waiting.gateway, waiting.since, waiting.checks",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(LEASE_MS)))
-    .bind(MAX_PER_ROUND)
+    .bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND))
     .fetch_all(&state.pg)
     .await
 }
@@ -121,7 +111,7 @@ async fn send_back(state: &SellingState, booking: Uuid, gateway: &str) -> Result
 }
 
 /// Schedules the next check. After the last one only the daily ledger comparison finds a charge.
-async fn plan_next(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
+async fn plan_next(state: &SellingState, due: &Due) -> sqlx::Result<()> {
     let Some(check_at) = next_check(from_utc(due.since), due.checks, state.clock.now()) else {
         return forget(state, due).await;
     };
@@ -129,10 +119,7 @@ async fn plan_next(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
         "UPDATE unknown_voids SET checks = checks + 1, check_at = $4
          WHERE booking_id = $1 AND gateway = $2 AND checks = $3",
     )
-    .bind(due.booking_id)
-    .bind(&due.gateway)
-    .bind(due.checks)
-    .bind(to_utc(check_at))
+    .bind_all((due.booking_id, &due.gateway, due.checks, to_utc(check_at)))
     .execute(&state.pg)
     .await?;
     Ok(())
@@ -145,11 +132,9 @@ fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp
     Some(since.plus_ms(*after_ms).max(now.plus_ms(CHECK_AFTER_MS[0])))
 }
 
-async fn forget(state: &SellingState, due: &Due) -> Result<(), sqlx::Error> {
+async fn forget(state: &SellingState, due: &Due) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3")
-        .bind(due.booking_id)
-        .bind(&due.gateway)
-        .bind(due.checks)
+        .bind_all((due.booking_id, &due.gateway, due.checks))
         .execute(&state.pg)
         .await?;
     Ok(())

@@ -37,7 +37,6 @@ impl Backoffs {
         self.0.get(gateway).is_some_and(|backoff| backoff.until > now)
     }
 
-    /// Records an answer: the back-off ends.
     pub(super) fn answered(&mut self, gateway: &str) {
         self.0.remove(gateway);
     }

@@ -8,28 +8,29 @@
 //! - voided at a gateway that did not know the payment: voided again for a day (`money::unknown_voids`).
 //!
 //! No work is done twice: an unpaid booking is locked or skipped, and a call to a
-//! gateway is recorded before it is made, in the statement that picks it ([`due`]).
+//! gateway is recorded before it is made, in the statement that picks it.
 
 mod backoff;
-mod due;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use domain::booking::{BookingEvent, BookingState};
-use domain::time::SECOND_MS;
+use domain::time::{SECOND_MS, Timestamp};
 use futures::StreamExt;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
+use self::backoff::Backoffs;
 use super::effects::{self, EffectError};
 use super::money::{gateway_calls, pending_refunds, unknown_voids};
 use super::moves::{self, Cause};
 use super::sql;
 use crate::{SellingState, outbox};
-use backoff::Backoffs;
-use due::SilentPayment;
 use payments::PaymentStatus;
 use platform::background::PeriodicLoop;
+use platform::clock::to_utc;
+use platform::database::BindAll;
 use platform::{ids, telemetry};
 
 /// Interval of rounds for due bookings.
@@ -65,8 +66,8 @@ enum Watch {
 ///
 /// # Errors
 /// When the database fails; then the payment is asked about in its turn.
-pub async fn make_payment_due(state: &SellingState, booking: Uuid) -> Result<(), sqlx::Error> {
-    due::mark_due(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
+pub async fn make_payment_due(state: &SellingState, booking: Uuid) -> sqlx::Result<()> {
+    mark_due(&state.pg, booking, state.clock.now().plus_ms(-ASK_AFTER_MS)).await
 }
 
 /// Runs until the server stops.
@@ -99,10 +100,10 @@ async fn watch(state: &SellingState, what: Watch, backoffs: &Mutex<Backoffs>) {
 }
 
 /// Finishes due bookings without calling a gateway. True if there may be more.
-async fn settle_ours(state: &SellingState) -> Result<bool, sqlx::Error> {
+async fn settle_ours(state: &SellingState) -> sqlx::Result<bool> {
     pending_refunds::enqueue_due_checks(state).await?;
     let now = state.clock.now();
-    let due = due::bookings(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
+    let due = due_bookings(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
     let failures = std::sync::atomic::AtomicUsize::new(0);
     let is_full = due.len() == MAX_PER_ROUND;
     futures::stream::iter(due)
@@ -122,7 +123,7 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
     effects::load_show_of(state, booking).await?;
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    if !due::try_lock_booking(&mut tx, booking).await? {
+    if !try_lock_booking(&mut tx, booking).await? {
         return Ok(());
     }
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
@@ -149,19 +150,18 @@ async fn settle(state: &SellingState, booking: Uuid) -> Result<(), EffectError> 
 const TIMED_OUT: Cause<'static> = Cause { actor: "reconciler", reason: "Its time was over." };
 
 /// Asks gateways about payments without news. True if there may be more.
-async fn ask_gateways(state: &SellingState, backoffs: &Mutex<Backoffs>) -> Result<bool, sqlx::Error> {
+async fn ask_gateways(state: &SellingState, backoffs: &Mutex<Backoffs>) -> sqlx::Result<bool> {
     let now = state.clock.now();
     let (failing, ready) = {
         let backoffs = backoffs.lock().unwrap_or_else(PoisonError::into_inner);
         (backoffs.failing(), backoffs.ready(Instant::now()))
     };
-    let since =
-        due::SilenceThresholds { pending: now.plus_ms(-ASK_AFTER_MS), overdue: now.plus_ms(-ASK_OVERDUE_AFTER_MS) };
-    let mut due = due::payments(&state.pg, now, since, due::GatewayFilter::AllBut(&failing), MAX_PER_ROUND).await?;
+    let since = SilenceThresholds { pending: now.plus_ms(-ASK_AFTER_MS), overdue: now.plus_ms(-ASK_OVERDUE_AFTER_MS) };
+    let mut due = take_silent_payments(&state.pg, now, since, GatewayFilter::AllBut(&failing), MAX_PER_ROUND).await?;
     let is_full = due.len() == MAX_PER_ROUND;
     for gateway in &ready {
         // One call probes if the gateway is back.
-        due.extend(due::payments(&state.pg, now, since, due::GatewayFilter::Only(gateway), 1).await?);
+        due.extend(take_silent_payments(&state.pg, now, since, GatewayFilter::Only(gateway), 1).await?);
     }
     // Concurrently: one slow answer of a gateway must not delay the others.
     futures::stream::iter(due)
@@ -217,5 +217,93 @@ async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError
         tx.commit().await?;
         outbox::wake(state);
     }
+    Ok(())
+}
+
+/// Returns the bookings that only wait for time to pass: held and not paid in time, or paid before `left_behind` and
+/// neither sold nor refunded since.
+async fn due_bookings(pg: &PgPool, now: Timestamp, left_behind: Timestamp, limit: usize) -> sqlx::Result<Vec<Uuid>> {
+    sqlx::query_scalar(
+        "SELECT id FROM bookings
+         WHERE is_open AND ((state IN ('CREATED', 'SEATS_LOCKED') AND expires_at <= $1)
+                            OR (state = 'PAYMENT_SUCCEEDED' AND updated_at <= $2))
+         ORDER BY expires_at LIMIT $3",
+    )
+    .bind_all((to_utc(now), to_utc(left_behind), limit as i64))
+    .fetch_all(pg)
+    .await
+}
+
+/// Tries to lock the booking; `false` when another transaction has it locked.
+async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<bool> {
+    let taken: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
+        .bind(id)
+        .fetch_optional(tx)
+        .await?;
+    Ok(taken.is_some())
+}
+
+/// A payment whose gateway is to be asked.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct SilentPayment {
+    #[sqlx(rename = "booking_id")]
+    booking: Uuid,
+    gateway: String,
+}
+
+/// Thresholds: payments without news since these times are picked.
+#[derive(Clone, Copy, Debug)]
+struct SilenceThresholds {
+    /// For a booking that has not expired.
+    pending: Timestamp,
+    /// For an expired booking.
+    overdue: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum GatewayFilter<'a> {
+    /// All but these.
+    AllBut(&'a [String]),
+    /// Only this one.
+    Only(&'a str),
+}
+
+/// Takes pending payments without recent news, and marks them as asked: no other replica
+/// takes them until as much time has passed again. The longest silent come first.
+async fn take_silent_payments(
+    pg: &PgPool,
+    now: Timestamp,
+    since: SilenceThresholds,
+    of: GatewayFilter<'_>,
+    limit: usize,
+) -> sqlx::Result<Vec<SilentPayment>> {
+    let (but, only) = match of {
+        GatewayFilter::AllBut(gateways) => (gateways, None),
+        GatewayFilter::Only(gateway) => (&[][..], Some(gateway)),
+    };
+    sqlx::query_as(
+        "UPDATE payments payment SET updated_at = $1
+         FROM (SELECT unheard.booking_id, unheard.gateway
+               FROM payments unheard JOIN bookings booking ON booking.id = unheard.booking_id
+               WHERE booking.is_open AND booking.state = 'PAYMENT_PENDING'
+                 AND (unheard.updated_at <= $2 OR (booking.expires_at <= $1 AND unheard.updated_at <= $3))
+                 AND unheard.gateway <> ALL($4) AND ($5::text IS NULL OR unheard.gateway = $5)
+               ORDER BY unheard.updated_at LIMIT $6
+               FOR UPDATE OF unheard SKIP LOCKED) taken
+         WHERE payment.booking_id = taken.booking_id AND payment.gateway = taken.gateway
+         RETURNING payment.booking_id, payment.gateway",
+    )
+    .bind_all((to_utc(now), to_utc(since.pending), to_utc(since.overdue), but, only, limit as i64))
+    .fetch_all(pg)
+    .await
+}
+
+/// Marks a pending payment as having no news since `unheard_since`.
+async fn mark_due(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> sqlx::Result<()> {
+    sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2")
+        .bind(booking)
+        .bind(to_utc(unheard_since))
+        .execute(pg)
+        .await?;
     Ok(())
 }

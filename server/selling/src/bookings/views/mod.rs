@@ -1,6 +1,5 @@
 //! Read models of bookings: for their owners, for lists, and for a whole show.
 
-pub(super) mod person_bookings;
 pub(super) mod steps;
 pub(super) mod summaries;
 pub(super) mod view;

@@ -13,8 +13,7 @@ use catalogue::Show;
 use payments::{CANCELLED_BY_PAYER, DECLINED_BY_BANK};
 use platform::clock::{from_utc, rfc3339};
 
-/// Returns refunds as their payer sees them.
-pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
+pub(crate) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
     let view = |refund: &RefundRow| RefundView {
         number: refund.number.cast_unsigned(),
         amount: Money::new(refund.amount_minor, currency),
@@ -30,12 +29,7 @@ pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currenc
 const PARTS: [&str; 2] = ["part_cancelled_by_buyer", "part_cancelled_by_staff"];
 
 /// Returns the buyer's steps in the order of time.
-pub(in crate::bookings) fn steps(
-    show: &Show,
-    events: &[EventRow],
-    refunds: &[RefundRow],
-    currency: Currency,
-) -> Vec<StepView> {
+pub(crate) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], currency: Currency) -> Vec<StepView> {
     let mut steps: Vec<(Timestamp, StepWords)> = Vec::new();
     // A refund at a gateway that the booking had left failed: the buyer never saw that payment.
     let is_visible = |event: &EventRow| event.event != "refund_failed" || !refunds.is_empty();
@@ -148,7 +142,6 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
     }
 }
 
-/// Checks that a person's decision is about a refund.
 fn is_of_refund(event: &EventRow) -> bool {
     event.reason.split_once(':').is_some_and(|(effect, _)| ["refund", "refund_part"].contains(&effect))
 }

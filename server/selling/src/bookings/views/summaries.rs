@@ -1,14 +1,16 @@
-//! Booking summaries for lists.
+//! Bookings for lists: summaries, and the search by the name or address of buyer or holder.
 
 use chrono::{DateTime, Utc};
 use domain::api::accounts::BookingSummary;
 use domain::money::{Currency, Money};
 use domain::seats::sort_for_display;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::{SellingState, outbox};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::clock::from_utc;
+use platform::database::BindAll;
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -30,7 +32,7 @@ struct SummaryRow {
 ///
 /// # Errors
 /// When the database fails, or a row is corrupt.
-pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<BookingSummary>, Problem> {
+pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> ApiResult<Vec<BookingSummary>> {
     let rows: Vec<SummaryRow> = sqlx::query_as(
         "SELECT booking.id, booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
                 booking.currency, booking.created_at,
@@ -71,4 +73,41 @@ pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> Result<Vec<Booking
         });
     }
     Ok(summaries)
+}
+
+/// A booking with its buyer and holder.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct PersonBooking {
+    /// The booking.
+    pub id: Uuid,
+    /// Its reference.
+    pub reference: String,
+    /// The buyer's name.
+    pub name: String,
+    /// The buyer's address.
+    pub email: String,
+    /// The holder's name.
+    pub holder: String,
+}
+
+/// Returns bookings of these shows whose names or addresses match the pattern, newest first. Open bookings and
+/// bookings that were never paid are left out: the counter has no use for them.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_by_person(
+    tx: &mut PgConnection,
+    shows: &[Uuid],
+    pattern: &str,
+    limit: i64,
+) -> sqlx::Result<Vec<PersonBooking>> {
+    sqlx::query_as(
+        "SELECT id, reference, buyer_name AS name, buyer_email AS email, holder_name AS holder FROM bookings
+         WHERE show_id = ANY($1) AND NOT is_open AND (state <> 'EXPIRED' OR money NOT IN ('NONE', 'FAILED'))
+           AND (buyer_name ILIKE $2 OR buyer_email ILIKE $2 OR holder_name ILIKE $2 OR holder_email ILIKE $2)
+         ORDER BY created_at DESC, id LIMIT $3",
+    )
+    .bind_all((shows, pattern, limit))
+    .fetch_all(tx)
+    .await
 }

@@ -16,18 +16,14 @@ use crate::bookings::places;
 use crate::bookings::seat_offers;
 use crate::bookings::sql::{self, BookingRow};
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::clock::{from_utc, rfc3339};
 
 /// Returns the caller's booking and its show; `None` when it is not theirs or does not exist.
 ///
 /// # Errors
 /// When the database fails.
-pub(in crate::bookings) async fn owned(
-    state: &SellingState,
-    owner: &str,
-    id: Uuid,
-) -> Result<Option<(BookingRow, Arc<Show>)>, Problem> {
+pub(crate) async fn owned(state: &SellingState, owner: &str, id: Uuid) -> ApiResult<Option<(BookingRow, Arc<Show>)>> {
     let mut connection = state.pg.acquire().await?;
     let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
     // Returned first: loading the show may need a connection, and concurrent calls may hold all others.
@@ -40,7 +36,7 @@ pub(in crate::bookings) async fn owned(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn view(state: &SellingState, owner: &str, id: Uuid) -> Result<Option<BookingView>, Problem> {
+pub async fn view(state: &SellingState, owner: &str, id: Uuid) -> ApiResult<Option<BookingView>> {
     let Some((row, show)) = owned(state, owner, id).await? else { return Ok(None) };
     let mut connection = state.pg.acquire().await?;
     let mut view = of_row(&mut connection, &show, &row).await?;
@@ -66,7 +62,7 @@ pub async fn view(state: &SellingState, owner: &str, id: Uuid) -> Result<Option<
 ///
 /// # Errors
 /// When the database fails, or a row names a state that does not exist.
-pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> Result<Option<Vec<BookingEventView>>, Problem> {
+pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> ApiResult<Option<Vec<BookingEventView>>> {
     let mut connection = state.pg.acquire().await?;
     if sql::find_owned(&mut connection, id, owner).await?.is_none() {
         return Ok(None);
@@ -95,7 +91,7 @@ pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> Result<Optio
 ///
 /// # Errors
 /// When the database fails.
-pub async fn find_booking_of_hold(state: &SellingState, owner: &str, hold: Uuid) -> Result<Option<Uuid>, Problem> {
+pub async fn find_booking_of_hold(state: &SellingState, owner: &str, hold: Uuid) -> ApiResult<Option<Uuid>> {
     let found = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 AND owner = $2")
         .bind(hold)
         .bind(owner)
@@ -119,7 +115,7 @@ pub struct TicketFacts {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> Result<Option<TicketFacts>, Problem> {
+pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> ApiResult<Option<TicketFacts>> {
     let facts = sqlx::query_as("SELECT reference, holder_name AS holder, show_id AS show FROM bookings WHERE id = $1")
         .bind(booking)
         .fetch_optional(&state.pg)
@@ -128,11 +124,7 @@ pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> Result<Option<
 }
 
 /// Builds the owner's view of a stored booking, with the prices as agreed.
-pub(in crate::bookings) async fn of_row(
-    tx: &mut PgConnection,
-    show: &Show,
-    row: &BookingRow,
-) -> Result<BookingView, Problem> {
+pub(crate) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> ApiResult<BookingView> {
     let currency = row.machine.total.currency;
     let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
         seat: seat.seat_no.cast_unsigned(),
@@ -158,7 +150,7 @@ pub(in crate::bookings) async fn of_row(
 }
 
 /// Builds the view from loaded parts; the gateway's page is included only while the payment is pending.
-pub(in crate::bookings) fn compose(
+pub(crate) fn compose(
     show: &Show,
     row: &BookingRow,
     mut seats: Vec<SeatLine>,

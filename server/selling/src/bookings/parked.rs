@@ -1,28 +1,32 @@
 //! Decisions of persons about parked effects, written into the booking's history: at the command line
 //! by an operator, on a page or through the API by a manager of the theatre.
 
-mod endpoints;
-
 use std::collections::HashMap;
 
+use axum::Json;
+use axum::extract::State;
+use domain::VariantName;
+use domain::api::ProblemView;
 use domain::api::parked::ParkedView;
 use domain::api::systems::ReasonRequest;
 use domain::booking::{BookingEvent, Effect};
+use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use strum::{EnumString, IntoStaticStr};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-pub(super) use self::endpoints::routes;
 use super::cancel::reason_of;
 use super::checkout::create::unmoved;
-use super::history;
 use super::ledger;
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use crate::{SellingState, outbox};
-use http::Problem;
-use http::idempotency::{Answer, Intent};
+use http::idempotency::{Answer, IdempotencyKey, Intent};
+use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
+use http::{ApiJson, ApiPath, ApiResult, Problem};
 use identity::accounts::Staff;
 use identity::audit::{self, AuditEntry};
 use platform::clock::rfc3339;
@@ -46,7 +50,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Returns its event name in the booking's history.
     const fn event(self) -> &'static str {
         match self {
             Self::Retry => "effect_retried",
@@ -54,7 +57,6 @@ impl Decision {
         }
     }
 
-    /// Returns its name in the audit log.
     const fn act(self) -> &'static str {
         match self {
             Self::Retry => "parked_retried",
@@ -67,7 +69,7 @@ impl Decision {
 ///
 /// # Errors
 /// 404 when it is not parked (any more), 400 when the reason is invalid.
-pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
+pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> ApiResult<()> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
     decide(&mut tx, (id, None), Decision::Retry, reason, now).await?;
@@ -79,7 +81,7 @@ pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) ->
 ///
 /// # Errors
 /// As [`retry_parked`].
-pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
+pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> ApiResult<()> {
     let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
     decide(&mut tx, (id, None), Decision::Close, reason, now).await?;
@@ -91,7 +93,7 @@ pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked_at(state: &SellingState, theatre: &str) -> Result<Vec<ParkedView>, Problem> {
+pub async fn parked_at(state: &SellingState, theatre: &str) -> ApiResult<Vec<ParkedView>> {
     let view = |job: outbox::ParkedEffect| ParkedView {
         id: job.id,
         booking: job.booking,
@@ -102,8 +104,8 @@ pub async fn parked_at(state: &SellingState, theatre: &str) -> Result<Vec<Parked
         why: job.why,
         since: rfc3339(job.since),
     };
-    let mut parked: Vec<ParkedView> = outbox::parked_at(&state.pg, theatre).await?.into_iter().map(view).collect();
-    parked.extend(ledger::open_at(&state.pg, theatre).await?.into_iter().map(difference_view));
+    let mut parked: Vec<ParkedView> = outbox::parked(&state.pg, Some(theatre)).await?.into_iter().map(view).collect();
+    parked.extend(ledger::list_open_differences(&state.pg, Some(theatre)).await?.into_iter().map(difference_view));
     parked.sort_by_key(|one| one.id);
     Ok(parked)
 }
@@ -125,7 +127,7 @@ fn difference_view(found: ledger::OpenDifference) -> ParkedView {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<HashMap<String, i64>> {
     let mut counts = outbox::parked_counts(pg, theatres).await?;
     for (theatre, differences) in ledger::open_counts(pg, theatres).await? {
         *counts.entry(theatre).or_default() += differences;
@@ -143,7 +145,7 @@ pub async fn decide_parked(
     (theatre, id, decision): (&str, i64, Decision),
     request: &ReasonRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -170,7 +172,7 @@ async fn decide(
     decision: Decision,
     reason: &str,
     now: Timestamp,
-) -> Result<String, Problem> {
+) -> ApiResult<String> {
     let gone = || Problem::not_found("parked effect");
     let Some((booking, effect)) = outbox::parked_effect(tx, id, theatre).await? else {
         return decide_difference(tx, (id, theatre), decision, reason, now).await;
@@ -184,9 +186,9 @@ async fn decide(
     if !was_parked {
         return Err(gone());
     }
-    let words = format!("{}: {reason}", outbox::effect_name(effect));
+    let words = format!("{}: {reason}", effect.as_str());
     let cause = Cause { actor: "staff", reason: &words };
-    let row = history::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
+    let row = moves::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
     if decision == Decision::Close {
         follow(tx, &row, effect, cause, now).await.map_err(unmoved)?;
     }
@@ -200,7 +202,7 @@ async fn decide_difference(
     decision: Decision,
     reason: &str,
     now: Timestamp,
-) -> Result<String, Problem> {
+) -> ApiResult<String> {
     let gone = || Problem::not_found("parked effect");
     let found = ledger::find(tx, id, theatre).await?.ok_or_else(gone)?;
     let was_open = match decision {
@@ -217,7 +219,7 @@ async fn decide_difference(
         Decision::Retry => "ledger_compared_again",
         Decision::Close => "ledger_settled",
     };
-    let row = history::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(unmoved)?;
+    let row = moves::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(unmoved)?;
     Ok(row.reference)
 }
 
@@ -254,4 +256,80 @@ async fn follow(
         }
         _ => Ok(()),
     }
+}
+
+/// The routes, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<SellingState> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(retry)).routes(routes!(settle))
+}
+
+/// Effects of bookings of your theatre that failed and wait for a person, oldest first.
+///
+/// Parked effects of your bookings, which wait for a person, oldest first; a difference between a gateway's ledger
+/// and a payment here has the effect `compare_ledger`.
+#[utoipa::path(get, path = "/theatres/{theatre}/parked", tag = "bookings", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<ParkedView>), NotStaff, OtherTheatre))]
+async fn list(
+    State(state): State<SellingState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<ParkedView>>> {
+    staff.at(&theatre, &[Role::Manager])?;
+    parked_at(&state, &theatre).await.map(Json)
+}
+
+/// Retry a parked effect.
+///
+/// Retry a parked effect, `{"reason": …}`. A difference is compared again, and money that is not recorded here
+/// becomes a late payment.
+#[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/retry", tag = "bookings", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "still_running")))]
+async fn retry(
+    state: State<SellingState>,
+    staff: Staff,
+    path: ApiPath<(String, i64)>,
+    key: IdempotencyKey,
+    request: ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    decide_request(state, staff, path, Decision::Retry, key, request).await
+}
+
+/// Close a parked effect, because it was done in another way or need not be done.
+///
+/// Remove a parked effect, because you settled it in another way, `{"reason": …}`: a refund counts as paid, a late
+/// payment that waits for seats is refunded, a ledger difference is not listed again.
+///
+/// A refund then counts as paid back, and late money is refunded.
+#[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state: the booking moved at the same moment, or late money went another way; still_running")))]
+async fn settle(
+    state: State<SellingState>,
+    staff: Staff,
+    path: ApiPath<(String, i64)>,
+    key: IdempotencyKey,
+    request: ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    decide_request(state, staff, path, Decision::Close, key, request).await
+}
+
+async fn decide_request(
+    State(state): State<SellingState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, i64)>,
+    decision: Decision,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Answer> {
+    staff.at(&theatre, &[Role::Manager])?;
+    let path = format!("POST /theatres/{theatre}/parked/{id}/{}", decision.as_str());
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    decide_parked(&state, &staff, (&theatre, id, decision), &request, &intent).await
 }

@@ -1,15 +1,17 @@
-//! The replica that sold tickets mails them, once the map shows the seats as sold: it has their contents in memory,
-//! and need not take them from the outbox first.
+//! The work of the replica that committed a sale: it updates the map at once, many sales in a call, and then mails the
+//! tickets, whose contents it has in memory.
+//!
+//! The outbox has both, with a head start: updates and mails that are lost or fail here are done by the relay after it,
+//! and a mail that fails or is too late is due for the relay as soon as the mails of its batch are done. The map update
+//! and the mail of a sale leave the outbox together, in one statement. A crash in between repeats the map update, which
+//! is idempotent.
 //!
 //! The mails of a batch are composed in one job off the threads that serve requests, and written in that job where
 //! mails go into a folder (`tickets/mail/batch.rs`).
-//!
-//! The outbox has them too, with a head start: mails lost here are sent by the relay after it. A mail that fails or
-//! is too late is due for the relay as soon as the mails of its batch are done. The map update and the mail of a sale
-//! leave the outbox together here. A crash in between repeats the map update, which is idempotent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::booking::Effect;
@@ -17,12 +19,70 @@ use futures::{FutureExt, StreamExt, stream};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::MAILS_TOGETHER;
-use super::marks::Sold;
-use crate::bookings::effect_batches;
-use crate::bookings::effects::EffectError;
+use super::{BookingDetails, MAILS_TOGETHER};
+use crate::bookings::effects::{self, EffectError};
 use crate::{SellingState, outbox};
+use http::ApiResult;
+use seats::seat_locks::{FencedSelection, MAX_PER_CALL, with_map};
 use tickets::{ComposedMails, MailBatch, MailError, Ticket};
+
+/// A booking that was sold, as it was committed.
+#[derive(Clone)]
+pub(super) struct Sold {
+    pub(super) found: Arc<BookingDetails>,
+    /// The time before the write: the head start of its effects counts from then.
+    pub(super) at: Instant,
+}
+
+/// Queues the map updates of these committed bookings, sold at that time; then their tickets are mailed.
+pub(super) fn enqueue(state: &SellingState, sold: Vec<Arc<BookingDetails>>, at: Instant) {
+    for found in sold {
+        let start = || drop(state.tasks.spawn(serve_marks(state.clone())));
+        if state.commits.marks.add(Sold { found, at }, start).is_err() {
+            return;
+        }
+    }
+}
+
+async fn serve_marks(state: SellingState) {
+    let mut worker = state.commits.marks.worker();
+    while let Some(marks) = worker.next_batch().await {
+        // In its own task: a panic leaves one batch to the relay, and the queue is still served.
+        // Boxed, because kilobytes would be moved with it.
+        let done = state.tasks.spawn(Box::pin(mark_batch(state.clone(), marks)));
+        if let Err(cause) = done.await {
+            tracing::error!(%cause, "a map update panicked; the relay repeats it");
+        }
+    }
+}
+
+async fn mark_batch(state: SellingState, marks: Vec<Sold>) {
+    let mut shows: BTreeMap<Uuid, Vec<Sold>> = BTreeMap::new();
+    for sold in marks {
+        shows.entry(sold.found.row.show_id).or_default().push(sold);
+    }
+    let (mut marked, mut unmarked) = (Vec::new(), Vec::new());
+    for (show, marks) in shows {
+        for part in marks.chunks(MAX_PER_CALL) {
+            match book(&state, show, part).await {
+                Ok(()) => marked.extend_from_slice(part),
+                // The cause was logged where it arose.
+                Err(_) => {
+                    tracing::debug!(%show, sales = part.len(), "putting sales on the map failed; the relay does it");
+                    unmarked.extend(part.iter().map(|sold| sold.found.row.id));
+                }
+            }
+        }
+    }
+    send(&state, marked);
+    leave_to_relay(&state, &unmarked).await;
+}
+
+async fn book(state: &SellingState, show: Uuid, marks: &[Sold]) -> ApiResult<()> {
+    let show = state.catalogue.find_show(show).await?;
+    let sales: Vec<FencedSelection> = marks.iter().map(|sold| sold.found.row.sale()).collect();
+    with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
+}
 
 /// Mails of one batch that are sent concurrently.
 const MAX_CONCURRENT: usize = 4;
@@ -36,7 +96,7 @@ const MAILED_WITHIN: Duration = Duration::from_secs(8);
 pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
     let mut beyond = Vec::new();
     for sold in sold {
-        let start = || drop(state.tasks.spawn(serve(state.clone())));
+        let start = || drop(state.tasks.spawn(serve_mails(state.clone())));
         if let Err(sold) = state.commits.mails.add(sold, start) {
             beyond.push(sold.found.row.id);
         }
@@ -48,8 +108,7 @@ pub(super) fn send(state: &SellingState, sold: Vec<Sold>) {
     }
 }
 
-/// Mails tickets until the queue is empty.
-async fn serve(state: SellingState) {
+async fn serve_mails(state: SellingState) {
     let mut worker = state.commits.mails.worker();
     while let Some(mails) = worker.next_batch().await {
         let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
@@ -87,7 +146,7 @@ async fn read(state: &SellingState, Sold { found, at }: Sold, codes: Vec<Ticket>
     if Instant::now() >= begin_by {
         return None;
     }
-    let mails = timeout_at(begin_by, caught(effect_batches::mails_of(state, &found, &codes))).await;
+    let mails = timeout_at(begin_by, caught(effects::mails_of(state, &found, &codes))).await;
     match mails.unwrap_or_else(|_| Err(MailError::TooLate.into())) {
         Ok(mails) => Some(MailBatch { booking, mails, begin_by, until }),
         Err(cause) => {
@@ -105,7 +164,6 @@ async fn compose(state: &SellingState, letters: Vec<MailBatch>) -> Vec<ComposedM
     })
 }
 
-/// Sends the mails of a booking and returns its id on success.
 async fn send_one(state: &SellingState, composed: ComposedMails) -> Option<Uuid> {
     let booking = composed.booking;
     match caught(state.mailer.send_composed(composed)).await {
@@ -139,7 +197,7 @@ async fn leave(state: &SellingState, bookings: &[Uuid]) {
 }
 
 /// Leaves these mails to the relay, due at once, whether or not their sales are on the map.
-pub(super) async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
+async fn leave_to_relay(state: &SellingState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::make_due(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");
     }
