@@ -3,6 +3,7 @@
 //! A round is a row. At the end each group of rows gets a median with its range, and each promised bound
 //! is compared with it and printed as kept or lost.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -90,13 +91,13 @@ pub struct Report {
     json: bool,
     rows: Vec<ReportRow>,
     violations: u64,
-    lost: u64,
+    lost: Cell<u64>,
 }
 
 impl Report {
     /// Creates an empty report; `json` also prints rows on standard output.
     pub const fn new(json: bool) -> Self {
-        Self { json, rows: Vec::new(), violations: 0, lost: 0 }
+        Self { json, rows: Vec::new(), violations: 0, lost: Cell::new(0) }
     }
 
     /// Prints and keeps the results of a round.
@@ -112,9 +113,10 @@ impl Report {
         eprintln!("        {}", row.to_text());
     }
 
-    /// Prints a line on standard error.
-    pub fn print_line(&self, line: &str) {
-        eprintln!("{line}");
+    /// Adds the number of violations to the row of a round, and prints and keeps both.
+    pub fn checked_round(&mut self, row: ReportRow, found: &Findings) {
+        self.round(row.with("violations", found.count()));
+        self.findings(found);
     }
 
     /// Prints and counts violations; one voids the figures.
@@ -126,7 +128,7 @@ impl Report {
     }
 
     /// Prints the median and the range of every figure, per group of comparable rows.
-    pub fn summarise(&mut self) {
+    pub fn summarise(&self) {
         eprintln!("\n        medians");
         let mut groups: Vec<(String, Vec<ReportRow>)> = Vec::new();
         for row in &self.rows {
@@ -137,9 +139,9 @@ impl Report {
             }
         }
         for (_, rows) in &groups {
-            let row = median_row(rows);
-            self.print(&row);
+            self.print(&median_row(rows));
         }
+        eprintln!();
     }
 
     /// Returns the median of a figure over the rows with these values.
@@ -160,10 +162,10 @@ impl Report {
     }
 
     /// Compares a figure with the promised bound and prints the result.
-    pub fn promise(&mut self, what: &str, found: Option<f64>, bound: Bound) {
+    pub fn promise(&self, what: &str, found: Option<f64>, bound: Bound) {
         let Some(found) = found else { return };
         let kept = bound.holds(found);
-        self.lost += u64::from(!kept);
+        self.lost.set(self.lost.get() + u64::from(!kept));
         let (sign, limit) = bound.shown();
         let found = rounded(found);
         if self.json {
@@ -177,7 +179,7 @@ impl Report {
         if self.violations > 0 {
             eprintln!("\n  VOID: {} violations. None of the figures above counts.", self.violations);
         } else {
-            eprintln!("\n  No violation was found; {} promises are lost.", self.lost);
+            eprintln!("\n  No violation was found; {} promises are lost.", self.lost.get());
         }
         self.violations == 0
     }
@@ -217,6 +219,11 @@ pub fn median(mut figures: Vec<f64>) -> Option<f64> {
         odd if odd % 2 == 1 => Some(figures[middle]),
         _ => Some(f64::midpoint(figures[middle - 1], figures[middle])),
     }
+}
+
+/// Divides two figures, if both exist.
+pub fn ratio(figure: Option<f64>, by: Option<f64>) -> Option<f64> {
+    figure.zip(by).map(|(figure, by)| figure / by)
 }
 
 fn median_row(rows: &[ReportRow]) -> ReportRow {

@@ -5,16 +5,15 @@
 //! merged delta hides no change.
 
 use std::collections::VecDeque;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use redis::{ConnectionLike, Value};
+use redis::Value;
 
 use super::fleet::SharedState;
 use crate::arrivals::{Spacing, schedule};
 use crate::random::Random;
-use crate::world::{Script, Show, World};
+use crate::world::{Script, Show, Store};
 
 /// Sleep while no change is due; changes that fall due meanwhile are sent together.
 const SLEEP: Duration = Duration::from_millis(1);
@@ -25,7 +24,7 @@ const OK: &[u8] = b"OK";
 /// Index of the first attempt in an answer, after code, clock, epoch, version and expired holds.
 const FIRST_ATTEMPT: usize = 5;
 
-/// The source of changes of one show. It keeps its holds between runs.
+/// The source of changes of one show.
 pub struct ChangeSource {
     lock: Script,
     release: Script,
@@ -36,52 +35,39 @@ pub struct ChangeSource {
 
 impl ChangeSource {
     /// Creates a source without holds.
-    pub fn new(world: &mut World, show: Show) -> Result<Self> {
-        let (lock, release) = (world.store.script("lock")?, world.store.script("release")?);
+    pub fn new(store: &mut Store, show: Show) -> Result<Self> {
+        let (lock, release) = (store.script("lock")?, store.script("release")?);
         Ok(Self { lock, release, show, held: VecDeque::new(), next: 0 })
     }
 
-    /// Starts changing seats at `rate` a second for `seconds`, by the clock of the shared state.
-    pub fn start(
-        mut self,
-        world: &World,
-        state: std::sync::Arc<SharedState>,
-        rate: f64,
-        seconds: f64,
-    ) -> Result<RunningChanges> {
+    /// Changes seats at `rate` a second for `seconds`, by the clock of the shared state. Returns the number of changes.
+    pub fn run(mut self, store: &mut Store, state: &SharedState, rate: f64, seconds: f64) -> Result<u64> {
         let mut random = Random::fresh();
         let instants = schedule(Spacing::Poisson, rate, seconds, &mut random);
-        let store = world.store.second_connection()?;
-        let thread = std::thread::spawn(move || {
-            let mut store = store;
-            let from = state.now();
-            let mut done = 0;
-            while done < instants.len() {
-                let now = state.now() - from;
-                let due = instants[done..].iter().take_while(|instant| **instant <= now).count();
-                if due == 0 {
-                    std::thread::sleep(SLEEP);
-                    continue;
-                }
-                let mut packed = Vec::new();
-                for instant in &instants[done..done + due] {
-                    let (seat, call) = self.next_call(&store, &mut random);
-                    // 0 means that the seat has not changed.
-                    state.set_due(seat, (from + instant).max(1));
-                    packed.extend_from_slice(&call.get_packed_command());
-                }
-                for answer in store.connection().req_packed_commands(&packed, 0, due)? {
-                    check(&answer)?;
-                }
-                done += due;
+        let from = state.now();
+        let mut done = 0;
+        while done < instants.len() {
+            let now = state.now() - from;
+            let due = instants[done..].iter().take_while(|instant| **instant <= now).count();
+            if due == 0 {
+                std::thread::sleep(SLEEP);
+                continue;
             }
-            Ok((self, instants.len() as u64))
-        });
-        Ok(RunningChanges { thread })
+            let mut packed = Vec::new();
+            for instant in &instants[done..done + due] {
+                let (seat, call) = self.next_call(store, &mut random);
+                // 0 means that the seat has not changed.
+                state.set_due(seat, (from + instant).max(1));
+                packed.extend_from_slice(&call.get_packed_command());
+            }
+            store.send(&packed, due)?.iter().try_for_each(check)?;
+            done += due;
+        }
+        Ok(instants.len() as u64)
     }
 
     /// Locks the next seat, or releases the longest held one when half of the seats are held.
-    fn next_call(&mut self, store: &crate::world::Store, random: &mut Random) -> (u32, redis::Cmd) {
+    fn next_call(&mut self, store: &Store, random: &mut Random) -> (u32, redis::Cmd) {
         let seats = u64::from(self.show.seats);
         let seat_of = |turn: u64| (turn * STRIDE % seats) as u32;
         if self.held.len() as u64 * 2 >= seats
@@ -96,18 +82,6 @@ impl ChangeSource {
         let call = store.lock_call(&self.lock, &self.show, &[(hold.as_str(), owner.as_str(), seat)]);
         self.held.push_back((hold, owner));
         (seat, call)
-    }
-}
-
-/// A thread that makes changes.
-pub struct RunningChanges {
-    thread: JoinHandle<Result<(ChangeSource, u64)>>,
-}
-
-impl RunningChanges {
-    /// Waits for the last change. Returns the source and the number of changes.
-    pub fn wait(self) -> Result<(ChangeSource, u64)> {
-        self.thread.join().map_err(|_| anyhow::anyhow!("the thread that makes changes panicked"))?
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::RunOptions;
-use crate::report::{Bound, Report, ReportRow};
+use crate::report::{Bound, Report, ReportRow, median, ratio};
 use crate::world::{RunPaths, World};
 
 pub mod baseline;
@@ -15,8 +15,9 @@ mod changes;
 mod fleet;
 mod protocol;
 mod session;
-mod stalled;
 
+use fleet::FleetLog;
+use protocol::MessageKind;
 use session::{JSON_GATHERED, JSON_PER_EVENT, Measurement, ServedShow, ServerVariant};
 
 /// Options of `live`.
@@ -82,18 +83,17 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report:
     raise_file_limit();
     let mut world = World::create(paths)?;
     for part in &options.parts {
-        report.print_line(&format!("  {part:?}"));
+        eprintln!("  {part:?}");
         for round in 1..=run.rounds {
             match part {
                 LivePart::Efficiency => efficiency(&mut world, &options, round, report)?,
                 LivePart::Crowd => crowd(&mut world, &options, round, report)?,
                 LivePart::Idle => idle(&mut world, &options, round, report)?,
-                LivePart::Stalled => stalled::round(&mut world, &options, round, report)?,
+                LivePart::Stalled => stalled(&mut world, &options, round, report)?,
             }
         }
     }
     report.summarise();
-    report.print_line("");
     promises(&options, report);
     Ok(())
 }
@@ -113,8 +113,7 @@ fn efficiency(world: &mut World, options: &LiveOptions, round: u32, report: &mut
             let fleet = served.open_readers(options.sockets, 0)?;
             let measured = served.measure(world, fleet, f64::from(*rate), options.seconds, false)?;
             let row = row("efficiency", variant, round, *rate, options.sockets, &measured);
-            report.round(row);
-            report.findings(&measured.found);
+            report.checked_round(row, &measured.found);
         }
     }
     Ok(())
@@ -126,8 +125,7 @@ fn crowd(world: &mut World, options: &LiveOptions, round: u32, report: &mut Repo
         let fleet = served.open_readers(options.crowd, 0)?;
         let measured = served.measure(world, fleet, f64::from(CROWD_RATE), options.seconds, false)?;
         let row = row("crowd", variant, round, CROWD_RATE, options.crowd, &measured);
-        report.round(row);
-        report.findings(&measured.found);
+        report.checked_round(row, &measured.found);
     }
     Ok(())
 }
@@ -141,17 +139,17 @@ fn row(
     measured: &Measurement,
 ) -> ReportRow {
     let wanted = measured.changes as f64 * sockets as f64;
+    let delivered = measured.log.delivered;
     ReportRow::of("live", variant.name())
         .with("phase", phase)
         .with("round", round)
         .with("rate_per_s", rate)
         .with("sockets", sockets)
-        .latencies(&measured.latencies)
-        .figure("delivered_per_core_s", measured.delivered as f64 / (measured.server_micros / 1e6).max(1e-3))
-        .figure("delivered_share", measured.delivered as f64 / wanted)
-        .figure("server_cpu_us_per_op", measured.server_micros / measured.delivered.max(1) as f64)
+        .latencies(&measured.log.latencies)
+        .figure("delivered_per_core_s", delivered as f64 / (measured.server_micros / 1e6).max(1e-3))
+        .figure("delivered_share", delivered as f64 / wanted)
+        .figure("server_cpu_us_per_op", measured.server_micros / delivered.max(1) as f64)
         .with("late_readers", sockets as u64 - measured.arrived)
-        .with("violations", measured.found.count())
 }
 
 fn idle(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
@@ -174,26 +172,109 @@ fn idle(world: &mut World, options: &LiveOptions, round: u32, report: &mut Repor
 /// Readers connected before memory is measured.
 const WARM_UP: usize = 10;
 
-fn promises(options: &LiveOptions, report: &mut Report) {
-    let of = |phase: &str, variant: &str, rate: Option<u32>, key: &str, report: &Report| {
-        let mut values = vec![("phase", json!(phase)), ("variant", json!(variant))];
-        values.extend(rate.map(|rate| ("rate_per_s", json!(rate))));
-        report.median(&values, key)
-    };
-    for rate in &options.rates {
-        let each = |variant, report: &Report| of("efficiency", variant, Some(*rate), "delivered_per_core_s", report);
-        let ratio = each("candidate", report).zip(each(JSON_PER_EVENT, report)).map(|(ours, base)| ours / base);
-        let least = if *rate >= 5_000 { 50.0 } else { 10.0 };
-        let what = format!("changes delivered a core-second against JSON per event, {rate} changes/s");
-        report.promise(&what, ratio, Bound::AtLeast(least));
-        if let Some(ratio) = each("candidate", report).zip(each(JSON_GATHERED, report)).map(|(ours, base)| ours / base)
-        {
-            report.print_line(&format!("        against JSON gathered by the kernel: {ratio:.1}"));
+/// The variant in which no reader stalls.
+const ALL_READ: &str = "all_read";
+/// Maximum slow-down of the other readers, as a factor.
+const SLOWER: f64 = 1.1;
+/// Maximum memory growth of the server with stalled readers, bytes.
+const MEMORY_BYTES: f64 = 5e6;
+
+/// Runs one round: first without stalled readers, then with some, all else being equal.
+fn stalled(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
+    for (name, stall) in [(ALL_READ, false), ("candidate", true)] {
+        let served = ServedShow::start(world, ServerVariant::Candidate, options.seats)?;
+        let fleet = served.open_readers(options.readers, options.stalled)?;
+        let rate = f64::from(options.stalled_rate);
+        let measured = served.measure(world, fleet, rate, options.stalled_seconds, stall)?;
+        let mut row = ReportRow::of("live", name)
+            .with("phase", "stalled")
+            .with("round", round)
+            .with("rate_per_s", options.stalled_rate)
+            .with("sockets", options.readers)
+            .latencies(&measured.log.latencies)
+            .figure("memory_growth_bytes", measured.grown)
+            .with("late_readers", options.readers as u64 - measured.arrived);
+        if stall {
+            row = with_catch_up(row, &measured.log);
+        }
+        report.checked_round(row, &measured.found);
+    }
+    Ok(())
+}
+
+/// Adds how readers caught up. A resumed reader first gets the messages in the kernel's buffers; one
+/// further message must contain all changes it missed after them.
+fn with_catch_up(row: ReportRow, log: &FleetLog) -> ReportRow {
+    let (mut one, mut otherwise, mut whole) = (0_u64, 0_u64, 0_u64);
+    let (mut kept, mut missed) = (vec![], vec![]);
+    for reader in &log.readers {
+        let Some(resumed_at) = reader.resumed_at else { continue };
+        let received = reader.received[resumed_at..].iter();
+        let spans: Vec<u64> = received.filter_map(|number| span(&log.messages[*number as usize])).collect();
+        let Some((last, before)) = spans.split_last() else {
+            otherwise += 1;
+            continue;
+        };
+        // A message sent before the buffers were full spans one tick; a longer one was merged.
+        let tick = before.iter().copied().max().unwrap_or(0);
+        if *last > tick {
+            one += 1;
+        } else {
+            otherwise += 1;
+        }
+        kept.push(before.len() as f64);
+        if *last == WHOLE_MAP {
+            whole += 1;
+        } else {
+            missed.push(*last as f64);
         }
     }
-    let p99 = of("crowd", "candidate", None, "p99_ms", report);
+    row.with("woken_in_one", one)
+        .with("woken_otherwise", otherwise)
+        .with("woken_with_a_whole_map", whole)
+        .figure("kept_messages", median(kept).unwrap_or(0.0))
+        .figure("changes_in_the_one", median(missed).unwrap_or(0.0))
+}
+
+/// The span of a snapshot, longer than any delta.
+const WHOLE_MAP: u64 = u64::MAX;
+
+fn span(message: &[u8]) -> Option<u64> {
+    match ServerVariant::Candidate.protocol().kind(message)? {
+        MessageKind::Delta { from, to } => Some(to - from),
+        // A snapshot is one message that contains every change.
+        MessageKind::Snapshot { .. } => Some(WHOLE_MAP),
+        MessageKind::Other => None,
+    }
+}
+
+fn promises(options: &LiveOptions, report: &Report) {
+    let of = |phase: &str, variant: &str, key: &str| {
+        report.median(&[("phase", json!(phase)), ("variant", json!(variant))], key)
+    };
+    for rate in &options.rates {
+        let each = |variant: &str| {
+            let values = [("phase", json!("efficiency")), ("variant", json!(variant)), ("rate_per_s", json!(rate))];
+            report.median(&values, "delivered_per_core_s")
+        };
+        let least = if *rate >= 5_000 { 50.0 } else { 10.0 };
+        let what = format!("changes delivered a core-second against JSON per event, {rate} changes/s");
+        report.promise(&what, ratio(each("candidate"), each(JSON_PER_EVENT)), Bound::AtLeast(least));
+        if let Some(ratio) = ratio(each("candidate"), each(JSON_GATHERED)) {
+            eprintln!("        against JSON gathered by the kernel: {ratio:.1}");
+        }
+    }
+    let p99 = of("crowd", "candidate", "p99_ms");
     report.promise(&format!("{} sockets, 200 changes/s: p99 ms", options.crowd), p99, Bound::AtMost(300.0));
-    let memory = of("idle", "candidate", None, "rss_bytes_per_socket", report);
+    let memory = of("idle", "candidate", "rss_bytes_per_socket");
     report.promise(&format!("{} idle sockets: bytes each", options.idle), memory, Bound::AtMost(6_000.0));
-    stalled::promises(report);
+    let slower = ratio(of("stalled", "candidate", "p99_ms"), of("stalled", ALL_READ, "p99_ms"));
+    report.promise("p99 of the others while some stall, against all reading", slower, Bound::AtMost(SLOWER));
+    let memory = of("stalled", "candidate", "memory_growth_bytes");
+    report.promise("memory growth while some stall, bytes", memory, Bound::AtMost(MEMORY_BYTES));
+    if let Some(grown) = of("stalled", ALL_READ, "memory_growth_bytes") {
+        eprintln!("        the same while all read: {grown:.0}");
+    }
+    let otherwise = of("stalled", "candidate", "woken_otherwise");
+    report.promise("stalled readers who needed more than one message", otherwise, Bound::AtMost(0.0));
 }

@@ -7,10 +7,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::changes::ChangeSource;
-use super::fleet::{Fleet, FleetOptions, ThreadLog};
+use super::fleet::{Fleet, FleetLog, FleetOptions};
 use super::protocol::Protocol;
 use crate::checker::{self, Findings};
-use crate::histogram::Histogram;
 use crate::world::{Process, Show, World, free_port};
 
 /// Timeout for all readers to receive the last change.
@@ -44,7 +43,6 @@ impl ServerVariant {
         }
     }
 
-    /// Returns the protocol of the variant.
     pub const fn protocol(self) -> Protocol {
         match self {
             Self::Candidate => Protocol::Frames,
@@ -55,33 +53,23 @@ impl ServerVariant {
 
 /// A show and the server of its live map.
 pub struct ServedShow {
-    /// The server variant.
     pub variant: ServerVariant,
-    /// The show.
     pub show: Show,
-    /// The server's process.
     pub process: Process,
     address: std::net::SocketAddr,
     path: String,
 }
 
-/// The results of a measurement.
 pub struct Measurement {
     /// Number of changes made.
     pub changes: u64,
-    /// Number of changes that reached a reader's map, over all readers.
-    pub delivered: u64,
     /// CPU time of the server, microseconds.
     pub server_micros: f64,
-    /// From the intended instant of a change to its arrival at a reader.
-    pub latencies: Histogram,
     /// Number of readers that received the last change in time.
     pub arrived: u64,
     /// Growth of the server's memory, bytes.
     pub grown: f64,
-    /// The logs of the reader threads.
-    pub logs: Vec<ThreadLog>,
-    /// The violations found.
+    pub log: FleetLog,
     pub found: Findings,
 }
 
@@ -115,7 +103,7 @@ impl ServedShow {
 
     /// Opens readers and waits until the server is idle again.
     pub fn open_readers(&self, sockets: usize, stallable: usize) -> Result<Fleet> {
-        let options = FleetOptions { protocol: self.variant.protocol(), sockets, stallable, threads: 1 };
+        let options = FleetOptions { protocol: self.variant.protocol(), sockets, stallable };
         let fleet = Fleet::open(self.address, &self.path, self.show.seats, options)?;
         std::thread::sleep(SETTLE_TIME);
         Ok(fleet)
@@ -131,27 +119,24 @@ impl ServedShow {
         seconds: f64,
         stall: bool,
     ) -> Result<Measurement> {
-        let source = ChangeSource::new(world, self.show)?;
+        let source = ChangeSource::new(&mut world.store, self.show)?;
         let memory = self.process.memory()?;
         fleet.state.set_stalled(stall);
         let before = self.process.cpu()?;
         fleet.state.set_measuring(true);
-        let (_, changes) = source.start(world, std::sync::Arc::clone(&fleet.state), rate, seconds)?.wait()?;
+        let changes = source.run(&mut world.store, &fleet.state, rate, seconds)?;
         fleet.state.set_measuring(false);
         let server_micros = self.process.cpu()?.micros_since(&before);
         let grown = self.process.memory()? as f64 - memory as f64;
         fleet.state.set_stalled(false);
         let version = world.store.version(&self.show)?;
         let arrived = fleet.wait_for(version, DELIVERY_TIMEOUT);
-        let logs = fleet.close()?;
-        let mut latencies = Histogram::default();
-        logs.iter().for_each(|thread_log| latencies.add(&thread_log.latencies));
-        let delivered = logs.iter().map(|thread_log| thread_log.delivered).sum();
+        let log = fleet.close()?;
         let stored = world.store.stored(&self.show)?.map;
         // An overloaded baseline may have late readers, which are no violation. The candidate may not.
         let must_have = if self.variant == ServerVariant::Candidate { 0 } else { version };
-        let found = check(self.variant.protocol(), &logs, &stored, must_have);
-        Ok(Measurement { changes, delivered, server_micros, latencies, arrived, grown, logs, found })
+        let found = check(self.variant.protocol(), &log, &stored, must_have);
+        Ok(Measurement { changes, server_micros, arrived, grown, log, found })
     }
 }
 
@@ -163,22 +148,19 @@ enum Effect {
 
 /// Replays the messages of every reader and compares its final map with the stored one. Readers below
 /// version `from` are skipped.
-fn check(protocol: Protocol, logs: &[ThreadLog], stored: &[u8], from: u64) -> Findings {
+fn check(protocol: Protocol, log: &FleetLog, stored: &[u8], from: u64) -> Findings {
     let mut found = Findings::default();
-    for thread_log in logs {
-        let effects: Vec<Effect> = thread_log.messages.iter().map(|message| effect_of(protocol, message)).collect();
-        // Readers in step received the same messages: one replay serves all of them.
-        let mut is_right_by_log: HashMap<&[u32], bool> = HashMap::new();
-        for (number, log) in thread_log.readers.iter().enumerate() {
-            if let Some(why) = &log.error {
-                found.add(|| format!("reader {number} ended: {why}"));
-            } else if log.version >= from {
-                let right =
-                    *is_right_by_log.entry(&log.received).or_insert_with(|| replay(&effects, &log.received) == stored);
-                if !right {
-                    found.join(checker::view(&format!("reader {number}"), &replay(&effects, &log.received), stored));
-                }
-            }
+    let effects: Vec<Effect> = log.messages.iter().map(|message| effect_of(protocol, message)).collect();
+    // Readers in step received the same messages: one replay serves all of them.
+    let mut is_right_by_path: HashMap<&[u32], bool> = HashMap::new();
+    for (number, reader) in log.readers.iter().enumerate() {
+        let path = reader.received.as_slice();
+        if let Some(why) = &reader.error {
+            found.add(|| format!("reader {number} ended: {why}"));
+        } else if reader.version >= from
+            && !*is_right_by_path.entry(path).or_insert_with(|| replay(&effects, path) == stored)
+        {
+            found.join(checker::view(&format!("reader {number}"), &replay(&effects, path), stored));
         }
     }
     found
@@ -217,7 +199,7 @@ mod tests {
     use super::super::fleet::ReaderLog;
     use super::*;
 
-    fn thread_log(paths: &[&[u32]]) -> ThreadLog {
+    fn log_of(paths: &[&[u32]]) -> FleetLog {
         let messages: [&[u8]; 3] = [
             br#"{"version":1,"states":"000"}"#,
             br#"{"version":2,"seat":1,"state":1}"#,
@@ -225,25 +207,25 @@ mod tests {
         ];
         let log =
             |path: &&[u32]| ReaderLog { version: path.len() as u64, received: path.to_vec(), ..ReaderLog::default() };
-        ThreadLog {
+        FleetLog {
             messages: messages.map(<[u8]>::to_vec).to_vec(),
             readers: paths.iter().map(log).collect(),
-            ..ThreadLog::default()
+            ..FleetLog::default()
         }
     }
 
     #[test]
     fn only_a_reader_that_missed_a_change_is_a_violation() {
         let stored = [0, 1, 2];
-        assert_eq!(check(Protocol::Json, &[thread_log(&[&[0, 1, 2], &[0, 1, 2]])], &stored, 0).count(), 0);
-        assert_eq!(check(Protocol::Json, &[thread_log(&[&[0, 1, 2], &[0, 2]])], &stored, 0).count(), 1);
-        assert_eq!(check(Protocol::Json, &[thread_log(&[&[0, 1, 2], &[0, 1]])], &stored, 3).count(), 0);
+        assert_eq!(check(Protocol::Json, &log_of(&[&[0, 1, 2], &[0, 1, 2]]), &stored, 0).count(), 0);
+        assert_eq!(check(Protocol::Json, &log_of(&[&[0, 1, 2], &[0, 2]]), &stored, 0).count(), 1);
+        assert_eq!(check(Protocol::Json, &log_of(&[&[0, 1, 2], &[0, 1]]), &stored, 3).count(), 0);
     }
 
     #[test]
     fn a_reader_with_a_broken_connection_is_a_violation() {
-        let mut one = thread_log(&[&[0, 1, 2]]);
+        let mut one = log_of(&[&[0, 1, 2]]);
         one.readers[0].error = Some("the server closed the socket".into());
-        assert_eq!(check(Protocol::Json, &[one], &[0, 1, 2], 0).count(), 1);
+        assert_eq!(check(Protocol::Json, &one, &[0, 1, 2], 0).count(), 1);
     }
 }

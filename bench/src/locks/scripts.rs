@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::LocksOptions;
 use crate::RunOptions;
-use crate::checker::{self, Findings, Grant, LockState};
+use crate::checker::{self, Findings, Grant};
 use crate::report::{Report, ReportRow};
 use crate::world::{self, Script, Show, World};
 
@@ -44,7 +44,7 @@ enum Method<'a> {
 
 /// Runs all rounds.
 pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: &mut Report) -> Result<()> {
-    report.print_line("  attempts in Redis alone");
+    eprintln!("  attempts in Redis alone");
     let show = world.loaded_shows(options.seats, 1)?[0];
     world.store.save_show(&show)?;
     let lock = world.store.script("lock")?;
@@ -72,8 +72,7 @@ pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: 
                 report.round(row.with("attempts", attempts.len()).figure("redis_cpu_us_per_op", micros));
             }
             if matches!(method, Method::Script(..)) {
-                let stored: LockState = world.store.stored(&show)?;
-                found.join(checker::holds(&granted, &BTreeSet::new(), &stored));
+                found.join(checker::holds(&granted, &BTreeSet::new(), &world.store.stored(&show)?));
             }
             report.findings(&found);
             world.store.restore_show(&show)?;
@@ -138,7 +137,7 @@ fn calls(world: &World, show: &Show, method: Method<'_>, attempts: &[LockAttempt
         Method::KeyPerSeat => {
             let set = |attempt: &LockAttempt| {
                 let mut set = redis::cmd("SET");
-                set.arg(seat_key(world, show, attempt.seat))
+                set.arg(world.store.seat_key(show, attempt.seat))
                     .arg(&attempt.owner)
                     .arg("NX")
                     .arg("PX")
@@ -173,14 +172,10 @@ fn is_granted(answer: &Value) -> Result<bool> {
     }
 }
 
-fn seat_key(world: &World, show: &Show, seat: u32) -> String {
-    world.store.key(show, &format!("seat:{seat}"))
-}
-
 fn delete_seat_keys(world: &mut World, show: &Show) -> Result<()> {
     let mut pipeline = redis::pipe();
     for seat in 0..show.seats {
-        pipeline.cmd("UNLINK").arg(seat_key(world, show, seat)).ignore();
+        pipeline.cmd("UNLINK").arg(world.store.seat_key(show, seat)).ignore();
     }
     Ok(pipeline.query(world.store.connection())?)
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::RunOptions;
-use crate::checker::{self, Findings};
+use crate::checker::Findings;
 use crate::http::{self, number_after, text_after};
 use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
@@ -22,7 +22,6 @@ use crate::world::{BenchServer, RunPaths, Show, World, free_port};
 mod call_monitor;
 mod client;
 mod crowd;
-mod requests;
 mod sentinel_redis;
 
 use call_monitor::{CallMonitor, room_key};
@@ -99,49 +98,36 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: OnSaleOptions, repor
     let opened = open_room(&world, &show, &addresses, &options)?;
     let crowd = Crowd::new(&addresses, show, options.each);
     let mut people = crowd.join(options.people, options.workers);
-    report.print_line(&format!("        {} people have joined", people.len()));
-    let mut found = Findings::default();
-    found.join(assign_places(&addresses, &show, &mut people, opened)?);
+    eprintln!("        {} people have joined", people.len());
+    let mut found = assign_places(addresses[0], &show, &mut people, opened)?;
     let began = Instant::now();
     let sale = RunningSale { crowd: &crowd, people: &people, show, options: &options };
-    let figures = sale.run(&mut world, &mut redis, &mut replicas, simulator, report)?;
+    let figures = sale.run(&mut world, &mut redis, &mut replicas, simulator)?;
     let took = began.elapsed();
     found.join(crowd.findings());
-    found.join(check_outcome(&mut world, &replicas, &show, &crowd)?);
+    found.join(world.check_sold_out(&replicas, &show, &crowd.bought(), SETTLE_TIMEOUT)?);
     let growth = figures.growth(&replicas)?;
     if growth > MOST_GROWTH_BYTES {
         found.add(|| format!("a replica grew by {growth} bytes"));
     }
-    crowd.refusal_lines().iter().for_each(|line| report.print_line(&format!("        refused: {line}")));
+    crowd.refusal_lines().iter().for_each(|line| eprintln!("        refused: {line}"));
     let row = ReportRow::of("on-sale", "candidate").with("seats", options.seats).with("people", people.len());
-    report.round(
+    report.checked_round(
         crowd
             .add_figures(row)
             .figure("seconds", took.as_secs_f64())
             .figure("failover_s", figures.failover.as_secs_f64())
             .figure("replica_growth_bytes", growth)
-            .figure("redis_growth_bytes", redis.memory()? as f64 - figures.redis_bytes as f64)
-            .with("violations", found.count()),
+            .figure("redis_growth_bytes", redis.memory()? as f64 - figures.redis_bytes as f64),
+        &found,
     );
-    report.findings(&found);
-    report.print_line("");
+    eprintln!();
     let (seats, sold) = (f64::from(options.seats), Some(crowd.bought().len() as f64));
     report.promise("seats sold", sold, Bound::AtLeast(seats));
     report.promise("seats sold", sold, Bound::AtMost(seats));
     let description = "bytes a replica grew by in the second part of the sale";
     report.promise(description, Some(growth), Bound::AtMost(MOST_GROWTH_BYTES));
     Ok(())
-}
-
-/// Waits for the remaining effects, then compares the purchases with Postgres, Redis and every replica's map.
-fn check_outcome(world: &mut World, replicas: &[BenchServer], show: &Show, crowd: &Crowd<'_>) -> Result<Findings> {
-    let mut found = world.wait_until_sold_out(replicas, show, SETTLE_TIMEOUT)?;
-    let stored = world.store.stored(show)?;
-    found.join(checker::sale(&crowd.bought(), &world.ledger(show)?, &stored.map));
-    for (number, replica) in (1..).zip(replicas) {
-        found.join(checker::view(&format!("replica {number}"), &replica.seat_states(show)?, &stored.map));
-    }
-    Ok(found)
 }
 
 fn replica(
@@ -192,11 +178,11 @@ fn queue_of(show: &Show) -> String {
 }
 
 /// Waits for the opening and computes everyone's position from the published key. Sorts the people by position.
-fn assign_places(addresses: &[SocketAddr], show: &Show, people: &mut [Person], opens_at: Instant) -> Result<Findings> {
+fn assign_places(address: SocketAddr, show: &Show, people: &mut [Person], opens_at: Instant) -> Result<Findings> {
     std::thread::sleep(opens_at.saturating_duration_since(Instant::now()));
     let began = Instant::now();
     let (key, drawn) = loop {
-        let (_, body) = http::get(addresses[0], &queue_of(show))?;
+        let (_, body) = http::get(address, &queue_of(show))?;
         if let (Some(key), Some(drawn)) = (text_after(&body, "key"), number_after(&body, "people")) {
             break (key.to_owned(), drawn);
         }
@@ -250,7 +236,6 @@ impl RunningSale<'_> {
         redis: &mut SentinelRedis,
         replicas: &mut Vec<BenchServer>,
         simulator: SocketAddr,
-        report: &Report,
     ) -> Result<SaleFigures> {
         let is_over = AtomicBool::new(false);
         let room = room_key(world, &self.show)?;
@@ -269,7 +254,7 @@ impl RunningSale<'_> {
                 threads.spawn(move || self.jump_queue(number, is_over));
             }
             let buying = threads.spawn(|| self.crowd.buy(self.people, self.options.workers));
-            let figures = self.inject_failures(world, redis, replicas, simulator, report);
+            let figures = self.inject_failures(world, redis, replicas, simulator);
             self.crowd.end();
             let _ = buying.join();
             is_over.store(true, Ordering::Relaxed);
@@ -284,7 +269,6 @@ impl RunningSale<'_> {
         redis: &mut SentinelRedis,
         replicas: &mut Vec<BenchServer>,
         simulator: SocketAddr,
-        report: &Report,
     ) -> Result<SaleFigures> {
         self.wait_for(RESTART_AT)?;
         for number in 1..=replicas.len() {
@@ -293,14 +277,11 @@ impl RunningSale<'_> {
             drop(replicas.remove(0));
             replicas.push(replica(world, number, address, simulator, &redis.url())?);
         }
-        report.print_line(&format!(
-            "        every replica was restarted; {:.0} % are sold",
-            self.crowd.progress() * 100.0
-        ));
+        eprintln!("        every replica was restarted; {:.0} % are sold", self.crowd.progress() * 100.0);
         self.wait_for(FAIL_OVER_AT)?;
         let failover = redis.fail_over()?;
         world.store = world.store.at(&redis.replica_url())?;
-        report.print_line(&format!("        Redis' replica took over within {:.1} s", failover.as_secs_f64()));
+        eprintln!("        Redis' replica took over within {:.1} s", failover.as_secs_f64());
         self.wait_for(MEASURE_AT)?;
         let bytes = replicas.iter().map(|replica| replica.process.memory()).collect::<Result<Vec<u64>>>()?;
         let redis_bytes = redis.memory()?;
@@ -323,8 +304,7 @@ impl RunningSale<'_> {
 
     /// Tries again and again to enter as someone from the end of the line.
     fn jump_queue(&self, number: usize, is_over: &AtomicBool) {
-        let addresses = self.crowd.addresses();
-        let (mut client, mut random) = (CrowdClient::new(addresses, number), Random::fresh());
+        let (mut client, mut random) = (CrowdClient::new(self.crowd.addresses, number), Random::fresh());
         let last = &self.people[self.people.len() - self.people.len() / QUEUE_JUMPER_SHARE..];
         while !is_over.load(Ordering::Relaxed) && !last.is_empty() {
             let person = &last[random.below(last.len() as u64) as usize];

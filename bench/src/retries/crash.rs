@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use uuid::Uuid;
 
-use super::purchases::{Request, id_of};
 use crate::checker::{self, Findings};
-use crate::http;
+use crate::http::{self, id_of};
+use crate::purchase::PurchaseStep;
 use crate::report::{Report, ReportRow};
 use crate::world::{Show, World};
 
@@ -64,28 +64,28 @@ pub fn one_round(world: &mut World, simulator: SocketAddr, buyers: u32, round: u
     let (bought, mut found) = (take(bought), take(found));
     check(world, &show, &bought, &mut found)?;
     let effects = count_bookings(world, &show)? as f64 / bought.len().max(1) as f64;
-    report.findings(&found);
-    report.round(
+    report.checked_round(
         ReportRow::of("retries", "one_killed")
             .with("round", round)
             .with("keys", 2 * buyers)
-            .figure("effects_per_key", effects)
-            .with("violations", found.count()),
+            .figure("effects_per_key", effects),
+        &found,
     );
     world.store.delete_show(&show)
 }
 
 /// Holds a seat, then books and pays at both servers at once. Returns the booking.
 fn buy(servers: &Servers, show: &Show, seat: u32, visitor: &str, found: &Mutex<Findings>) -> Result<Uuid> {
-    let hold = send_until_answered(servers, servers.survivor, &Request::hold(show.id, &[seat], visitor))?;
-    let booking = send_to_both(servers, &Request::book(show.id, id_of(&hold)?, visitor), found)?;
-    let booking = id_of(&booking)?;
-    send_to_both(servers, &Request::pay(booking, visitor), found)?;
+    let request = |step: PurchaseStep| step.request(show.id, seat..seat + 1).bytes(visitor, "");
+    let id_in = |body: &[u8]| id_of(body).with_context(|| format!("no id in {}", String::from_utf8_lossy(body)));
+    let hold = id_in(&send_until_answered(servers, servers.survivor, &request(PurchaseStep::Hold))?)?;
+    let booking = id_in(&send_to_both(servers, &request(PurchaseStep::Book(hold)), found)?)?;
+    send_to_both(servers, &request(PurchaseStep::Pay(booking)), found)?;
     Ok(booking)
 }
 
 /// Sends a request to both servers at once. Different answers are a violation.
-fn send_to_both(servers: &Servers, request: &Request, found: &Mutex<Findings>) -> Result<Vec<u8>> {
+fn send_to_both(servers: &Servers, request: &[u8], found: &Mutex<Findings>) -> Result<Vec<u8>> {
     let (one, other) = std::thread::scope(|threads| {
         let other = threads.spawn(|| send_until_answered(servers, servers.victim, request));
         (send_until_answered(servers, servers.survivor, request), other.join())
@@ -99,11 +99,11 @@ fn send_to_both(servers: &Servers, request: &Request, found: &Mutex<Findings>) -
 }
 
 /// Retries a request with the same key until it is answered; at the survivor once the victim is dead.
-fn send_until_answered(servers: &Servers, server: SocketAddr, request: &Request) -> Result<Vec<u8>> {
-    let (began, bytes) = (Instant::now(), request.bytes(""));
+fn send_until_answered(servers: &Servers, server: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
+    let began = Instant::now();
     loop {
         let is_dead = server == servers.victim && servers.is_victim_dead.load(Ordering::Relaxed);
-        let answer = http::ask(if is_dead { servers.survivor } else { server }, &bytes);
+        let answer = http::ask(if is_dead { servers.survivor } else { server }, request);
         let last = match answer {
             Ok((200 | 201, body)) => return Ok(body),
             Ok((status @ (409 | 429 | 503), body)) => format!("{status} {}", String::from_utf8_lossy(&body)),

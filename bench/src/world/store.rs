@@ -24,7 +24,6 @@ pub struct Store {
     /// Names of a show's keys, in the order of the scripts' KEYS.
     names: Vec<String>,
     pid: u32,
-    client: redis::Client,
 }
 
 /// Duration of holds that a benchmark takes directly in Redis, milliseconds: longer than a round.
@@ -53,19 +52,12 @@ impl Store {
             .with_context(|| format!("the server's scripts are not in {}", folder.display()))?;
         let names = declared_keys(&prelude);
         anyhow::ensure!(names.first().is_some_and(|name| name == "map"), "prelude.lua declares no known keys");
-        Ok(Self { connection, prefix: prefix.to_owned(), folder: folder.to_owned(), names, pid, client })
+        Ok(Self { connection, prefix: prefix.to_owned(), folder: folder.to_owned(), names, pid })
     }
 
     /// Opens the same store at another Redis, after a failover.
     pub fn at(&self, url: &str) -> Result<Self> {
         Self::open(url, &self.prefix, &self.folder)
-    }
-
-    /// Opens a second connection, for another thread.
-    pub fn second_connection(&self) -> Result<Self> {
-        let (client, connection) = (self.client.clone(), self.client.get_connection()?);
-        let (prefix, folder, names) = (self.prefix.clone(), self.folder.clone(), self.names.clone());
-        Ok(Self { connection, prefix, folder, names, pid: self.pid, client })
     }
 
     /// Returns the prefix of all keys of this run.
@@ -86,6 +78,11 @@ impl Store {
     /// Returns a key of a show.
     pub fn key(&self, show: &Show, name: &str) -> String {
         format!("{}{{show:{}}}:{name}", self.prefix, show.id)
+    }
+
+    /// Returns the key of a seat in the baselines with a key per seat.
+    pub fn seat_key(&self, show: &Show, seat: u32) -> String {
+        self.key(show, &format!("seat:{seat}"))
     }
 
     /// Loads a script of the server, prefixed with the prelude.
