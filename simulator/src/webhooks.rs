@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::clock;
+use crate::ledger::{LedgerError, LedgerResult};
 use crate::payment::{Payment, Status};
 
 /// Name of the signature header.
@@ -178,10 +179,13 @@ impl WebhookSender {
         })
     }
 
-    /// Acquires a slot if one is free.
-    #[must_use]
-    pub fn try_acquire_slot(&self) -> Option<QueueSlot> {
-        Arc::clone(&self.slots).try_acquire_owned().ok().map(|permit| QueueSlot { _permit: permit })
+    /// Acquires a slot.
+    ///
+    /// # Errors
+    /// [`LedgerError::QueueFull`].
+    pub fn try_acquire_slot(&self) -> LedgerResult<QueueSlot> {
+        let permit = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| LedgerError::QueueFull)?;
+        Ok(QueueSlot { _permit: permit })
     }
 
     /// Returns `true` when the queue is empty.

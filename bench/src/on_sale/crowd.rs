@@ -21,7 +21,6 @@ use crate::random::Random;
 use crate::report::ReportRow;
 use crate::world::Show;
 
-
 /// Timeout of one person's step; exceeding it is a violation.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum pause before a retry, also for a longer `Retry-After`: it bounds the duration of the run.

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::rejection::{FormRejection, QueryRejection};
-use axum::extract::{Form, Query};
+use axum::extract::{Form, FromRequest, Request};
 use axum::http::StatusCode;
 
-use super::error::{StripeError, invalid};
+use super::{StripeError, invalid};
 use crate::cards::{self, Card};
 use crate::payment::{NewPayment, Protocol, StripeTerms};
 
 /// Names and values in order.
-pub type Pairs = Vec<(String, String)>;
+type Pairs = Vec<(String, String)>;
 
 /// Expiry of a PaymentIntent, which waits until it is cancelled: 2100-01-01, milliseconds since 1970.
 const NEVER_MS: i64 = 4_102_444_800_000;
@@ -19,30 +18,26 @@ const NEVER_MS: i64 = 4_102_444_800_000;
 const UNUSED_URL: &str = "http://stripe.invalid/";
 
 /// The unread fields of a request.
-pub struct FormFields {
+pub(super) struct FormFields {
     rest: Pairs,
     /// Paths of objects to return in full instead of by id.
     pub expand: Vec<String>,
 }
 
-impl FormFields {
-    fn new(pairs: Pairs) -> Self {
+/// Parses the fields of a body, or those of the query of a GET request.
+impl<S: Send + Sync> FromRequest<S> for FormFields {
+    type Rejection = StripeError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, StripeError> {
+        let Form(pairs) = Form::<Pairs>::from_request(request, state)
+            .await
+            .map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
         let (expand, rest): (Pairs, Pairs) = pairs.into_iter().partition(|(name, _)| name.starts_with("expand["));
-        Self { rest, expand: expand.into_iter().map(|(_, path)| path).collect() }
+        Ok(Self { rest, expand: expand.into_iter().map(|(_, path)| path).collect() })
     }
+}
 
-    /// Parses the fields of a body.
-    pub fn of_body(body: Result<Form<Pairs>, FormRejection>) -> Result<Self, StripeError> {
-        let Form(pairs) = body.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
-        Ok(Self::new(pairs))
-    }
-
-    /// Parses the fields of a query.
-    pub fn of_query(query: Result<Query<Pairs>, QueryRejection>) -> Result<Self, StripeError> {
-        let Query(pairs) = query.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
-        Ok(Self::new(pairs))
-    }
-
+impl FormFields {
     /// Removes and returns a field.
     pub fn take(&mut self, name: &str) -> Option<String> {
         let at = self.rest.iter().position(|(key, _)| key == name)?;
