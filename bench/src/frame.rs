@@ -1,27 +1,11 @@
 //! The binary frames of the live map, read as docs/api.md describes them.
 
-/// A decoded frame header.
+/// A decoded frame header. The version counts changes; the epoch changes when the map was rebuilt. A delta has the changes
+/// between two versions, encoded for [`changes`]. Other kinds are the reader's own holds, areas, queues, drain notices.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LiveFrame<'a> {
-    /// The whole map.
-    Snapshot {
-        /// Changes when the map was rebuilt.
-        epoch: u64,
-        /// Counts changes.
-        version: u64,
-        /// The encoded seat states.
-        map: EncodedMap<'a>,
-    },
-    /// Changes since an earlier version.
-    Delta {
-        /// The version before the changes.
-        from: u64,
-        /// The version after the changes.
-        to: u64,
-        /// The encoded changes, for [`changes`].
-        changes: &'a [u8],
-    },
-    /// Any other kind: the reader's own holds, areas, queues, drain notices.
+    Snapshot { epoch: u64, version: u64, map: EncodedMap<'a> },
+    Delta { from: u64, to: u64, changes: &'a [u8] },
     Other(u8),
 }
 
@@ -33,7 +17,6 @@ pub struct EncodedMap<'a> {
     bytes: &'a [u8],
 }
 
-/// Maximum number of seats of a room.
 const MAX_SEATS: u64 = 100_000;
 
 /// Decodes the header of a frame; `None` when it is malformed.

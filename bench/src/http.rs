@@ -14,7 +14,6 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use uuid::Uuid;
 
-/// Events taken per poll.
 const MAX_EVENTS: usize = 1_024;
 /// Buffer of one read; every answer of the API fits.
 const READ_BYTES: usize = 64 * 1024;
@@ -23,7 +22,6 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 /// Reconnections after which a run fails.
 const MAX_RECONNECTS: usize = 1_000;
 
-/// The result of [`Load::next`].
 pub enum Next {
     /// The request is in the buffer; its answer carries this number.
     Send(u32),
@@ -31,7 +29,6 @@ pub enum Next {
     At(u64),
     /// No request is due until an answer arrives.
     AfterAnswer,
-    /// There are no more requests.
     Done,
 }
 
@@ -39,26 +36,20 @@ pub enum Next {
 pub trait Load {
     /// Writes the next request for the server with this number into `out`, if one is due.
     fn next(&mut self, server: usize, now: u64, out: &mut Vec<u8>) -> Next;
-    /// Handles the answer to a request.
     fn answered(&mut self, ticket: u32, now: u64, answer: &HttpAnswer<'_>);
     /// Handles a request without an answer: the server may have processed it or not.
     fn lost(&mut self, ticket: u32, now: u64, why: &str);
 }
 
-/// Limits of a run.
 pub struct LoadLimits {
-    /// Connections to each server.
     pub connections: usize,
-    /// Duration of the whole run.
     pub timeout: Duration,
 }
 
 struct LoadConnection {
     stream: TcpStream,
     server: usize,
-    /// The request in flight.
     ticket: Option<u32>,
-    /// The received part of its answer.
     partial: Vec<u8>,
 }
 
@@ -253,7 +244,6 @@ impl ErrorCounts {
 
 /// Sends one request on a new connection and waits for the answer; for requests that are not load.
 pub fn ask(address: SocketAddr, request: &[u8]) -> Result<(u16, Vec<u8>)> {
-    /// Such requests are fast.
     const TIMEOUT: Duration = Duration::from_secs(30);
     let mut stream = std::net::TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -339,7 +329,6 @@ pub fn text_after<'a>(body: &'a [u8], name: &str) -> Option<&'a str> {
     std::str::from_utf8(&text[..end]).ok()
 }
 
-/// Returns the first id in a JSON text.
 pub fn id_of(body: &[u8]) -> Option<Uuid> {
     Uuid::parse_str(text_after(body, "id")?).ok()
 }

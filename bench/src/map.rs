@@ -38,7 +38,6 @@ pub struct MapOptions {
     baseline_readings: u32,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: MapOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.seats = 5_000;
@@ -171,7 +170,6 @@ fn promises(report: &Report) {
     report.promise("gzipped JSON against our snapshot, bytes", json, Bound::AtLeast(15.0));
 }
 
-/// Seats per row.
 const ROW: u32 = 100;
 /// Map byte of a seat that is not for sale.
 const BLOCKED: u8 = 3;

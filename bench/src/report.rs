@@ -23,7 +23,6 @@ impl ReportRow {
         Self(row)
     }
 
-    /// Adds a value.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.insert(key.to_owned(), value.into());
@@ -75,7 +74,6 @@ impl ReportRow {
 
 /// Numbers that are settings, not measurements.
 const SETTINGS: [&str; 4] = ["rate_per_s", "seats", "sockets", "attempts_per_call"];
-/// Significant digits of a figure.
 const DIGITS: i32 = 5;
 
 fn rounded(value: f64) -> f64 {
@@ -86,7 +84,6 @@ fn rounded(value: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-/// Collects rows and prints them.
 pub struct Report {
     json: bool,
     rows: Vec<ReportRow>,
@@ -188,9 +185,7 @@ impl Report {
 /// The promised bound of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
-    /// At most this.
     AtMost(f64),
-    /// At least this.
     AtLeast(f64),
 }
 
@@ -221,7 +216,6 @@ pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Divides two figures, if both exist.
 pub fn ratio(figure: Option<f64>, by: Option<f64>) -> Option<f64> {
     figure.zip(by).map(|(figure, by)| figure / by)
 }

@@ -22,20 +22,16 @@ use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
 use crate::world::{BenchServer, Process, RunPaths, Show, World};
 
-/// Timeout of the last sale.
 const LAST_SALE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout after the sales for their effects: marks on the map, mails and webhooks.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Promised sales per second.
 const PROMISED_PER_S: f64 = 2_000.0;
 const GOAL_PER_S: f64 = 4_000.0;
 /// Promised CPU time of server, Redis and Postgres per sale, microseconds: a fifth of a competent Node implementation's.
 const PROMISED_CPU_US: f64 = 320.0;
 
 const CANDIDATE: &str = "candidate";
-/// The variants of the buyers.
 const VARIANTS: [&str; 2] = [CANDIDATE, "two_requests"];
 
 /// Options of `sale`.
@@ -58,7 +54,6 @@ pub struct SaleOptions {
     only: Option<String>,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: SaleOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seconds, options.buyers, options.shows, options.seats) = (1.0, 32, 2, 10_000);

@@ -19,11 +19,9 @@ use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
 use crate::world::{BenchServer, RunPaths, Show, World};
 
-/// Timeout of a round.
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// Timeout after the sale for its effects: marks on the map and mails.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Number of servers that share the stores.
 const SERVERS: usize = 2;
 
 /// Options of `storm`.
@@ -46,7 +44,6 @@ pub struct StormOptions {
     connections: usize,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: StormOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.visitors, options.storms) = (1_000, 1);
@@ -181,7 +178,6 @@ impl Visitors {
         Self { open: people.len(), people, show: show.id, arriving, next_steps, ..Self::default() }
     }
 
-    /// Returns seat and booking of every confirmed purchase.
     fn bought(&self) -> Vec<(u32, Uuid)> {
         let bought = self.people.iter().filter_map(|visitor| match visitor.outcome {
             VisitorOutcome::Bought(booking) => Some((visitor.seat, booking)),

@@ -48,7 +48,6 @@ pub struct WaitingRoomOptions {
     room_scripts: PathBuf,
 }
 
-/// Runs all rounds.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: WaitingRoomOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.people = 100_000;
@@ -84,7 +83,6 @@ enum JoinMethod<'a> {
     SortedSet,
 }
 
-/// The cost of a round.
 struct Cost {
     micros: f64,
     growth: u64,

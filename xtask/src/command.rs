@@ -12,7 +12,6 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::stop::Stop;
 
-/// Polling interval of a running program.
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Runs a command with visible output; fails unless it succeeds.
@@ -119,7 +118,6 @@ pub fn find(names: &[&str], folders: &[PathBuf]) -> Option<PathBuf> {
     names.iter().find_map(|name| folders_to_search.iter().map(|folder| folder.join(name)).find(|file| is_program(file)))
 }
 
-/// Returns `true` when the file exists and is executable.
 pub fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

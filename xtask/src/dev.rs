@@ -16,14 +16,12 @@ use crate::run::RunningProduct;
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
-/// Watched folders.
 const WATCHED: [&str; 8] = ["app", "domain", "frontend", "messages", "migrations", "server", "simulator", "style"];
 /// Quiet time after the last change: editors write a file in several steps.
 const QUIET_TIME: Duration = Duration::from_millis(150);
 /// Polling interval for a stop request and for ended programs.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Runs until a stop is requested.
 pub fn dev(paths: &Paths, stop: &Stop) -> Result<()> {
     let mut running = RunningProduct::start(paths, BuildMode::Fast, stop)?;
     let (sender, changes) = channel();

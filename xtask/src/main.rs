@@ -11,7 +11,6 @@ use clap::{Parser, Subcommand};
 use crate::paths::Paths;
 use crate::stop::Stop;
 
-mod api_table;
 mod bench;
 mod checkouts;
 mod ci;
@@ -20,7 +19,6 @@ mod dev;
 #[cfg(test)]
 mod documents;
 mod fingerprint;
-mod guard;
 mod minify;
 mod native;
 mod paths;
@@ -32,7 +30,6 @@ mod services;
 mod serving;
 mod setup;
 mod site;
-mod stale_files;
 mod stop;
 mod test;
 mod versions;
@@ -86,7 +83,7 @@ fn main() -> ExitCode {
 /// Runs a task. Returns `true` when it succeeded without findings.
 fn run_task(task: Task) -> Result<bool> {
     if matches!(task, Task::Guard) {
-        guard::listen();
+        stop::guard();
         return Ok(true);
     }
     let paths = Paths::find()?;
@@ -100,7 +97,7 @@ fn run_task(task: Task) -> Result<bool> {
         Task::Prove(options) => prove::prove(&paths, &options, &stop),
         Task::Ci => ci::ci(&paths, &stop),
         Task::Site => site::build(&paths, site::BuildMode::Optimised, &stop).map(|()| true),
-        Task::ApiTable => api_table::write(&paths, &stop).map(|()| true),
+        Task::ApiTable => native::write_api_table(&paths, &stop).map(|()| true),
         Task::Guard => Ok(true),
     }
 }

@@ -11,16 +11,13 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::command::signal_group;
-use crate::guard::GRACE_PERIOD;
 use crate::progress::ProgressStep;
-use crate::stop::Stop;
+use crate::stop::{GRACE_PERIOD, Stop};
 
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Log lines shown when a program ends unexpectedly.
 const LAST_LINES: usize = 30;
 
-/// Destination of a program's output.
 pub enum Output {
     /// Standard output, each line prefixed with the program's name.
     Shown,
@@ -42,7 +39,6 @@ pub struct Processes<'a> {
 }
 
 impl<'a> Processes<'a> {
-    /// Creates an empty set.
     pub fn new(stop: &'a Stop) -> Self {
         Self { running: Vec::new(), stop }
     }
@@ -101,7 +97,6 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// Ends a program if it runs.
     pub fn end(&mut self, name: &str) -> Result<()> {
         if let Some(index) = self.running.iter().position(|program| program.name == name) {
             let program = self.running.remove(index);

@@ -32,9 +32,7 @@ pub fn run(paths: &Paths, stop: &Stop) -> Result<()> {
 pub struct RunningProduct<'a> {
     /// Settings shared by the servers.
     pub product: Product<'a>,
-    /// The server.
     pub server: ServerSettings,
-    /// The running programs.
     pub processes: Processes<'a>,
     /// The locked data folder. Fields are dropped in order, so the lock is released last.
     _folder: DataFolder,
@@ -66,7 +64,6 @@ fn server(folder: &DataFolder) -> Result<ServerSettings> {
     Ok(ServerSettings { name: "rowlock", listen, public_url, settings: Vec::new() })
 }
 
-/// Prints the addresses.
 fn announce(
     folder: &DataFolder,
     server: &ServerSettings,

@@ -14,16 +14,12 @@ use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
 use crate::progress::ProgressStep;
-use crate::services::{DataFolder, Stores, ports};
+use crate::services::{DataFolder, Stores};
 use crate::stop::Stop;
 
-/// Timeout for a started program to answer.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Timeout of one readiness request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Default port of the server.
 const DEFAULT_PORT: u16 = 3000;
-/// Default port of the simulator.
 const DEFAULT_SIMULATOR_PORT: u16 = 3010;
 
 /// Settings shared by all servers of a product.
@@ -37,13 +33,9 @@ pub struct Product<'a> {
     mailbox: PathBuf,
 }
 
-/// A server of a product.
 pub struct ServerSettings {
-    /// Name in logs.
     pub name: &'static str,
-    /// Listen address.
     pub listen: SocketAddr,
-    /// Public URL.
     pub public_url: String,
     /// Settings in addition to the shared ones.
     pub settings: Vec<(&'static str, String)>,
@@ -56,7 +48,7 @@ impl ServerSettings {
         name: &'static str,
         settings: Vec<(&'static str, String)>,
     ) -> Result<Self> {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::claim(&folder.ports(), name, None)?));
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, folder.claim_port(name, None)?));
         Ok(Self { name, listen, public_url: format!("http://{listen}"), settings })
     }
 }
@@ -69,7 +61,6 @@ pub fn without_hold_limits() -> Vec<(&'static str, String)> {
         .into()
 }
 
-/// The demo's manager of all theatres.
 const DEMO_MANAGER: &str = "manager@example.org";
 
 impl<'a> Product<'a> {
@@ -98,7 +89,6 @@ impl<'a> Product<'a> {
         command::run_silently(self.program("rowlock").arg("demo").arg("--dir").arg(folder), stop)
     }
 
-    /// Creates a manager of every theatre.
     pub fn make_manager(&self, email: &str, password: &str, stop: &Stop) -> Result<()> {
         let mut command = self.program("rowlock");
         command.args(["admin", "create", "--email", email, "--name", "Max Manager"]).env("ROWLOCK_PASSWORD", password);
@@ -124,7 +114,7 @@ impl<'a> Product<'a> {
         ip: IpAddr,
         output: Output,
     ) -> Result<()> {
-        let port = ports::claim(&folder.ports(), "simulator", Some(DEFAULT_SIMULATOR_PORT))?;
+        let port = folder.claim_port("simulator", Some(DEFAULT_SIMULATOR_PORT))?;
         let listen = SocketAddr::new(ip, port);
         self.simulator_url = public_address(listen);
         let mut command = self.program("payment-simulator");
@@ -134,7 +124,6 @@ impl<'a> Product<'a> {
         processes.wait_until("the payment simulator", READY_TIMEOUT, || status(local, "/").is_some())
     }
 
-    /// Starts a server and waits until it is ready.
     pub fn start_server(&self, processes: &mut Processes<'_>, server: &ServerSettings, output: Output) -> Result<()> {
         let step = ProgressStep::quiet(format!("{} answers", server.name));
         let mut command = self.program("rowlock");
@@ -147,12 +136,10 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    /// Returns the URL of the payment simulator.
     pub fn simulator_url(&self) -> &str {
         &self.simulator_url
     }
 
-    /// Returns the API key of the payment simulator.
     pub fn simulator_key(&self) -> &str {
         &self.simulator_key
     }
@@ -183,7 +170,7 @@ pub fn listen_address(folder: &DataFolder) -> Result<SocketAddr> {
         }
         return Ok(address);
     }
-    let port = ports::claim(&folder.ports(), "rowlock", Some(DEFAULT_PORT))?;
+    let port = folder.claim_port("rowlock", Some(DEFAULT_PORT))?;
     Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 

@@ -24,7 +24,6 @@ const OK: &[u8] = b"OK";
 /// Index of the first attempt in an answer, after code, clock, epoch, version and expired holds.
 const FIRST_ATTEMPT: usize = 5;
 
-/// The source of changes of one show.
 pub struct ChangeSource {
     lock: Script,
     release: Script,
@@ -34,7 +33,6 @@ pub struct ChangeSource {
 }
 
 impl ChangeSource {
-    /// Creates a source without holds.
     pub fn new(store: &mut Store, show: Show) -> Result<Self> {
         let (lock, release) = (store.script("lock")?, store.script("release")?);
         Ok(Self { lock, release, show, held: VecDeque::new(), next: 0 })

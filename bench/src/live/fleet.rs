@@ -26,9 +26,7 @@ use crate::socket::{self, BINARY, CLOSE, PING, PONG, TEXT};
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Timeout for all readers of a fleet to have their first map.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Events taken per poll.
 const MAX_EVENTS: usize = 2_048;
-/// Buffer of one read, bytes.
 const READ_BYTES: usize = 64 * 1024;
 /// One reader in this many is timed.
 const SAMPLE: usize = 16;
@@ -50,7 +48,6 @@ pub struct SharedState {
 }
 
 impl SharedState {
-    /// Returns the nanoseconds since `began`.
     pub fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }
@@ -60,7 +57,6 @@ impl SharedState {
         self.due[seat as usize].store(due, Ordering::Relaxed);
     }
 
-    /// Starts or stops counting.
     pub fn set_measuring(&self, on: bool) {
         self.measuring.store(on, Ordering::Relaxed);
     }
@@ -75,7 +71,6 @@ impl SharedState {
 #[derive(Clone, Copy)]
 pub struct FleetOptions {
     pub protocol: Protocol,
-    /// Number of readers.
     pub sockets: usize,
     /// Number of readers that can stop reading.
     pub stallable: usize,
@@ -106,14 +101,12 @@ pub struct ReaderLog {
     pub received: Vec<u32>,
     /// Number of messages received before the reader resumed after a stall.
     pub resumed_at: Option<usize>,
-    /// The error that ended the reader, if any.
     pub error: Option<String>,
 }
 
 /// The result of the reader thread.
 #[derive(Default)]
 pub struct FleetLog {
-    /// Every distinct message.
     pub messages: Vec<Vec<u8>>,
     pub readers: Vec<ReaderLog>,
     /// Changes that reached a reader's map during the measurement.
@@ -164,7 +157,6 @@ impl Fleet {
         arrived
     }
 
-    /// Closes all sockets and returns the log.
     pub fn close(self) -> Result<FleetLog> {
         self.state.stop.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow::anyhow!("the reading thread panicked"))?

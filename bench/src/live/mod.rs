@@ -70,10 +70,8 @@ enum LivePart {
     Stalled,
 }
 
-/// Changes a second in the crowd part.
 const CROWD_RATE: u32 = 200;
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seats, options.seconds, options.rates) = (1_000, 2.0, vec![200]);

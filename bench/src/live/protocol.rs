@@ -14,20 +14,9 @@ pub enum Protocol {
 /// The kind of a message, with its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// A message without seat states.
     Other,
-    /// The whole map.
-    Snapshot {
-        /// The version of the map.
-        version: u64,
-    },
-    /// Changes from one version to another.
-    Delta {
-        /// The version before.
-        from: u64,
-        /// The version after.
-        to: u64,
-    },
+    Snapshot { version: u64 },
+    Delta { from: u64, to: u64 },
 }
 
 impl Protocol {

@@ -25,7 +25,6 @@ pub const JSON_GATHERED: &str = "json_per_event_nagle";
 /// The server variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerVariant {
-    /// The server under test.
     Candidate,
     /// The server in `baseline.rs` with TCP_NODELAY.
     JsonPerEvent,
@@ -34,7 +33,6 @@ pub enum ServerVariant {
 }
 
 impl ServerVariant {
-    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Candidate => "candidate",
@@ -61,13 +59,10 @@ pub struct ServedShow {
 }
 
 pub struct Measurement {
-    /// Number of changes made.
     pub changes: u64,
-    /// CPU time of the server, microseconds.
     pub server_micros: f64,
     /// Number of readers that received the last change in time.
     pub arrived: u64,
-    /// Growth of the server's memory, bytes.
     pub grown: f64,
     pub log: FleetLog,
     pub found: Findings,
@@ -140,7 +135,6 @@ impl ServedShow {
     }
 }
 
-/// The effect of a message on a map.
 enum Effect {
     Snapshot(Vec<u8>),
     Changes(Vec<(u32, u8)>),

@@ -49,7 +49,6 @@ enum LocksPart {
     Scripts,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LocksOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.rates = vec![500];
@@ -68,7 +67,6 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LocksOptions, report
     Ok(())
 }
 
-/// Compares the medians with the promised bounds.
 fn promises(options: &LocksOptions, report: &Report) {
     for rate in &options.rates {
         let of = |phase: &str, key: &str| {

@@ -24,7 +24,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Distance in seats between consecutive attempts: a prime, so that every seat is used.
 const STRIDE: u64 = 7_919;
 
-/// Runs all rounds of all rates.
 pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: &mut Report) -> Result<()> {
     eprintln!("  attempts over HTTP");
     let server = world.server("rowlock", None)?;
@@ -146,7 +145,6 @@ enum Expected {
     Refused,
 }
 
-/// Kinds of unexpected answers printed at the end.
 const MAX_ERROR_LINES: usize = 5;
 
 /// A load of many visitors with one attempt at a seat each, sent in order when they fall due.
@@ -169,7 +167,6 @@ struct AttemptLoad<'a> {
 }
 
 impl<'a> AttemptLoad<'a> {
-    /// Creates a load of these attempts.
     fn new(attempts: Vec<(usize, u32, u64)>, templates: &'a [Template], expected: Expected) -> Self {
         Self {
             attempts,

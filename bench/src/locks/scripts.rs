@@ -26,7 +26,6 @@ const HEAD: usize = 5;
 /// Distance in seats between consecutive attempts.
 const STRIDE: u32 = 7_919;
 
-/// An attempt at one seat.
 struct LockAttempt {
     hold: String,
     owner: String,
@@ -42,7 +41,6 @@ enum Method<'a> {
     KeyPerSeat,
 }
 
-/// Runs all rounds.
 pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: &mut Report) -> Result<()> {
     eprintln!("  attempts in Redis alone");
     let show = world.loaded_shows(options.seats, 1)?[0];

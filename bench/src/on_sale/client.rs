@@ -16,9 +16,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// The parts of an answer that the crowd uses.
 #[derive(Clone, Debug)]
 pub struct CrowdAnswer {
-    /// The status code.
     pub status: u16,
-    /// The body.
     pub body: Vec<u8>,
     /// Seconds of the `Retry-After` header, if any.
     pub retry_after: Option<u64>,
@@ -113,7 +111,6 @@ fn exchange(stream: &mut TcpStream, request: &[u8]) -> Result<(CrowdAnswer, bool
     }
 }
 
-/// Returns a header of an answer.
 fn header<'a>(bytes: &'a [u8], name: &str) -> Option<&'a str> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let lines = std::str::from_utf8(&bytes[..end]).ok()?.lines();

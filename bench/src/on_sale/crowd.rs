@@ -58,7 +58,6 @@ struct Blocks {
 
 /// The people and the results of their requests.
 pub struct Crowd<'a> {
-    /// The addresses of the replicas.
     pub addresses: &'a [SocketAddr],
     show: Show,
     blocks: Mutex<Blocks>,
@@ -108,7 +107,6 @@ impl<'a> Crowd<'a> {
         f64::from(self.sold.load(Ordering::Relaxed)) / self.total as f64
     }
 
-    /// Ends the sale.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
@@ -118,7 +116,6 @@ impl<'a> Crowd<'a> {
         self.is_over.load(Ordering::Relaxed) || self.sold.load(Ordering::Relaxed) as usize >= self.total
     }
 
-    /// Returns seat and booking of every confirmed purchase.
     pub fn bought(&self) -> Vec<(u32, Uuid)> {
         let blocks = lock(&self.blocks);
         blocks.sold.iter().flat_map(|(seats, booking)| seats.clone().map(|seat| (seat, *booking))).collect()
@@ -129,7 +126,6 @@ impl<'a> Crowd<'a> {
         lock(&self.refusals).iter().map(|((status, code), count)| format!("{count} × {status} {code}")).collect()
     }
 
-    /// Adds the figures of the crowd to a row.
     pub fn add_figures(&self, row: ReportRow) -> ReportRow {
         row.with("sold", self.bought().len())
             .with("admitted", lock(&self.admissions).len())

@@ -29,13 +29,10 @@ use client::CrowdClient;
 use crowd::{Crowd, Person};
 use sentinel_redis::SentinelRedis;
 
-/// Number of server replicas.
 const REPLICAS: usize = 2;
-/// Timeout of each phase of the sale.
 const SALE_TIMEOUT: Duration = Duration::from_secs(900);
 /// Timeout after the sale for the remaining effects: marks on the map and mails.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(300);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Share of sold seats at which the replicas are restarted, one after the other.
 const RESTART_AT: f64 = 0.2;
@@ -75,7 +72,6 @@ pub struct OnSaleOptions {
     workers: usize,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: OnSaleOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seats, options.people, options.opens_in) = (2_000, 1_000, 8);
@@ -202,7 +198,6 @@ fn assign_places(address: SocketAddr, show: &Show, people: &mut [Person], opens_
     Ok(found)
 }
 
-/// A running sale.
 struct RunningSale<'a> {
     crowd: &'a Crowd<'a>,
     people: &'a [Person],
@@ -210,7 +205,6 @@ struct RunningSale<'a> {
     options: &'a OnSaleOptions,
 }
 
-/// Figures taken during the sale.
 struct SaleFigures {
     failover: Duration,
     /// Memory of each replica, bytes, after the last failure was injected.

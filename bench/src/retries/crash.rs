@@ -14,7 +14,6 @@ use crate::purchase::PurchaseStep;
 use crate::report::{Report, ReportRow};
 use crate::world::{Show, World};
 
-/// Concurrent buyers.
 const WORKERS: u32 = 16;
 /// Delay before a retry after a retryable answer or a lost connection.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -22,7 +21,6 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 const RETRY_TIMEOUT: Duration = Duration::from_secs(40);
 /// Timeout for pending effects: another server takes over those of the dead one after a minute.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(150);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The two servers. Once the victim is dead its clients use the survivor.

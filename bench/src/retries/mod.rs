@@ -26,7 +26,6 @@ mod replay;
 
 use replay::{Expected, LoadShape, Replay};
 
-/// Number of servers that share the stores.
 const SERVERS: usize = 2;
 /// Requests in flight per connection during the warm-up, which replays each request at each server.
 const WARM_UP_IN_FLIGHT: usize = 4;
@@ -56,14 +55,12 @@ pub struct RetriesOptions {
     crash_buyers: u32,
 }
 
-/// A variant of the replay load.
 struct ReplayVariant {
     name: &'static str,
     in_flight: usize,
     more_headers: &'static str,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: RetriesOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.buyers, options.crash_buyers, options.seconds) = (20, 20, 1.0);
@@ -242,7 +239,6 @@ impl StoreCalls {
         Ok(Self { redis: commands(&stats), postgres: ended as f64 })
     }
 
-    /// Returns the difference to an earlier read.
     fn since(&self, earlier: &Self) -> Self {
         Self { redis: self.redis - earlier.redis, postgres: self.postgres - earlier.postgres }
     }

@@ -14,7 +14,6 @@ use crate::checker::Findings;
 use crate::histogram::Histogram;
 use crate::http::{self, HttpAnswer};
 
-/// Events taken per poll.
 const MAX_EVENTS: usize = 1_024;
 /// Buffer of one read, bytes: all answers in flight on a connection fit.
 const READ_BYTES: usize = 128 * 1024;
@@ -25,25 +24,18 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// A request and its expected answer.
 pub struct Expected {
-    /// The request bytes.
     pub request: Vec<u8>,
-    /// The status of the answer.
     pub status: u16,
-    /// Its body.
     pub body: Vec<u8>,
 }
 
-/// The shape of a replay load.
 pub struct LoadShape {
-    /// Connections to each server.
     pub connections: usize,
-    /// Requests in flight on each connection.
     pub in_flight: usize,
     /// Duration; `None` sends each request once to each server.
     pub duration: Option<Duration>,
 }
 
-/// The results of a replay load.
 pub struct Replay {
     /// From the sending of a request to the last byte of its answer.
     pub latencies: Histogram,
@@ -140,7 +132,6 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Returns the next request for a server, if there is one.
     fn next(&mut self, server: usize) -> Option<usize> {
         let next = self.next[server];
         let is_due = match self.shape.duration {

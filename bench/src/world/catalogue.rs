@@ -11,25 +11,21 @@ use crate::http;
 pub const PRICE: i64 = 1_000;
 /// Duration of holds, milliseconds: none may expire during a round.
 const HOLD_MS: i64 = 3_600_000;
-/// Seats per row.
 const SEATS_PER_ROW: u32 = 100;
 
 /// A show under test.
 #[derive(Clone, Copy, Debug)]
 pub struct Show {
-    /// The id.
     pub id: Uuid,
     /// Number of seats; they are numbered `0..seats`.
     pub seats: u32,
 }
 
 impl Show {
-    /// Returns the path of the seat states.
     pub fn seats_path(&self) -> String {
         format!("/api/v1/shows/{}/seats", self.id)
     }
 
-    /// Returns the path of the live map's WebSocket.
     pub fn live_path(&self) -> String {
         format!("/api/v1/shows/{}/live", self.id)
     }

@@ -22,7 +22,6 @@ use crate::checker::{self, BOOKED, Findings, Ledger};
 use crate::cpu;
 use crate::random::Random;
 
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Programs, stores and folders that every benchmark needs.
@@ -48,17 +47,11 @@ pub struct RunPaths {
     pub logs: PathBuf,
 }
 
-/// The environment of a run.
 pub struct World {
-    /// Programs, stores and folders.
     pub paths: RunPaths,
-    /// Pool of this run's database.
     pub pg: PgPool,
-    /// The Redis store.
     pub store: Store,
-    /// Random numbers for keys and cookies.
     pub random: Random,
-    /// Runtime for asynchronous calls.
     pub runtime: Runtime,
     postmaster: u32,
     database: String,
@@ -94,13 +87,11 @@ impl World {
         Ok(world)
     }
 
-    /// Reads a setting of Postgres.
     pub fn postgres_setting(&self, name: &str) -> Result<String> {
         let asked = sqlx::query_scalar("SELECT current_setting($1)").bind(name.to_owned());
         Ok(self.runtime.block_on(asked.fetch_one(&self.pg))?)
     }
 
-    /// Reads the CPU time of all Postgres processes.
     pub fn postgres_cpu(&self) -> Result<cpu::Cpu> {
         let mut pids = cpu::children_of(self.postmaster);
         pids.push(self.postmaster);

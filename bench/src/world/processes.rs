@@ -17,7 +17,6 @@ use crate::http;
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for a program to stop; a server drains first.
 const STOP_TIMEOUT: Duration = Duration::from_secs(25);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Keys shared by server and simulator of a run; both listen on this machine only.
 const API_KEY: &str = "the key of this run; 32 bytes or more";
@@ -43,24 +42,20 @@ impl Process {
         Ok(Self { name: name.to_owned(), child })
     }
 
-    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Kills the process with SIGKILL.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// Returns the CPU time used so far.
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of(&[self.pid()])
     }
 
-    /// Returns the memory, bytes.
     pub fn memory(&self) -> Result<u64> {
         cpu::memory(self.pid())
     }
@@ -101,11 +96,8 @@ impl Drop for Process {
     }
 }
 
-/// A server under test.
 pub struct BenchServer {
-    /// The address it listens at.
     pub address: SocketAddr,
-    /// Its process.
     pub process: Process,
 }
 
@@ -128,7 +120,6 @@ fn half_of_the_cores() -> usize {
     (cores / 2).max(1)
 }
 
-/// Returns an unused port.
 pub fn free_port() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
@@ -176,7 +167,6 @@ impl World {
         Ok(BenchServer { address, process })
     }
 
-    /// Runs a sub-command of the server program.
     pub fn command(&self, arguments: &[&str]) -> Result<()> {
         let mut command = Command::new(&self.paths.server);
         let output = command.args(arguments).env("DATABASE_URL", &self.database_url).output();
@@ -187,7 +177,6 @@ impl World {
         Ok(())
     }
 
-    /// Starts the payment simulator.
     pub fn simulator(&self) -> Result<(SocketAddr, Process)> {
         let address = free_port()?;
         let mut command = Command::new(&self.paths.simulator);
@@ -208,7 +197,6 @@ impl World {
     }
 }
 
-/// Creates the schema with the server program.
 pub fn migrate(world: &World) -> Result<()> {
     world.command(&["migrate"]).context("the schema cannot be created")
 }

@@ -13,7 +13,6 @@ use super::Show;
 use crate::checker::LockState;
 use crate::cpu::Cpu;
 
-/// Keys per SCAN call.
 const SCAN_BATCH: usize = 500;
 
 /// A connection to Redis, with key names and process id.
@@ -60,22 +59,18 @@ impl Store {
         Self::open(url, &self.prefix, &self.folder)
     }
 
-    /// Returns the prefix of all keys of this run.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Reads the CPU time of Redis.
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of_threads(self.pid)
     }
 
-    /// Returns the connection, for other commands.
     pub const fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
-    /// Returns a key of a show.
     pub fn key(&self, show: &Show, name: &str) -> String {
         format!("{}{{show:{}}}:{name}", self.prefix, show.id)
     }
@@ -137,7 +132,6 @@ impl Store {
         Ok(())
     }
 
-    /// Restores a show's keys from the copies.
     pub fn restore_show(&mut self, show: &Show) -> Result<()> {
         for name in self.names.clone() {
             let key = self.key(show, &name);
@@ -150,12 +144,10 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the version of a show's map.
     pub fn version(&mut self, show: &Show) -> Result<u64> {
         Ok(cmd("GET").arg(self.key(show, "version")).query(&mut self.connection)?)
     }
 
-    /// Reads the map and the holds of a show.
     pub fn stored(&mut self, show: &Show) -> Result<LockState> {
         let map = cmd("GET").arg(self.key(show, "map")).query(&mut self.connection)?;
         let texts: BTreeMap<String, String> =
@@ -177,7 +169,6 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes every key of this run.
     pub fn delete_all(&mut self) -> Result<()> {
         let pattern = format!("{}*", self.prefix);
         let mut cursor = 0_u64;

@@ -19,7 +19,7 @@ use crate::processes::{Output, Processes};
 use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, ServerSettings, without_hold_limits};
-use crate::setup::{node, python};
+use crate::setup;
 use crate::stop::Stop;
 
 /// Names of the tests, for filters.
@@ -37,7 +37,6 @@ const GUEST_COOKIE: &str = "Cookie: rowlock_visitor=0123456789abcdef0123456789ab
 /// as a guest.
 const ENDS_THE_SESSION: &str = "^/api/v1/users/logout";
 
-/// Runs the tests that match the filter.
 pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts> {
     let is_wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
     let mut counts = Counts::default();
@@ -45,10 +44,9 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts>
         return Ok(counts);
     }
     let contract = paths.root.join("end2end/api");
-    let npm = node::require(stop)?;
-    node::install_locked(&npm, &contract, stop)?;
-    let programs =
-        python::install_locked(&contract.join("requirements.txt"), &paths.tools().join("schemathesis"), stop)?;
+    setup::npm_ci(&setup::require_npm(stop)?, &contract, stop)?;
+    let requirements = contract.join("requirements.txt");
+    let programs = setup::pip_install(&requirements, &paths.tools().join("schemathesis"), stop)?;
     if options.only_api_contract {
         // Otherwise cargo's tests have built the programs.
         native::build(paths, stop)?;
