@@ -242,22 +242,52 @@ impl ErrorCounts {
     }
 }
 
-/// Sends one request on a new connection and waits for the answer; for requests that are not load.
+/// An answer with the headers that a client must respect.
+#[derive(Clone, Debug)]
+pub struct CompleteAnswer {
+    pub status: u16,
+    pub body: Vec<u8>,
+    /// Seconds of the `Retry-After` header, if any.
+    pub retry_after: Option<u64>,
+    /// The server closes the connection.
+    pub closes: bool,
+}
+
+/// Sends a request and waits for the answer.
+pub fn exchange(stream: &mut std::net::TcpStream, request: &[u8]) -> Result<CompleteAnswer> {
+    stream.write_all(request)?;
+    let (mut bytes, mut chunk) = (Vec::new(), vec![0_u8; READ_BYTES]);
+    loop {
+        let read = stream.read(&mut chunk).context("no answer")?;
+        ensure!(read > 0, "the server closed the connection");
+        bytes.extend_from_slice(&chunk[..read]);
+        if let Some((answer, _)) = HttpAnswer::parse(&bytes)? {
+            return Ok(CompleteAnswer {
+                status: answer.status,
+                body: answer.body.to_vec(),
+                retry_after: header(&bytes, "retry-after").and_then(|seconds| seconds.parse().ok()),
+                closes: header(&bytes, "connection").is_some_and(|word| word.eq_ignore_ascii_case("close")),
+            });
+        }
+    }
+}
+
+fn header<'a>(bytes: &'a [u8], name: &str) -> Option<&'a str> {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let lines = std::str::from_utf8(&bytes[..end]).ok()?.lines();
+    lines.skip(1).find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case(name).then(|| value.trim())
+    })
+}
+
+/// Sends one request on a new connection; for requests that are not load.
 pub fn ask(address: SocketAddr, request: &[u8]) -> Result<(u16, Vec<u8>)> {
     const TIMEOUT: Duration = Duration::from_secs(30);
     let mut stream = std::net::TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.write_all(request)?;
-    let mut bytes = Vec::new();
-    let mut chunk = vec![0_u8; 64 * 1024];
-    loop {
-        let read = stream.read(&mut chunk)?;
-        ensure!(read > 0, "{address} closed the connection");
-        bytes.extend_from_slice(&chunk[..read]);
-        if let Some((answer, _)) = HttpAnswer::parse(&bytes)? {
-            return Ok((answer.status, answer.body.to_vec()));
-        }
-    }
+    let answer = exchange(&mut stream, request).with_context(|| format!("at {address}"))?;
+    Ok((answer.status, answer.body))
 }
 
 pub fn get(address: SocketAddr, path: &str) -> Result<(u16, Vec<u8>)> {
@@ -368,5 +398,12 @@ mod tests {
         assert_eq!(HttpAnswer::parse(b"HTTP/1.1 204 No Content\r\n\r\n").expect("readable"), Some((none, 27)));
         assert!(HttpAnswer::parse(b"HTTP/1.0 200 OK\r\n\r\n").is_err());
         assert!(HttpAnswer::parse(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").is_err());
+    }
+
+    #[test]
+    fn headers_are_found_in_any_case_and_not_in_the_body() {
+        let bytes = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 14\r\n\r\nconnection: no";
+        assert_eq!(header(bytes, "retry-after"), Some("2"));
+        assert_eq!(header(bytes, "connection"), None);
     }
 }

@@ -20,7 +20,7 @@ use crate::http::{self, ErrorCounts, HttpAnswer, Load, LoadLimits, Next};
 use crate::purchase::{PurchaseStep, StepOutcome};
 use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
-use crate::world::{BenchServer, Process, RunPaths, Show, World};
+use crate::world::{BenchServer, Process, RunPaths, Show, World, wait_until};
 
 const LAST_SALE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Timeout after the sales for their effects: marks on the map, mails and webhooks.
@@ -164,22 +164,18 @@ fn check(world: &mut World, server: &BenchServer, shows: &[Show], buyers: &Buyer
 
 /// Waits until every effect of the sales is done and every webhook has arrived: their CPU time belongs to the sales.
 fn wait_until_settled(world: &World) -> Result<Findings> {
-    let began = Instant::now();
-    let mut found = Findings::default();
-    loop {
-        let mut open = world.pending_effects()?;
+    let (mut found, mut open) = (Findings::default(), 0);
+    let is_settled = wait_until(SETTLE_TIMEOUT, POLL_INTERVAL, || {
+        open = world.pending_effects()?;
         if open == 0 {
             open = world.charges_without_webhook()?;
         }
-        if open == 0 {
-            return Ok(found);
-        }
-        if began.elapsed() > SETTLE_TIMEOUT {
-            found.add(|| format!("{open} effects are open {} s after the last sale", SETTLE_TIMEOUT.as_secs()));
-            return Ok(found);
-        }
-        std::thread::sleep(POLL_INTERVAL);
+        Ok(open == 0)
+    })?;
+    if !is_settled {
+        found.add(|| format!("{open} effects are open {} s after the last sale", SETTLE_TIMEOUT.as_secs()));
     }
+    Ok(found)
 }
 
 /// Adjacent seats of a buyer.

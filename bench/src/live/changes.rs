@@ -13,7 +13,7 @@ use redis::Value;
 use super::fleet::SharedState;
 use crate::arrivals::{Spacing, schedule};
 use crate::random::Random;
-use crate::world::{Script, Show, Store};
+use crate::world::{LockAttempt, Script, Show, Store};
 
 /// Sleep while no change is due; changes that fall due meanwhile are sent together.
 const SLEEP: Duration = Duration::from_millis(1);
@@ -28,6 +28,7 @@ pub struct ChangeSource {
     lock: Script,
     release: Script,
     show: Show,
+    /// Hold and owner of the held seats, in order.
     held: VecDeque<(String, String)>,
     next: u64,
 }
@@ -75,11 +76,11 @@ impl ChangeSource {
             let arguments = [hold.as_bytes(), owner.as_bytes()];
             return (seat, store.call(&self.release, &self.show, &arguments));
         }
-        let (seat, hold, owner) = (seat_of(self.next), random.id().to_string(), random.hex());
+        let attempt = LockAttempt { seat: seat_of(self.next), hold: random.id(), owner: random.hex() };
         self.next += 1;
-        let call = store.lock_call(&self.lock, &self.show, &[(hold.as_str(), owner.as_str(), seat)]);
-        self.held.push_back((hold, owner));
-        (seat, call)
+        let call = store.lock_call(&self.lock, &self.show, std::slice::from_ref(&attempt));
+        self.held.push_back((attempt.hold.to_string(), attempt.owner));
+        (attempt.seat, call)
     }
 }
 

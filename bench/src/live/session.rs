@@ -90,7 +90,7 @@ impl ServedShow {
                 }
                 command.env("REDIS_URL", &world.paths.redis_url);
                 let mut process = Process::start(&mut command, variant.name(), &world.paths.logs)?;
-                process.wait_for(address, "/healthz")?;
+                process.wait_for(address, "/healthz", Some(200))?;
                 Ok(Self { variant, show, process, address, path: "/live".to_owned() })
             }
         }

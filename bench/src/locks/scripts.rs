@@ -9,13 +9,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use redis::{Cmd, Value};
-use uuid::Uuid;
 
 use super::LocksOptions;
 use crate::RunOptions;
 use crate::checker::{self, Findings, Grant};
 use crate::report::{Report, ReportRow};
-use crate::world::{self, Script, Show, World};
+use crate::world::{HOLD_MS, LockAttempt, Script, Show, World};
 
 /// The baseline that sends one attempt a call.
 pub const ONE_PER_CALL: &str = "one_per_call";
@@ -25,12 +24,6 @@ pub const KEY_PER_SEAT: &str = "key_per_seat";
 const HEAD: usize = 5;
 /// Distance in seats between consecutive attempts.
 const STRIDE: u32 = 7_919;
-
-struct LockAttempt {
-    hold: String,
-    owner: String,
-    seat: u32,
-}
 
 /// A method to send attempts.
 #[derive(Clone, Copy)]
@@ -83,8 +76,7 @@ pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: 
 /// Creates one attempt at every seat, each by a new visitor.
 fn attempts(world: &mut World, show: &Show) -> Vec<LockAttempt> {
     let seat = |number: u32| (u64::from(number) * u64::from(STRIDE) % u64::from(show.seats)) as u32;
-    let mut attempt =
-        |number| LockAttempt { hold: world.random.id().to_string(), owner: world.random.hex(), seat: seat(number) };
+    let mut attempt = |number| LockAttempt { hold: world.random.id(), owner: world.random.hex(), seat: seat(number) };
     (0..show.seats).map(&mut attempt).collect()
 }
 
@@ -117,29 +109,19 @@ fn measure(
         found.add(|| format!("{} attempts have {} answers", attempts.len(), outcomes.len()));
     }
     let granted = attempts.iter().zip(outcomes).filter(|(_, granted)| *granted);
-    let grant = |attempt: &LockAttempt| Ok(Grant { seat: attempt.seat, hold: Uuid::parse_str(&attempt.hold)? });
-    let grants = granted.map(|(attempt, _)| grant(attempt)).collect::<Result<_>>()?;
+    let grants = granted.map(|(attempt, _)| Grant { seat: attempt.seat, hold: attempt.hold }).collect();
     Ok((micros / attempts.len() as f64, grants))
 }
 
 fn calls(world: &World, show: &Show, method: Method<'_>, attempts: &[LockAttempt]) -> Vec<Cmd> {
     match method {
         Method::Script(script, many) => {
-            let call = |some: &[LockAttempt]| {
-                let attempts: Vec<_> =
-                    some.iter().map(|one| (one.hold.as_str(), one.owner.as_str(), one.seat)).collect();
-                world.store.lock_call(script, show, &attempts)
-            };
-            attempts.chunks(many).map(call).collect()
+            attempts.chunks(many).map(|some| world.store.lock_call(script, show, some)).collect()
         }
         Method::KeyPerSeat => {
             let set = |attempt: &LockAttempt| {
                 let mut set = redis::cmd("SET");
-                set.arg(world.store.seat_key(show, attempt.seat))
-                    .arg(&attempt.owner)
-                    .arg("NX")
-                    .arg("PX")
-                    .arg(world::HOLD_MS);
+                set.arg(world.store.seat_key(show, attempt.seat)).arg(&attempt.owner).arg("NX").arg("PX").arg(HOLD_MS);
                 set
             };
             attempts.iter().map(set).collect()

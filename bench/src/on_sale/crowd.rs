@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use uuid::Uuid;
 
-use super::client::{CrowdAnswer, CrowdClient, LostAnswer};
+use super::client::{CrowdClient, LostAnswer};
 use crate::checker::Findings;
-use crate::http::{id_of, number_after, text_after};
+use crate::http::{CompleteAnswer, id_of, number_after, text_after};
 use crate::purchase::{PurchaseStep, Request};
 use crate::random::Random;
 use crate::report::ReportRow;
@@ -149,7 +149,7 @@ impl<'a> Crowd<'a> {
         request: &Request,
         visitor: &str,
         headers: &str,
-    ) -> Result<CrowdAnswer> {
+    ) -> Result<CompleteAnswer> {
         let request = request.bytes(visitor, headers);
         let began = Instant::now();
         loop {
@@ -175,7 +175,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Counts a refusal. It must have a known code, and a `Retry-After` header if it reports overload.
-    fn check_refusal(&self, response: &CrowdAnswer) {
+    fn check_refusal(&self, response: &CompleteAnswer) {
         if response.status < 400 {
             return;
         }
@@ -397,12 +397,12 @@ impl<'a> Crowd<'a> {
     }
 }
 
-fn id_in(response: &CrowdAnswer) -> Result<Uuid> {
+fn id_in(response: &CompleteAnswer) -> Result<Uuid> {
     id_of(&response.body).with_context(|| format!("no id in {}", describe(response)))
 }
 
 /// Describes an answer: status and the start of the body.
-fn describe(response: &CrowdAnswer) -> String {
+fn describe(response: &CompleteAnswer) -> String {
     let text: String = String::from_utf8_lossy(&response.body).chars().take(200).collect();
     format!("{} {text}", response.status)
 }

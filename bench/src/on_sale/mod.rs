@@ -17,7 +17,7 @@ use crate::http::{self, number_after, text_after};
 use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
 use crate::waiting_room::place_of;
-use crate::world::{BenchServer, RunPaths, Show, World, free_port};
+use crate::world::{BenchServer, RunPaths, Show, World, free_port, wait_until};
 
 mod call_monitor;
 mod client;
@@ -159,12 +159,9 @@ fn open_room(world: &World, show: &Show, addresses: &[SocketAddr], options: &OnS
         "--reason",
         "On sale.",
     ])?;
-    let began = Instant::now();
     for address in addresses {
-        while http::get(*address, &queue_of(show))?.0 != 200 {
-            ensure!(began.elapsed() < ROOM_TIMEOUT, "{address} does not know the waiting room");
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        let knows = wait_until(ROOM_TIMEOUT, POLL_INTERVAL, || Ok(http::get(*address, &queue_of(show))?.0 == 200))?;
+        ensure!(knows, "{address} does not know the waiting room");
     }
     Ok(opens_at)
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use redis::cmd;
 
-use crate::world::{Process, free_port};
+use crate::world::{Process, free_port, wait_until};
 
 /// The name of the master at the sentinels.
 const SERVICE: &str = "box";
@@ -128,12 +128,10 @@ fn info(port: u16, section: &str) -> String {
 }
 
 fn wait(what: &str, is_met: impl Fn() -> bool) -> Result<()> {
-    let began = Instant::now();
-    while !is_met() {
-        if began.elapsed() > READY_TIMEOUT {
-            bail!("{what}: not within {} s", READY_TIMEOUT.as_secs());
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+    ensure!(
+        wait_until(READY_TIMEOUT, POLL_INTERVAL, || Ok(is_met()))?,
+        "{what}: not within {} s",
+        READY_TIMEOUT.as_secs()
+    );
     Ok(())
 }

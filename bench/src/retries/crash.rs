@@ -12,7 +12,7 @@ use crate::checker::{self, Findings};
 use crate::http::{self, id_of};
 use crate::purchase::PurchaseStep;
 use crate::report::{Report, ReportRow};
-use crate::world::{Show, World};
+use crate::world::{Show, World, wait_until};
 
 const WORKERS: u32 = 16;
 /// Delay before a retry after a retryable answer or a lost connection.
@@ -61,7 +61,9 @@ pub fn one_round(world: &mut World, simulator: SocketAddr, buyers: u32, round: u
     })?;
     let (bought, mut found) = (take(bought), take(found));
     check(world, &show, &bought, &mut found)?;
-    let effects = count_bookings(world, &show)? as f64 / bought.len().max(1) as f64;
+    // One booking per key is expected.
+    let bookings = world.count_of_show(&show, "SELECT count(*) FROM bookings WHERE show_id = $1")?;
+    let effects = bookings as f64 / bought.len().max(1) as f64;
     report.checked_round(
         ReportRow::of("retries", "one_killed")
             .with("round", round)
@@ -118,23 +120,13 @@ fn send_until_answered(servers: &Servers, server: SocketAddr, request: &[u8]) ->
 
 /// Waits until all effects are done, then compares the purchases with Postgres and the map.
 fn check(world: &mut World, show: &Show, bought: &[(u32, Uuid)], found: &mut Findings) -> Result<()> {
-    let began = Instant::now();
-    while began.elapsed() < SETTLE_TIMEOUT {
+    wait_until(SETTLE_TIMEOUT, POLL_INTERVAL, || {
         let confirmed = world.ledger(show)?.confirmed;
-        if world.pending_effects()? == 0 && confirmed >= bought.len() as u64 {
-            break;
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+        Ok(world.pending_effects()? == 0 && confirmed >= bought.len() as u64)
+    })?;
     let stored = world.store.stored(show)?;
     found.join(checker::sale(bought, &world.ledger(show)?, &stored.map));
     Ok(())
-}
-
-/// Returns the number of bookings of a show; one per key is expected.
-fn count_bookings(world: &World, show: &Show) -> Result<i64> {
-    let counted = sqlx::query_scalar("SELECT count(*) FROM bookings WHERE show_id = $1").bind(show.id);
-    Ok(world.runtime.block_on(counted.fetch_one(&world.pg))?)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -230,12 +230,8 @@ impl StoreCalls {
     /// Reads both counters. The read itself is counted, the same number each time.
     fn read(world: &mut World) -> Result<Self> {
         let stats: String = cmd("INFO").arg("commandstats").query(world.store.connection())?;
-        let ended: i64 = world.runtime.block_on(
-            sqlx::query_scalar(
-                "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()",
-            )
-            .fetch_one(&world.pg),
-        )?;
+        let ended = world
+            .count("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")?;
         Ok(Self { redis: commands(&stats), postgres: ended as f64 })
     }
 

@@ -16,7 +16,7 @@ mod store;
 
 pub use catalogue::Show;
 pub use processes::{BenchServer, Process, free_port};
-pub use store::{HOLD_MS, Script, Store};
+pub use store::{HOLD_MS, LockAttempt, Script, Store};
 
 use crate::checker::{self, BOOKED, Findings, Ledger};
 use crate::cpu;
@@ -83,7 +83,7 @@ impl World {
         let store = Store::open(&paths.redis_url, &format!("b{name}:"), &paths.scripts)?;
         let paths = paths.clone();
         let world = Self { paths, pg, store, random, runtime, postmaster, database, database_url };
-        processes::migrate(&world)?;
+        world.command(&["migrate"]).context("the schema cannot be created")?;
         Ok(world)
     }
 
@@ -102,44 +102,50 @@ impl World {
 
     /// Reads a show's claims, tickets, payments and bookings.
     pub fn ledger(&self, show: &Show) -> Result<Ledger> {
-        self.runtime.block_on(async {
-            let sold: Vec<(i32, Uuid)> =
-                sqlx::query_as("SELECT seat_no, booking_id FROM seat_claims WHERE show_id = $1 AND state = 'sold'")
-                    .bind(show.id)
-                    .fetch_all(&self.pg)
-                    .await?;
-            let tickets: Vec<(i32, Uuid)> = sqlx::query_as(
+        Ok(Ledger {
+            sold: self.seats_and_bookings(
+                show,
+                "SELECT seat_no, booking_id FROM seat_claims WHERE show_id = $1 AND state = 'sold'",
+            )?,
+            open_claims: self
+                .count_of_show(show, "SELECT count(*) FROM seat_claims WHERE show_id = $1 AND state = 'claimed'")?,
+            tickets: self.seats_and_bookings(
+                show,
                 "SELECT ticket.seat_no, ticket.booking_id
                  FROM tickets ticket JOIN bookings booking ON booking.id = ticket.booking_id
                  WHERE booking.show_id = $1",
-            )
-            .bind(show.id)
-            .fetch_all(&self.pg)
-            .await?;
-            let count = async |query: &'static str| -> Result<u64> {
-                let number: i64 = sqlx::query_scalar(query).bind(show.id).fetch_one(&self.pg).await?;
-                Ok(number.unsigned_abs())
-            };
-            let open_claims =
-                count("SELECT count(*) FROM seat_claims WHERE show_id = $1 AND state = 'claimed'").await?;
-            let paid = count(
+            )?,
+            paid: self.count_of_show(
+                show,
                 "SELECT count(*) FROM payments payment JOIN bookings booking ON booking.id = payment.booking_id
                  WHERE booking.show_id = $1 AND payment.state = 'succeeded' AND payment.refund_state IS NULL",
-            )
-            .await?;
-            let confirmed = count("SELECT count(*) FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED'").await?;
-            let numbered = |rows: Vec<(i32, Uuid)>| {
-                rows.into_iter().map(|(seat, booking)| (seat.unsigned_abs(), booking)).collect()
-            };
-            Ok(Ledger { sold: numbered(sold), open_claims, tickets: numbered(tickets), paid, confirmed })
+            )?,
+            confirmed: self
+                .count_of_show(show, "SELECT count(*) FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED'")?,
         })
+    }
+
+    fn seats_and_bookings(&self, show: &Show, query: &'static str) -> Result<Vec<(u32, Uuid)>> {
+        let rows = sqlx::query_as::<_, (i32, Uuid)>(query).bind(show.id).fetch_all(&self.pg);
+        let numbered = |(seat, booking): (i32, Uuid)| (seat.unsigned_abs(), booking);
+        Ok(self.runtime.block_on(rows)?.into_iter().map(numbered).collect())
+    }
+
+    /// Counts with a query whose parameter is the show.
+    pub fn count_of_show(&self, show: &Show, query: &'static str) -> Result<u64> {
+        let counted = sqlx::query_scalar::<_, i64>(query).bind(show.id).fetch_one(&self.pg);
+        Ok(self.runtime.block_on(counted)?.unsigned_abs())
+    }
+
+    /// Counts with a query without parameters; a negative result counts as 0.
+    pub fn count(&self, query: &'static str) -> Result<u64> {
+        let count = self.runtime.block_on(sqlx::query_scalar::<_, i64>(query).fetch_one(&self.pg))?;
+        Ok(count.max(0).unsigned_abs())
     }
 
     /// Returns the number of outbox rows: pending effects.
     pub fn pending_effects(&self) -> Result<u64> {
-        let count: i64 =
-            self.runtime.block_on(sqlx::query_scalar("SELECT count(*) FROM outbox").fetch_one(&self.pg))?;
-        Ok(count.unsigned_abs())
+        self.count("SELECT count(*) FROM outbox")
     }
 
     /// Waits until the show is sold out, then compares the purchases with Postgres, Redis and every server's map.
@@ -161,36 +167,40 @@ impl World {
 
     /// Waits until every server shows every seat as sold and no effect is pending.
     fn wait_until_sold_out(&self, servers: &[BenchServer], show: &Show, timeout: Duration) -> Result<Findings> {
-        let began = Instant::now();
-        let mut found = Findings::default();
-        loop {
-            let open = self.pending_effects()?;
+        let (mut found, mut open) = (Findings::default(), 0);
+        let is_settled = wait_until(timeout, POLL_INTERVAL, || {
+            open = self.pending_effects()?;
             let mut is_settled = open == 0;
             for server in servers {
                 is_settled &= server.seat_states(show)?.iter().all(|state| *state == BOOKED);
             }
-            if is_settled {
-                return Ok(found);
-            }
-            if began.elapsed() > timeout {
-                let seconds = timeout.as_secs();
-                found.add(|| format!("{seconds} s after the sale the map is not sold out, or {open} effects are open"));
-                return Ok(found);
-            }
-            std::thread::sleep(POLL_INTERVAL);
+            Ok(is_settled)
+        })?;
+        if !is_settled {
+            let seconds = timeout.as_secs();
+            found.add(|| format!("{seconds} s after the sale the map is not sold out, or {open} effects are open"));
         }
+        Ok(found)
     }
 
     /// Returns the number of charges without a received webhook; every charge has exactly one.
     pub fn charges_without_webhook(&self) -> Result<u64> {
-        let count: i64 = self.runtime.block_on(
-            sqlx::query_scalar(
-                "SELECT (SELECT count(*) FROM payments WHERE state = 'succeeded') - (SELECT count(*) FROM webhook_events)",
-            )
-            .fetch_one(&self.pg),
-        )?;
-        Ok(count.max(0).unsigned_abs())
+        self.count(
+            "SELECT (SELECT count(*) FROM payments WHERE state = 'succeeded') - (SELECT count(*) FROM webhook_events)",
+        )
     }
+}
+
+/// Polls until `is_met` returns `true`. Returns `false` when the timeout expired first.
+pub fn wait_until(timeout: Duration, interval: Duration, mut is_met: impl FnMut() -> Result<bool>) -> Result<bool> {
+    let began = Instant::now();
+    while !is_met()? {
+        if began.elapsed() > timeout {
+            return Ok(false);
+        }
+        std::thread::sleep(interval);
+    }
+    Ok(true)
 }
 
 impl Drop for World {

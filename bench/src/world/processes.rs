@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Show, World};
+use super::{Show, World, wait_until};
 use crate::cpu::{self, Cpu};
 use crate::http;
 
@@ -60,18 +60,15 @@ impl Process {
         cpu::memory(self.pid())
     }
 
-    /// Waits until the program answers GET `path` at `address` with 200.
-    pub fn wait_for(&mut self, address: SocketAddr, path: &str) -> Result<()> {
-        let began = Instant::now();
-        while !http::get(address, path).is_ok_and(|(status, _)| status == 200) {
+    /// Waits until the program answers GET `path` at `address` with this status, or with any one.
+    pub fn wait_for(&mut self, address: SocketAddr, path: &str, expected: Option<u16>) -> Result<()> {
+        let is_ready = wait_until(READY_TIMEOUT, POLL_INTERVAL, || {
             if let Some(status) = self.child.try_wait()? {
                 bail!("{} ended with {status}; its log says why", self.name);
             }
-            if began.elapsed() > READY_TIMEOUT {
-                bail!("{} does not answer at {address}", self.name);
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+            Ok(http::get(address, path).is_ok_and(|(status, _)| expected.is_none_or(|expected| status == expected)))
+        })?;
+        ensure!(is_ready, "{} does not answer at {address}", self.name);
         Ok(())
     }
 }
@@ -163,7 +160,7 @@ impl World {
             .env("QUEUE_TICKETS_PER_ADDRESS", "0")
             .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.paths.logs)?;
-        process.wait_for(address, "/readyz")?;
+        process.wait_for(address, "/readyz", Some(200))?;
         Ok(BenchServer { address, process })
     }
 
@@ -185,18 +182,8 @@ impl World {
             .env("SIMULATOR_API_KEY", API_KEY)
             .env("SIMULATOR_WEBHOOK_SECRET", WEBHOOK_SECRET);
         let mut process = Process::start(&mut command, "payments", &self.paths.logs)?;
-        let began = Instant::now();
-        // Any answer means that it runs: it has no page at `/`.
-        while http::get(address, "/").is_err() {
-            if process.child.try_wait()?.is_some() || began.elapsed() > READY_TIMEOUT {
-                bail!("the payment simulator does not answer at {address}");
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        // It has no page at `/`.
+        process.wait_for(address, "/", None)?;
         Ok((address, process))
     }
-}
-
-pub fn migrate(world: &World) -> Result<()> {
-    world.command(&["migrate"]).context("the schema cannot be created")
 }

@@ -32,6 +32,13 @@ const LIFE_MS: &str = "900000";
 /// Seat limit per person and show.
 const PER_PERSON: &str = "10";
 
+/// An attempt to hold one seat.
+pub struct LockAttempt {
+    pub hold: Uuid,
+    pub owner: String,
+    pub seat: u32,
+}
+
 /// A loaded script of the server.
 #[derive(Clone, Debug)]
 pub struct Script {
@@ -104,15 +111,15 @@ impl Store {
         call
     }
 
-    /// Builds a call of `lock.lua`, whose header documents the arguments. An attempt is (hold id, owner, seat).
-    pub fn lock_call(&self, script: &Script, show: &Show, attempts: &[(&str, &str, u32)]) -> redis::Cmd {
+    /// Builds a call of `lock.lua`, whose header documents the arguments.
+    pub fn lock_call(&self, script: &Script, show: &Show, attempts: &[LockAttempt]) -> redis::Cmd {
         let [limit, length, life] = [PER_PERSON, HOLD_MS, LIFE_MS].map(str::to_owned);
         let mut arguments = vec![limit, length, life, attempts.len().to_string()];
-        for (hold, owner, seat) in attempts {
+        for LockAttempt { hold, owner, seat } in attempts {
             // No house seats, one seat, no areas. Any hex serves as the digest of the request.
             let [no, one, none] = ["0", "1", "0"].map(str::to_owned);
-            let digest = hold.replace('-', "");
-            arguments.extend([(*hold).to_owned(), digest, (*owner).to_owned(), no, one, none, seat.to_string()]);
+            let (id, digest) = (hold.to_string(), hold.simple().to_string());
+            arguments.extend([id, digest, owner.clone(), no, one, none, seat.to_string()]);
         }
         let arguments: Vec<&[u8]> = arguments.iter().map(String::as_bytes).collect();
         self.call(script, show, &arguments)
