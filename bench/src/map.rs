@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::RunOptions;
 use crate::checker::{self, AVAILABLE, BOOKED, Findings, LOCKED};
-use crate::frame::{self, LiveFrame};
+use crate::frame::{MapMessage, Protocol};
 use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow, ratio};
 use crate::socket;
@@ -119,10 +119,8 @@ fn redis_cpu(world: &mut World, show: &Show, options: &MapOptions, round: u32, r
 /// Compares the size of a reader's first frame with JSON of the map, and the frame's content with the map.
 fn sizes(snapshot: &[u8], map: &[u8], round: u32, report: &mut Report) -> Result<()> {
     let mut found = Findings::default();
-    match frame::read(snapshot) {
-        Some(LiveFrame::Snapshot { map: encoded, .. }) => {
-            found.join(checker::view("a new reader", &encoded.decode().unwrap_or_default(), map));
-        }
+    match Protocol::Frames.read(snapshot) {
+        Some(MapMessage::Snapshot { map: seen, .. }) => found.join(checker::view("a new reader", &seen, map)),
         other => found.add(|| format!("the first frame is {other:?}")),
     }
     let objects: Vec<_> = map

@@ -1,9 +1,9 @@
 //! Many readers of one live map in one thread, cheap enough to share the machine with the server.
 //!
 //! During a measurement a reader does three things with a message: it checks that the message follows
-//! the previous one, looks up whether these bytes are known, and logs their number. Only a sample of
-//! readers decodes messages, to time each change. The checker decodes all messages afterwards to get
-//! every reader's final map.
+//! the previous one, looks up whether these bytes are known, and logs their number. A distinct message is decoded
+//! once, and each change is timed at a sample of readers. The checker replays the messages afterwards to get every
+//! reader's final map.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::protocol::{MessageKind, Protocol};
+use crate::frame::{MapMessage, Protocol};
 use crate::histogram::Histogram;
 use crate::socket::{self, BINARY, CLOSE, PING, PONG, TEXT};
 
@@ -107,7 +107,8 @@ pub struct ReaderLog {
 /// The result of the reader thread.
 #[derive(Default)]
 pub struct FleetLog {
-    pub messages: Vec<Vec<u8>>,
+    /// Every distinct message.
+    pub messages: Vec<MapMessage>,
     pub readers: Vec<ReaderLog>,
     /// Changes that reached a reader's map during the measurement.
     pub delivered: u64,
@@ -170,8 +171,10 @@ struct ReaderThread {
     poll: Poll,
     readers: Vec<MapReader>,
     log: FleetLog,
+    /// The bytes of every distinct message.
+    bytes: Vec<Vec<u8>>,
+    /// Numbers of messages by the hash of their bytes.
     known: HashMap<u64, Vec<u32>>,
-    kinds: Vec<MessageKind>,
     recent: [u32; RECENT],
     hasher: RandomState,
 }
@@ -187,9 +190,9 @@ impl ReaderThread {
             readers.push(MapReader { stream, partial, stallable, log: ReaderLog::default() });
         }
         let (log, hasher) = (FleetLog::default(), RandomState::new());
-        let (known, kinds, recent) = (HashMap::new(), Vec::new(), [u32::MAX; RECENT]);
+        let (bytes, known, recent) = (Vec::new(), HashMap::new(), [u32::MAX; RECENT]);
         let counted_at = state.began;
-        Ok(Self { state, counted_at, protocol, poll, readers, log, known, kinds, recent, hasher })
+        Ok(Self { state, counted_at, protocol, poll, readers, log, bytes, known, recent, hasher })
     }
 
     fn run(mut self) -> Result<FleetLog> {
@@ -292,12 +295,12 @@ impl ReaderThread {
     fn message(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
         let number = self.number_of(bytes)?;
         let log = &mut self.readers[index].log;
-        let (before, kind) = (log.version, self.kinds[number as usize]);
-        match kind {
-            MessageKind::Other => return Ok(()),
-            MessageKind::Snapshot { version } => log.version = version,
-            MessageKind::Delta { from, to } if from == log.version => log.version = to,
-            MessageKind::Delta { from, to } => bail!("a step from {from} to {to} reached a reader at {}", log.version),
+        let before = log.version;
+        match &self.log.messages[number as usize] {
+            MapMessage::Other(_) => return Ok(()),
+            MapMessage::Snapshot { version, .. } => log.version = *version,
+            MapMessage::Delta { from, to, .. } if *from == before => log.version = *to,
+            MapMessage::Delta { from, to, .. } => bail!("a step from {from} to {to} reached a reader at {before}"),
         }
         log.received.push(number);
         if self.state.measuring.load(Ordering::Relaxed) {
@@ -312,20 +315,16 @@ impl ReaderThread {
     /// Records the latency of every change of a message.
     fn record_latencies(&mut self, number: u32) {
         let now = self.state.now();
-        let (state, latencies) = (&self.state, &mut self.log.latencies);
-        self.protocol.changes(&self.log.messages[number as usize], |seat, _| {
-            if let Some(due) =
-                state.due.get(seat as usize).map(|due| due.load(Ordering::Relaxed)).filter(|due| *due > 0)
-            {
-                latencies.record(now.saturating_sub(due));
-            }
-        });
+        let MapMessage::Delta { changes, .. } = &self.log.messages[number as usize] else { return };
+        let dues = changes.iter().filter_map(|(seat, _)| self.state.due.get(*seat as usize));
+        for due in dues.map(|due| due.load(Ordering::Relaxed)).filter(|due| *due > 0) {
+            self.log.latencies.record(now.saturating_sub(due));
+        }
     }
 
     /// Returns the number of a message: a new one for unknown bytes.
     fn number_of(&mut self, bytes: &[u8]) -> Result<u32> {
-        let messages = &self.log.messages;
-        let is = |number: &u32| messages.get(*number as usize).is_some_and(|known| known == bytes);
+        let is = |number: &u32| self.bytes.get(*number as usize).is_some_and(|known| known == bytes);
         if let Some(number) = self.recent.iter().copied().find(is) {
             return Ok(number);
         }
@@ -333,10 +332,9 @@ impl ReaderThread {
         let number = match self.known.get(&hash).and_then(|numbers| numbers.iter().copied().find(|number| is(number))) {
             Some(number) => number,
             None => {
-                let kind = self.protocol.kind(bytes).context("a message cannot be parsed")?;
-                let number = u32::try_from(self.log.messages.len())?;
-                self.log.messages.push(bytes.to_vec());
-                self.kinds.push(kind);
+                let number = u32::try_from(self.bytes.len())?;
+                self.log.messages.push(self.protocol.read(bytes).context("a message cannot be parsed")?);
+                self.bytes.push(bytes.to_vec());
                 self.known.entry(hash).or_default().push(number);
                 number
             }

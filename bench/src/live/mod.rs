@@ -7,17 +7,16 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::RunOptions;
+use crate::frame::MapMessage;
 use crate::report::{Bound, Report, ReportRow, median, ratio};
 use crate::world::{RunPaths, World};
 
 pub mod baseline;
 mod changes;
 mod fleet;
-mod protocol;
 mod session;
 
 use fleet::FleetLog;
-use protocol::MessageKind;
 use session::{JSON_GATHERED, JSON_PER_EVENT, Measurement, ServedShow, ServerVariant};
 
 /// Options of `live`.
@@ -237,12 +236,12 @@ fn with_catch_up(row: ReportRow, log: &FleetLog) -> ReportRow {
 /// The span of a snapshot, longer than any delta.
 const WHOLE_MAP: u64 = u64::MAX;
 
-fn span(message: &[u8]) -> Option<u64> {
-    match ServerVariant::Candidate.protocol().kind(message)? {
-        MessageKind::Delta { from, to } => Some(to - from),
+fn span(message: &MapMessage) -> Option<u64> {
+    match message {
+        MapMessage::Delta { from, to, .. } => Some(to - from),
         // A snapshot is one message that contains every change.
-        MessageKind::Snapshot { .. } => Some(WHOLE_MAP),
-        MessageKind::Other => None,
+        MapMessage::Snapshot { .. } => Some(WHOLE_MAP),
+        MapMessage::Other(_) => None,
     }
 }
 

@@ -8,8 +8,8 @@ use anyhow::Result;
 
 use super::changes::ChangeSource;
 use super::fleet::{Fleet, FleetLog, FleetOptions};
-use super::protocol::Protocol;
 use crate::checker::{self, Findings};
+use crate::frame::{MapMessage, Protocol};
 use crate::world::{Process, Show, World, free_port};
 
 /// Timeout for all readers to receive the last change.
@@ -130,21 +130,15 @@ impl ServedShow {
         let stored = world.store.stored(&self.show)?.map;
         // An overloaded baseline may have late readers, which are no violation. The candidate may not.
         let must_have = if self.variant == ServerVariant::Candidate { 0 } else { version };
-        let found = check(self.variant.protocol(), &log, &stored, must_have);
+        let found = check(&log, &stored, must_have);
         Ok(Measurement { changes, server_micros, arrived, grown, log, found })
     }
 }
 
-enum Effect {
-    Snapshot(Vec<u8>),
-    Changes(Vec<(u32, u8)>),
-}
-
 /// Replays the messages of every reader and compares its final map with the stored one. Readers below
 /// version `from` are skipped.
-fn check(protocol: Protocol, log: &FleetLog, stored: &[u8], from: u64) -> Findings {
+fn check(log: &FleetLog, stored: &[u8], from: u64) -> Findings {
     let mut found = Findings::default();
-    let effects: Vec<Effect> = log.messages.iter().map(|message| effect_of(protocol, message)).collect();
     // Readers in step received the same messages: one replay serves all of them.
     let mut is_right_by_path: HashMap<&[u32], bool> = HashMap::new();
     for (number, reader) in log.readers.iter().enumerate() {
@@ -152,39 +146,18 @@ fn check(protocol: Protocol, log: &FleetLog, stored: &[u8], from: u64) -> Findin
         if let Some(why) = &reader.error {
             found.add(|| format!("reader {number} ended: {why}"));
         } else if reader.version >= from
-            && !*is_right_by_path.entry(path).or_insert_with(|| replay(&effects, path) == stored)
+            && !*is_right_by_path.entry(path).or_insert_with(|| replay(&log.messages, path) == stored)
         {
-            found.join(checker::view(&format!("reader {number}"), &replay(&effects, path), stored));
+            found.join(checker::view(&format!("reader {number}"), &replay(&log.messages, path), stored));
         }
     }
     found
 }
 
-fn effect_of(protocol: Protocol, message: &[u8]) -> Effect {
+/// Returns the map after the messages with these numbers.
+fn replay(messages: &[MapMessage], path: &[u32]) -> Vec<u8> {
     let mut map = Vec::new();
-    protocol.apply(message, &mut map);
-    if map.is_empty() {
-        let mut changes = Vec::new();
-        protocol.changes(message, |seat, state| changes.push((seat, state)));
-        return Effect::Changes(changes);
-    }
-    Effect::Snapshot(map)
-}
-
-fn replay(effects: &[Effect], path: &[u32]) -> Vec<u8> {
-    let mut map = Vec::new();
-    for number in path {
-        match &effects[*number as usize] {
-            Effect::Snapshot(whole) => map.clone_from(whole),
-            Effect::Changes(changes) => {
-                for (seat, state) in changes {
-                    if let Some(place) = map.get_mut(*seat as usize) {
-                        *place = *state;
-                    }
-                }
-            }
-        }
-    }
+    path.iter().for_each(|number| messages[*number as usize].apply(&mut map));
     map
 }
 
@@ -202,7 +175,7 @@ mod tests {
         let log =
             |path: &&[u32]| ReaderLog { version: path.len() as u64, received: path.to_vec(), ..ReaderLog::default() };
         FleetLog {
-            messages: messages.map(<[u8]>::to_vec).to_vec(),
+            messages: messages.map(|bytes| Protocol::Json.read(bytes).expect("readable")).into(),
             readers: paths.iter().map(log).collect(),
             ..FleetLog::default()
         }
@@ -211,15 +184,15 @@ mod tests {
     #[test]
     fn only_a_reader_that_missed_a_change_is_a_violation() {
         let stored = [0, 1, 2];
-        assert_eq!(check(Protocol::Json, &log_of(&[&[0, 1, 2], &[0, 1, 2]]), &stored, 0).count(), 0);
-        assert_eq!(check(Protocol::Json, &log_of(&[&[0, 1, 2], &[0, 2]]), &stored, 0).count(), 1);
-        assert_eq!(check(Protocol::Json, &log_of(&[&[0, 1, 2], &[0, 1]]), &stored, 3).count(), 0);
+        assert_eq!(check(&log_of(&[&[0, 1, 2], &[0, 1, 2]]), &stored, 0).count(), 0);
+        assert_eq!(check(&log_of(&[&[0, 1, 2], &[0, 2]]), &stored, 0).count(), 1);
+        assert_eq!(check(&log_of(&[&[0, 1, 2], &[0, 1]]), &stored, 3).count(), 0);
     }
 
     #[test]
     fn a_reader_with_a_broken_connection_is_a_violation() {
         let mut one = log_of(&[&[0, 1, 2]]);
         one.readers[0].error = Some("the server closed the socket".into());
-        assert_eq!(check(Protocol::Json, &one, &[0, 1, 2], 0).count(), 1);
+        assert_eq!(check(&one, &[0, 1, 2], 0).count(), 1);
     }
 }
