@@ -103,7 +103,7 @@ impl Simulator {
     /// Charges `card`, chosen by the payer or given as a token.
     ///
     /// # Errors
-    /// [`LedgerError`](crate::ledger::LedgerError). A payment that was already decided is no error: the outcome has `changed` unset.
+    /// A payment that was already decided is no error: the outcome has `changed` unset.
     pub fn pay(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> LedgerResult<LedgerOutcome> {
         let slot = self.webhook_sender.try_acquire_slot()?;
         self.ledger.set_card(id, fingerprint)?;
@@ -123,9 +123,6 @@ impl Simulator {
     }
 
     /// Cancels a payment on behalf of the payer.
-    ///
-    /// # Errors
-    /// [`LedgerError`](crate::ledger::LedgerError).
     pub fn cancel_by_payer(&self, id: &str) -> LedgerResult<LedgerOutcome> {
         let payment = self.ledger.get(id)?;
         if payment.allows_retry() {
@@ -142,9 +139,6 @@ impl Simulator {
     }
 
     /// Voids a payment on behalf of the merchant.
-    ///
-    /// # Errors
-    /// [`LedgerError`](crate::ledger::LedgerError).
     pub fn void(&self, id: &str) -> LedgerResult<Payment> {
         let slot = self.webhook_sender.try_acquire_slot()?;
         let outcome = self.ledger.void(id)?;
@@ -156,9 +150,6 @@ impl Simulator {
     }
 
     /// Refunds a payment on behalf of the merchant.
-    ///
-    /// # Errors
-    /// [`LedgerError`](crate::ledger::LedgerError).
     pub fn refund(
         &self,
         id: &str,
@@ -179,9 +170,6 @@ impl Simulator {
     }
 
     /// Sets the bank's status of a refund. Only Stripe events report it; the other API reports a refund once.
-    ///
-    /// # Errors
-    /// [`LedgerError`](crate::ledger::LedgerError).
     pub fn set_refund_status(&self, id: &str, refund: usize, status: RefundStatus) -> LedgerResult<Payment> {
         let slot = self.webhook_sender.try_acquire_slot()?;
         let outcome = self.ledger.set_refund_status(id, refund, status)?;

@@ -25,7 +25,6 @@ const MAX_MOVEMENTS: usize = 2 * MAX_PAYMENTS;
 /// The reason why an operation on a payment was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerError {
-    /// There is no such payment.
     Unknown,
     /// The key was used for another request.
     KeyReused,
@@ -43,19 +42,16 @@ pub enum LedgerError {
     QueueFull,
 }
 
-/// The result of an operation on a payment.
 pub type LedgerResult<T> = Result<T, LedgerError>;
 
 /// A payment after a call, and whether the call changed it.
 #[derive(Clone, Debug)]
 pub struct LedgerOutcome {
-    /// The payment after the call.
     pub payment: Payment,
     /// False when the call was a retry, or too late to have an effect.
     pub changed: bool,
 }
 
-/// The ledger of payments.
 pub struct Ledger {
     state: Mutex<LedgerState>,
     capacity: usize,
@@ -111,17 +107,11 @@ impl Ledger {
     }
 
     /// Returns a payment by its id.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
     pub fn get(&self, id: &str) -> LedgerResult<Payment> {
         self.state().payments.get(id).cloned().ok_or(LedgerError::Unknown)
     }
 
     /// Returns a payment by the key it was opened under.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
     pub fn get_by_key(&self, key: &str) -> LedgerResult<Payment> {
         let state = self.state();
         state.by_key.get(key).and_then(|id| state.payments.get(id)).cloned().ok_or(LedgerError::Unknown)
@@ -142,9 +132,6 @@ impl Ledger {
     /// Applies the bank's first verdict to a payment that waits for its payer. A second verdict changes
     /// nothing, and neither does one after the payment expired. An expired payment keeps waiting until the
     /// merchant voids it, because the merchant set the expiry.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
     pub fn decide(&self, id: &str, verdict: BankVerdict, now_ms: i64) -> LedgerResult<LedgerOutcome> {
         self.apply_verdict(id, verdict, |payment| {
             payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms)
@@ -152,9 +139,6 @@ impl Ledger {
     }
 
     /// Sets the card fingerprint of a payment that waits for its payer.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
     pub fn set_card(&self, id: &str, fingerprint: Option<String>) -> LedgerResult<()> {
         let mut state = self.state();
         let payment = state.payment(id)?;
@@ -166,9 +150,6 @@ impl Ledger {
 
     /// Applies the bank's final verdict to a pending payment, expired or not. A payment voided meanwhile
     /// does not change.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
     pub fn settle(&self, id: &str, verdict: BankVerdict) -> LedgerResult<LedgerOutcome> {
         self.apply_verdict(id, verdict, |payment| payment.status == Status::Pending)
     }
@@ -258,9 +239,6 @@ impl Ledger {
     }
 
     /// Sets the status of the refund at `index`. A failed refund did not reach the payer.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
     pub fn set_refund_status(&self, id: &str, index: usize, status: RefundStatus) -> LedgerResult<LedgerOutcome> {
         let mut state = self.state();
         let payment = state.payment(id)?;
@@ -277,7 +255,6 @@ impl Ledger {
         }
     }
 
-    /// Appends a movement of a payment.
     pub fn note_movement(&self, id: &str, movement: Movement, now_ms: i64) {
         self.state().movements.push(id, movement, now_ms);
     }
@@ -347,14 +324,9 @@ impl LedgerState {
     }
 
     fn record(&self, index: usize) -> Option<MovementRecord> {
-        let (at_ms, id, movement) = self.movements.entries.get(index)?;
+        let (_, id, movement) = self.movements.entries.get(index)?;
         let payment = self.payments.get(id)?.clone();
-        Some(MovementRecord {
-            number: self.movements.evicted + index as u64,
-            at_ms: *at_ms,
-            movement: *movement,
-            payment,
-        })
+        Some(MovementRecord { number: self.movements.evicted + index as u64, movement: *movement, payment })
     }
 
     /// Returns the indexes of the movements in the window.
@@ -365,7 +337,6 @@ impl LedgerState {
     }
 }
 
-/// The kind of a movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Movement {
     /// A payment was charged.
@@ -379,11 +350,7 @@ pub enum Movement {
 pub struct MovementRecord {
     /// Sequence number.
     pub number: u64,
-    /// Time of the movement, milliseconds since 1970.
-    pub at_ms: i64,
-    /// The kind.
     pub movement: Movement,
-    /// The current state of the payment.
     pub payment: Payment,
 }
 

@@ -34,7 +34,7 @@ pub enum Protocol {
     /// The simulator's own API, `/v1/payments`.
     #[default]
     Own,
-    /// Stripe's API, see [`crate::stripe`].
+    /// Stripe's API, see `crate::stripe`.
     Stripe(StripeTerms),
 }
 

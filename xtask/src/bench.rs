@@ -3,7 +3,6 @@
 //! It builds, starts the stores and runs the benchmark program: `bench/`, or `end2end/measure` for the
 //! client (docs/performance.md). Standard output is for the results.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
 use anyhow::Result;
@@ -12,10 +11,10 @@ use clap::Args;
 use crate::command;
 use crate::native;
 use crate::paths::Paths;
-use crate::processes::{Output, Processes};
+use crate::processes::Processes;
 use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder, Stores};
-use crate::serving::{Product, ServerSettings, without_hold_limits};
+use crate::serving::Product;
 use crate::setup;
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
@@ -110,12 +109,7 @@ fn run_in_browser(
     native::build(paths, stop)?;
     site::build(paths, BuildMode::Optimised, stop)?;
 
-    let mut product = Product::prepare(paths, folder, stores, stop)?;
-    let output = Output::File(folder.log("payments"));
-    product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let server = ServerSettings::on_free_port(folder, "rowlock", without_hold_limits())?;
-    product.start_server(processes, &server, Output::File(folder.log(server.name)))?;
-
+    let (_, server) = Product::start_for_tests(paths, folder, processes, stores, stop)?;
     let mut measure = Command::new("node");
     measure.current_dir(&end2end).arg(format!("measure/{name}.mjs")).args(arguments);
     measure.env("BASE_URL", &server.public_url);

@@ -84,6 +84,27 @@ impl<'a> Product<'a> {
         Ok(product)
     }
 
+    /// Prepares the stores and starts the simulator and one server on 127.0.0.1, with logs in files, for tests and
+    /// benchmarks.
+    pub fn start_for_tests(
+        paths: &'a Paths,
+        folder: &mut DataFolder,
+        processes: &mut Processes<'_>,
+        stores: Stores,
+        stop: &Stop,
+    ) -> Result<(Self, ServerSettings)> {
+        let mut product = Self::prepare(paths, folder, stores, stop)?;
+        product.start_simulator_for_tests(processes, folder)?;
+        let server = ServerSettings::on_free_port(folder, "rowlock", without_hold_limits())?;
+        product.start_server(processes, &server, Output::File(folder.log(server.name)))?;
+        Ok((product, server))
+    }
+
+    pub fn start_simulator_for_tests(&mut self, processes: &mut Processes<'_>, folder: &DataFolder) -> Result<()> {
+        let output = Output::File(folder.log("payments"));
+        self.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)
+    }
+
     /// Loads the cinemas and shows of a folder like `demo/`.
     pub fn load_cinemas(&self, folder: &Path, stop: &Stop) -> Result<()> {
         command::run_silently(self.program("rowlock").arg("demo").arg("--dir").arg(folder), stop)

@@ -78,20 +78,19 @@ pub fn require_npm(stop: &Stop) -> Result<PathBuf> {
     }
 }
 
-/// Runs `npm ci` in a folder unless its lock file is already installed. Returns `true` when it ran.
-pub fn npm_ci(npm: &Path, folder: &Path, stop: &Stop) -> Result<bool> {
+/// Runs `npm ci` in a folder unless its lock file is already installed.
+pub fn npm_ci(npm: &Path, folder: &Path, stop: &Stop) -> Result<()> {
     let lock = std::fs::read(folder.join("package-lock.json")).context("package-lock.json is missing")?;
     let stamp = folder.join("node_modules/.installed-lock");
     if std::fs::read(&stamp).is_ok_and(|installed| installed == lock) {
-        return Ok(false);
+        return Ok(());
     }
     let mut command = Command::new(npm);
     command.current_dir(folder).env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
     // No telemetry of packages that report their installation.
     command.env("SCARF_ANALYTICS", "false").env("DO_NOT_TRACK", "1");
     command::run_silently(command.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]), stop)?;
-    std::fs::write(&stamp, lock)?;
-    Ok(true)
+    Ok(std::fs::write(&stamp, lock)?)
 }
 
 /// The version tested with Chromium.

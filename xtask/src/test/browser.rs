@@ -2,7 +2,6 @@
 //!
 //! Two servers share the stores, as replicas do. The second has short holds, for the tests of expiry.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -63,8 +62,7 @@ pub fn test(
     for project in STAFFED_PROJECTS {
         product.make_manager(&format!("manager-{project}@example.org"), STAFF_PASSWORD, stop)?;
     }
-    let output = Output::File(folder.log("payments"));
-    product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
+    product.start_simulator_for_tests(processes, folder)?;
     let mut normal = without_hold_limits();
     normal.push(("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string()));
     let normal = ServerSettings::on_free_port(folder, "rowlock", normal)?;
