@@ -79,7 +79,7 @@ fn announce(
         seconds(began.elapsed()),
         server.public_url,
         staff.unwrap_or_default(),
-        product.simulator_url(),
+        product.simulator_url,
         folder.mailbox().display(),
         folder.path.join("logs").display(),
     );

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::command;
@@ -26,10 +26,10 @@ const DEFAULT_SIMULATOR_PORT: u16 = 3010;
 pub struct Product<'a> {
     paths: &'a Paths,
     stores: Stores,
-    simulator_key: String,
+    pub simulator_key: String,
     webhook_secret: String,
     token_secret: String,
-    simulator_url: String,
+    pub simulator_url: String,
     mailbox: PathBuf,
 }
 
@@ -157,14 +157,6 @@ impl<'a> Product<'a> {
         Ok(())
     }
 
-    pub fn simulator_url(&self) -> &str {
-        &self.simulator_url
-    }
-
-    pub fn simulator_key(&self) -> &str {
-        &self.simulator_key
-    }
-
     fn program(&self, name: &str) -> Command {
         let mut command = native::program(self.paths, name);
         command
@@ -217,27 +209,27 @@ fn reachable(ip: IpAddr) -> IpAddr {
 
 /// Sends a GET request and returns the body; fails unless the status is 200.
 pub fn get(address: SocketAddr, path: &str) -> Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
-    stream.set_read_timeout(Some(READY_TIMEOUT))?;
-    // HTTP/1.0: the body is not chunked and ends with the connection.
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let end_of_head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
-    let is_ok = answer.get(9..12) == Some(b"200".as_slice());
-    match end_of_head {
-        Some(end) if is_ok => Ok(answer.split_off(end + 4)),
-        _ => bail!("GET {path} was answered with {:?}", String::from_utf8_lossy(answer.get(..12).unwrap_or_default())),
+    match request(address, path, READY_TIMEOUT)? {
+        (200, body) => Ok(body),
+        (status, _) => bail!("GET {path} was answered with {status}"),
     }
 }
 
 /// Sends a GET request and returns the status; `None` without an answer.
 fn status(address: SocketAddr, path: &str) -> Option<u16> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT).ok()?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
-    let mut head = [0_u8; 12];
-    stream.read_exact(&mut head).ok()?;
+    request(address, path, ANSWER_TIMEOUT).ok().map(|(status, _)| status)
+}
+
+/// Sends a GET request and returns status and body.
+fn request(address: SocketAddr, path: &str, timeout: Duration) -> Result<(u16, Vec<u8>)> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
+    stream.set_read_timeout(Some(timeout))?;
+    // HTTP/1.0: the body is not chunked and ends with the connection.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let end_of_head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").context("an incomplete answer")?;
     // "HTTP/1.1 200"
-    std::str::from_utf8(&head[9..]).ok()?.parse().ok()
+    let status = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    Ok((status.context("an answer without a status")?, answer.split_off(end_of_head + 4)))
 }

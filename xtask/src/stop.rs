@@ -49,11 +49,17 @@ impl Stop {
 
     /// Registers a started process group; `stop_signal` ends it gracefully.
     pub fn register(&self, leader: u32, stop_signal: Signal) -> Result<()> {
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner).register(leader, stop_signal)
+        self.send_to_guard(&format!("+ {leader} {}\n", stop_signal.as_raw()))
     }
 
     pub fn unregister(&self, leader: u32) -> Result<()> {
-        self.guard.lock().unwrap_or_else(PoisonError::into_inner).unregister(leader)
+        self.send_to_guard(&format!("- {leader}\n"))
+    }
+
+    fn send_to_guard(&self, line: &str) -> Result<()> {
+        let mut guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
+        let pipe = guard.pipe.as_mut().context("the guard has no pipe")?;
+        pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).context("the guard has ended")
     }
 }
 
@@ -78,20 +84,6 @@ impl Guard {
         let mut process = command.spawn().context("cannot start the guard")?;
         let pipe = process.stdin.take();
         Ok(Self { process, pipe })
-    }
-
-    /// Registers a started group; `stop_signal` ends it gracefully.
-    fn register(&mut self, leader: u32, stop_signal: Signal) -> Result<()> {
-        self.send(&format!("+ {leader} {}\n", stop_signal.as_raw()))
-    }
-
-    fn unregister(&mut self, leader: u32) -> Result<()> {
-        self.send(&format!("- {leader}\n"))
-    }
-
-    fn send(&mut self, line: &str) -> Result<()> {
-        let pipe = self.pipe.as_mut().context("the guard has no pipe")?;
-        pipe.write_all(line.as_bytes()).and_then(|()| pipe.flush()).context("the guard has ended")
     }
 }
 

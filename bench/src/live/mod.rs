@@ -12,7 +12,6 @@ use crate::report::{Bound, Report, ReportRow, median, ratio};
 use crate::world::{RunPaths, World};
 
 pub mod baseline;
-mod changes;
 mod fleet;
 mod session;
 
@@ -70,6 +69,7 @@ enum LivePart {
 }
 
 const CROWD_RATE: u32 = 200;
+const CANDIDATE_AND_BASELINE: [ServerVariant; 2] = [ServerVariant::Candidate, ServerVariant::JsonPerEvent];
 
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report: &mut Report) -> Result<()> {
     if run.quick {
@@ -83,8 +83,17 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report:
         eprintln!("  {part:?}");
         for round in 1..=run.rounds {
             match part {
-                LivePart::Efficiency => efficiency(&mut world, &options, round, report)?,
-                LivePart::Crowd => crowd(&mut world, &options, round, report)?,
+                LivePart::Efficiency => {
+                    let variants = [ServerVariant::Candidate, ServerVariant::JsonPerEvent, ServerVariant::JsonGathered];
+                    for rate in &options.rates {
+                        let load = (*rate, options.sockets);
+                        deliver(&mut world, &options, "efficiency", load, &variants, round, report)?;
+                    }
+                }
+                LivePart::Crowd => {
+                    let (load, variants) = ((CROWD_RATE, options.crowd), &CANDIDATE_AND_BASELINE);
+                    deliver(&mut world, &options, "crowd", load, variants, round, report)?;
+                }
                 LivePart::Idle => idle(&mut world, &options, round, report)?,
                 LivePart::Stalled => stalled(&mut world, &options, round, report)?,
             }
@@ -103,54 +112,42 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-fn efficiency(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
-    for rate in &options.rates {
-        for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent, ServerVariant::JsonGathered] {
-            let served = ServedShow::start(world, variant, options.seats)?;
-            let fleet = served.open_readers(options.sockets, 0)?;
-            let measured = served.measure(world, fleet, f64::from(*rate), options.seconds, false)?;
-            let row = row("efficiency", variant, round, *rate, options.sockets, &measured);
-            report.checked_round(row, &measured.found);
-        }
-    }
-    Ok(())
-}
-
-fn crowd(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
-    for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent] {
-        let served = ServedShow::start(world, variant, options.seats)?;
-        let fleet = served.open_readers(options.crowd, 0)?;
-        let measured = served.measure(world, fleet, f64::from(CROWD_RATE), options.seconds, false)?;
-        let row = row("crowd", variant, round, CROWD_RATE, options.crowd, &measured);
+/// Delivers changes at a rate to a number of sockets, with each variant of the server.
+fn deliver(
+    world: &mut World,
+    options: &LiveOptions,
+    phase: &str,
+    (rate, sockets): (u32, usize),
+    variants: &[ServerVariant],
+    round: u32,
+    report: &mut Report,
+) -> Result<()> {
+    for variant in variants {
+        let served = ServedShow::start(world, *variant, options.seats)?;
+        let fleet = served.open_readers(sockets, 0)?;
+        let measured = served.measure(world, fleet, f64::from(rate), options.seconds, false)?;
+        let delivered = measured.log.delivered as f64;
+        let row = row(phase, variant.name(), round, (rate, sockets), &measured)
+            .figure("delivered_per_core_s", delivered / (measured.server_micros / 1e6).max(1e-3))
+            .figure("delivered_share", delivered / (measured.changes as f64 * sockets as f64))
+            .figure("server_cpu_us_per_op", measured.server_micros / delivered.max(1.0));
         report.checked_round(row, &measured.found);
     }
     Ok(())
 }
 
-fn row(
-    phase: &str,
-    variant: ServerVariant,
-    round: u32,
-    rate: u32,
-    sockets: usize,
-    measured: &Measurement,
-) -> ReportRow {
-    let wanted = measured.changes as f64 * sockets as f64;
-    let delivered = measured.log.delivered;
-    ReportRow::of("live", variant.name())
+fn row(phase: &str, name: &str, round: u32, (rate, sockets): (u32, usize), measured: &Measurement) -> ReportRow {
+    ReportRow::of("live", name)
         .with("phase", phase)
         .with("round", round)
         .with("rate_per_s", rate)
         .with("sockets", sockets)
         .latencies(&measured.log.latencies)
-        .figure("delivered_per_core_s", delivered as f64 / (measured.server_micros / 1e6).max(1e-3))
-        .figure("delivered_share", delivered as f64 / wanted)
-        .figure("server_cpu_us_per_op", measured.server_micros / delivered.max(1) as f64)
         .with("late_readers", sockets as u64 - measured.arrived)
 }
 
 fn idle(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
-    for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent] {
+    for variant in CANDIDATE_AND_BASELINE {
         let served = ServedShow::start(world, variant, options.seats)?;
         // The first readers make the server create the state that all readers share.
         let first = served.open_readers(WARM_UP, 0)?;
@@ -183,14 +180,8 @@ fn stalled(world: &mut World, options: &LiveOptions, round: u32, report: &mut Re
         let fleet = served.open_readers(options.readers, options.stalled)?;
         let rate = f64::from(options.stalled_rate);
         let measured = served.measure(world, fleet, rate, options.stalled_seconds, stall)?;
-        let mut row = ReportRow::of("live", name)
-            .with("phase", "stalled")
-            .with("round", round)
-            .with("rate_per_s", options.stalled_rate)
-            .with("sockets", options.readers)
-            .latencies(&measured.log.latencies)
-            .figure("memory_growth_bytes", measured.grown)
-            .with("late_readers", options.readers as u64 - measured.arrived);
+        let load = (options.stalled_rate, options.readers);
+        let mut row = row("stalled", name, round, load, &measured).figure("memory_growth_bytes", measured.grown);
         if stall {
             row = with_catch_up(row, &measured.log);
         }

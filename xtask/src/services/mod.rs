@@ -19,6 +19,8 @@ use crate::stop::Stop;
 mod postgres;
 mod redis;
 
+pub use redis::redis_program;
+
 /// Random bytes per secret.
 const SECRET_BYTES: usize = 24;
 
@@ -112,11 +114,6 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
         None => redis::start(folder, processes, stop)?,
     };
     Ok(Stores { postgres, redis })
-}
-
-/// Finds or installs the Redis program; some tests start further servers.
-pub fn redis_program(stop: &Stop) -> Result<PathBuf> {
-    redis::program(stop)
 }
 
 fn variable_value(variable: &str) -> Option<String> {

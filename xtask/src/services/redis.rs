@@ -33,7 +33,7 @@ const NEED: RequiredPackage = RequiredPackage {
 };
 
 pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
-    let program = program(stop)?;
+    let program = redis_program(stop)?;
     let step = ProgressStep::quiet("Redis answers");
     let password = folder.secrets.get("redis")?;
     let data = folder.path.join("redis");
@@ -97,8 +97,8 @@ fn send_commands(port: u16, commands: &str) -> Option<String> {
     Some(answer)
 }
 
-/// Finds or installs `redis-server`, which is also the program of a sentinel.
-pub(super) fn program(stop: &Stop) -> Result<PathBuf> {
+/// Finds or installs `redis-server`, which is also the program of a sentinel. Some tests start further servers.
+pub fn redis_program(stop: &Stop) -> Result<PathBuf> {
     let folders = ["/opt/homebrew/bin", "/usr/local/bin"].map(PathBuf::from);
     if command::find(&["redis-server"], &folders).is_none() {
         packages::install(&NEED, stop)?;

@@ -96,7 +96,7 @@ pub fn test(
         .env("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())
         .env("CLOSING_SHOW", closing.identity)
         // For stories that call the gateway directly.
-        .env("PAYMENTS_KEY", product.simulator_key())
+        .env("PAYMENTS_KEY", &product.simulator_key)
         .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &report);
     if let Some(chromium) = chromium {
         command.env("CHROMIUM", chromium);
