@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::checker::Findings;
+use crate::cpu::Cpu;
 
 /// One row of results.
 #[derive(Clone, Debug)]
@@ -42,6 +43,16 @@ impl ReportRow {
             .figure("p95_ms", histogram.quantile_ms(0.95))
             .figure("p99_ms", histogram.quantile_ms(0.99))
             .figure("max_ms", histogram.max_ms())
+    }
+
+    /// Adds the CPU time per operation between two readings of these programs.
+    #[must_use]
+    pub fn cpu_per_op<const N: usize>(self, names: [&str; N], before: &[Cpu; N], after: &[Cpu; N], ops: f64) -> Self {
+        let readings = before.iter().zip(after).map(|(before, after)| after.micros_since(before) / ops);
+        names
+            .iter()
+            .zip(readings)
+            .fold(self, |row, (name, micros)| row.figure(&format!("{name}_cpu_us_per_op"), micros))
     }
 
     /// Formats the row as text: texts first, then figures with their ranges.

@@ -121,23 +121,19 @@ fn one_round(
     found.join(check(world, server, &shows, &buyers)?);
 
     let sales = buyers.sales() as f64;
-    let each: Vec<f64> =
-        before.iter().zip(&after).map(|(before, after)| after.micros_since(before) / sales.max(1.0)).collect();
+    let spent: f64 = (0..3).map(|place: usize| after[place].micros_since(&before[place])).sum();
     let mut row = ReportRow::of("sale", variant)
         .with("round", round)
         .with("sales", buyers.sales())
         .figure("bookings_per_s", sales / (buyers.last_sale as f64 / 1e9).max(1e-3))
         .latencies(&buyers.purchases)
-        .figure("hold_p99_ms", buyers.holding.quantile_ms(0.99));
-    if !in_one_request {
-        row = row.figure("book_p99_ms", buyers.booking.quantile_ms(0.99));
-    }
-    row = row
+        .figure("hold_p99_ms", buyers.holding.quantile_ms(0.99))
         .figure("pay_p99_ms", buyers.paying.quantile_ms(0.99))
         .figure("effects_done_after_s", drained.as_secs_f64())
-        .figure("cpu_us_per_sale", each[..3].iter().sum());
-    for (name, micros) in ["server", "redis", "postgres", "simulator", "generator"].iter().zip(&each) {
-        row = row.figure(&format!("{name}_cpu_us_per_op"), *micros);
+        .figure("cpu_us_per_sale", spent / sales.max(1.0))
+        .cpu_per_op(["server", "redis", "postgres", "simulator", "generator"], &before, &after, sales.max(1.0));
+    if !in_one_request {
+        row = row.figure("book_p99_ms", buyers.booking.quantile_ms(0.99));
     }
     report.checked_round(row.with("errors", buyers.errors.count()), &found);
     buyers.errors.lines().iter().for_each(|line| eprintln!("        {line}"));

@@ -104,17 +104,13 @@ fn measure(
     http::run(&[server.address], &limits, load)?;
     let took = began.elapsed();
     let after = readings()?;
-    let mut row = ReportRow::of("locks", "candidate")
-        .with("attempts", load.attempts.len())
-        .figure("done_per_s", load.attempts.len() as f64 / took.as_secs_f64())
+    let attempts = load.attempts.len();
+    Ok(ReportRow::of("locks", "candidate")
+        .with("attempts", attempts)
+        .figure("done_per_s", attempts as f64 / took.as_secs_f64())
         .latencies(&load.latencies)
-        .figure("sent_late_p99_ms", load.delays.quantile_ms(0.99));
-    let names = ["server", "redis", "postgres", "generator"];
-    for ((name, before), after) in names.iter().zip(&before).zip(&after) {
-        let micros = after.micros_since(before) / load.attempts.len() as f64;
-        row = row.figure(&format!("{name}_cpu_us_per_op"), micros);
-    }
-    Ok(row)
+        .figure("sent_late_p99_ms", load.delays.quantile_ms(0.99))
+        .cpu_per_op(["server", "redis", "postgres", "generator"], &before, &after, attempts as f64))
 }
 
 /// Compares the clients' grants with Redis, the server's map and Postgres.

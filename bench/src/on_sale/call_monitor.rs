@@ -7,8 +7,8 @@ use anyhow::Result;
 use redis::cmd;
 use uuid::Uuid;
 
-use super::crowd::{Admission, Crowd, lock};
-use crate::world::{Show, World};
+use super::crowd::{Admission, Crowd};
+use crate::world::{Show, World, lock};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -19,7 +19,7 @@ use crate::http::{CompleteAnswer, id_of, number_after, text_after};
 use crate::purchase::{PurchaseStep, Request};
 use crate::random::Random;
 use crate::report::ReportRow;
-use crate::world::Show;
+use crate::world::{Show, lock};
 
 /// Timeout of one person's step; exceeding it is a violation.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -203,24 +203,28 @@ impl<'a> Crowd<'a> {
         Request { method: "POST", path: super::queue_of(&self.show), body: String::new(), key: key.into() }
     }
 
-    /// Lets `people` persons join, in parallel workers.
-    pub fn join(&self, people: usize, workers: usize) -> Vec<Person> {
-        let (left, joined) = (AtomicUsize::new(people), Mutex::new(Vec::with_capacity(people)));
+    /// Runs `work` in parallel workers, each with a client.
+    fn in_workers(&self, workers: usize, work: impl Fn(&mut CrowdClient<'_>, &mut Random) + Sync) {
         std::thread::scope(|threads| {
             for worker in 0..workers {
-                let (left, joined) = (&left, &joined);
-                threads.spawn(move || {
-                    let (mut client, mut random) = (CrowdClient::new(self.addresses, worker), Random::fresh());
-                    while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-                        match self.join_queue(&mut client, random.hex()) {
-                            Ok(person) => lock(joined).push(person),
-                            Err(error) => self.add_violation(|| format!("a person could not join: {error:#}")),
-                        }
-                    }
-                });
+                let work = &work;
+                threads.spawn(move || work(&mut CrowdClient::new(self.addresses, worker), &mut Random::fresh()));
             }
         });
-        joined.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets `people` persons join.
+    pub fn join(&self, people: usize, workers: usize) -> Vec<Person> {
+        let (left, joined) = (AtomicUsize::new(people), Mutex::new(Vec::with_capacity(people)));
+        self.in_workers(workers, |client, random| {
+            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+                match self.join_queue(client, random.hex()) {
+                    Ok(person) => lock(&joined).push(person),
+                    Err(error) => self.add_violation(|| format!("a person could not join: {error:#}")),
+                }
+            }
+        });
+        std::mem::take(&mut lock(&joined))
     }
 
     fn join_queue(&self, client: &mut CrowdClient<'_>, visitor: String) -> Result<Person> {
@@ -289,21 +293,16 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// Admits people in turn and lets them buy, in parallel workers, until all is sold or the line is empty.
+    /// Admits people in turn and lets them buy until all is sold or the line is empty.
     pub fn buy(&self, people: &[Person], workers: usize) {
-        std::thread::scope(|threads| {
-            for worker in 0..workers {
-                threads.spawn(move || {
-                    let (mut client, mut random) = (CrowdClient::new(self.addresses, worker), Random::fresh());
-                    while let Some(person) = people.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-                        if !self.wait_for_turn(person) {
-                            return;
-                        }
-                        if let Err(error) = self.buy_block(&mut client, person, &mut random) {
-                            self.add_violation(|| format!("place {} could not buy: {error:#}", person.place));
-                        }
-                    }
-                });
+        self.in_workers(workers, |client, random| {
+            while let Some(person) = people.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+                if !self.wait_for_turn(person) {
+                    return;
+                }
+                if let Err(error) = self.buy_block(client, person, random) {
+                    self.add_violation(|| format!("place {} could not buy: {error:#}", person.place));
+                }
             }
         });
         self.end();
@@ -405,8 +404,4 @@ fn id_in(response: &CompleteAnswer) -> Result<Uuid> {
 fn describe(response: &CompleteAnswer) -> String {
     let text: String = String::from_utf8_lossy(&response.body).chars().take(200).collect();
     format!("{} {text}", response.status)
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

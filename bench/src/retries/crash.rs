@@ -12,7 +12,7 @@ use crate::checker::{self, Findings};
 use crate::http::{self, id_of};
 use crate::purchase::PurchaseStep;
 use crate::report::{Report, ReportRow};
-use crate::world::{Show, World, wait_until};
+use crate::world::{Show, World, lock, wait_until};
 
 const WORKERS: u32 = 16;
 /// Delay before a retry after a retryable answer or a lost connection.
@@ -59,7 +59,7 @@ pub fn one_round(world: &mut World, simulator: SocketAddr, buyers: u32, round: u
         servers.is_victim_dead.store(true, Ordering::Relaxed);
         killed.process.kill()
     })?;
-    let (bought, mut found) = (take(bought), take(found));
+    let (bought, mut found) = (std::mem::take(&mut *lock(&bought)), std::mem::take(&mut *lock(&found)));
     check(world, &show, &bought, &mut found)?;
     // One booking per key is expected.
     let bookings = world.count_of_show(&show, "SELECT count(*) FROM bookings WHERE show_id = $1")?;
@@ -127,12 +127,4 @@ fn check(world: &mut World, show: &Show, bought: &[(u32, Uuid)], found: &mut Fin
     let stored = world.store.stored(show)?;
     found.join(checker::sale(bought, &world.ledger(show)?, &stored.map));
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn take<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

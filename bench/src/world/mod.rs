@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -189,6 +190,11 @@ impl World {
             "SELECT (SELECT count(*) FROM payments WHERE state = 'succeeded') - (SELECT count(*) FROM webhook_events)",
         )
     }
+}
+
+/// Locks a mutex, also after a thread panicked under it.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Polls until `is_met` returns `true`. Returns `false` when the timeout expired first.

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use axum::extract::{Form, FromRequest, Request};
-use axum::http::StatusCode;
 
-use super::{StripeError, invalid};
+use super::{StripeError, bad_request, invalid};
 use crate::cards::{self, Card};
 use crate::payment::{NewPayment, Protocol, StripeTerms};
 
@@ -48,13 +47,13 @@ impl FormFields {
     pub fn required(&mut self, name: &str) -> Result<String, StripeError> {
         self.take(name)
             .filter(|value| !value.is_empty())
-            .ok_or_else(|| invalid(StatusCode::BAD_REQUEST, &format!("Missing required param: {name}.")))
+            .ok_or_else(|| bad_request(&format!("Missing required param: {name}.")))
     }
 
     /// Removes and returns an integer.
     pub fn number(&mut self, name: &str) -> Result<Option<i64>, StripeError> {
         let Some(text) = self.take(name) else { return Ok(None) };
-        let number = text.parse().map_err(|_| invalid(StatusCode::BAD_REQUEST, &format!("Invalid integer: {name}")))?;
+        let number = text.parse().map_err(|_| bad_request(&format!("Invalid integer: {name}")))?;
         Ok(Some(number))
     }
 
@@ -84,7 +83,7 @@ fn currency(fields: &mut FormFields, name: &str) -> Result<String, StripeError> 
     if code.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Ok(code.to_ascii_uppercase());
     }
-    Err(invalid(StatusCode::BAD_REQUEST, "Currencies are three lowercase letters."))
+    Err(bad_request("Currencies are three lowercase letters."))
 }
 
 /// A card and its payment method id.
@@ -101,7 +100,7 @@ pub fn intent(fields: &mut FormFields) -> Result<(NewPayment, Option<CardMethod>
             let card = cards::by_payment_method(method).ok_or_else(|| StripeError::missing("PaymentMethod", method))?;
             Some((card, method.clone()))
         }
-        (None, true) => return Err(invalid(StatusCode::BAD_REQUEST, "You cannot confirm without a payment method.")),
+        (None, true) => return Err(bad_request("You cannot confirm without a payment method.")),
         (_, false) => None,
     };
     let request = NewPayment {
@@ -122,14 +121,14 @@ pub fn intent(fields: &mut FormFields) -> Result<(NewPayment, Option<CardMethod>
 /// Parses a new Checkout Session with one line item.
 pub fn session(fields: &mut FormFields) -> Result<NewPayment, StripeError> {
     if fields.required("mode")? != "payment" {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only mode 'payment' is supported."));
+        return Err(bad_request("Only mode 'payment' is supported."));
     }
     let line = "line_items[0]";
     if fields.required(&format!("{line}[quantity]"))? != "1" {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only one line with quantity 1 is supported."));
+        return Err(bad_request("Only one line with quantity 1 is supported."));
     }
     if fields.take("payment_method_types[0]").is_some_and(|kind| kind != "card") {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only payment_method_types 'card' is supported."));
+        return Err(bad_request("Only payment_method_types 'card' is supported."));
     }
     // The session's metadata is not stored: events of its payment carry the metadata of the intent.
     fields.metadata("metadata");
@@ -159,6 +158,6 @@ pub fn metadata_query(query: &str) -> Result<(String, String), StripeError> {
     let parts = parts.and_then(|rest| rest.split_once("']:'"));
     match parts {
         Some((key, value)) if !key.contains('\'') && !value.contains('\'') => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(invalid(StatusCode::BAD_REQUEST, "Only metadata['key']:'value' is supported.")),
+        _ => Err(bad_request("Only metadata['key']:'value' is supported.")),
     }
 }

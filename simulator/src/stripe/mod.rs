@@ -53,9 +53,13 @@ fn invalid(status: StatusCode, message: &str) -> StripeError {
     StripeError { status, body: json!({ "type": "invalid_request_error", "message": message }) }
 }
 
+fn bad_request(message: &str) -> StripeError {
+    invalid(StatusCode::BAD_REQUEST, message)
+}
+
 /// Creates an `invalid_request_error` with a code, answered with 400.
 fn coded(code: &str, message: &str) -> StripeError {
-    let mut error = invalid(StatusCode::BAD_REQUEST, message);
+    let mut error = bad_request(message);
     error.body["code"] = code.into();
     error
 }
@@ -93,7 +97,6 @@ impl StripeError {
 
 impl From<LedgerError> for StripeError {
     fn from(reason: LedgerError) -> Self {
-        let bad = |message| invalid(StatusCode::BAD_REQUEST, message);
         match reason {
             LedgerError::QueueFull | LedgerError::Full => Self {
                 status: StatusCode::SERVICE_UNAVAILABLE,
@@ -107,10 +110,12 @@ impl From<LedgerError> for StripeError {
                 }),
             },
             LedgerError::Unknown => Self::missing("payment", ""),
-            LedgerError::AlreadyCharged => bad("It has been charged."),
-            LedgerError::NotCharged => bad("This PaymentIntent does not have a successful charge to refund."),
-            LedgerError::AboveCharge => bad("Refund amount is greater than the unrefunded amount on the charge."),
-            LedgerError::TooManyRefunds => bad("This charge has too many refunds."),
+            LedgerError::AlreadyCharged => bad_request("It has been charged."),
+            LedgerError::NotCharged => bad_request("This PaymentIntent does not have a successful charge to refund."),
+            LedgerError::AboveCharge => {
+                bad_request("Refund amount is greater than the unrefunded amount on the charge.")
+            }
+            LedgerError::TooManyRefunds => bad_request("This charge has too many refunds."),
         }
     }
 }
@@ -167,7 +172,7 @@ async fn create_intent(State(simulator): State<Simulator>, headers: HeaderMap, m
 }
 
 fn open(simulator: &Simulator, key: &str, request: NewPayment, prefix: &str) -> Result<Payment, StripeError> {
-    request.check().map_err(|(_, message)| invalid(StatusCode::BAD_REQUEST, message))?;
+    request.check().map_err(|(_, message)| bad_request(message))?;
     Ok(simulator.ledger.open(key, request, clock::new_id(prefix), clock::now_ms())?.payment)
 }
 
@@ -244,7 +249,7 @@ async fn create_session(
     let key = key_of(&headers);
     let is_new = simulator.ledger.get_by_key(&key).is_err();
     if is_new && request.expires_at_ms < clock::now_ms() + SHORTEST_SESSION_MS {
-        return Err(invalid(StatusCode::BAD_REQUEST, "expires_at must be at least 30 minutes from now."));
+        return Err(bad_request("expires_at must be at least 30 minutes from now."));
     }
     let payment = open(&simulator, &key, request, "cs")?;
     Ok(Json(objects::session(&payment, &simulator.settings.public_url, &fields.expand)))
@@ -270,7 +275,7 @@ async fn expire_session(
     let payment = session_payment(&simulator, &id)?;
     if payment.status != Status::RequiresPayer {
         let message = "Only Checkout Sessions with a status in [\"open\"] can be expired.";
-        return Err(invalid(StatusCode::BAD_REQUEST, message));
+        return Err(bad_request(message));
     }
     let voided = simulator.void(&payment.id)?;
     Ok(Json(objects::session(&voided, &simulator.settings.public_url, &fields.expand)))
@@ -309,7 +314,7 @@ fn list(url: &str, has_more: bool, data: Vec<Value>) -> Json<Value> {
 fn limit(fields: &mut FormFields) -> Result<usize, StripeError> {
     let limit = fields.number("limit")?.unwrap_or(DEFAULT_LIMIT);
     let limit = usize::try_from(limit).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
-    limit.ok_or_else(|| invalid(StatusCode::BAD_REQUEST, "limit must be between 1 and 100."))
+    limit.ok_or_else(|| bad_request("limit must be between 1 and 100."))
 }
 
 /// Parses `created[gte]` and `created[lt]`, in seconds, to a range in milliseconds.
