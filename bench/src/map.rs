@@ -46,7 +46,7 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: MapOptions, report: 
     }
     let mut world = World::create(paths)?;
     // The server that built the map is stopped; a new one reads the map written below.
-    let show = world.loaded_shows(options.seats, 1)?[0];
+    let show = world.loaded_show(options.seats)?;
     let path = show.live_path();
     for round in 1..=run.rounds {
         let map = typical_room(show.seats, &mut world.random);

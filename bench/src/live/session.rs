@@ -82,7 +82,7 @@ pub struct Measurement {
 impl ServedShow {
     /// Starts a server for a new show.
     pub fn start(world: &mut World, variant: ServerVariant, seats: u32) -> Result<Self> {
-        let show = world.loaded_shows(seats, 1)?[0];
+        let show = world.loaded_show(seats)?;
         match variant {
             ServerVariant::Candidate => {
                 let server = world.server("rowlock", None)?;

@@ -36,7 +36,7 @@ enum Method<'a> {
 
 pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: &mut Report) -> Result<()> {
     eprintln!("  attempts in Redis alone");
-    let show = world.loaded_shows(options.seats, 1)?[0];
+    let show = world.loaded_show(options.seats)?;
     world.store.save_show(&show)?;
     let lock = world.store.script("lock")?;
     let many = options.attempts_per_call;
