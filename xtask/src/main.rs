@@ -15,7 +15,6 @@ mod bench;
 mod checkouts;
 mod ci;
 mod command;
-mod dev;
 #[cfg(test)]
 mod documents;
 mod fingerprint;
@@ -91,7 +90,7 @@ fn run_task(task: Task) -> Result<bool> {
     let stop = Stop::listen()?;
     match task {
         Task::Run => run::run(&paths, &stop).map(|()| true),
-        Task::Dev => dev::dev(&paths, &stop).map(|()| true),
+        Task::Dev => run::dev(&paths, &stop).map(|()| true),
         Task::Test(options) => test::test(&paths, &options, &stop),
         Task::Bench(options) => bench::bench(&paths, &options, &stop),
         Task::Prove(options) => prove::prove(&paths, &options, &stop),

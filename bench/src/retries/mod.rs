@@ -71,7 +71,9 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: RetriesOptions, repo
     let addresses = servers.each_ref().map(|server| server.address);
     eprintln!("  {} people buy {} seats each", options.buyers, options.seats_each);
     let answered = make_purchases(&mut world, &addresses, &options)?;
-    warm_up(&addresses, &answered, &options, report)?;
+    // Each request is replayed once at each server, so that both have every answer in memory.
+    let warm_up = LoadShape { connections: options.connections, in_flight: WARM_UP_IN_FLIGHT, duration: None };
+    report.findings(&Replay::run(&addresses, &warm_up, &expected_answers(&answered, ""))?.found);
     let variants = [
         ReplayVariant { name: "candidate", in_flight: options.in_flight, more_headers: "" },
         ReplayVariant { name: "one_in_flight", in_flight: 1, more_headers: "" },
@@ -124,19 +126,6 @@ fn make_purchases(
         send(PurchaseStep::Pay(booking), 200)?;
     }
     Ok(answered)
-}
-
-/// Replays each request once at each server, so that both have every answer in memory.
-fn warm_up(
-    addresses: &[SocketAddr; SERVERS],
-    answered: &[AnsweredRequest],
-    options: &RetriesOptions,
-    report: &mut Report,
-) -> Result<()> {
-    let shape = LoadShape { connections: options.connections, in_flight: WARM_UP_IN_FLIGHT, duration: None };
-    let replay = Replay::run(addresses, &shape, &expected_answers(answered, ""))?;
-    report.findings(&replay.found);
-    Ok(())
 }
 
 /// Returns the requests with their expected answers.

@@ -152,34 +152,17 @@ fn private_headers() -> HeaderMap {
 /// Renders the page of a payment: the form while it waits for its payer, else the outcome. Every external text is passed
 /// through [`escape`].
 fn render_payment(merchant: &str, payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
-    match payment.status {
-        Status::RequiresPayer if payment.is_overdue(now_ms) => {
-            outcome_page(merchant, payment, "Time is over", "This payment was not made in time. Nothing was charged.")
-        }
-        Status::RequiresPayer => {
+    let (title, words) = match payment.status {
+        Status::RequiresPayer if !payment.is_overdue(now_ms) => {
             let declined = payment.failure.map(|_| "That card was declined. Nothing was charged; try another one.");
-            page_frame(merchant, "Pay", &form(payment, now_ms, notice.or(declined)))
+            return page_frame(merchant, "Pay", &form(payment, now_ms, notice.or(declined)));
         }
-        Status::Pending => {
-            outcome_page(merchant, payment, "Your bank is still deciding", "You do not need to wait here.")
-        }
-        Status::Succeeded => outcome_page(merchant, payment, "Paid", "Thank you. This payment is complete."),
-        Status::Voided => {
-            outcome_page(merchant, payment, "Nothing to pay", "This payment was cancelled. Nothing was charged.")
-        }
-        Status::Failed => {
-            outcome_page(merchant, payment, "Not paid", "This payment did not go through. Nothing was charged.")
-        }
-    }
-}
-
-fn render_unknown(merchant: &str) -> String {
-    let body =
-        "<h1>No such payment</h1><p class=\"quiet\">The address is incomplete, or the payment no longer exists.</p>";
-    page_frame(merchant, "No such payment", body)
-}
-
-fn outcome_page(merchant: &str, payment: &Payment, title: &str, words: &str) -> String {
+        Status::RequiresPayer => ("Time is over", "This payment was not made in time. Nothing was charged."),
+        Status::Pending => ("Your bank is still deciding", "You do not need to wait here."),
+        Status::Succeeded => ("Paid", "Thank you. This payment is complete."),
+        Status::Voided => ("Nothing to pay", "This payment was cancelled. Nothing was charged."),
+        Status::Failed => ("Not paid", "This payment did not go through. Nothing was charged."),
+    };
     let body = format!(
         "<h1 id=\"outcome\">{title}</h1><p class=\"quiet\">{words}</p>{}<a class=\"button\" id=\"back\" href=\"{}\">Back to {}</a>",
         bill(payment),
@@ -187,6 +170,12 @@ fn outcome_page(merchant: &str, payment: &Payment, title: &str, words: &str) -> 
         escape(merchant),
     );
     page_frame(merchant, title, &body)
+}
+
+fn render_unknown(merchant: &str) -> String {
+    let body =
+        "<h1>No such payment</h1><p class=\"quiet\">The address is incomplete, or the payment no longer exists.</p>";
+    page_frame(merchant, "No such payment", body)
 }
 
 fn form(payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
