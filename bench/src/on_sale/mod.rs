@@ -97,8 +97,15 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: OnSaleOptions, repor
     eprintln!("        {} people have joined", people.len());
     let mut found = assign_places(addresses[0], &show, &mut people, opened)?;
     let began = Instant::now();
-    let sale = RunningSale { crowd: &crowd, people: &people, show, options: &options };
-    let figures = sale.run(&mut world, &mut redis, &mut replicas, simulator)?;
+    let sale = RunningSale {
+        crowd: &crowd,
+        people: &people,
+        world: &mut world,
+        redis: &mut redis,
+        replicas: &mut replicas,
+        simulator,
+    };
+    let figures = sale.run(&show, &options)?;
     let took = began.elapsed();
     found.join(crowd.findings());
     found.join(world.check_sold_out(&replicas, &show, &crowd.bought(), SETTLE_TIMEOUT)?);
@@ -198,8 +205,10 @@ fn assign_places(address: SocketAddr, show: &Show, people: &mut [Person], opens_
 struct RunningSale<'a> {
     crowd: &'a Crowd<'a>,
     people: &'a [Person],
-    show: Show,
-    options: &'a OnSaleOptions,
+    world: &'a mut World,
+    redis: &'a mut SentinelRedis,
+    replicas: &'a mut Vec<BenchServer>,
+    simulator: SocketAddr,
 }
 
 struct SaleFigures {
@@ -221,32 +230,26 @@ impl SaleFigures {
 }
 
 impl RunningSale<'_> {
-    fn run(
-        &self,
-        world: &mut World,
-        redis: &mut SentinelRedis,
-        replicas: &mut Vec<BenchServer>,
-        simulator: SocketAddr,
-    ) -> Result<SaleFigures> {
+    fn run(mut self, show: &Show, options: &OnSaleOptions) -> Result<SaleFigures> {
         let is_over = AtomicBool::new(false);
-        let room = room_key(world, &self.show)?;
+        let (crowd, people) = (self.crowd, self.people);
         let monitor = CallMonitor {
-            crowd: self.crowd,
-            people: self.people.len() as u64,
-            per_second: self.options.per_second,
-            room,
-            urls: [redis.master_url(), redis.replica_url()],
+            crowd,
+            people: people.len() as u64,
+            per_second: options.per_second,
+            room: room_key(self.world, show)?,
+            urls: [self.redis.master_url(), self.redis.replica_url()],
             is_over: &is_over,
         };
         std::thread::scope(|threads| {
             threads.spawn(|| monitor.run());
             for number in 0..QUEUE_JUMPERS {
                 let is_over = &is_over;
-                threads.spawn(move || self.jump_queue(number, is_over));
+                threads.spawn(move || jump_queue(crowd, people, number, is_over));
             }
-            let buying = threads.spawn(|| self.crowd.buy(self.people, self.options.workers));
-            let figures = self.inject_failures(world, redis, replicas, simulator);
-            self.crowd.end();
+            let buying = threads.spawn(|| crowd.buy(people, options.workers));
+            let figures = self.inject_failures();
+            crowd.end();
             let _ = buying.join();
             is_over.store(true, Ordering::Relaxed);
             figures
@@ -254,28 +257,22 @@ impl RunningSale<'_> {
     }
 
     /// Injects the failures in order: restarts and the failover.
-    fn inject_failures(
-        &self,
-        world: &mut World,
-        redis: &mut SentinelRedis,
-        replicas: &mut Vec<BenchServer>,
-        simulator: SocketAddr,
-    ) -> Result<SaleFigures> {
+    fn inject_failures(&mut self) -> Result<SaleFigures> {
         self.wait_for(RESTART_AT)?;
-        for number in 1..=replicas.len() {
-            let address = replicas[0].address;
+        for number in 1..=self.replicas.len() {
+            let address = self.replicas[0].address;
             // A graceful stop, as operators do it; the new process goes to the end of the list.
-            drop(replicas.remove(0));
-            replicas.push(replica(world, number, address, simulator, &redis.url())?);
+            drop(self.replicas.remove(0));
+            self.replicas.push(replica(self.world, number, address, self.simulator, &self.redis.url())?);
         }
         eprintln!("        every replica was restarted; {:.0} % are sold", self.crowd.progress() * 100.0);
         self.wait_for(FAIL_OVER_AT)?;
-        let failover = redis.fail_over()?;
-        world.store = world.store.at(&redis.replica_url())?;
+        let failover = self.redis.fail_over()?;
+        self.world.store = self.world.store.at(&self.redis.replica_url())?;
         eprintln!("        Redis' replica took over within {:.1} s", failover.as_secs_f64());
         self.wait_for(MEASURE_AT)?;
-        let bytes = replicas.iter().map(|replica| replica.process.memory()).collect::<Result<Vec<u64>>>()?;
-        let redis_bytes = redis.memory()?;
+        let bytes = self.replicas.iter().map(|replica| replica.process.memory()).collect::<Result<Vec<u64>>>()?;
+        let redis_bytes = self.redis.memory()?;
         self.wait_for(1.0)?;
         Ok(SaleFigures { failover, bytes, redis_bytes })
     }
@@ -292,19 +289,19 @@ impl RunningSale<'_> {
         }
         Ok(())
     }
+}
 
-    /// Tries again and again to enter as someone from the end of the line.
-    fn jump_queue(&self, number: usize, is_over: &AtomicBool) {
-        let (mut client, mut random) = (CrowdClient::new(self.crowd.addresses, number), Random::fresh());
-        let last = &self.people[self.people.len() - self.people.len() / QUEUE_JUMPER_SHARE..];
-        while !is_over.load(Ordering::Relaxed) && !last.is_empty() {
-            let person = &last[random.below(last.len() as u64) as usize];
-            if self.crowd.called.load(Ordering::Relaxed) < person.place
-                && let Err(error) = self.crowd.jump_queue(&mut client, person)
-            {
-                self.crowd.add_violation(|| format!("a queue jumper got no answer: {error:#}"));
-            }
-            std::thread::sleep(POLL_INTERVAL);
+/// Tries again and again to enter as someone from the end of the line.
+fn jump_queue(crowd: &Crowd<'_>, people: &[Person], number: usize, is_over: &AtomicBool) {
+    let (mut client, mut random) = (CrowdClient::new(crowd.addresses, number), Random::fresh());
+    let last = &people[people.len() - people.len() / QUEUE_JUMPER_SHARE..];
+    while !is_over.load(Ordering::Relaxed) && !last.is_empty() {
+        let person = &last[random.below(last.len() as u64) as usize];
+        if crowd.called.load(Ordering::Relaxed) < person.place
+            && let Err(error) = crowd.jump_queue(&mut client, person)
+        {
+            crowd.add_violation(|| format!("a queue jumper got no answer: {error:#}"));
         }
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
