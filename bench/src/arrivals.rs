@@ -14,7 +14,6 @@ pub enum Spacing {
     Even,
 }
 
-/// Nanoseconds in a second.
 pub const NANOS_PER_S: f64 = 1e9;
 
 /// Computes the sorted send times, nanoseconds from the start: `rate` a second for `seconds`.

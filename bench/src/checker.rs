@@ -26,7 +26,6 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds one violation.
     pub fn add(&mut self, describe: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.len() < MAX_DESCRIBED {
@@ -34,17 +33,14 @@ impl Findings {
         }
     }
 
-    /// Returns the number of violations.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the descriptions of the first violations.
     pub fn first(&self) -> &[String] {
         &self.first
     }
 
-    /// Adds the violations of `other`.
     pub fn join(&mut self, other: Self) {
         self.count += other.count;
         self.first.extend(other.first);
@@ -55,9 +51,7 @@ impl Findings {
 /// A seat that an answer granted to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// The seat.
     pub seat: u32,
-    /// The hold the answer named.
     pub hold: Uuid,
 }
 
@@ -66,7 +60,6 @@ pub struct Grant {
 pub struct LockState {
     /// One byte per seat.
     pub map: Vec<u8>,
-    /// Seats of every hold.
     pub holds: BTreeMap<Uuid, Vec<u32>>,
 }
 
@@ -129,7 +122,6 @@ pub struct Ledger {
     pub tickets: Vec<(u32, Uuid)>,
     /// Number of payments that succeeded and were not refunded.
     pub paid: u64,
-    /// Number of confirmed bookings.
     pub confirmed: u64,
 }
 

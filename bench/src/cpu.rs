@@ -37,7 +37,6 @@ impl Cpu {
         Ok(Self { nanos })
     }
 
-    /// Microseconds from `earlier` to here.
     pub const fn micros_since(&self, earlier: &Self) -> f64 {
         self.nanos.saturating_sub(earlier.nanos) as f64 / 1e3
     }
@@ -53,14 +52,12 @@ fn ticks(pid: u32) -> Result<u64> {
     Ok(user + system)
 }
 
-/// Processes whose parent is `parent`.
 pub fn children_of(parent: u32) -> Vec<u32> {
     let Ok(all) = fs::read_dir("/proc") else { return vec![] };
     let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
 }
 
-/// The parent of a process.
 pub fn parent_of(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()

@@ -1,95 +1,116 @@
-//! The binary frames of the live map, read as docs/api.md describes them.
+//! The messages of a live map: the server's binary frames, read as docs/api.md describes them, and the JSON of the
+//! baseline in `live`.
 
-/// A decoded frame header.
+use serde_json::Value;
+
+const MAX_SEATS: u64 = 100_000;
+
+/// A decoded message.
 #[derive(Debug, PartialEq, Eq)]
-pub enum LiveFrame<'a> {
-    /// The whole map.
-    Snapshot {
-        /// Changes when the map was rebuilt.
-        epoch: u64,
-        /// Counts changes.
-        version: u64,
-        /// The encoded seat states.
-        map: EncodedMap<'a>,
-    },
-    /// Changes since an earlier version.
-    Delta {
-        /// The version before the changes.
-        from: u64,
-        /// The version after the changes.
-        to: u64,
-        /// The encoded changes, for [`changes`].
-        changes: &'a [u8],
-    },
+pub enum MapMessage {
+    /// The whole map, a byte per seat. The version counts changes; the epoch changes when the map was rebuilt.
+    Snapshot { epoch: u64, version: u64, map: Vec<u8> },
+    /// The changes (seat, state) from one version to another.
+    Delta { from: u64, to: u64, changes: Vec<(u32, u8)> },
     /// Any other kind: the reader's own holds, areas, queues, drain notices.
     Other(u8),
 }
 
-/// The seat states of a snapshot frame, not yet decoded.
-#[derive(Debug, PartialEq, Eq)]
-pub struct EncodedMap<'a> {
-    seats: usize,
-    encoding: u8,
-    bytes: &'a [u8],
+impl MapMessage {
+    /// Applies the message to a reader's map.
+    pub fn apply(&self, map: &mut Vec<u8>) {
+        match self {
+            Self::Snapshot { map: whole, .. } => map.clone_from(whole),
+            Self::Delta { changes, .. } => {
+                for (seat, state) in changes {
+                    if let Some(place) = map.get_mut(*seat as usize) {
+                        *place = *state;
+                    }
+                }
+            }
+            Self::Other(_) => {}
+        }
+    }
 }
 
-/// Maximum number of seats of a room.
-const MAX_SEATS: u64 = 100_000;
+/// A protocol of the live map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The server's binary frames.
+    Frames,
+    /// The baseline's JSON: first the map, then a text per change.
+    Json,
+}
 
-/// Decodes the header of a frame; `None` when it is malformed.
-pub fn read(bytes: &[u8]) -> Option<LiveFrame<'_>> {
+impl Protocol {
+    /// Decodes a message; `None` when it is malformed.
+    pub fn read(self, bytes: &[u8]) -> Option<MapMessage> {
+        match self {
+            Self::Frames => read_frame(bytes),
+            Self::Json => read_json(bytes),
+        }
+    }
+}
+
+fn read_frame(bytes: &[u8]) -> Option<MapMessage> {
     let (kind, mut rest) = bytes.split_first()?;
     match kind {
         1 => {
             let (epoch, version, _now) = (number(&mut rest)?, number(&mut rest)?, number(&mut rest)?);
             let seats = usize::try_from(number(&mut rest).filter(|seats| *seats <= MAX_SEATS)?).ok()?;
-            let (encoding, bytes) = rest.split_first()?;
-            Some(LiveFrame::Snapshot { epoch, version, map: EncodedMap { seats, encoding: *encoding, bytes } })
+            let (encoding, states) = rest.split_first()?;
+            Some(MapMessage::Snapshot { epoch, version, map: decode_map(*encoding, states, seats)? })
         }
-        2 => Some(LiveFrame::Delta { from: number(&mut rest)?, to: number(&mut rest)?, changes: rest }),
-        other => Some(LiveFrame::Other(*other)),
+        2 => Some(MapMessage::Delta { from: number(&mut rest)?, to: number(&mut rest)?, changes: changes(rest)? }),
+        other => Some(MapMessage::Other(*other)),
     }
 }
 
-impl EncodedMap<'_> {
-    /// Decodes one byte per seat; `None` when the lengths do not match.
-    pub fn decode(&self) -> Option<Vec<u8>> {
-        let mut map = Vec::with_capacity(self.seats);
-        let mut rest = self.bytes;
-        match self.encoding {
-            0 => {
-                let fours = rest.iter().flat_map(|byte| [0, 2, 4, 6].map(|shift| byte >> shift & 3));
-                map.extend(fours.take(self.seats));
-                rest = rest.get(self.seats.div_ceil(4)..)?;
-            }
-            1 => {
-                while map.len() < self.seats {
-                    let run = number(&mut rest)?;
-                    let length = usize::try_from(run >> 2).ok()?;
-                    if length == 0 || length > self.seats - map.len() {
-                        return None;
-                    }
-                    map.resize(map.len() + length, (run & 3) as u8);
+fn read_json(bytes: &[u8]) -> Option<MapMessage> {
+    let text: Value = serde_json::from_slice(bytes).ok()?;
+    let version = text["version"].as_u64()?;
+    if let Some(digits) = text["states"].as_str() {
+        let map = digits.bytes().map(|digit| digit.wrapping_sub(b'0')).collect();
+        return Some(MapMessage::Snapshot { epoch: 0, version, map });
+    }
+    let change = (text["seat"].as_u64()? as u32, text["state"].as_u64()? as u8);
+    Some(MapMessage::Delta { from: version.checked_sub(1)?, to: version, changes: vec![change] })
+}
+
+/// Decodes one byte per seat; `None` when the lengths do not match.
+fn decode_map(encoding: u8, mut bytes: &[u8], seats: usize) -> Option<Vec<u8>> {
+    let mut map = Vec::with_capacity(seats);
+    match encoding {
+        0 => {
+            let fours = bytes.iter().flat_map(|byte| [0, 2, 4, 6].map(|shift| byte >> shift & 3));
+            map.extend(fours.take(seats));
+            bytes = bytes.get(seats.div_ceil(4)..)?;
+        }
+        1 => {
+            while map.len() < seats {
+                let run = number(&mut bytes)?;
+                let length = usize::try_from(run >> 2).ok()?;
+                if length == 0 || length > seats - map.len() {
+                    return None;
                 }
+                map.resize(map.len() + length, (run & 3) as u8);
             }
-            _ => return None,
         }
-        (map.len() == self.seats && rest.is_empty()).then_some(map)
+        _ => return None,
     }
+    (map.len() == seats && bytes.is_empty()).then_some(map)
 }
 
-/// Calls `each` with every change (seat, state) of a delta. Returns their number, or `None` when the
-/// bytes are malformed.
-pub fn changes(mut bytes: &[u8], mut each: impl FnMut(u32, u8)) -> Option<u64> {
-    let (mut next, mut count) = (0_u64, 0);
+/// Decodes the changes (seat, state) of a delta; `None` when the bytes are malformed.
+fn changes(mut bytes: &[u8]) -> Option<Vec<(u32, u8)>> {
+    let (mut next, mut changes) = (0_u64, Vec::new());
     while !bytes.is_empty() {
         let word = number(&mut bytes)?;
         let seat = next.checked_add(word >> 2).filter(|seat| *seat < MAX_SEATS)?;
-        each(seat as u32, (word & 3) as u8);
+        changes.push((seat as u32, (word & 3) as u8));
         next = seat + 1;
-        count += 1;
     }
-    Some(count)
+    Some(changes)
 }
 
 /// Reads a LEB128 number: seven bits per byte, low bits first.
@@ -121,37 +142,52 @@ mod tests {
 
     #[test]
     fn both_documented_snapshot_encodings_decode() {
-        let decoded = |description: &str| match read(&example(description)) {
-            Some(LiveFrame::Snapshot { epoch, version, map }) => (epoch, version, map.decode().expect("a map")),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(decoded("SNAPSHOT epoch 7, version 300"), (7, 300, vec![0; 300]));
-        assert_eq!(decoded("SNAPSHOT epoch 7, version 301"), (7, 301, vec![0, 1, 2, 3]));
+        let decoded = |description: &str| Protocol::Frames.read(&example(description));
+        let snapshot = |version, map| Some(MapMessage::Snapshot { epoch: 7, version, map });
+        assert_eq!(decoded("SNAPSHOT epoch 7, version 300"), snapshot(300, vec![0; 300]));
+        assert_eq!(decoded("SNAPSHOT epoch 7, version 301"), snapshot(301, vec![0, 1, 2, 3]));
     }
 
     #[test]
     fn the_documented_delta_decodes_to_its_changes() {
-        let bytes = example("DELTA from 300 to 302");
-        let Some(LiveFrame::Delta { from, to, changes: rest }) = read(&bytes) else { panic!("no delta") };
-        let mut seen = Vec::new();
-        assert_eq!(changes(rest, |seat, state| seen.push((seat, state))), Some(3));
-        assert_eq!((from, to, seen), (300, 302, vec![(46, 1), (47, 0), (250, 2)]));
-        assert_eq!(read(&example("MINE now 1000")), Some(LiveFrame::Other(3)));
-        assert_eq!(read(&example("DRAIN")), Some(LiveFrame::Other(6)));
+        let read = |description: &str| Protocol::Frames.read(&example(description));
+        let Some(MapMessage::Delta { from, to, changes }) = read("DELTA from 300 to 302") else { panic!("no delta") };
+        assert_eq!(changes.len(), 3);
+        assert_eq!((from, to, changes), (300, 302, vec![(46, 1), (47, 0), (250, 2)]));
+        assert_eq!(read("MINE now 1000"), Some(MapMessage::Other(3)));
+        assert_eq!(read("DRAIN"), Some(MapMessage::Other(6)));
     }
 
     #[test]
     fn truncated_and_overlong_frames_are_rejected() {
         let whole = example("SNAPSHOT epoch 7, version 301");
-        let map = |bytes: &[u8]| match read(bytes) {
-            Some(LiveFrame::Snapshot { map, .. }) => map.decode(),
-            _ => None,
-        };
         for cut in 0..whole.len() {
-            assert_eq!(map(&whole[..cut]), None, "after {cut} bytes");
+            assert_eq!(Protocol::Frames.read(&whole[..cut]), None, "after {cut} bytes");
         }
-        assert_eq!(map(&[&whole[..], &[0]].concat()), None);
-        assert_eq!(changes(&[0x80], |_, _| ()), None);
-        assert_eq!(read(&[]), None);
+        assert_eq!(Protocol::Frames.read(&[&whole[..], &[0]].concat()), None);
+        assert_eq!(changes(&[0x80]), None);
+        assert_eq!(Protocol::Frames.read(&[]), None);
+    }
+
+    #[test]
+    fn both_protocols_yield_the_same_map() {
+        let json: [&[u8]; 3] = [
+            br#"{"version":300,"states":"0000"}"#,
+            br#"{"version":301,"seat":1,"state":1}"#,
+            br#"{"version":302,"seat":3,"state":2}"#,
+        ];
+        // SNAPSHOT of four free seats at version 300, then a DELTA: seat 1 locked, seat 3 booked.
+        let frames: [&[u8]; 2] = [&[1, 7, 0xac, 2, 0, 4, 1, 0x10], &[2, 0xac, 2, 0xae, 2, 1 << 2 | 1, 1 << 2 | 2]];
+        let read = |protocol: Protocol, messages: &[&[u8]]| {
+            let messages: Vec<_> = messages.iter().map(|bytes| protocol.read(bytes).expect("readable")).collect();
+            let mut map = Vec::new();
+            messages.iter().for_each(|message| message.apply(&mut map));
+            let Some(MapMessage::Delta { from, to, .. }) = messages.last() else { panic!("no delta") };
+            ((*from, *to), map)
+        };
+        assert_eq!(read(Protocol::Json, &json), ((301, 302), vec![0, 1, 0, 2]));
+        assert_eq!(read(Protocol::Frames, &frames), ((300, 302), vec![0, 1, 0, 2]));
+        assert_eq!(Protocol::Frames.read(&[3, 0]), Some(MapMessage::Other(3)));
+        assert_eq!(Protocol::Json.read(b"{}"), None);
     }
 }

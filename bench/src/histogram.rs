@@ -4,7 +4,6 @@
 
 /// Decimal digits of a value that are kept.
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// Nanoseconds in a millisecond.
 const NANOS_PER_MS: f64 = 1e6;
 
 /// Counts of latencies per bucket.
@@ -28,7 +27,6 @@ impl Histogram {
         self.max = self.max.max(nanos);
     }
 
-    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.counts += &other.counts;
         self.max = self.max.max(other.max);

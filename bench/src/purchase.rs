@@ -1,103 +1,145 @@
-//! The HTTP requests of a purchase, step by step.
+//! The HTTP requests of a purchase, step by step, and what their answers mean.
 
-use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::borrow::Cow;
+use std::io::Write;
 use std::ops::Range;
 
 use uuid::Uuid;
+
+use crate::http::{HttpAnswer, amount_after, id_of, text_after};
 
 /// Payment token of a card that is approved.
 pub const TOKEN: &str = "tok_paid";
 
 /// The buyer in request bodies.
 const BUYER: &str = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
+const BOOKINGS: &str = "/api/v1/bookings";
+
+/// A request of a visitor with an idempotency key, independent of the server.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: &'static str,
+    pub path: String,
+    pub body: String,
+    /// Unique among the requests of a visitor, so that a retry has the same key.
+    pub key: Cow<'static, str>,
+}
+
+impl Request {
+    /// Appends the request; each of `more_headers` ends in CRLF.
+    pub fn write(&self, visitor: &str, more_headers: &str, out: &mut Vec<u8>) {
+        let Self { method, path, body, key } = self;
+        // Writing to a buffer cannot fail.
+        let _ = write!(
+            out,
+            "{method} {path} HTTP/1.1\r\nHost: rowlock\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Cookie: rowlock_visitor={visitor}\r\nIdempotency-Key: {key}-{visitor}\r\n{more_headers}\r\n{body}",
+            body.len()
+        );
+    }
+
+    /// Returns the bytes of [`Request::write`].
+    pub fn bytes(&self, visitor: &str, more_headers: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(512);
+        self.write(visitor, more_headers, &mut out);
+        out
+    }
+}
 
 /// A step of a purchase.
 #[derive(Clone, Copy, Debug)]
 pub enum PurchaseStep {
-    /// Holds the seats.
     Hold,
-    /// Checks out.
-    Book {
-        /// The hold of the seats.
-        hold: Uuid,
-    },
-    /// Checks out and pays in one request.
-    Buy {
-        /// The hold of the seats.
-        hold: Uuid,
-        /// The price, in minor units.
-        total: u64,
-    },
-    /// Pays.
-    Pay {
-        /// The booking to pay.
-        booking: Uuid,
-    },
+    /// Checks the hold out.
+    Book(Uuid),
+    /// Checks the hold out and pays its price, in minor units, in one request.
+    Buy(Uuid, u64),
+    /// Pays the booking.
+    Pay(Uuid),
     /// Polls the booking while the payment is pending.
-    Poll {
-        /// The booking to poll.
-        booking: Uuid,
-    },
+    Poll(Uuid),
 }
 
-/// A buyer's seats and the server that sells them.
-pub struct Purchase<'a> {
-    /// The server.
-    pub server: SocketAddr,
-    /// The show.
-    pub show: Uuid,
-    /// Adjacent seats.
-    pub seats: Range<u32>,
-    /// The buyer's visitor cookie.
-    pub cookie: &'a str,
+/// What an answer means for the step it answers.
+pub enum StepOutcome<'a> {
+    /// The hold and its price in minor units.
+    Held(Uuid, Option<u64>),
+    /// The booking, which is not paid.
+    Booked(Uuid),
+    /// The booking, which is CONFIRMED.
+    Sold(Uuid),
+    /// The step to send again, or the one that polls the booking, and the reason.
+    Retry(PurchaseStep, &'a str),
+    /// The problem code of any other answer.
+    Unexpected(&'a str),
 }
 
-impl Purchase<'_> {
-    /// Writes the request of a step. Its idempotency key is unique per buyer and step, so a retry has the same key.
-    pub fn write(&self, step: PurchaseStep, out: &mut Vec<u8>) {
-        let Self { server, show, seats, cookie } = self;
-        let mut body = String::new();
-        let mut text = String::with_capacity(512);
-        // Writing to a string cannot fail.
-        let key = match step {
-            PurchaseStep::Hold => {
-                body.push_str(r#"{"seats":["#);
-                for seat in seats.clone() {
-                    let comma = if seat == seats.start { "" } else { "," };
-                    let _ = write!(body, "{comma}{seat}");
-                }
-                body.push_str("]}");
-                let _ = write!(text, "POST /api/v1/shows/{show}/holds");
-                "hold"
+impl PurchaseStep {
+    /// Builds the request for adjacent seats of a show.
+    pub fn request(self, show: Uuid, seats: Range<u32>) -> Request {
+        let (method, path, body, key) = match self {
+            Self::Hold => {
+                let seats: Vec<String> = seats.map(|seat| seat.to_string()).collect();
+                let body = format!(r#"{{"seats":[{}]}}"#, seats.join(","));
+                ("POST", format!("/api/v1/shows/{show}/holds"), body, "hold")
             }
-            PurchaseStep::Book { hold } => {
-                let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER}}}"#);
-                text.push_str("POST /api/v1/bookings");
-                "book"
+            Self::Book(hold) => {
+                let body = format!(r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER}}}"#);
+                ("POST", BOOKINGS.to_owned(), body, "book")
             }
-            PurchaseStep::Buy { hold, total } => {
+            Self::Buy(hold, total) => {
                 let pay = format!(r#"{{"total_minor":{total},"payment_token":"{TOKEN}"}}"#);
-                let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER},"pay":{pay}}}"#);
-                text.push_str("POST /api/v1/bookings");
-                "buy"
+                let body = format!(r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER},"pay":{pay}}}"#);
+                ("POST", BOOKINGS.to_owned(), body, "buy")
             }
-            PurchaseStep::Pay { booking } => {
-                let _ = write!(body, r#"{{"payment_token":"{TOKEN}"}}"#);
-                let _ = write!(text, "POST /api/v1/bookings/{booking}/confirm");
-                "pay"
+            Self::Pay(booking) => {
+                let body = format!(r#"{{"payment_token":"{TOKEN}"}}"#);
+                ("POST", format!("{BOOKINGS}/{booking}/confirm"), body, "pay")
             }
-            PurchaseStep::Poll { booking } => {
-                let _ = write!(text, "GET /api/v1/bookings/{booking}");
-                "look"
-            }
+            Self::Poll(booking) => ("GET", format!("{BOOKINGS}/{booking}"), String::new(), "look"),
         };
-        let _ = write!(
-            text,
-            " HTTP/1.1\r\nHost: {server}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-             Cookie: rowlock_visitor={cookie}\r\nIdempotency-Key: {key}-{cookie}\r\n\r\n{body}",
-            body.len(),
-        );
-        out.extend_from_slice(text.as_bytes());
+        Request { method, path, body, key: key.into() }
+    }
+
+    /// Interprets the answer to this step.
+    pub fn outcome<'a>(self, answer: &HttpAnswer<'a>) -> StepOutcome<'a> {
+        let (status, code) = (answer.status, text_after(answer.body, "code").unwrap_or("no code"));
+        if status == 503 || (status == 409 && code == "still_running") {
+            return StepOutcome::Retry(self, code);
+        }
+        let booking = match (self, status, id_of(answer.body)) {
+            (Self::Hold, 201, Some(hold)) => return StepOutcome::Held(hold, amount_after(answer.body, "total")),
+            (Self::Book(_), 201, Some(booking)) => return StepOutcome::Booked(booking),
+            (Self::Buy(..), 201, Some(booking)) => booking,
+            (Self::Pay(booking) | Self::Poll(booking), 200, _) => booking,
+            _ => return StepOutcome::Unexpected(code),
+        };
+        match text_after(answer.body, "state") {
+            Some("CONFIRMED") => StepOutcome::Sold(booking),
+            Some("PAYMENT_PENDING") => StepOutcome::Retry(Self::Poll(booking), "still pending"),
+            _ => StepOutcome::Unexpected(code),
+        }
+    }
+
+    /// Returns the name for messages.
+    pub fn name(self) -> String {
+        format!("{self:?}").split('(').next().unwrap_or_default().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_complete_and_encoded_the_same_each_time() {
+        let visitor = "0123456789abcdef0123456789abcdef";
+        let request = PurchaseStep::Hold.request(Uuid::from_u128(1), 4..6);
+        let text = String::from_utf8(request.bytes(visitor, "Prefer: wait=1\r\n")).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+        assert_eq!(body, r#"{"seats":[4,5]}"#);
+        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())));
+        assert!(head.ends_with(&format!("Idempotency-Key: hold-{visitor}\r\nPrefer: wait=1")));
+        assert_eq!(request.bytes(visitor, ""), request.bytes(visitor, ""));
     }
 }

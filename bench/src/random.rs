@@ -21,7 +21,6 @@ impl Random {
         Self(RandomState::new().build_hasher().finish())
     }
 
-    /// Draws 64 random bits.
     pub const fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -45,7 +44,6 @@ impl Random {
         format!("{:016x}{:016x}", self.bits(), self.bits())
     }
 
-    /// Draws a random id.
     pub const fn id(&mut self) -> uuid::Uuid {
         uuid::Uuid::from_u64_pair(self.bits(), self.bits())
     }

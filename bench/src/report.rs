@@ -3,11 +3,13 @@
 //! A round is a row. At the end each group of rows gets a median with its range, and each promised bound
 //! is compared with it and printed as kept or lost.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use crate::checker::Findings;
+use crate::cpu::Cpu;
 
 /// One row of results.
 #[derive(Clone, Debug)]
@@ -22,7 +24,6 @@ impl ReportRow {
         Self(row)
     }
 
-    /// Adds a value.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.0.insert(key.to_owned(), value.into());
@@ -42,6 +43,16 @@ impl ReportRow {
             .figure("p95_ms", histogram.quantile_ms(0.95))
             .figure("p99_ms", histogram.quantile_ms(0.99))
             .figure("max_ms", histogram.max_ms())
+    }
+
+    /// Adds the CPU time per operation between two readings of these programs.
+    #[must_use]
+    pub fn cpu_per_op<const N: usize>(self, names: [&str; N], before: &[Cpu; N], after: &[Cpu; N], ops: f64) -> Self {
+        let readings = before.iter().zip(after).map(|(before, after)| after.micros_since(before) / ops);
+        names
+            .iter()
+            .zip(readings)
+            .fold(self, |row, (name, micros)| row.figure(&format!("{name}_cpu_us_per_op"), micros))
     }
 
     /// Formats the row as text: texts first, then figures with their ranges.
@@ -74,7 +85,6 @@ impl ReportRow {
 
 /// Numbers that are settings, not measurements.
 const SETTINGS: [&str; 4] = ["rate_per_s", "seats", "sockets", "attempts_per_call"];
-/// Significant digits of a figure.
 const DIGITS: i32 = 5;
 
 fn rounded(value: f64) -> f64 {
@@ -85,18 +95,17 @@ fn rounded(value: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-/// Collects rows and prints them.
 pub struct Report {
     json: bool,
     rows: Vec<ReportRow>,
     violations: u64,
-    lost: u64,
+    lost: Cell<u64>,
 }
 
 impl Report {
     /// Creates an empty report; `json` also prints rows on standard output.
     pub const fn new(json: bool) -> Self {
-        Self { json, rows: Vec::new(), violations: 0, lost: 0 }
+        Self { json, rows: Vec::new(), violations: 0, lost: Cell::new(0) }
     }
 
     /// Prints and keeps the results of a round.
@@ -112,9 +121,10 @@ impl Report {
         eprintln!("        {}", row.to_text());
     }
 
-    /// Prints a line on standard error.
-    pub fn print_line(&self, line: &str) {
-        eprintln!("{line}");
+    /// Adds the number of violations to the row of a round, and prints and keeps both.
+    pub fn checked_round(&mut self, row: ReportRow, found: &Findings) {
+        self.round(row.with("violations", found.count()));
+        self.findings(found);
     }
 
     /// Prints and counts violations; one voids the figures.
@@ -126,7 +136,7 @@ impl Report {
     }
 
     /// Prints the median and the range of every figure, per group of comparable rows.
-    pub fn summarise(&mut self) {
+    pub fn summarise(&self) {
         eprintln!("\n        medians");
         let mut groups: Vec<(String, Vec<ReportRow>)> = Vec::new();
         for row in &self.rows {
@@ -137,9 +147,9 @@ impl Report {
             }
         }
         for (_, rows) in &groups {
-            let row = median_row(rows);
-            self.print(&row);
+            self.print(&median_row(rows));
         }
+        eprintln!();
     }
 
     /// Returns the median of a figure over the rows with these values.
@@ -160,10 +170,10 @@ impl Report {
     }
 
     /// Compares a figure with the promised bound and prints the result.
-    pub fn promise(&mut self, what: &str, found: Option<f64>, bound: Bound) {
+    pub fn promise(&self, what: &str, found: Option<f64>, bound: Bound) {
         let Some(found) = found else { return };
         let kept = bound.holds(found);
-        self.lost += u64::from(!kept);
+        self.lost.set(self.lost.get() + u64::from(!kept));
         let (sign, limit) = bound.shown();
         let found = rounded(found);
         if self.json {
@@ -177,7 +187,7 @@ impl Report {
         if self.violations > 0 {
             eprintln!("\n  VOID: {} violations. None of the figures above counts.", self.violations);
         } else {
-            eprintln!("\n  No violation was found; {} promises are lost.", self.lost);
+            eprintln!("\n  No violation was found; {} promises are lost.", self.lost.get());
         }
         self.violations == 0
     }
@@ -186,9 +196,7 @@ impl Report {
 /// The promised bound of a figure.
 #[derive(Clone, Copy, Debug)]
 pub enum Bound {
-    /// At most this.
     AtMost(f64),
-    /// At least this.
     AtLeast(f64),
 }
 
@@ -217,6 +225,10 @@ pub fn median(mut figures: Vec<f64>) -> Option<f64> {
         odd if odd % 2 == 1 => Some(figures[middle]),
         _ => Some(f64::midpoint(figures[middle - 1], figures[middle])),
     }
+}
+
+pub fn ratio(figure: Option<f64>, by: Option<f64>) -> Option<f64> {
+    figure.zip(by).map(|(figure, by)| figure / by)
 }
 
 fn median_row(rows: &[ReportRow]) -> ReportRow {

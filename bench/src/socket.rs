@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Timeout of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum answer to a handshake, bytes.
 const MAX_HEAD: usize = 8 * 1024;
@@ -20,13 +19,9 @@ const NARROW_SEGMENT: u32 = 536;
 /// Any 16 bytes in base64: the client does not verify the server's accept key.
 const KEY: &str = "cm93bG9jay1iZW5jaC0wMQ==";
 
-/// Opcode of a text message.
 pub const TEXT: u8 = 1;
-/// Opcode of a binary message.
 pub const BINARY: u8 = 2;
-/// Opcode of a close frame.
 pub const CLOSE: u8 = 8;
-/// Opcode of a ping.
 pub const PING: u8 = 9;
 
 /// Opens a WebSocket. Returns the stream and the bytes received after the handshake. A `narrow` socket

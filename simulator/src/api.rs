@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::cards;
-use crate::charging::{ChargingError, Simulator};
+use crate::charging::Simulator;
 use crate::clock;
 use crate::ledger::{LedgerError, LedgerOutcome, MovementRecord};
 use crate::payment::{NewPayment, PaymentView, Protocol, Status};
@@ -54,30 +54,24 @@ impl IntoResponse for ApiError {
     }
 }
 
-impl From<ChargingError> for ApiError {
-    fn from(reason: ChargingError) -> Self {
+impl From<LedgerError> for ApiError {
+    fn from(reason: LedgerError) -> Self {
         use StatusCode as S;
-        let refused = match reason {
-            ChargingError::QueueFull => {
-                return error(S::SERVICE_UNAVAILABLE, "queue_full", "too many webhooks wait to be delivered");
-            }
-            ChargingError::Refused(refused) => refused,
-        };
-        match refused {
-            LedgerError::Unknown => error(S::NOT_FOUND, "unknown_payment", "there is no such payment"),
-            LedgerError::KeyReused => {
-                error(S::UNPROCESSABLE_ENTITY, "key_reused", "this key was used for another request")
-            }
-            LedgerError::Full => error(S::SERVICE_UNAVAILABLE, "full", "too many payments are unfinished"),
-            LedgerError::AlreadyCharged => error(S::CONFLICT, "already_charged", "the payment has been charged"),
-            LedgerError::NotCharged => error(S::CONFLICT, "not_charged", "only a charged payment can be refunded"),
+        let (status, code, message) = match reason {
+            LedgerError::QueueFull => (S::SERVICE_UNAVAILABLE, "queue_full", "too many webhooks wait to be delivered"),
+            LedgerError::Unknown => (S::NOT_FOUND, "unknown_payment", "there is no such payment"),
+            LedgerError::KeyReused => (S::UNPROCESSABLE_ENTITY, "key_reused", "this key was used for another request"),
+            LedgerError::Full => (S::SERVICE_UNAVAILABLE, "full", "too many payments are unfinished"),
+            LedgerError::AlreadyCharged => (S::CONFLICT, "already_charged", "the payment has been charged"),
+            LedgerError::NotCharged => (S::CONFLICT, "not_charged", "only a charged payment can be refunded"),
             LedgerError::AboveCharge => {
-                error(S::UNPROCESSABLE_ENTITY, "above_charge", "refunds must be positive and within the charge")
+                (S::UNPROCESSABLE_ENTITY, "above_charge", "refunds must be positive and within the charge")
             }
             LedgerError::TooManyRefunds => {
-                error(S::UNPROCESSABLE_ENTITY, "too_many_refunds", "the payment has too many refunds")
+                (S::UNPROCESSABLE_ENTITY, "too_many_refunds", "the payment has too many refunds")
             }
-        }
+        };
+        error(status, code, message)
     }
 }
 
@@ -130,9 +124,7 @@ async fn open(
     let Json(request) = body?;
     request.check().map_err(|(code, message)| error(StatusCode::UNPROCESSABLE_ENTITY, code, message))?;
     let card = request.token.as_deref().and_then(cards::by_token);
-    let opened =
-        simulator.ledger.open(key, request, clock::new_id("pay"), clock::now_ms()).map_err(ChargingError::from)?;
-    let mut payment = opened.payment;
+    let mut payment = simulator.ledger.open(key, request, clock::new_id("pay"), clock::now_ms())?.payment;
     // Also for a retry: the first request may have failed between opening and charging.
     if let (Some(card), Status::RequiresPayer) = (card, payment.status) {
         let LedgerOutcome { payment: charged, changed } =
@@ -155,12 +147,12 @@ async fn find(
     query: Result<Query<KeyQuery>, QueryRejection>,
 ) -> ApiResult<Json<PaymentView>> {
     let Query(KeyQuery { key }) = query?;
-    let payment = simulator.ledger.get_by_key(&key).map_err(ChargingError::from)?;
+    let payment = simulator.ledger.get_by_key(&key)?;
     Ok(Json(payment.view(&simulator.settings.public_url)))
 }
 
 async fn read(State(simulator): State<Simulator>, Path(id): Path<String>) -> ApiResult<Json<PaymentView>> {
-    let payment = simulator.ledger.get(&id).map_err(ChargingError::from)?;
+    let payment = simulator.ledger.get(&id)?;
     Ok(Json(payment.view(&simulator.settings.public_url)))
 }
 

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
 use crate::cards::{AnswerTiming, BankVerdict, Card, WebhookDelivery};
-use crate::ledger::{Ledger, LedgerError, LedgerOutcome, MAX_PAYMENTS, Movement};
+use crate::ledger::{Ledger, LedgerOutcome, LedgerResult, MAX_PAYMENTS, Movement};
 use crate::payment::{CANCELLED_BY_PAYER, Payment, Protocol, RefundStatus, Status};
 use crate::webhooks::{EventKind, GatewayEvent, QueueSlot, WebhookRequest, WebhookSender};
 use crate::{clock, stripe};
@@ -55,21 +55,6 @@ pub struct Simulator {
     stripe_endpoint: Arc<Mutex<Option<String>>>,
 }
 
-/// The reason why an operation on a payment failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChargingError {
-    /// The ledger refused it.
-    Refused(LedgerError),
-    /// The webhook queue is full.
-    QueueFull,
-}
-
-impl From<LedgerError> for ChargingError {
-    fn from(refused: LedgerError) -> Self {
-        Self::Refused(refused)
-    }
-}
-
 impl Simulator {
     /// Creates a simulator without payments.
     ///
@@ -84,6 +69,10 @@ impl Simulator {
     /// Sets the URL of Stripe events.
     pub fn set_stripe_endpoint(&self, url: String) {
         *self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(url);
+    }
+
+    fn stripe_endpoint(&self) -> Option<String> {
+        self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns `true` when the webhook queue is empty: each event was accepted or given up.
@@ -114,14 +103,9 @@ impl Simulator {
     /// Charges `card`, chosen by the payer or given as a token.
     ///
     /// # Errors
-    /// [`ChargingError`]. A payment that was already decided is no error: the outcome has `changed` unset.
-    pub fn pay(
-        &self,
-        id: &str,
-        card: &'static Card,
-        fingerprint: Option<String>,
-    ) -> Result<LedgerOutcome, ChargingError> {
-        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
+    /// A payment that was already decided is no error: the outcome has `changed` unset.
+    pub fn pay(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> LedgerResult<LedgerOutcome> {
+        let slot = self.webhook_sender.try_acquire_slot()?;
         self.ledger.set_card(id, fingerprint)?;
         let outcome = self.ledger.decide(id, card.first, clock::now_ms())?;
         if outcome.changed {
@@ -139,16 +123,13 @@ impl Simulator {
     }
 
     /// Cancels a payment on behalf of the payer.
-    ///
-    /// # Errors
-    /// [`ChargingError`].
-    pub fn cancel_by_payer(&self, id: &str) -> Result<LedgerOutcome, ChargingError> {
+    pub fn cancel_by_payer(&self, id: &str) -> LedgerResult<LedgerOutcome> {
         let payment = self.ledger.get(id)?;
         if payment.allows_retry() {
             // The page stays open for another try until the merchant closes it.
             return Ok(LedgerOutcome { payment, changed: false });
         }
-        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
+        let slot = self.webhook_sender.try_acquire_slot()?;
         let outcome = self.ledger.decide(id, BankVerdict::Declined(CANCELLED_BY_PAYER), clock::now_ms())?;
         if outcome.changed {
             tracing::info!(payment = id, "cancelled by the payer");
@@ -158,11 +139,8 @@ impl Simulator {
     }
 
     /// Voids a payment on behalf of the merchant.
-    ///
-    /// # Errors
-    /// [`ChargingError`].
-    pub fn void(&self, id: &str) -> Result<Payment, ChargingError> {
-        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
+    pub fn void(&self, id: &str) -> LedgerResult<Payment> {
+        let slot = self.webhook_sender.try_acquire_slot()?;
         let outcome = self.ledger.void(id)?;
         if outcome.changed {
             tracing::info!(payment = id, "voided");
@@ -172,18 +150,15 @@ impl Simulator {
     }
 
     /// Refunds a payment on behalf of the merchant.
-    ///
-    /// # Errors
-    /// [`ChargingError`].
     pub fn refund(
         &self,
         id: &str,
         key: &str,
         amount_minor: i64,
         metadata: &BTreeMap<String, String>,
-    ) -> Result<Payment, ChargingError> {
-        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
-        let outcome = self.ledger.refund_with_metadata(id, key, amount_minor, metadata)?;
+    ) -> LedgerResult<Payment> {
+        let slot = self.webhook_sender.try_acquire_slot()?;
+        let outcome = self.ledger.refund(id, key, amount_minor, metadata)?;
         if outcome.changed {
             tracing::info!(payment = id, amount_minor, "refunded");
             let last = outcome.payment.refunds.len().saturating_sub(1);
@@ -195,14 +170,10 @@ impl Simulator {
     }
 
     /// Sets the bank's status of a refund. Only Stripe events report it; the other API reports a refund once.
-    ///
-    /// # Errors
-    /// [`ChargingError`].
-    pub fn set_refund_status(&self, id: &str, refund: usize, status: RefundStatus) -> Result<Payment, ChargingError> {
-        let slot = self.webhook_sender.try_acquire_slot().ok_or(ChargingError::QueueFull)?;
+    pub fn set_refund_status(&self, id: &str, refund: usize, status: RefundStatus) -> LedgerResult<Payment> {
+        let slot = self.webhook_sender.try_acquire_slot()?;
         let outcome = self.ledger.set_refund_status(id, refund, status)?;
-        let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(url) = endpoint.filter(|_| outcome.changed) {
+        if let Some(url) = self.stripe_endpoint().filter(|_| outcome.changed) {
             let webhook_requests = stripe::refund_webhooks(&outcome.payment, refund, clock::now_ms(), &url);
             self.webhook_sender.send(slot, webhook_requests, 1, Duration::ZERO);
         }
@@ -240,11 +211,8 @@ impl Simulator {
         let now_ms = clock::now_ms();
         let mut webhook_requests = self.webhook_requests(kind, payment, now_ms);
         if delivery == WebhookDelivery::Reordered {
-            webhook_requests.extend(self.webhook_requests(
-                EventKind::PaymentFailed,
-                &first_try(payment),
-                now_ms - FIRST_TRY_AGO_MS,
-            ));
+            let (failed, then) = (first_try(payment), now_ms - FIRST_TRY_AGO_MS);
+            webhook_requests.extend(self.webhook_requests(EventKind::PaymentFailed, &failed, then));
         }
         let (copies, delay) = match delivery {
             WebhookDelivery::Once | WebhookDelivery::Reordered => (1, Duration::ZERO),
@@ -260,8 +228,7 @@ impl Simulator {
         let Protocol::Stripe(terms) = &payment.request.protocol else {
             return vec![GatewayEvent::new(kind, payment, created_ms).to_webhook(&payment.request.webhook_url)];
         };
-        let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        endpoint.map(|url| stripe::webhooks(kind, payment, terms, created_ms, &url)).unwrap_or_default()
+        self.stripe_endpoint().map(|url| stripe::webhooks(kind, payment, terms, created_ms, &url)).unwrap_or_default()
     }
 }
 

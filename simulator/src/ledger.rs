@@ -6,26 +6,25 @@
 //! The ledger is bounded: the oldest finished payments are evicted first; when none is finished, new
 //! payments are refused.
 
-mod movements;
-mod refunds;
-
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::cards::BankVerdict;
-use crate::payment::{NewPayment, Payment, Protocol, Status};
-
-pub use movements::{Movement, MovementRecord};
+use crate::payment::{NewPayment, Payment, Protocol, Refund, RefundStatus, Status};
 
 /// Maximum number of payments in the ledger.
 pub const MAX_PAYMENTS: usize = 200_000;
 /// Payments evicted at once when the ledger is full: evicting one by one would search every time.
 const EVICTION_BATCH: usize = 1_000;
+/// Maximum number of refunds of one payment.
+const MAX_REFUNDS: usize = 50;
+/// Maximum number of movements; the oldest are evicted first.
+const MAX_MOVEMENTS: usize = 2 * MAX_PAYMENTS;
 
-/// The reason of a refusal by the ledger.
+/// The reason why an operation on a payment was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LedgerError {
-    /// There is no such payment.
     Unknown,
     /// The key was used for another request.
     KeyReused,
@@ -39,18 +38,20 @@ pub enum LedgerError {
     AboveCharge,
     /// The payment has the maximum number of refunds.
     TooManyRefunds,
+    /// The queue of webhooks is full, so that a change could not be reported.
+    QueueFull,
 }
+
+pub type LedgerResult<T> = Result<T, LedgerError>;
 
 /// A payment after a call, and whether the call changed it.
 #[derive(Clone, Debug)]
 pub struct LedgerOutcome {
-    /// The payment after the call.
     pub payment: Payment,
     /// False when the call was a retry, or too late to have an effect.
     pub changed: bool,
 }
 
-/// The ledger of payments.
 pub struct Ledger {
     state: Mutex<LedgerState>,
     capacity: usize,
@@ -65,7 +66,7 @@ struct LedgerState {
     arrivals: VecDeque<(String, String)>,
     /// New refunds stay pending.
     holds_refunds: bool,
-    movements: movements::Movements,
+    movements: Movements,
 }
 
 impl Ledger {
@@ -84,13 +85,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::KeyReused`], [`LedgerError::Full`].
-    pub fn open(
-        &self,
-        key: &str,
-        request: NewPayment,
-        fresh_id: String,
-        now_ms: i64,
-    ) -> Result<LedgerOutcome, LedgerError> {
+    pub fn open(&self, key: &str, request: NewPayment, fresh_id: String, now_ms: i64) -> LedgerResult<LedgerOutcome> {
         let mut state = self.state();
         if let Some(payment) = state.by_key.get(key).and_then(|id| state.payments.get(id)) {
             if payment.request != request {
@@ -104,15 +99,7 @@ impl Ledger {
                 return Err(LedgerError::Full);
             }
         }
-        let payment = Payment {
-            id: fresh_id,
-            request,
-            status: Status::RequiresPayer,
-            failure: None,
-            fingerprint: None,
-            taken_minor: 0,
-            refunds: Vec::new(),
-        };
+        let payment = Payment::new(fresh_id, request);
         state.by_key.insert(key.to_owned(), payment.id.clone());
         state.arrivals.push_back((payment.id.clone(), key.to_owned()));
         state.payments.insert(payment.id.clone(), payment.clone());
@@ -120,18 +107,12 @@ impl Ledger {
     }
 
     /// Returns a payment by its id.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
-    pub fn get(&self, id: &str) -> Result<Payment, LedgerError> {
+    pub fn get(&self, id: &str) -> LedgerResult<Payment> {
         self.state().payments.get(id).cloned().ok_or(LedgerError::Unknown)
     }
 
     /// Returns a payment by the key it was opened under.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
-    pub fn get_by_key(&self, key: &str) -> Result<Payment, LedgerError> {
+    pub fn get_by_key(&self, key: &str) -> LedgerResult<Payment> {
         let state = self.state();
         state.by_key.get(key).and_then(|id| state.payments.get(id)).cloned().ok_or(LedgerError::Unknown)
     }
@@ -151,20 +132,14 @@ impl Ledger {
     /// Applies the bank's first verdict to a payment that waits for its payer. A second verdict changes
     /// nothing, and neither does one after the payment expired. An expired payment keeps waiting until the
     /// merchant voids it, because the merchant set the expiry.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
-    pub fn decide(&self, id: &str, verdict: BankVerdict, now_ms: i64) -> Result<LedgerOutcome, LedgerError> {
+    pub fn decide(&self, id: &str, verdict: BankVerdict, now_ms: i64) -> LedgerResult<LedgerOutcome> {
         self.apply_verdict(id, verdict, |payment| {
             payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms)
         })
     }
 
     /// Sets the card fingerprint of a payment that waits for its payer.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
-    pub fn set_card(&self, id: &str, fingerprint: Option<String>) -> Result<(), LedgerError> {
+    pub fn set_card(&self, id: &str, fingerprint: Option<String>) -> LedgerResult<()> {
         let mut state = self.state();
         let payment = state.payment(id)?;
         if payment.status == Status::RequiresPayer {
@@ -175,10 +150,7 @@ impl Ledger {
 
     /// Applies the bank's final verdict to a pending payment, expired or not. A payment voided meanwhile
     /// does not change.
-    ///
-    /// # Errors
-    /// [`LedgerError::Unknown`].
-    pub fn settle(&self, id: &str, verdict: BankVerdict) -> Result<LedgerOutcome, LedgerError> {
+    pub fn settle(&self, id: &str, verdict: BankVerdict) -> LedgerResult<LedgerOutcome> {
         self.apply_verdict(id, verdict, |payment| payment.status == Status::Pending)
     }
 
@@ -187,7 +159,7 @@ impl Ledger {
         id: &str,
         verdict: BankVerdict,
         applies: impl FnOnce(&Payment) -> bool,
-    ) -> Result<LedgerOutcome, LedgerError> {
+    ) -> LedgerResult<LedgerOutcome> {
         let mut state = self.state();
         let payment = state.payment(id)?;
         let changed = applies(payment);
@@ -211,7 +183,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::AlreadyCharged`], [`LedgerError::Unknown`].
-    pub fn void(&self, id: &str) -> Result<LedgerOutcome, LedgerError> {
+    pub fn void(&self, id: &str) -> LedgerResult<LedgerOutcome> {
         let mut state = self.state();
         let payment = state.payment(id)?;
         let changed = match payment.status {
@@ -226,10 +198,111 @@ impl Ledger {
         }
         Ok(LedgerOutcome { payment: payment.clone(), changed })
     }
+
+    /// Refunds a payment, once per `key`, with the merchant's metadata on the refund.
+    ///
+    /// # Errors
+    /// [`LedgerError::AboveCharge`], [`LedgerError::NotCharged`], [`LedgerError::KeyReused`],
+    /// [`LedgerError::TooManyRefunds`], [`LedgerError::Unknown`].
+    pub fn refund(
+        &self,
+        id: &str,
+        key: &str,
+        amount_minor: i64,
+        metadata: &BTreeMap<String, String>,
+    ) -> LedgerResult<LedgerOutcome> {
+        let mut state = self.state();
+        let status = if state.holds_refunds { RefundStatus::Pending } else { RefundStatus::Succeeded };
+        let payment = state.payment(id)?;
+        match payment.refund_under(key).map(|index| &payment.refunds[index]) {
+            Some(earlier) if earlier.amount_minor == amount_minor && earlier.metadata == *metadata => {
+                return Ok(LedgerOutcome { payment: payment.clone(), changed: false });
+            }
+            Some(_) => return Err(LedgerError::KeyReused),
+            None if payment.refunds.len() == MAX_REFUNDS => return Err(LedgerError::TooManyRefunds),
+            None => {}
+        }
+        if payment.status != Status::Succeeded {
+            return Err(LedgerError::NotCharged);
+        }
+        if amount_minor < 1 || amount_minor > payment.taken_minor - payment.refunded_minor() {
+            return Err(LedgerError::AboveCharge);
+        }
+        let (key, metadata) = (Some(key.to_owned()), metadata.clone());
+        payment.refunds.push(Refund { key, amount_minor, metadata, answered: status, status });
+        Ok(LedgerOutcome { payment: payment.clone(), changed: true })
+    }
+
+    /// With `wait`, new refunds stay pending until [`Ledger::set_refund_status`].
+    pub fn hold_refunds(&self, wait: bool) {
+        self.state().holds_refunds = wait;
+    }
+
+    /// Sets the status of the refund at `index`. A failed refund did not reach the payer.
+    pub fn set_refund_status(&self, id: &str, index: usize, status: RefundStatus) -> LedgerResult<LedgerOutcome> {
+        let mut state = self.state();
+        let payment = state.payment(id)?;
+        let refund = payment.refunds.get_mut(index).ok_or(LedgerError::Unknown)?;
+        let changed = refund.status != status;
+        refund.status = status;
+        Ok(LedgerOutcome { payment: payment.clone(), changed })
+    }
+
+    /// Forgets the idempotency keys of all refunds, as after a day. The refunds stay.
+    pub fn forget_refund_keys(&self) {
+        for payment in self.state().payments.values_mut() {
+            payment.refunds.iter_mut().for_each(|refund| refund.key = None);
+        }
+    }
+
+    pub fn note_movement(&self, id: &str, movement: Movement, now_ms: i64) {
+        self.state().movements.push(id, movement, now_ms);
+    }
+
+    /// Returns up to `limit` matching movements of the window after number `after`, the oldest first, and whether there
+    /// are more.
+    #[must_use]
+    pub fn movements_after(
+        &self,
+        window_ms: &Range<i64>,
+        after: Option<u64>,
+        limit: usize,
+        matches: impl Fn(&MovementRecord) -> bool,
+    ) -> (Vec<MovementRecord>, bool) {
+        let state = self.state();
+        let mut indexes = state.indexes(window_ms);
+        if let Some(after) = after {
+            let next = usize::try_from((after + 1).saturating_sub(state.movements.evicted)).unwrap_or(usize::MAX);
+            indexes.start = indexes.start.max(next).min(indexes.end);
+        }
+        page(indexes.filter_map(|index| state.record(index)).filter(matches), limit)
+    }
+
+    /// Returns the same with the newest first, after the first movement that `is_last` selects.
+    #[must_use]
+    pub fn movements_before(
+        &self,
+        window_ms: &Range<i64>,
+        is_last: Option<impl Fn(&MovementRecord) -> bool>,
+        limit: usize,
+        matches: impl Fn(&MovementRecord) -> bool,
+    ) -> (Vec<MovementRecord>, bool) {
+        let state = self.state();
+        let mut entries = state.indexes(window_ms).rev().filter_map(|index| state.record(index)).filter(matches);
+        if let Some(is_last) = is_last {
+            entries.by_ref().find(is_last);
+        }
+        page(entries, limit)
+    }
+
+    /// Makes every movement older by `by_ms` milliseconds.
+    pub fn age_movements(&self, by_ms: i64) {
+        self.state().movements.entries.iter_mut().for_each(|(at_ms, ..)| *at_ms -= by_ms);
+    }
 }
 
 impl LedgerState {
-    fn payment(&mut self, id: &str) -> Result<&mut Payment, LedgerError> {
+    fn payment(&mut self, id: &str) -> LedgerResult<&mut Payment> {
         self.payments.get_mut(id).ok_or(LedgerError::Unknown)
     }
 
@@ -249,6 +322,62 @@ impl LedgerState {
         }
         self.arrivals = unfinished;
     }
+
+    fn record(&self, index: usize) -> Option<MovementRecord> {
+        let (_, id, movement) = self.movements.entries.get(index)?;
+        let payment = self.payments.get(id)?.clone();
+        Some(MovementRecord { number: self.movements.evicted + index as u64, movement: *movement, payment })
+    }
+
+    /// Returns the indexes of the movements in the window.
+    fn indexes(&self, window_ms: &Range<i64>) -> Range<usize> {
+        let entries = &self.movements.entries;
+        let start = entries.partition_point(|(at_ms, ..)| *at_ms < window_ms.start);
+        start..entries.partition_point(|(at_ms, ..)| *at_ms < window_ms.end).max(start)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Movement {
+    /// A payment was charged.
+    Charge,
+    /// The refund with this index was requested.
+    Refund(usize),
+}
+
+/// A movement with the current state of its payment.
+#[derive(Clone, Debug)]
+pub struct MovementRecord {
+    /// Sequence number.
+    pub number: u64,
+    pub movement: Movement,
+    pub payment: Payment,
+}
+
+/// The movements in order of time.
+#[derive(Default)]
+struct Movements {
+    entries: VecDeque<(i64, String, Movement)>,
+    /// Number of evicted movements.
+    evicted: u64,
+}
+
+impl Movements {
+    fn push(&mut self, id: &str, movement: Movement, now_ms: i64) {
+        if self.entries.len() == MAX_MOVEMENTS {
+            self.entries.pop_front();
+            self.evicted += 1;
+        }
+        // Two requests may read the clock and arrive here in different orders.
+        let at_ms = self.entries.back().map_or(now_ms, |(last, ..)| now_ms.max(*last));
+        self.entries.push_back((at_ms, id.to_owned(), movement));
+    }
+}
+
+fn page(mut entries: impl Iterator<Item = MovementRecord>, limit: usize) -> (Vec<MovementRecord>, bool) {
+    let listed: Vec<MovementRecord> = entries.by_ref().take(limit).collect();
+    let has_more = entries.next().is_some();
+    (listed, has_more)
 }
 
 #[cfg(test)]
@@ -259,22 +388,15 @@ mod tests {
     const NOW: i64 = 1_000;
 
     fn new_payment() -> NewPayment {
-        NewPayment {
-            amount_minor: 2500,
-            currency: "EUR".to_owned(),
-            reference: "b1".to_owned(),
-            description: String::new(),
-            return_url: "http://127.0.0.1/back".to_owned(),
-            cancel_url: None,
-            webhook_url: "http://127.0.0.1/hook".to_owned(),
-            expires_at_ms: 5_000,
-            token: None,
-            protocol: Protocol::Own,
-        }
+        NewPayment { expires_at_ms: 5_000, ..NewPayment::example() }
     }
 
     fn open(ledger: &Ledger, key: &str) -> Payment {
         ledger.open(key, new_payment(), format!("id_{key}"), NOW).expect("room").payment
+    }
+
+    fn refund(ledger: &Ledger, id: &str, key: &str, amount_minor: i64) -> LedgerResult<LedgerOutcome> {
+        ledger.refund(id, key, amount_minor, &BTreeMap::new())
     }
 
     #[test]
@@ -327,15 +449,15 @@ mod tests {
     fn refunds_stay_within_the_charge_and_are_once_per_key() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
-        assert_eq!(ledger.refund(&id, "r", 1).expect_err("not yet"), LedgerError::NotCharged);
+        assert_eq!(refund(&ledger, &id, "r", 1).expect_err("not yet"), LedgerError::NotCharged);
         ledger.decide(&id, BankVerdict::Paid, NOW).expect("known");
-        assert!(ledger.refund(&id, "r1", 2000).expect("covered").changed);
-        assert!(!ledger.refund(&id, "r1", 2000).expect("replayed").changed);
-        assert_eq!(ledger.refund(&id, "r1", 1).expect_err("reused"), LedgerError::KeyReused);
+        assert!(refund(&ledger, &id, "r1", 2000).expect("covered").changed);
+        assert!(!refund(&ledger, &id, "r1", 2000).expect("replayed").changed);
+        assert_eq!(refund(&ledger, &id, "r1", 1).expect_err("reused"), LedgerError::KeyReused);
         for too_much in [501, 0, -1, i64::MAX, i64::MIN] {
-            assert_eq!(ledger.refund(&id, "r2", too_much).expect_err("too much"), LedgerError::AboveCharge);
+            assert_eq!(refund(&ledger, &id, "r2", too_much).expect_err("too much"), LedgerError::AboveCharge);
         }
-        assert_eq!(ledger.refund(&id, "r2", 500).expect("the rest").payment.refunded_minor(), 2500);
+        assert_eq!(refund(&ledger, &id, "r2", 500).expect("the rest").payment.refunded_minor(), 2500);
     }
 
     #[test]
@@ -344,19 +466,16 @@ mod tests {
         let id = open(&ledger, "k").id;
         let less = ledger.decide(&id, BankVerdict::PaidLess, NOW).expect("known").payment;
         assert_eq!((less.taken_minor, less.amount_minor()), (2499, 2499));
-        assert_eq!(ledger.refund(&id, "r1", 2500).expect_err("more than there is"), LedgerError::AboveCharge);
-        assert!(ledger.refund(&id, "r2", 2499).expect("all of it").changed);
+        assert_eq!(refund(&ledger, &id, "r1", 2500).expect_err("more than there is"), LedgerError::AboveCharge);
+        assert!(refund(&ledger, &id, "r2", 2499).expect("all of it").changed);
     }
 
     #[test]
     fn a_declined_checkout_session_can_be_retried() {
         let ledger = Ledger::new(10);
         let protocol = Protocol::Stripe(StripeTerms { checkout: true, ..StripeTerms::default() });
-        let id = ledger
-            .open("k", NewPayment { protocol, ..new_payment() }, "cs_1".to_owned(), NOW)
-            .expect("room")
-            .payment
-            .id;
+        let request = NewPayment { protocol, ..new_payment() };
+        let id = ledger.open("k", request, "cs_1".to_owned(), NOW).expect("room").payment.id;
         let declined = ledger.decide(&id, BankVerdict::Declined("card_declined"), NOW).expect("known");
         assert_eq!((declined.changed, declined.payment.status), (true, Status::RequiresPayer));
         assert_eq!(declined.payment.failure, Some("card_declined"));

@@ -3,18 +3,18 @@
 //!
 //! It has no real money, no real card numbers, and no state that survives a restart.
 //!
-//! - [`cards`] test cards · [`ledger`] all payments · [`charging`] order of verdicts and webhooks
-//! - `api` the merchant API · [`stripe`] the same as Stripe's API · `page` the payer's page ·
+//! - [`cards`] test cards · `ledger` all payments · `charging` order of verdicts and webhooks
+//! - `api` the merchant API · `stripe` the same as Stripe's API · `page` the payer's page ·
 //!   [`webhooks`] webhook delivery
 
 mod api;
 pub mod cards;
-pub mod charging;
+mod charging;
 mod clock;
-pub mod ledger;
+mod ledger;
 mod page;
 pub mod payment;
-pub mod stripe;
+mod stripe;
 pub mod webhooks;
 
 use std::time::Duration;

@@ -34,7 +34,7 @@ pub enum Protocol {
     /// The simulator's own API, `/v1/payments`.
     #[default]
     Own,
-    /// Stripe's API, see [`crate::stripe`].
+    /// Stripe's API, see `crate::stripe`.
     Stripe(StripeTerms),
 }
 
@@ -119,6 +119,25 @@ impl NewPayment {
     }
 }
 
+#[cfg(test)]
+impl NewPayment {
+    /// Returns a valid request of 25 euros.
+    pub(crate) fn example() -> Self {
+        Self {
+            amount_minor: 2500,
+            currency: "EUR".to_owned(),
+            reference: "b1".to_owned(),
+            description: String::new(),
+            return_url: "http://127.0.0.1/back".to_owned(),
+            cancel_url: None,
+            webhook_url: "http://127.0.0.1/hook".to_owned(),
+            expires_at_ms: 420_000,
+            token: None,
+            protocol: Protocol::Own,
+        }
+    }
+}
+
 /// Failure code of a payment that the payer cancelled.
 pub const CANCELLED_BY_PAYER: &str = "cancelled_by_payer";
 
@@ -200,6 +219,13 @@ pub struct PaymentView {
 }
 
 impl Payment {
+    /// Creates a payment that waits for its payer.
+    #[must_use]
+    pub fn new(id: String, request: NewPayment) -> Self {
+        let status = Status::RequiresPayer;
+        Self { id, request, status, failure: None, fingerprint: None, taken_minor: 0, refunds: Vec::new() }
+    }
+
     /// Returns `true` after the expiry: the page takes no payment any more.
     #[must_use]
     pub fn is_overdue(&self, now_ms: i64) -> bool {

@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::clock;
+use crate::ledger::{LedgerError, LedgerResult};
 use crate::payment::{Payment, Status};
 
 /// Name of the signature header.
@@ -140,10 +141,7 @@ pub fn sign(secret: &str, now_s: i64, body: &[u8]) -> String {
 }
 
 /// A slot in the queue of undelivered events.
-#[derive(Debug)]
-pub struct QueueSlot {
-    _permit: OwnedSemaphorePermit,
-}
+pub type QueueSlot = OwnedSemaphorePermit;
 
 /// Delivers webhooks; cheap to clone.
 #[derive(Clone)]
@@ -178,10 +176,12 @@ impl WebhookSender {
         })
     }
 
-    /// Acquires a slot if one is free.
-    #[must_use]
-    pub fn try_acquire_slot(&self) -> Option<QueueSlot> {
-        Arc::clone(&self.slots).try_acquire_owned().ok().map(|permit| QueueSlot { _permit: permit })
+    /// Acquires a slot.
+    ///
+    /// # Errors
+    /// [`LedgerError::QueueFull`].
+    pub fn try_acquire_slot(&self) -> LedgerResult<QueueSlot> {
+        Arc::clone(&self.slots).try_acquire_owned().map_err(|_| LedgerError::QueueFull)
     }
 
     /// Returns `true` when the queue is empty.
@@ -192,8 +192,7 @@ impl WebhookSender {
 
     /// Waits for a free slot.
     pub async fn acquire_slot(&self) -> QueueSlot {
-        let permit = Arc::clone(&self.slots).acquire_owned().await.expect("the queue is never closed");
-        QueueSlot { _permit: permit }
+        Arc::clone(&self.slots).acquire_owned().await.expect("the queue is never closed")
     }
 
     /// Delivers `requests` in the background, in order, each `copies` times, starting after `delay`.

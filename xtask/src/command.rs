@@ -12,7 +12,6 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::stop::Stop;
 
-/// Polling interval of a running program.
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
 /// Runs a command with visible output; fails unless it succeeds.
@@ -26,16 +25,13 @@ pub fn run(command: &mut Command, stop: &Stop) -> Result<()> {
 
 /// Runs a command with visible output and returns its status.
 pub fn status(command: &mut Command, stop: &Stop) -> Result<ExitStatus> {
-    // A separate process group: Ctrl-C reaches only this process, and one signal ends all children.
-    let child = command.stdin(Stdio::null()).process_group(0).spawn();
-    let mut child = child.with_context(|| format!("cannot start {}", command_line(command)))?;
+    let mut child = spawn(command)?;
     wait(&mut child, stop).with_context(|| command_line(command))
 }
 
 /// Runs a command, prints its standard output line by line and passes each line to `on_line`.
 pub fn status_with_lines(command: &mut Command, stop: &Stop, mut on_line: impl FnMut(&str)) -> Result<ExitStatus> {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).spawn();
-    let mut child = child.with_context(|| format!("cannot start {}", command_line(command)))?;
+    let mut child = spawn(command.stdout(Stdio::piped()))?;
     let lines = child.stdout.take().context("no pipe for its output")?;
     let reader = BufReader::new(lines);
     std::thread::scope(|scope| {
@@ -62,8 +58,7 @@ pub fn output(command: &mut Command) -> Result<String> {
 
 /// Runs a command silently; its output is part of the error when it fails.
 pub fn run_silently(command: &mut Command, stop: &Stop) -> Result<()> {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn();
-    let mut child = child.with_context(|| format!("cannot start {}", command_line(command)))?;
+    let mut child = spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let (status, text) = std::thread::scope(|scope| {
         let out = scope.spawn(move || read_all(out.as_mut()));
@@ -77,6 +72,12 @@ pub fn run_silently(command: &mut Command, stop: &Stop) -> Result<()> {
         bail!("{} ended with {status}:\n{}", command_line(command), text.trim());
     }
     Ok(())
+}
+
+/// Starts a command in a separate process group: Ctrl-C reaches only this process, and one signal ends all children.
+fn spawn(command: &mut Command) -> Result<Child> {
+    let child = command.stdin(Stdio::null()).process_group(0).spawn();
+    child.with_context(|| format!("cannot start {}", command_line(command)))
 }
 
 fn read_all(pipe: Option<&mut impl Read>) -> String {
@@ -119,7 +120,6 @@ pub fn find(names: &[&str], folders: &[PathBuf]) -> Option<PathBuf> {
     names.iter().find_map(|name| folders_to_search.iter().map(|folder| folder.join(name)).find(|file| is_program(file)))
 }
 
-/// Returns `true` when the file exists and is executable.
 pub fn is_program(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

@@ -10,7 +10,6 @@ use crate::paths::Paths;
 const MAX_WORDS: usize = 2_000;
 /// Minimum number of rows in the table "To change X, edit Y".
 const MIN_ROWS: usize = 25;
-/// The heading of that table.
 const TABLE: &str = "## To change X, edit Y";
 /// Documents whose links and paths are checked.
 const CHECKED: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/invariants.md", "docs/tables.md"];

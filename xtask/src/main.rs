@@ -11,16 +11,13 @@ use clap::{Parser, Subcommand};
 use crate::paths::Paths;
 use crate::stop::Stop;
 
-mod api_table;
 mod bench;
 mod checkouts;
 mod ci;
 mod command;
-mod dev;
 #[cfg(test)]
 mod documents;
 mod fingerprint;
-mod guard;
 mod minify;
 mod native;
 mod paths;
@@ -32,7 +29,6 @@ mod services;
 mod serving;
 mod setup;
 mod site;
-mod stale_files;
 mod stop;
 mod test;
 mod versions;
@@ -86,7 +82,7 @@ fn main() -> ExitCode {
 /// Runs a task. Returns `true` when it succeeded without findings.
 fn run_task(task: Task) -> Result<bool> {
     if matches!(task, Task::Guard) {
-        guard::listen();
+        stop::guard();
         return Ok(true);
     }
     let paths = Paths::find()?;
@@ -94,13 +90,13 @@ fn run_task(task: Task) -> Result<bool> {
     let stop = Stop::listen()?;
     match task {
         Task::Run => run::run(&paths, &stop).map(|()| true),
-        Task::Dev => dev::dev(&paths, &stop).map(|()| true),
+        Task::Dev => run::dev(&paths, &stop).map(|()| true),
         Task::Test(options) => test::test(&paths, &options, &stop),
         Task::Bench(options) => bench::bench(&paths, &options, &stop),
         Task::Prove(options) => prove::prove(&paths, &options, &stop),
         Task::Ci => ci::ci(&paths, &stop),
         Task::Site => site::build(&paths, site::BuildMode::Optimised, &stop).map(|()| true),
-        Task::ApiTable => api_table::write(&paths, &stop).map(|()| true),
+        Task::ApiTable => native::write_api_table(&paths, &stop).map(|()| true),
         Task::Guard => Ok(true),
     }
 }

@@ -33,12 +33,18 @@ pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
     command
 }
 
-/// Builds the server and the payment simulator.
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
     let step = ProgressStep::start("build the server");
     command::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), stop)?;
     step.done();
     Ok(())
+}
+
+/// Runs the test that compares the table of endpoints in `docs/api.md`, and has it write instead.
+pub fn write_api_table(paths: &Paths, stop: &Stop) -> Result<()> {
+    let mut test = cargo(paths, "test");
+    test.args(["--package", "rowlock", "--lib", "endpoint_table"]).env("WRITE_API_TABLE", "1");
+    command::run(&mut test, stop)
 }
 
 /// Creates a command of a built program, started in the checkout: data paths are relative to it.

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 /// The folders `cargo xtask` works with; all paths are absolute.
 #[derive(Clone, Debug)]
 pub struct Paths {
-    /// The checkout.
     pub root: PathBuf,
     /// Build output of cargo: `CARGO_TARGET_DIR` or `target/`.
     pub target: PathBuf,
@@ -35,7 +34,6 @@ impl Paths {
         Ok(Self { root, target, data, postgres })
     }
 
-    /// Returns the folder of the built client.
     pub fn site(&self) -> PathBuf {
         self.target.join("site")
     }

@@ -4,23 +4,20 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::command::signal_group;
-use crate::guard::GRACE_PERIOD;
 use crate::progress::ProgressStep;
-use crate::stop::Stop;
+use crate::stop::{GRACE_PERIOD, Stop};
 
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Log lines shown when a program ends unexpectedly.
 const LAST_LINES: usize = 30;
 
-/// Destination of a program's output.
 pub enum Output {
     /// Standard output, each line prefixed with the program's name.
     Shown,
@@ -42,7 +39,6 @@ pub struct Processes<'a> {
 }
 
 impl<'a> Processes<'a> {
-    /// Creates an empty set.
     pub fn new(stop: &'a Stop) -> Self {
         Self { running: Vec::new(), stop }
     }
@@ -101,7 +97,6 @@ impl<'a> Processes<'a> {
         Ok(())
     }
 
-    /// Ends a program if it runs.
     pub fn end(&mut self, name: &str) -> Result<()> {
         if let Some(index) = self.running.iter().position(|program| program.name == name) {
             let program = self.running.remove(index);
@@ -120,24 +115,21 @@ impl<'a> Processes<'a> {
         }
     }
 
-    fn finish(&mut self, mut program: Running) -> Result<ExitStatus> {
+    fn finish(&mut self, mut program: Running) -> Result<()> {
         let leader = program.child.id();
         signal_group(leader, program.stop_signal);
         let began = Instant::now();
-        let status = loop {
-            if let Some(status) = program.child.try_wait()? {
-                break status;
-            }
+        while program.child.try_wait()?.is_none() {
             if began.elapsed() > GRACE_PERIOD {
                 signal_group(leader, Signal::KILL);
-                break program.child.wait()?;
+                program.child.wait()?;
+                break;
             }
             std::thread::sleep(POLL_INTERVAL);
-        };
+        }
         // End the remaining processes of the group.
         signal_group(leader, Signal::KILL);
-        self.stop.unregister(leader)?;
-        Ok(status)
+        self.stop.unregister(leader)
     }
 }
 
@@ -158,7 +150,7 @@ fn show_lines(name: &str, pipe: impl Read + Send + 'static) {
 }
 
 /// Returns the last lines of a log, for a message.
-pub fn last_lines(log: &Path) -> String {
+fn last_lines(log: &Path) -> String {
     let text = std::fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.len().saturating_sub(LAST_LINES);

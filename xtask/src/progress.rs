@@ -26,12 +26,10 @@ impl ProgressStep {
         Self { name: name.into(), started: Instant::now(), announced: false, finished: false }
     }
 
-    /// Finishes the step.
     pub fn done(self) {
         self.done_with("");
     }
 
-    /// Finishes the step with a remark.
     pub fn done_with(mut self, remark: &str) {
         self.finished = true;
         let took = self.started.elapsed();

@@ -13,26 +13,17 @@ use crate::services::{self, DataFolder, Stores};
 use crate::stop::Stop;
 use crate::test::test_result;
 
-/// A proof and its description.
 struct Proof {
     name: &'static str,
     about: &'static str,
     runner: ProofRunner,
 }
 
-/// The program that runs a proof.
 enum ProofRunner {
     /// The load generator, with a benchmark of the same name.
     LoadGenerator,
     /// An integration test of the server; an environment variable sets the amount of work.
-    Test {
-        /// The test's full name.
-        test: &'static str,
-        /// Environment variable for the proof's argument.
-        variable: &'static str,
-        /// The default argument.
-        default: &'static str,
-    },
+    Test { test: &'static str, variable: &'static str, default: &'static str },
 }
 
 const PROOFS: [Proof; 3] = [

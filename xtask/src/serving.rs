@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::command;
@@ -14,36 +14,28 @@ use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
 use crate::progress::ProgressStep;
-use crate::services::{DataFolder, Stores, ports};
+use crate::services::{DataFolder, Stores};
 use crate::stop::Stop;
 
-/// Timeout for a started program to answer.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Timeout of one readiness request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// Default port of the server.
 const DEFAULT_PORT: u16 = 3000;
-/// Default port of the simulator.
 const DEFAULT_SIMULATOR_PORT: u16 = 3010;
 
 /// Settings shared by all servers of a product.
 pub struct Product<'a> {
     paths: &'a Paths,
     stores: Stores,
-    simulator_key: String,
+    pub simulator_key: String,
     webhook_secret: String,
     token_secret: String,
-    simulator_url: String,
+    pub simulator_url: String,
     mailbox: PathBuf,
 }
 
-/// A server of a product.
 pub struct ServerSettings {
-    /// Name in logs.
     pub name: &'static str,
-    /// Listen address.
     pub listen: SocketAddr,
-    /// Public URL.
     pub public_url: String,
     /// Settings in addition to the shared ones.
     pub settings: Vec<(&'static str, String)>,
@@ -56,7 +48,7 @@ impl ServerSettings {
         name: &'static str,
         settings: Vec<(&'static str, String)>,
     ) -> Result<Self> {
-        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::claim(&folder.ports(), name, None)?));
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, folder.claim_port(name, None)?));
         Ok(Self { name, listen, public_url: format!("http://{listen}"), settings })
     }
 }
@@ -69,7 +61,6 @@ pub fn without_hold_limits() -> Vec<(&'static str, String)> {
         .into()
 }
 
-/// The demo's manager of all theatres.
 const DEMO_MANAGER: &str = "manager@example.org";
 
 impl<'a> Product<'a> {
@@ -93,12 +84,32 @@ impl<'a> Product<'a> {
         Ok(product)
     }
 
+    /// Prepares the stores and starts the simulator and one server on 127.0.0.1, with logs in files, for tests and
+    /// benchmarks.
+    pub fn start_for_tests(
+        paths: &'a Paths,
+        folder: &mut DataFolder,
+        processes: &mut Processes<'_>,
+        stores: Stores,
+        stop: &Stop,
+    ) -> Result<(Self, ServerSettings)> {
+        let mut product = Self::prepare(paths, folder, stores, stop)?;
+        product.start_simulator_for_tests(processes, folder)?;
+        let server = ServerSettings::on_free_port(folder, "rowlock", without_hold_limits())?;
+        product.start_server(processes, &server, Output::File(folder.log(server.name)))?;
+        Ok((product, server))
+    }
+
+    pub fn start_simulator_for_tests(&mut self, processes: &mut Processes<'_>, folder: &DataFolder) -> Result<()> {
+        let output = Output::File(folder.log("payments"));
+        self.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)
+    }
+
     /// Loads the cinemas and shows of a folder like `demo/`.
     pub fn load_cinemas(&self, folder: &Path, stop: &Stop) -> Result<()> {
         command::run_silently(self.program("rowlock").arg("demo").arg("--dir").arg(folder), stop)
     }
 
-    /// Creates a manager of every theatre.
     pub fn make_manager(&self, email: &str, password: &str, stop: &Stop) -> Result<()> {
         let mut command = self.program("rowlock");
         command.args(["admin", "create", "--email", email, "--name", "Max Manager"]).env("ROWLOCK_PASSWORD", password);
@@ -124,7 +135,7 @@ impl<'a> Product<'a> {
         ip: IpAddr,
         output: Output,
     ) -> Result<()> {
-        let port = ports::claim(&folder.ports(), "simulator", Some(DEFAULT_SIMULATOR_PORT))?;
+        let port = folder.claim_port("simulator", Some(DEFAULT_SIMULATOR_PORT))?;
         let listen = SocketAddr::new(ip, port);
         self.simulator_url = public_address(listen);
         let mut command = self.program("payment-simulator");
@@ -134,7 +145,6 @@ impl<'a> Product<'a> {
         processes.wait_until("the payment simulator", READY_TIMEOUT, || status(local, "/").is_some())
     }
 
-    /// Starts a server and waits until it is ready.
     pub fn start_server(&self, processes: &mut Processes<'_>, server: &ServerSettings, output: Output) -> Result<()> {
         let step = ProgressStep::quiet(format!("{} answers", server.name));
         let mut command = self.program("rowlock");
@@ -145,16 +155,6 @@ impl<'a> Product<'a> {
         processes.wait_until(server.name, READY_TIMEOUT, || status(local, "/readyz") == Some(200))?;
         step.done();
         Ok(())
-    }
-
-    /// Returns the URL of the payment simulator.
-    pub fn simulator_url(&self) -> &str {
-        &self.simulator_url
-    }
-
-    /// Returns the API key of the payment simulator.
-    pub fn simulator_key(&self) -> &str {
-        &self.simulator_key
     }
 
     fn program(&self, name: &str) -> Command {
@@ -183,7 +183,7 @@ pub fn listen_address(folder: &DataFolder) -> Result<SocketAddr> {
         }
         return Ok(address);
     }
-    let port = ports::claim(&folder.ports(), "rowlock", Some(DEFAULT_PORT))?;
+    let port = folder.claim_port("rowlock", Some(DEFAULT_PORT))?;
     Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
 }
 
@@ -209,27 +209,27 @@ fn reachable(ip: IpAddr) -> IpAddr {
 
 /// Sends a GET request and returns the body; fails unless the status is 200.
 pub fn get(address: SocketAddr, path: &str) -> Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
-    stream.set_read_timeout(Some(READY_TIMEOUT))?;
-    // HTTP/1.0: the body is not chunked and ends with the connection.
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let end_of_head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
-    let is_ok = answer.get(9..12) == Some(b"200".as_slice());
-    match end_of_head {
-        Some(end) if is_ok => Ok(answer.split_off(end + 4)),
-        _ => bail!("GET {path} was answered with {:?}", String::from_utf8_lossy(answer.get(..12).unwrap_or_default())),
+    match request(address, path, READY_TIMEOUT)? {
+        (200, body) => Ok(body),
+        (status, _) => bail!("GET {path} was answered with {status}"),
     }
 }
 
 /// Sends a GET request and returns the status; `None` without an answer.
 fn status(address: SocketAddr, path: &str) -> Option<u16> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT).ok()?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").ok()?;
-    let mut head = [0_u8; 12];
-    stream.read_exact(&mut head).ok()?;
+    request(address, path, ANSWER_TIMEOUT).ok().map(|(status, _)| status)
+}
+
+/// Sends a GET request and returns status and body.
+fn request(address: SocketAddr, path: &str, timeout: Duration) -> Result<(u16, Vec<u8>)> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT)?;
+    stream.set_read_timeout(Some(timeout))?;
+    // HTTP/1.0: the body is not chunked and ends with the connection.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let end_of_head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").context("an incomplete answer")?;
     // "HTTP/1.1 200"
-    std::str::from_utf8(&head[9..]).ok()?.parse().ok()
+    let status = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    Ok((status.context("an answer without a status")?, answer.split_off(end_of_head + 4)))
 }

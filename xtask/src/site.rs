@@ -24,14 +24,12 @@ use crate::paths::Paths;
 use crate::progress::ProgressStep;
 use crate::setup::wasm::{Goal, TARGET, Toolchain};
 use crate::setup::wasm_opt;
-use crate::stale_files;
 use crate::stop::Stop;
 use crate::versions;
 
 /// The client bundles, each a feature of `frontend`. A page loads the one with its islands, so choosing a seat
 /// does not wait for code that is needed only after paying or by staff.
 const BUNDLES: [&str; 3] = ["show", "pages", "staff"];
-/// Inputs of the bundles.
 const MODULE_INPUTS: [&str; 6] = ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src"];
 /// Inputs that are only copied.
 const PLAIN_INPUTS: [&str; 2] = ["frontend/static", "style"];
@@ -81,7 +79,6 @@ pub enum BuildMode {
 }
 
 impl BuildMode {
-    /// Returns the cargo profile and its output folder.
     fn profile(self) -> (&'static str, &'static str) {
         match self {
             Self::Optimised => ("wasm", "wasm"),
@@ -192,7 +189,7 @@ fn build_bundle(
         copy_file(file, &to, mode)?;
         written.insert(to);
     }
-    stale_files::remove_stale(pkg, &written, |file| bundle_of(file) == Some(bundle))?;
+    remove_stale(pkg, &written, |file| bundle_of(file) == Some(bundle))?;
     std::fs::remove_dir_all(&output_folder)?;
     Ok(())
 }
@@ -247,7 +244,7 @@ fn split_module(built: &Path, bundle: &str, scripts: &Path) -> Result<(PathBuf, 
 }
 
 fn shrink(paths: &Paths, module: &Path, stop: &Stop) -> Result<()> {
-    let Some(program) = wasm_opt::find_or_install(paths, stop)? else {
+    let Some(program) = wasm_opt(paths, stop)? else {
         return Ok(());
     };
     let before = module.metadata()?.len();
@@ -309,9 +306,25 @@ fn copy_static_files(paths: &Paths, pkg: &Path) -> Result<()> {
         copy_file(file, &to, BuildMode::Optimised)?;
         written.insert(to);
     }
-    stale_files::remove_stale(pkg, &written, |file| bundle_of(file).is_none())?;
-    stale_files::remove_stale(&site.join("style"), &written, |_| true)?;
-    stale_files::remove_stale(&site.join("fonts"), &written, |_| true)
+    remove_stale(pkg, &written, |file| bundle_of(file).is_none())?;
+    remove_stale(&site.join("style"), &written, |_| true)?;
+    remove_stale(&site.join("fonts"), &written, |_| true)
+}
+
+/// Removes files that earlier builds left in a folder: a stale file would enter every later version and its fingerprint,
+/// and the same source would be a different version on another machine. Removes those that are neither in `made` nor the compressed form of one that is. Only files for which
+/// `is_ours` returns `true`, called with the path below the folder.
+fn remove_stale(folder: &Path, made: &BTreeSet<PathBuf>, is_ours: impl Fn(&Path) -> bool) -> Result<()> {
+    let mut found = BTreeSet::new();
+    fingerprint::collect(folder, &mut found)?;
+    for file in found {
+        let is_packed = file.extension().is_some_and(|ending| ending == "br" || ending == "gz");
+        let is_made = made.contains(&file) || (is_packed && made.contains(&file.with_extension("")));
+        if !is_made && is_ours(file.strip_prefix(folder)?) {
+            std::fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
+        }
+    }
+    Ok(())
 }
 
 fn has_extension(file: &Path, ending: &str) -> bool {
@@ -391,5 +404,22 @@ mod tests {
         for name in MAP_SHEETS.iter().chain(&MAP_LATER_SHEETS) {
             assert!(style.join(name).exists(), "{name}");
         }
+    }
+
+    #[test]
+    fn stale_files_are_removed_and_files_of_others_stay() {
+        let folder = std::env::temp_dir().join(format!("rowlock-leftovers-{}", std::process::id()));
+        for file in ["a.js", "a.js.br", "old.js", "old.js.gz", "a.js.new", "parts/old.wasm", "others.js"] {
+            let path = folder.join(file);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("created");
+            std::fs::write(path, "").expect("written");
+        }
+        let made = BTreeSet::from([folder.join("a.js")]);
+        remove_stale(&folder, &made, |file| file != Path::new("others.js")).expect("removed");
+        let mut left = BTreeSet::new();
+        fingerprint::collect(&folder, &mut left).expect("listed");
+        assert_eq!(left, BTreeSet::from(["a.js", "a.js.br", "others.js"].map(|file| folder.join(file))));
+        std::fs::remove_dir_all(&folder).expect("removed");
+        remove_stale(&folder, &made, |_| true).expect("an empty folder");
     }
 }

@@ -50,7 +50,6 @@ struct Baseline {
     changes: broadcast::Sender<(u64, Utf8Bytes)>,
 }
 
-/// Serves until the process ends.
 pub fn serve(redis_url: &str, options: &BaselineOptions) -> Result<()> {
     // The same number of threads as the server has: one a core.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -1,9 +1,9 @@
-//! Many readers of one live map in few threads, cheap enough to share the machine with the server.
+//! Many readers of one live map in one thread, cheap enough to share the machine with the server.
 //!
 //! During a measurement a reader does three things with a message: it checks that the message follows
-//! the previous one, looks up whether these bytes are known, and logs their number. Only a sample of
-//! readers decodes messages, to time each change. The checker decodes all messages afterwards to get
-//! every reader's final map.
+//! the previous one, looks up whether these bytes are known, and logs their number. A distinct message is decoded
+//! once, and each change is timed at a sample of readers. The checker replays the messages afterwards to get every
+//! reader's final map.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -18,24 +18,22 @@ use anyhow::{Context, Result, bail};
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
-use super::protocol::{MessageKind, Protocol};
+use crate::frame::{MapMessage, Protocol};
 use crate::histogram::Histogram;
 use crate::socket::{self, BINARY, CLOSE, PING, PONG, TEXT};
 
-/// Longest interval at which a thread reads the shared state.
+/// Longest interval at which the thread reads the shared state.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Timeout for all readers of a fleet to have their first map.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Events taken per poll.
 const MAX_EVENTS: usize = 2_048;
-/// Buffer of one read, bytes.
 const READ_BYTES: usize = 64 * 1024;
 /// One reader in this many is timed.
 const SAMPLE: usize = 16;
 /// Number of recent messages compared before the hash lookup: readers in step get the same ones.
 const RECENT: usize = 4;
 
-/// State shared by the main thread and the reader threads.
+/// State shared by the main thread and the reader thread.
 pub struct SharedState {
     began: Instant,
     measuring: AtomicBool,
@@ -45,12 +43,11 @@ pub struct SharedState {
     due: Vec<AtomicU64>,
     /// The version that [`Fleet::wait_for`] waits for; 0 when it does not wait.
     target: AtomicU64,
-    /// Number of readers of each thread that have the target version.
-    arrived: Vec<AtomicU64>,
+    /// Number of readers that have the target version.
+    arrived: AtomicU64,
 }
 
 impl SharedState {
-    /// Returns the nanoseconds since `began`.
     pub fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
     }
@@ -60,7 +57,6 @@ impl SharedState {
         self.due[seat as usize].store(due, Ordering::Relaxed);
     }
 
-    /// Starts or stops counting.
     pub fn set_measuring(&self, on: bool) {
         self.measuring.store(on, Ordering::Relaxed);
     }
@@ -74,28 +70,22 @@ impl SharedState {
 /// Options of a fleet.
 #[derive(Clone, Copy)]
 pub struct FleetOptions {
-    /// The protocol of the server.
     pub protocol: Protocol,
-    /// Number of readers.
     pub sockets: usize,
     /// Number of readers that can stop reading.
     pub stallable: usize,
-    /// Number of reader threads.
-    pub threads: usize,
 }
 
-/// Connected readers in their threads.
+/// Connected readers in their thread.
 pub struct Fleet {
-    /// The state shared with the threads.
     pub state: Arc<SharedState>,
-    threads: Vec<JoinHandle<Result<ThreadLog>>>,
+    thread: JoinHandle<Result<FleetLog>>,
     sockets: usize,
 }
 
-/// Open sockets of a thread: the stream, the bytes received after the handshake, and whether it can stall.
-type ThreadSockets = Vec<(std::net::TcpStream, Vec<u8>, bool)>;
+/// Open sockets: the stream, the bytes received after the handshake, and whether it can stall.
+type Sockets = Vec<(std::net::TcpStream, Vec<u8>, bool)>;
 
-/// One reader.
 struct MapReader {
     stream: TcpStream,
     partial: Vec<u8>,
@@ -106,22 +96,19 @@ struct MapReader {
 /// The messages a reader received, by number.
 #[derive(Default)]
 pub struct ReaderLog {
-    /// The version of the reader's map.
     pub version: u64,
-    /// Messages in order, as indexes into [`ThreadLog::messages`].
+    /// Messages in order, as indexes into [`FleetLog::messages`].
     pub received: Vec<u32>,
     /// Number of messages received before the reader resumed after a stall.
     pub resumed_at: Option<usize>,
-    /// The error that ended the reader, if any.
     pub error: Option<String>,
 }
 
-/// The result of a reader thread.
+/// The result of the reader thread.
 #[derive(Default)]
-pub struct ThreadLog {
+pub struct FleetLog {
     /// Every distinct message.
-    pub messages: Vec<Vec<u8>>,
-    /// The log of every reader.
+    pub messages: Vec<MapMessage>,
     pub readers: Vec<ReaderLog>,
     /// Changes that reached a reader's map during the measurement.
     pub delivered: u64,
@@ -139,20 +126,17 @@ impl Fleet {
             stop: AtomicBool::new(false),
             due: (0..seats).map(|_| AtomicU64::new(0)).collect(),
             target: AtomicU64::new(0),
-            arrived: (0..options.threads).map(|_| AtomicU64::new(0)).collect(),
+            arrived: AtomicU64::new(0),
         });
-        let mut sockets_by_thread: Vec<ThreadSockets> = (0..options.threads).map(|_| Vec::new()).collect();
+        let mut sockets = Vec::new();
         for number in 0..options.sockets {
             let stallable = number < options.stallable;
             let (stream, rest) = socket::connect(address, path, stallable)?;
-            sockets_by_thread[number % options.threads].push((stream, rest, stallable));
+            sockets.push((stream, rest, stallable));
         }
-        let mut threads = Vec::new();
-        for (index, sockets) in sockets_by_thread.into_iter().enumerate() {
-            let state = Arc::clone(&state);
-            threads.push(std::thread::spawn(move || ReaderThread::new(state, index, options.protocol, sockets)?.run()));
-        }
-        let fleet = Self { state, threads, sockets: options.sockets };
+        let own_state = Arc::clone(&state);
+        let thread = std::thread::spawn(move || ReaderThread::new(own_state, options.protocol, sockets)?.run());
+        let fleet = Self { state, thread, sockets: options.sockets };
         let arrived = fleet.wait_for(1, FIRST_MESSAGE_TIMEOUT);
         anyhow::ensure!(arrived == options.sockets as u64, "{arrived} of {} readers have a map", options.sockets);
         Ok(fleet)
@@ -160,11 +144,11 @@ impl Fleet {
 
     /// Waits until every reader has this version. Returns how many have it at the end of the timeout.
     pub fn wait_for(&self, version: u64, timeout: Duration) -> u64 {
-        self.state.arrived.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.state.arrived.store(0, Ordering::Relaxed);
         self.state.target.store(version, Ordering::Relaxed);
         let began = Instant::now();
         let arrived = loop {
-            let arrived = self.state.arrived.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+            let arrived = self.state.arrived.load(Ordering::Relaxed);
             if arrived >= self.sockets as u64 || began.elapsed() > timeout {
                 break arrived;
             }
@@ -174,30 +158,29 @@ impl Fleet {
         arrived
     }
 
-    /// Closes all sockets and returns the log of each thread.
-    pub fn close(self) -> Result<Vec<ThreadLog>> {
+    pub fn close(self) -> Result<FleetLog> {
         self.state.stop.store(true, Ordering::Relaxed);
-        let ended = self.threads.into_iter().map(JoinHandle::join);
-        ended.map(|joined| joined.map_err(|_| anyhow::anyhow!("a reading thread panicked"))?).collect()
+        self.thread.join().map_err(|_| anyhow::anyhow!("the reading thread panicked"))?
     }
 }
 
 struct ReaderThread {
     state: Arc<SharedState>,
-    index: usize,
     counted_at: Instant,
     protocol: Protocol,
     poll: Poll,
     readers: Vec<MapReader>,
-    thread_log: ThreadLog,
+    log: FleetLog,
+    /// The bytes of every distinct message.
+    bytes: Vec<Vec<u8>>,
+    /// Numbers of messages by the hash of their bytes.
     known: HashMap<u64, Vec<u32>>,
-    kinds: Vec<MessageKind>,
     recent: [u32; RECENT],
     hasher: RandomState,
 }
 
 impl ReaderThread {
-    fn new(state: Arc<SharedState>, index: usize, protocol: Protocol, sockets: ThreadSockets) -> Result<Self> {
+    fn new(state: Arc<SharedState>, protocol: Protocol, sockets: Sockets) -> Result<Self> {
         let poll = Poll::new()?;
         let mut readers = Vec::new();
         for (index, (stream, partial, stallable)) in sockets.into_iter().enumerate() {
@@ -206,13 +189,13 @@ impl ReaderThread {
             poll.registry().register(&mut stream, Token(index), Interest::READABLE)?;
             readers.push(MapReader { stream, partial, stallable, log: ReaderLog::default() });
         }
-        let (thread_log, hasher) = (ThreadLog::default(), RandomState::new());
-        let (known, kinds, recent) = (HashMap::new(), Vec::new(), [u32::MAX; RECENT]);
+        let (log, hasher) = (FleetLog::default(), RandomState::new());
+        let (bytes, known, recent) = (Vec::new(), HashMap::new(), [u32::MAX; RECENT]);
         let counted_at = state.began;
-        Ok(Self { state, index, counted_at, protocol, poll, readers, thread_log, known, kinds, recent, hasher })
+        Ok(Self { state, counted_at, protocol, poll, readers, log, bytes, known, recent, hasher })
     }
 
-    fn run(mut self) -> Result<ThreadLog> {
+    fn run(mut self) -> Result<FleetLog> {
         let mut events = Events::with_capacity(MAX_EVENTS);
         let mut chunk = vec![0; READ_BYTES];
         let mut was_stalled = false;
@@ -243,8 +226,8 @@ impl ReaderThread {
             was_stalled = stalled;
             self.count_arrived();
         }
-        self.thread_log.readers = self.readers.into_iter().map(|reader| reader.log).collect();
-        Ok(self.thread_log)
+        self.log.readers = self.readers.into_iter().map(|reader| reader.log).collect();
+        Ok(self.log)
     }
 
     /// Publishes how many readers have the target version; not at every poll, there may be thousands of readers.
@@ -255,7 +238,7 @@ impl ReaderThread {
         }
         self.counted_at = Instant::now();
         let arrived = self.readers.iter().filter(|reader| reader.log.version >= target).count();
-        self.state.arrived[self.index].store(arrived as u64, Ordering::Relaxed);
+        self.state.arrived.store(arrived as u64, Ordering::Relaxed);
     }
 
     fn read(&mut self, index: usize, chunk: &mut [u8]) {
@@ -312,16 +295,16 @@ impl ReaderThread {
     fn message(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
         let number = self.number_of(bytes)?;
         let log = &mut self.readers[index].log;
-        let (before, kind) = (log.version, self.kinds[number as usize]);
-        match kind {
-            MessageKind::Other => return Ok(()),
-            MessageKind::Snapshot { version } => log.version = version,
-            MessageKind::Delta { from, to } if from == log.version => log.version = to,
-            MessageKind::Delta { from, to } => bail!("a step from {from} to {to} reached a reader at {}", log.version),
+        let before = log.version;
+        match &self.log.messages[number as usize] {
+            MapMessage::Other(_) => return Ok(()),
+            MapMessage::Snapshot { version, .. } => log.version = *version,
+            MapMessage::Delta { from, to, .. } if *from == before => log.version = *to,
+            MapMessage::Delta { from, to, .. } => bail!("a step from {from} to {to} reached a reader at {before}"),
         }
         log.received.push(number);
         if self.state.measuring.load(Ordering::Relaxed) {
-            self.thread_log.delivered += self.readers[index].log.version.saturating_sub(before);
+            self.log.delivered += self.readers[index].log.version.saturating_sub(before);
             if index.is_multiple_of(SAMPLE) && !self.readers[index].stallable {
                 self.record_latencies(number);
             }
@@ -332,20 +315,16 @@ impl ReaderThread {
     /// Records the latency of every change of a message.
     fn record_latencies(&mut self, number: u32) {
         let now = self.state.now();
-        let (state, latencies) = (&self.state, &mut self.thread_log.latencies);
-        self.protocol.changes(&self.thread_log.messages[number as usize], |seat, _| {
-            if let Some(due) =
-                state.due.get(seat as usize).map(|due| due.load(Ordering::Relaxed)).filter(|due| *due > 0)
-            {
-                latencies.record(now.saturating_sub(due));
-            }
-        });
+        let MapMessage::Delta { changes, .. } = &self.log.messages[number as usize] else { return };
+        let dues = changes.iter().filter_map(|(seat, _)| self.state.due.get(*seat as usize));
+        for due in dues.map(|due| due.load(Ordering::Relaxed)).filter(|due| *due > 0) {
+            self.log.latencies.record(now.saturating_sub(due));
+        }
     }
 
     /// Returns the number of a message: a new one for unknown bytes.
     fn number_of(&mut self, bytes: &[u8]) -> Result<u32> {
-        let messages = &self.thread_log.messages;
-        let is = |number: &u32| messages.get(*number as usize).is_some_and(|known| known == bytes);
+        let is = |number: &u32| self.bytes.get(*number as usize).is_some_and(|known| known == bytes);
         if let Some(number) = self.recent.iter().copied().find(is) {
             return Ok(number);
         }
@@ -353,10 +332,9 @@ impl ReaderThread {
         let number = match self.known.get(&hash).and_then(|numbers| numbers.iter().copied().find(|number| is(number))) {
             Some(number) => number,
             None => {
-                let kind = self.protocol.kind(bytes).context("a message cannot be parsed")?;
-                let number = u32::try_from(self.thread_log.messages.len())?;
-                self.thread_log.messages.push(bytes.to_vec());
-                self.kinds.push(kind);
+                let number = u32::try_from(self.bytes.len())?;
+                self.log.messages.push(self.protocol.read(bytes).context("a message cannot be parsed")?);
+                self.bytes.push(bytes.to_vec());
                 self.known.entry(hash).or_default().push(number);
                 number
             }

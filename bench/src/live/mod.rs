@@ -7,16 +7,15 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::RunOptions;
-use crate::report::{Bound, Report, ReportRow};
+use crate::frame::MapMessage;
+use crate::report::{Bound, Report, ReportRow, median, ratio};
 use crate::world::{RunPaths, World};
 
 pub mod baseline;
-mod changes;
 mod fleet;
-mod protocol;
 mod session;
-mod stalled;
 
+use fleet::FleetLog;
 use session::{JSON_GATHERED, JSON_PER_EVENT, Measurement, ServedShow, ServerVariant};
 
 /// Options of `live`.
@@ -69,10 +68,9 @@ enum LivePart {
     Stalled,
 }
 
-/// Changes a second in the crowd part.
 const CROWD_RATE: u32 = 200;
+const CANDIDATE_AND_BASELINE: [ServerVariant; 2] = [ServerVariant::Candidate, ServerVariant::JsonPerEvent];
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seats, options.seconds, options.rates) = (1_000, 2.0, vec![200]);
@@ -82,18 +80,26 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report:
     raise_file_limit();
     let mut world = World::create(paths)?;
     for part in &options.parts {
-        report.print_line(&format!("  {part:?}"));
+        eprintln!("  {part:?}");
         for round in 1..=run.rounds {
             match part {
-                LivePart::Efficiency => efficiency(&mut world, &options, round, report)?,
-                LivePart::Crowd => crowd(&mut world, &options, round, report)?,
+                LivePart::Efficiency => {
+                    let variants = [ServerVariant::Candidate, ServerVariant::JsonPerEvent, ServerVariant::JsonGathered];
+                    for rate in &options.rates {
+                        let load = (*rate, options.sockets);
+                        deliver(&mut world, &options, "efficiency", load, &variants, round, report)?;
+                    }
+                }
+                LivePart::Crowd => {
+                    let (load, variants) = ((CROWD_RATE, options.crowd), &CANDIDATE_AND_BASELINE);
+                    deliver(&mut world, &options, "crowd", load, variants, round, report)?;
+                }
                 LivePart::Idle => idle(&mut world, &options, round, report)?,
-                LivePart::Stalled => stalled::round(&mut world, &options, round, report)?,
+                LivePart::Stalled => stalled(&mut world, &options, round, report)?,
             }
         }
     }
     report.summarise();
-    report.print_line("");
     promises(&options, report);
     Ok(())
 }
@@ -106,56 +112,42 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-fn efficiency(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
-    for rate in &options.rates {
-        for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent, ServerVariant::JsonGathered] {
-            let served = ServedShow::start(world, variant, options.seats)?;
-            let fleet = served.open_readers(options.sockets, 0)?;
-            let measured = served.measure(world, fleet, f64::from(*rate), options.seconds, false)?;
-            let row = row("efficiency", variant, round, *rate, options.sockets, &measured);
-            report.round(row);
-            report.findings(&measured.found);
-        }
-    }
-    Ok(())
-}
-
-fn crowd(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
-    for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent] {
-        let served = ServedShow::start(world, variant, options.seats)?;
-        let fleet = served.open_readers(options.crowd, 0)?;
-        let measured = served.measure(world, fleet, f64::from(CROWD_RATE), options.seconds, false)?;
-        let row = row("crowd", variant, round, CROWD_RATE, options.crowd, &measured);
-        report.round(row);
-        report.findings(&measured.found);
-    }
-    Ok(())
-}
-
-fn row(
+/// Delivers changes at a rate to a number of sockets, with each variant of the server.
+fn deliver(
+    world: &mut World,
+    options: &LiveOptions,
     phase: &str,
-    variant: ServerVariant,
+    (rate, sockets): (u32, usize),
+    variants: &[ServerVariant],
     round: u32,
-    rate: u32,
-    sockets: usize,
-    measured: &Measurement,
-) -> ReportRow {
-    let wanted = measured.changes as f64 * sockets as f64;
-    ReportRow::of("live", variant.name())
+    report: &mut Report,
+) -> Result<()> {
+    for variant in variants {
+        let served = ServedShow::start(world, *variant, options.seats)?;
+        let fleet = served.open_readers(sockets, 0)?;
+        let measured = served.measure(world, fleet, f64::from(rate), options.seconds, false)?;
+        let delivered = measured.log.delivered as f64;
+        let row = row(phase, variant.name(), round, (rate, sockets), &measured)
+            .figure("delivered_per_core_s", delivered / (measured.server_micros / 1e6).max(1e-3))
+            .figure("delivered_share", delivered / (measured.changes as f64 * sockets as f64))
+            .figure("server_cpu_us_per_op", measured.server_micros / delivered.max(1.0));
+        report.checked_round(row, &measured.found);
+    }
+    Ok(())
+}
+
+fn row(phase: &str, name: &str, round: u32, (rate, sockets): (u32, usize), measured: &Measurement) -> ReportRow {
+    ReportRow::of("live", name)
         .with("phase", phase)
         .with("round", round)
         .with("rate_per_s", rate)
         .with("sockets", sockets)
-        .latencies(&measured.latencies)
-        .figure("delivered_per_core_s", measured.delivered as f64 / (measured.server_micros / 1e6).max(1e-3))
-        .figure("delivered_share", measured.delivered as f64 / wanted)
-        .figure("server_cpu_us_per_op", measured.server_micros / measured.delivered.max(1) as f64)
+        .latencies(&measured.log.latencies)
         .with("late_readers", sockets as u64 - measured.arrived)
-        .with("violations", measured.found.count())
 }
 
 fn idle(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
-    for variant in [ServerVariant::Candidate, ServerVariant::JsonPerEvent] {
+    for variant in CANDIDATE_AND_BASELINE {
         let served = ServedShow::start(world, variant, options.seats)?;
         // The first readers make the server create the state that all readers share.
         let first = served.open_readers(WARM_UP, 0)?;
@@ -174,26 +166,103 @@ fn idle(world: &mut World, options: &LiveOptions, round: u32, report: &mut Repor
 /// Readers connected before memory is measured.
 const WARM_UP: usize = 10;
 
-fn promises(options: &LiveOptions, report: &mut Report) {
-    let of = |phase: &str, variant: &str, rate: Option<u32>, key: &str, report: &Report| {
-        let mut values = vec![("phase", json!(phase)), ("variant", json!(variant))];
-        values.extend(rate.map(|rate| ("rate_per_s", json!(rate))));
-        report.median(&values, key)
-    };
-    for rate in &options.rates {
-        let each = |variant, report: &Report| of("efficiency", variant, Some(*rate), "delivered_per_core_s", report);
-        let ratio = each("candidate", report).zip(each(JSON_PER_EVENT, report)).map(|(ours, base)| ours / base);
-        let least = if *rate >= 5_000 { 50.0 } else { 10.0 };
-        let what = format!("changes delivered a core-second against JSON per event, {rate} changes/s");
-        report.promise(&what, ratio, Bound::AtLeast(least));
-        if let Some(ratio) = each("candidate", report).zip(each(JSON_GATHERED, report)).map(|(ours, base)| ours / base)
-        {
-            report.print_line(&format!("        against JSON gathered by the kernel: {ratio:.1}"));
+/// The variant in which no reader stalls.
+const ALL_READ: &str = "all_read";
+/// Maximum slow-down of the other readers, as a factor.
+const SLOWER: f64 = 1.1;
+/// Maximum memory growth of the server with stalled readers, bytes.
+const MEMORY_BYTES: f64 = 5e6;
+
+/// Runs one round: first without stalled readers, then with some, all else being equal.
+fn stalled(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
+    for (name, stall) in [(ALL_READ, false), ("candidate", true)] {
+        let served = ServedShow::start(world, ServerVariant::Candidate, options.seats)?;
+        let fleet = served.open_readers(options.readers, options.stalled)?;
+        let rate = f64::from(options.stalled_rate);
+        let measured = served.measure(world, fleet, rate, options.stalled_seconds, stall)?;
+        let load = (options.stalled_rate, options.readers);
+        let mut row = row("stalled", name, round, load, &measured).figure("memory_growth_bytes", measured.grown);
+        if stall {
+            row = with_catch_up(row, &measured.log);
+        }
+        report.checked_round(row, &measured.found);
+    }
+    Ok(())
+}
+
+/// Adds how readers caught up. A resumed reader first gets the messages in the kernel's buffers; one
+/// further message must contain all changes it missed after them.
+fn with_catch_up(row: ReportRow, log: &FleetLog) -> ReportRow {
+    let (mut one, mut otherwise, mut whole) = (0_u64, 0_u64, 0_u64);
+    let (mut kept, mut missed) = (vec![], vec![]);
+    for reader in &log.readers {
+        let Some(resumed_at) = reader.resumed_at else { continue };
+        let received = reader.received[resumed_at..].iter();
+        let spans: Vec<u64> = received.filter_map(|number| span(&log.messages[*number as usize])).collect();
+        let Some((last, before)) = spans.split_last() else {
+            otherwise += 1;
+            continue;
+        };
+        // A message sent before the buffers were full spans one tick; a longer one was merged.
+        let tick = before.iter().copied().max().unwrap_or(0);
+        if *last > tick {
+            one += 1;
+        } else {
+            otherwise += 1;
+        }
+        kept.push(before.len() as f64);
+        if *last == WHOLE_MAP {
+            whole += 1;
+        } else {
+            missed.push(*last as f64);
         }
     }
-    let p99 = of("crowd", "candidate", None, "p99_ms", report);
+    row.with("woken_in_one", one)
+        .with("woken_otherwise", otherwise)
+        .with("woken_with_a_whole_map", whole)
+        .figure("kept_messages", median(kept).unwrap_or(0.0))
+        .figure("changes_in_the_one", median(missed).unwrap_or(0.0))
+}
+
+/// The span of a snapshot, longer than any delta.
+const WHOLE_MAP: u64 = u64::MAX;
+
+fn span(message: &MapMessage) -> Option<u64> {
+    match message {
+        MapMessage::Delta { from, to, .. } => Some(to - from),
+        // A snapshot is one message that contains every change.
+        MapMessage::Snapshot { .. } => Some(WHOLE_MAP),
+        MapMessage::Other(_) => None,
+    }
+}
+
+fn promises(options: &LiveOptions, report: &Report) {
+    let of = |phase: &str, variant: &str, key: &str| {
+        report.median(&[("phase", json!(phase)), ("variant", json!(variant))], key)
+    };
+    for rate in &options.rates {
+        let each = |variant: &str| {
+            let values = [("phase", json!("efficiency")), ("variant", json!(variant)), ("rate_per_s", json!(rate))];
+            report.median(&values, "delivered_per_core_s")
+        };
+        let least = if *rate >= 5_000 { 50.0 } else { 10.0 };
+        let what = format!("changes delivered a core-second against JSON per event, {rate} changes/s");
+        report.promise(&what, ratio(each("candidate"), each(JSON_PER_EVENT)), Bound::AtLeast(least));
+        if let Some(ratio) = ratio(each("candidate"), each(JSON_GATHERED)) {
+            eprintln!("        against JSON gathered by the kernel: {ratio:.1}");
+        }
+    }
+    let p99 = of("crowd", "candidate", "p99_ms");
     report.promise(&format!("{} sockets, 200 changes/s: p99 ms", options.crowd), p99, Bound::AtMost(300.0));
-    let memory = of("idle", "candidate", None, "rss_bytes_per_socket", report);
+    let memory = of("idle", "candidate", "rss_bytes_per_socket");
     report.promise(&format!("{} idle sockets: bytes each", options.idle), memory, Bound::AtMost(6_000.0));
-    stalled::promises(report);
+    let slower = ratio(of("stalled", "candidate", "p99_ms"), of("stalled", ALL_READ, "p99_ms"));
+    report.promise("p99 of the others while some stall, against all reading", slower, Bound::AtMost(SLOWER));
+    let memory = of("stalled", "candidate", "memory_growth_bytes");
+    report.promise("memory growth while some stall, bytes", memory, Bound::AtMost(MEMORY_BYTES));
+    if let Some(grown) = of("stalled", ALL_READ, "memory_growth_bytes") {
+        eprintln!("        the same while all read: {grown:.0}");
+    }
+    let otherwise = of("stalled", "candidate", "woken_otherwise");
+    report.promise("stalled readers who needed more than one message", otherwise, Bound::AtMost(0.0));
 }

@@ -1,22 +1,32 @@
 //! A server with its readers and a source of changes, used by every part of `live`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use redis::Value;
 
-use super::changes::ChangeSource;
-use super::fleet::{Fleet, FleetOptions, ThreadLog};
-use super::protocol::Protocol;
+use super::fleet::{Fleet, FleetLog, FleetOptions, SharedState};
+use crate::arrivals::{Spacing, schedule};
 use crate::checker::{self, Findings};
-use crate::histogram::Histogram;
-use crate::world::{Process, Show, World, free_port};
+use crate::frame::{MapMessage, Protocol};
+use crate::random::Random;
+use crate::world::{LockAttempt, Process, Script, Show, Store, World, free_port};
 
 /// Timeout for all readers to receive the last change.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pause after thousands of handshakes, before a measurement.
 const SETTLE_TIME: Duration = Duration::from_millis(1_500);
+
+/// Sleep while no change is due; changes that fall due meanwhile are sent together.
+const SLEEP: Duration = Duration::from_millis(1);
+/// Distance in seats between consecutive changes.
+const STRIDE: u64 = 7_919;
+/// First element of a script's successful answer.
+const OK: &[u8] = b"OK";
+/// Index of the first attempt in an answer, after code, clock, epoch, version and expired holds.
+const FIRST_ATTEMPT: usize = 5;
 
 /// The baseline's name in results.
 pub const JSON_PER_EVENT: &str = "json_per_event";
@@ -26,7 +36,6 @@ pub const JSON_GATHERED: &str = "json_per_event_nagle";
 /// The server variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerVariant {
-    /// The server under test.
     Candidate,
     /// The server in `baseline.rs` with TCP_NODELAY.
     JsonPerEvent,
@@ -35,7 +44,6 @@ pub enum ServerVariant {
 }
 
 impl ServerVariant {
-    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Candidate => "candidate",
@@ -44,7 +52,6 @@ impl ServerVariant {
         }
     }
 
-    /// Returns the protocol of the variant.
     pub const fn protocol(self) -> Protocol {
         match self {
             Self::Candidate => Protocol::Frames,
@@ -55,40 +62,27 @@ impl ServerVariant {
 
 /// A show and the server of its live map.
 pub struct ServedShow {
-    /// The server variant.
     pub variant: ServerVariant,
-    /// The show.
     pub show: Show,
-    /// The server's process.
     pub process: Process,
     address: std::net::SocketAddr,
     path: String,
 }
 
-/// The results of a measurement.
 pub struct Measurement {
-    /// Number of changes made.
     pub changes: u64,
-    /// Number of changes that reached a reader's map, over all readers.
-    pub delivered: u64,
-    /// CPU time of the server, microseconds.
     pub server_micros: f64,
-    /// From the intended instant of a change to its arrival at a reader.
-    pub latencies: Histogram,
     /// Number of readers that received the last change in time.
     pub arrived: u64,
-    /// Growth of the server's memory, bytes.
     pub grown: f64,
-    /// The logs of the reader threads.
-    pub logs: Vec<ThreadLog>,
-    /// The violations found.
+    pub log: FleetLog,
     pub found: Findings,
 }
 
 impl ServedShow {
     /// Starts a server for a new show.
     pub fn start(world: &mut World, variant: ServerVariant, seats: u32) -> Result<Self> {
-        let show = world.loaded_shows(seats, 1)?[0];
+        let show = world.loaded_show(seats)?;
         match variant {
             ServerVariant::Candidate => {
                 let server = world.server("rowlock", None)?;
@@ -107,7 +101,7 @@ impl ServedShow {
                 }
                 command.env("REDIS_URL", &world.paths.redis_url);
                 let mut process = Process::start(&mut command, variant.name(), &world.paths.logs)?;
-                process.wait_for(address, "/healthz")?;
+                process.wait_for(address, "/healthz", Some(200))?;
                 Ok(Self { variant, show, process, address, path: "/live".to_owned() })
             }
         }
@@ -115,7 +109,7 @@ impl ServedShow {
 
     /// Opens readers and waits until the server is idle again.
     pub fn open_readers(&self, sockets: usize, stallable: usize) -> Result<Fleet> {
-        let options = FleetOptions { protocol: self.variant.protocol(), sockets, stallable, threads: 1 };
+        let options = FleetOptions { protocol: self.variant.protocol(), sockets, stallable };
         let fleet = Fleet::open(self.address, &self.path, self.show.seats, options)?;
         std::thread::sleep(SETTLE_TIME);
         Ok(fleet)
@@ -131,84 +125,126 @@ impl ServedShow {
         seconds: f64,
         stall: bool,
     ) -> Result<Measurement> {
-        let source = ChangeSource::new(world, self.show)?;
+        let source = ChangeSource::new(&mut world.store, self.show)?;
         let memory = self.process.memory()?;
         fleet.state.set_stalled(stall);
         let before = self.process.cpu()?;
         fleet.state.set_measuring(true);
-        let (_, changes) = source.start(world, std::sync::Arc::clone(&fleet.state), rate, seconds)?.wait()?;
+        let changes = source.run(&mut world.store, &fleet.state, rate, seconds)?;
         fleet.state.set_measuring(false);
         let server_micros = self.process.cpu()?.micros_since(&before);
         let grown = self.process.memory()? as f64 - memory as f64;
         fleet.state.set_stalled(false);
         let version = world.store.version(&self.show)?;
         let arrived = fleet.wait_for(version, DELIVERY_TIMEOUT);
-        let logs = fleet.close()?;
-        let mut latencies = Histogram::default();
-        logs.iter().for_each(|thread_log| latencies.add(&thread_log.latencies));
-        let delivered = logs.iter().map(|thread_log| thread_log.delivered).sum();
+        let log = fleet.close()?;
         let stored = world.store.stored(&self.show)?.map;
         // An overloaded baseline may have late readers, which are no violation. The candidate may not.
         let must_have = if self.variant == ServerVariant::Candidate { 0 } else { version };
-        let found = check(self.variant.protocol(), &logs, &stored, must_have);
-        Ok(Measurement { changes, delivered, server_micros, latencies, arrived, grown, logs, found })
+        let found = check(&log, &stored, must_have);
+        Ok(Measurement { changes, server_micros, arrived, grown, log, found })
     }
 }
 
-/// The effect of a message on a map.
-enum Effect {
-    Snapshot(Vec<u8>),
-    Changes(Vec<(u32, u8)>),
+/// A source of seat changes at a rate. It calls the server's scripts with one seat a call, so each change increments the
+/// version and is announced. Half of the seats are held at any time. A seat changes again only after all others did, so
+/// that a merged delta hides no change.
+struct ChangeSource {
+    lock: Script,
+    release: Script,
+    show: Show,
+    /// Hold and owner of the held seats, in order.
+    held: VecDeque<(String, String)>,
+    next: u64,
+}
+
+impl ChangeSource {
+    fn new(store: &mut Store, show: Show) -> Result<Self> {
+        let (lock, release) = (store.script("lock")?, store.script("release")?);
+        Ok(Self { lock, release, show, held: VecDeque::new(), next: 0 })
+    }
+
+    /// Changes seats at `rate` a second for `seconds`, by the clock of the shared state. Returns the number of changes.
+    fn run(mut self, store: &mut Store, state: &SharedState, rate: f64, seconds: f64) -> Result<u64> {
+        let mut random = Random::fresh();
+        let instants = schedule(Spacing::Poisson, rate, seconds, &mut random);
+        let from = state.now();
+        let mut done = 0;
+        while done < instants.len() {
+            let now = state.now() - from;
+            let due = instants[done..].iter().take_while(|instant| **instant <= now).count();
+            if due == 0 {
+                std::thread::sleep(SLEEP);
+                continue;
+            }
+            let mut packed = Vec::new();
+            for instant in &instants[done..done + due] {
+                let (seat, call) = self.next_call(store, &mut random);
+                // 0 means that the seat has not changed.
+                state.set_due(seat, (from + instant).max(1));
+                packed.extend_from_slice(&call.get_packed_command());
+            }
+            store.send(&packed, due)?.iter().try_for_each(check_answer)?;
+            done += due;
+        }
+        Ok(instants.len() as u64)
+    }
+
+    /// Locks the next seat, or releases the longest held one when half of the seats are held.
+    fn next_call(&mut self, store: &Store, random: &mut Random) -> (u32, redis::Cmd) {
+        let seats = u64::from(self.show.seats);
+        let seat_of = |turn: u64| (turn * STRIDE % seats) as u32;
+        if self.held.len() as u64 * 2 >= seats
+            && let Some((hold, owner)) = self.held.pop_front()
+        {
+            let seat = seat_of(self.next - seats / 2);
+            let arguments = [hold.as_bytes(), owner.as_bytes()];
+            return (seat, store.call(&self.release, &self.show, &arguments));
+        }
+        let attempt = LockAttempt { seat: seat_of(self.next), hold: random.id(), owner: random.hex() };
+        self.next += 1;
+        let call = store.lock_call(&self.lock, &self.show, std::slice::from_ref(&attempt));
+        self.held.push_back((attempt.hold.to_string(), attempt.owner));
+        (attempt.seat, call)
+    }
+}
+
+fn check_answer(answer: &Value) -> Result<()> {
+    let Value::Array(parts) = answer else { anyhow::bail!("a script answered {answer:?}") };
+    let code = parts.first().context("a script answered nothing")?;
+    anyhow::ensure!(*code == Value::BulkString(OK.to_vec()), "a script answered {answer:?}");
+    if let Some(Value::Array(attempt)) = parts.get(FIRST_ATTEMPT) {
+        anyhow::ensure!(
+            attempt.first() == Some(&Value::BulkString(b"HELD".to_vec())),
+            "a lock was answered {attempt:?}"
+        );
+    }
+    Ok(())
 }
 
 /// Replays the messages of every reader and compares its final map with the stored one. Readers below
 /// version `from` are skipped.
-fn check(protocol: Protocol, logs: &[ThreadLog], stored: &[u8], from: u64) -> Findings {
+fn check(log: &FleetLog, stored: &[u8], from: u64) -> Findings {
     let mut found = Findings::default();
-    for thread_log in logs {
-        let effects: Vec<Effect> = thread_log.messages.iter().map(|message| effect_of(protocol, message)).collect();
-        // Readers in step received the same messages: one replay serves all of them.
-        let mut is_right_by_log: HashMap<&[u32], bool> = HashMap::new();
-        for (number, log) in thread_log.readers.iter().enumerate() {
-            if let Some(why) = &log.error {
-                found.add(|| format!("reader {number} ended: {why}"));
-            } else if log.version >= from {
-                let right =
-                    *is_right_by_log.entry(&log.received).or_insert_with(|| replay(&effects, &log.received) == stored);
-                if !right {
-                    found.join(checker::view(&format!("reader {number}"), &replay(&effects, &log.received), stored));
-                }
-            }
+    // Readers in step received the same messages: one replay serves all of them.
+    let mut is_right_by_path: HashMap<&[u32], bool> = HashMap::new();
+    for (number, reader) in log.readers.iter().enumerate() {
+        let path = reader.received.as_slice();
+        if let Some(why) = &reader.error {
+            found.add(|| format!("reader {number} ended: {why}"));
+        } else if reader.version >= from
+            && !*is_right_by_path.entry(path).or_insert_with(|| replay(&log.messages, path) == stored)
+        {
+            found.join(checker::view(&format!("reader {number}"), &replay(&log.messages, path), stored));
         }
     }
     found
 }
 
-fn effect_of(protocol: Protocol, message: &[u8]) -> Effect {
+/// Returns the map after the messages with these numbers.
+fn replay(messages: &[MapMessage], path: &[u32]) -> Vec<u8> {
     let mut map = Vec::new();
-    protocol.apply(message, &mut map);
-    if map.is_empty() {
-        let mut changes = Vec::new();
-        protocol.changes(message, |seat, state| changes.push((seat, state)));
-        return Effect::Changes(changes);
-    }
-    Effect::Snapshot(map)
-}
-
-fn replay(effects: &[Effect], path: &[u32]) -> Vec<u8> {
-    let mut map = Vec::new();
-    for number in path {
-        match &effects[*number as usize] {
-            Effect::Snapshot(whole) => map.clone_from(whole),
-            Effect::Changes(changes) => {
-                for (seat, state) in changes {
-                    if let Some(place) = map.get_mut(*seat as usize) {
-                        *place = *state;
-                    }
-                }
-            }
-        }
-    }
+    path.iter().for_each(|number| messages[*number as usize].apply(&mut map));
     map
 }
 
@@ -217,7 +253,7 @@ mod tests {
     use super::super::fleet::ReaderLog;
     use super::*;
 
-    fn thread_log(paths: &[&[u32]]) -> ThreadLog {
+    fn log_of(paths: &[&[u32]]) -> FleetLog {
         let messages: [&[u8]; 3] = [
             br#"{"version":1,"states":"000"}"#,
             br#"{"version":2,"seat":1,"state":1}"#,
@@ -225,25 +261,25 @@ mod tests {
         ];
         let log =
             |path: &&[u32]| ReaderLog { version: path.len() as u64, received: path.to_vec(), ..ReaderLog::default() };
-        ThreadLog {
-            messages: messages.map(<[u8]>::to_vec).to_vec(),
+        FleetLog {
+            messages: messages.map(|bytes| Protocol::Json.read(bytes).expect("readable")).into(),
             readers: paths.iter().map(log).collect(),
-            ..ThreadLog::default()
+            ..FleetLog::default()
         }
     }
 
     #[test]
     fn only_a_reader_that_missed_a_change_is_a_violation() {
         let stored = [0, 1, 2];
-        assert_eq!(check(Protocol::Json, &[thread_log(&[&[0, 1, 2], &[0, 1, 2]])], &stored, 0).count(), 0);
-        assert_eq!(check(Protocol::Json, &[thread_log(&[&[0, 1, 2], &[0, 2]])], &stored, 0).count(), 1);
-        assert_eq!(check(Protocol::Json, &[thread_log(&[&[0, 1, 2], &[0, 1]])], &stored, 3).count(), 0);
+        assert_eq!(check(&log_of(&[&[0, 1, 2], &[0, 1, 2]]), &stored, 0).count(), 0);
+        assert_eq!(check(&log_of(&[&[0, 1, 2], &[0, 2]]), &stored, 0).count(), 1);
+        assert_eq!(check(&log_of(&[&[0, 1, 2], &[0, 1]]), &stored, 3).count(), 0);
     }
 
     #[test]
     fn a_reader_with_a_broken_connection_is_a_violation() {
-        let mut one = thread_log(&[&[0, 1, 2]]);
+        let mut one = log_of(&[&[0, 1, 2]]);
         one.readers[0].error = Some("the server closed the socket".into());
-        assert_eq!(check(Protocol::Json, &[one], &[0, 1, 2], 0).count(), 1);
+        assert_eq!(check(&one, &[0, 1, 2], 0).count(), 1);
     }
 }

@@ -9,12 +9,10 @@ use serde_json::json;
 
 use crate::RunOptions;
 use crate::arrivals::Spacing;
-use crate::report::{Bound, Report};
+use crate::report::{Bound, Report, ratio};
 use crate::world::{RunPaths, World};
 
-mod attempt_load;
 mod over_http;
-mod request;
 mod scripts;
 
 /// Options of `locks`.
@@ -51,7 +49,6 @@ enum LocksPart {
     Scripts,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LocksOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.rates = vec![500];
@@ -66,48 +63,40 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LocksOptions, report
         scripts::run(&mut world, run, &options, report)?;
     }
     report.summarise();
-    report.print_line("");
     promises(&options, report);
     Ok(())
 }
 
-/// Compares the medians with the promised bounds.
-fn promises(options: &LocksOptions, report: &mut Report) {
+fn promises(options: &LocksOptions, report: &Report) {
     for rate in &options.rates {
-        let of = |phase: &str, key: &str, report: &Report| {
+        let of = |phase: &str, key: &str| {
             let values = [("phase", json!(phase)), ("rate_per_s", json!(rate)), ("variant", json!("candidate"))];
             report.median(&values, key)
         };
         let slowest = if *rate <= 10_000 { 200.0 } else { 50.0 };
         let name = |what: &str| format!("{rate}/s over HTTP: {what}");
         for phase in ["granted", "refused"] {
-            let p99 = of(phase, "p99_ms", report);
-            report.promise(&name(&format!("{phase} p99 ms")), p99, Bound::AtMost(slowest));
-            let errors = of(phase, "errors", report);
-            report.promise(&name(&format!("{phase} errors")), errors, Bound::AtMost(0.0));
+            report.promise(&name(&format!("{phase} p99 ms")), of(phase, "p99_ms"), Bound::AtMost(slowest));
+            report.promise(&name(&format!("{phase} errors")), of(phase, "errors"), Bound::AtMost(0.0));
         }
-        let server = of("granted", "server_cpu_us_per_op", report);
-        let both = server.zip(of("granted", "redis_cpu_us_per_op", report)).map(|(server, redis)| server + redis);
+        let server = of("granted", "server_cpu_us_per_op");
+        let both = server.zip(of("granted", "redis_cpu_us_per_op")).map(|(server, redis)| server + redis);
         report.promise(&name("server plus Redis CPU a granted attempt, microseconds"), both, Bound::AtMost(45.0));
         for key in ["p50_ms", "p99_ms", "server_cpu_us_per_op"] {
-            let ratio = of("refused", key, report).zip(of("granted", key, report));
-            let ratio = ratio.map(|(refused, granted)| refused / granted.max(f64::MIN_POSITIVE));
+            let granted = of("granted", key).map(|granted| granted.max(f64::MIN_POSITIVE));
+            let ratio = ratio(of("refused", key), granted);
             report.promise(&name(&format!("refusals against grants, {key}")), ratio, Bound::AtMost(1.0));
         }
     }
     for (phase, bound) in [("granted", 1.8), ("refused", 2.2)] {
-        let of = |variant: &str, report: &Report| {
+        let of = |variant: &str| {
             let values = [("phase", json!(phase)), ("variant", json!(variant)), ("layer", json!("redis"))];
             report.median(&values, "redis_cpu_us_per_op")
         };
-        let candidate = of("candidate", report);
-        let ratio = |variant: &str, report: &Report| of(variant, report).zip(candidate).map(|(base, ours)| base / ours);
-        let one = ratio(scripts::ONE_PER_CALL, report);
+        let one = ratio(of(scripts::ONE_PER_CALL), of("candidate"));
         report.promise(&format!("Redis CPU of one attempt a call against ours, {phase}"), one, Bound::AtLeast(bound));
-        if let Some(keys) = ratio(scripts::KEY_PER_SEAT, report) {
-            report.print_line(&format!(
-                "        Redis CPU of a key per seat with SET NX PX against ours, {phase}: {keys:.2}"
-            ));
+        if let Some(keys) = ratio(of(scripts::KEY_PER_SEAT), of("candidate")) {
+            eprintln!("        Redis CPU of a key per seat with SET NX PX against ours, {phase}: {keys:.2}");
         }
     }
 }

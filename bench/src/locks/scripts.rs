@@ -9,13 +9,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use redis::{Cmd, Value};
-use uuid::Uuid;
 
 use super::LocksOptions;
 use crate::RunOptions;
-use crate::checker::{self, Findings, Grant, LockState};
+use crate::checker::{self, Findings, Grant};
 use crate::report::{Report, ReportRow};
-use crate::world::{self, Script, Show, World};
+use crate::world::{HOLD_MS, LockAttempt, Script, Show, World};
 
 /// The baseline that sends one attempt a call.
 pub const ONE_PER_CALL: &str = "one_per_call";
@@ -26,13 +25,6 @@ const HEAD: usize = 5;
 /// Distance in seats between consecutive attempts.
 const STRIDE: u32 = 7_919;
 
-/// An attempt at one seat.
-struct LockAttempt {
-    hold: String,
-    owner: String,
-    seat: u32,
-}
-
 /// A method to send attempts.
 #[derive(Clone, Copy)]
 enum Method<'a> {
@@ -42,10 +34,9 @@ enum Method<'a> {
     KeyPerSeat,
 }
 
-/// Runs all rounds.
 pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: &mut Report) -> Result<()> {
-    report.print_line("  attempts in Redis alone");
-    let show = world.loaded_shows(options.seats, 1)?[0];
+    eprintln!("  attempts in Redis alone");
+    let show = world.loaded_show(options.seats)?;
     world.store.save_show(&show)?;
     let lock = world.store.script("lock")?;
     let many = options.attempts_per_call;
@@ -72,8 +63,7 @@ pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: 
                 report.round(row.with("attempts", attempts.len()).figure("redis_cpu_us_per_op", micros));
             }
             if matches!(method, Method::Script(..)) {
-                let stored: LockState = world.store.stored(&show)?;
-                found.join(checker::holds(&granted, &BTreeSet::new(), &stored));
+                found.join(checker::holds(&granted, &BTreeSet::new(), &world.store.stored(&show)?));
             }
             report.findings(&found);
             world.store.restore_show(&show)?;
@@ -86,8 +76,7 @@ pub fn run(world: &mut World, run: &RunOptions, options: &LocksOptions, report: 
 /// Creates one attempt at every seat, each by a new visitor.
 fn attempts(world: &mut World, show: &Show) -> Vec<LockAttempt> {
     let seat = |number: u32| (u64::from(number) * u64::from(STRIDE) % u64::from(show.seats)) as u32;
-    let mut attempt =
-        |number| LockAttempt { hold: world.random.id().to_string(), owner: world.random.hex(), seat: seat(number) };
+    let mut attempt = |number| LockAttempt { hold: world.random.id(), owner: world.random.hex(), seat: seat(number) };
     (0..show.seats).map(&mut attempt).collect()
 }
 
@@ -120,29 +109,19 @@ fn measure(
         found.add(|| format!("{} attempts have {} answers", attempts.len(), outcomes.len()));
     }
     let granted = attempts.iter().zip(outcomes).filter(|(_, granted)| *granted);
-    let grant = |attempt: &LockAttempt| Ok(Grant { seat: attempt.seat, hold: Uuid::parse_str(&attempt.hold)? });
-    let grants = granted.map(|(attempt, _)| grant(attempt)).collect::<Result<_>>()?;
+    let grants = granted.map(|(attempt, _)| Grant { seat: attempt.seat, hold: attempt.hold }).collect();
     Ok((micros / attempts.len() as f64, grants))
 }
 
 fn calls(world: &World, show: &Show, method: Method<'_>, attempts: &[LockAttempt]) -> Vec<Cmd> {
     match method {
         Method::Script(script, many) => {
-            let call = |some: &[LockAttempt]| {
-                let attempts: Vec<_> =
-                    some.iter().map(|one| (one.hold.as_str(), one.owner.as_str(), one.seat)).collect();
-                world.store.lock_call(script, show, &attempts)
-            };
-            attempts.chunks(many).map(call).collect()
+            attempts.chunks(many).map(|some| world.store.lock_call(script, show, some)).collect()
         }
         Method::KeyPerSeat => {
             let set = |attempt: &LockAttempt| {
                 let mut set = redis::cmd("SET");
-                set.arg(seat_key(world, show, attempt.seat))
-                    .arg(&attempt.owner)
-                    .arg("NX")
-                    .arg("PX")
-                    .arg(world::HOLD_MS);
+                set.arg(world.store.seat_key(show, attempt.seat)).arg(&attempt.owner).arg("NX").arg("PX").arg(HOLD_MS);
                 set
             };
             attempts.iter().map(set).collect()
@@ -173,14 +152,10 @@ fn is_granted(answer: &Value) -> Result<bool> {
     }
 }
 
-fn seat_key(world: &World, show: &Show, seat: u32) -> String {
-    world.store.key(show, &format!("seat:{seat}"))
-}
-
 fn delete_seat_keys(world: &mut World, show: &Show) -> Result<()> {
     let mut pipeline = redis::pipe();
     for seat in 0..show.seats {
-        pipeline.cmd("UNLINK").arg(seat_key(world, show, seat)).ignore();
+        pipeline.cmd("UNLINK").arg(world.store.seat_key(show, seat)).ignore();
     }
     Ok(pipeline.query(world.store.connection())?)
 }

@@ -7,12 +7,10 @@ use anyhow::Result;
 use redis::cmd;
 use uuid::Uuid;
 
-use super::crowd::{Admission, Crowd, lock};
-use crate::world::{Show, World};
+use super::crowd::{Admission, Crowd};
+use crate::world::{Show, World, lock};
 
-/// Interval of reads.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// Timeout of a connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Returns the key of the waiting room's hash in Redis.
@@ -25,11 +23,8 @@ pub fn room_key(world: &World, show: &Show) -> Result<String> {
 /// Compares the counter of called positions with the pace and with the admissions of the crowd.
 pub struct CallMonitor<'a> {
     pub crowd: &'a Crowd<'a>,
-    /// Number of people in the line.
     pub people: u64,
-    /// Maximum number of people admitted per second.
     pub per_second: u32,
-    /// The key of the room's hash.
     pub room: String,
     /// The Redis servers; one of them is the master.
     pub urls: [String; 2],
@@ -37,7 +32,6 @@ pub struct CallMonitor<'a> {
 }
 
 impl CallMonitor<'_> {
-    /// Runs until the sale is over.
     pub fn run(&self) {
         let crowd = self.crowd;
         let mut first: Option<(Instant, u64)> = None;

@@ -1,28 +1,14 @@
 //! The keep-alive connections of one worker, to any replica that answers, as behind a proxy with health checks.
 
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-
-use crate::http::HttpAnswer;
+use crate::http::{CompleteAnswer, exchange};
 
 /// Timeout of a connection attempt; then the next replica is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout of an answer: longer than any deadline of the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The parts of an answer that the crowd uses.
-#[derive(Clone, Debug)]
-pub struct CrowdAnswer {
-    /// The status code.
-    pub status: u16,
-    /// The body.
-    pub body: Vec<u8>,
-    /// Seconds of the `Retry-After` header, if any.
-    pub retry_after: Option<u64>,
-}
 
 /// The reason for a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +34,7 @@ impl<'a> CrowdClient<'a> {
     }
 
     /// Sends a request to the preferred replica. After an error the next replica is preferred.
-    pub fn send(&mut self, request: &[u8]) -> Result<CrowdAnswer, LostAnswer> {
+    pub fn send(&mut self, request: &[u8]) -> Result<CompleteAnswer, LostAnswer> {
         let server = self.preferred;
         let result = self.send_to(server, request);
         if result.is_err() {
@@ -58,7 +44,7 @@ impl<'a> CrowdClient<'a> {
         result
     }
 
-    fn send_to(&mut self, server: usize, request: &[u8]) -> Result<CrowdAnswer, LostAnswer> {
+    fn send_to(&mut self, server: usize, request: &[u8]) -> Result<CompleteAnswer, LostAnswer> {
         // The server may close an idle connection; that loses no answer.
         if let Some(stream) = self.streams[server].take()
             && is_open(&stream)
@@ -69,9 +55,14 @@ impl<'a> CrowdClient<'a> {
         self.send_over(server, stream, request)
     }
 
-    fn send_over(&mut self, server: usize, mut stream: TcpStream, request: &[u8]) -> Result<CrowdAnswer, LostAnswer> {
-        let (response, stays_open) = exchange(&mut stream, request).map_err(|_| LostAnswer::CutOff)?;
-        if stays_open {
+    fn send_over(
+        &mut self,
+        server: usize,
+        mut stream: TcpStream,
+        request: &[u8],
+    ) -> Result<CompleteAnswer, LostAnswer> {
+        let response = exchange(&mut stream, request).map_err(|_| LostAnswer::CutOff)?;
+        if !response.closes {
             self.streams[server] = Some(stream);
         }
         Ok(response)
@@ -93,46 +84,11 @@ fn is_open(stream: &TcpStream) -> bool {
     is_idle && stream.set_nonblocking(false).is_ok()
 }
 
-/// Sends a request. Returns the answer and whether the connection stays open.
-fn exchange(stream: &mut TcpStream, request: &[u8]) -> Result<(CrowdAnswer, bool)> {
-    stream.write_all(request)?;
-    let (mut bytes, mut chunk) = (Vec::new(), [0_u8; 16 * 1024]);
-    loop {
-        let read = stream.read(&mut chunk).context("no answer")?;
-        ensure!(read > 0, "the server closed the connection");
-        bytes.extend_from_slice(&chunk[..read]);
-        if let Some((answer, _)) = HttpAnswer::parse(&bytes)? {
-            let response = CrowdAnswer {
-                status: answer.status,
-                body: answer.body.to_vec(),
-                retry_after: header(&bytes, "retry-after").and_then(|seconds| seconds.parse().ok()),
-            };
-            let closes = header(&bytes, "connection").is_some_and(|word| word.eq_ignore_ascii_case("close"));
-            return Ok((response, !closes));
-        }
-    }
-}
-
-/// Returns a header of an answer.
-fn header<'a>(bytes: &'a [u8], name: &str) -> Option<&'a str> {
-    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
-    let lines = std::str::from_utf8(&bytes[..end]).ok()?.lines();
-    lines.skip(1).find_map(|line| {
-        let (key, value) = line.split_once(':')?;
-        key.eq_ignore_ascii_case(name).then(|| value.trim())
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::io::{Read, Write};
 
-    #[test]
-    fn headers_are_found_in_any_case_and_not_in_the_body() {
-        let bytes = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 14\r\n\r\nconnection: no";
-        assert_eq!(header(bytes, "retry-after"), Some("2"));
-        assert_eq!(header(bytes, "connection"), None);
-    }
+    use super::*;
 
     #[test]
     fn the_next_replica_is_used_when_one_is_down() {

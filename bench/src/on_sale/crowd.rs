@@ -3,24 +3,23 @@
 //! They behave as browsers do: they retry with the same key, respect `Retry-After`, and use another replica
 //! when one is down. Their answers are kept and compared afterwards.
 
-mod admission;
-mod purchase;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use uuid::Uuid;
 
-use super::client::{CrowdAnswer, CrowdClient, LostAnswer};
-use super::requests::{describe, request_with_headers};
+use super::client::{CrowdClient, LostAnswer};
 use crate::checker::Findings;
-use crate::http::text_after;
+use crate::http::{CompleteAnswer, id_of, number_after, text_after};
+use crate::purchase::{PurchaseStep, Request};
+use crate::random::Random;
 use crate::report::ReportRow;
-use crate::world::Show;
+use crate::world::{Show, lock};
 
 /// Timeout of one person's step; exceeding it is a violation.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -30,6 +29,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const SHORT_PAUSE: Duration = Duration::from_millis(20);
 /// Refusal codes that concern the seats, not overload.
 const SEAT_REFUSALS: [&str; 4] = ["seats_taken", "seats_locked", "hold_expired", "still_running"];
+/// One in this many people first tries seats that are already sold.
+const TRIES_SOLD_SEATS_ONE_IN: u64 = 8;
 
 /// A person with a ticket of the waiting room.
 #[derive(Clone, Debug)]
@@ -51,13 +52,13 @@ pub struct Admission {
 /// Blocks of seats: free and sold ones.
 #[derive(Default)]
 struct Blocks {
-    free: Vec<Vec<u32>>,
-    sold: Vec<(Vec<u32>, Uuid)>,
+    free: Vec<Range<u32>>,
+    sold: Vec<(Range<u32>, Uuid)>,
 }
 
 /// The people and the results of their requests.
 pub struct Crowd<'a> {
-    addresses: &'a [SocketAddr],
+    pub addresses: &'a [SocketAddr],
     show: Show,
     blocks: Mutex<Blocks>,
     total: usize,
@@ -79,9 +80,9 @@ pub struct Crowd<'a> {
 impl<'a> Crowd<'a> {
     /// Creates an empty crowd and splits the seats into blocks of `each`.
     pub fn new(addresses: &'a [SocketAddr], show: Show, each: u32) -> Self {
-        let seats: Vec<u32> = (0..show.seats).collect();
         // Blocks are taken from the end.
-        let free: Vec<Vec<u32>> = seats.chunks(each as usize).map(<[u32]>::to_vec).collect();
+        let blocks = (0..show.seats).step_by(each as usize).map(|first| first..show.seats.min(first + each));
+        let free: Vec<Range<u32>> = blocks.collect();
         let total = free.len();
         Self {
             addresses,
@@ -101,17 +102,11 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Returns the addresses of the replicas.
-    pub const fn addresses(&self) -> &'a [SocketAddr] {
-        self.addresses
-    }
-
     /// Returns the share of blocks sold so far.
     pub fn progress(&self) -> f64 {
         f64::from(self.sold.load(Ordering::Relaxed)) / self.total as f64
     }
 
-    /// Ends the sale.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
@@ -121,10 +116,9 @@ impl<'a> Crowd<'a> {
         self.is_over.load(Ordering::Relaxed) || self.sold.load(Ordering::Relaxed) as usize >= self.total
     }
 
-    /// Returns seat and booking of every confirmed purchase.
     pub fn bought(&self) -> Vec<(u32, Uuid)> {
         let blocks = lock(&self.blocks);
-        blocks.sold.iter().flat_map(|(seats, booking)| seats.iter().map(|seat| (*seat, *booking))).collect()
+        blocks.sold.iter().flat_map(|(seats, booking)| seats.clone().map(|seat| (seat, *booking))).collect()
     }
 
     /// Describes the refusals: count, status and code.
@@ -132,7 +126,6 @@ impl<'a> Crowd<'a> {
         lock(&self.refusals).iter().map(|((status, code), count)| format!("{count} × {status} {code}")).collect()
     }
 
-    /// Adds the figures of the crowd to a row.
     pub fn add_figures(&self, row: ReportRow) -> ReportRow {
         row.with("sold", self.bought().len())
             .with("admitted", lock(&self.admissions).len())
@@ -150,10 +143,17 @@ impl<'a> Crowd<'a> {
     }
 
     /// Sends a request and retries it until the answer is neither overload nor `still_running`.
-    fn send_until_answered(&self, client: &mut CrowdClient<'_>, request: &[u8]) -> Result<CrowdAnswer> {
+    fn send_until_answered(
+        &self,
+        client: &mut CrowdClient<'_>,
+        request: &Request,
+        visitor: &str,
+        headers: &str,
+    ) -> Result<CompleteAnswer> {
+        let request = request.bytes(visitor, headers);
         let began = Instant::now();
         loop {
-            let pause = match client.send(request) {
+            let pause = match client.send(&request) {
                 Ok(response) => {
                     self.check_refusal(&response);
                     let code = text_after(&response.body, "code").unwrap_or_default();
@@ -175,7 +175,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Counts a refusal. It must have a known code, and a `Retry-After` header if it reports overload.
-    fn check_refusal(&self, response: &CrowdAnswer) {
+    fn check_refusal(&self, response: &CompleteAnswer) {
         if response.status < 400 {
             return;
         }
@@ -198,13 +198,210 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Builds a request about the show.
-    fn request(&self, method: &str, path: &str, body: &str, visitor: &str, key: &str, headers: &str) -> Vec<u8> {
-        let path = format!("/api/v1/shows/{}{path}", self.show.id);
-        request_with_headers(method, &path, body, visitor, key, headers)
+    /// Builds a request that joins or enters the waiting room.
+    fn queue_request(&self, key: &'static str) -> Request {
+        Request { method: "POST", path: super::queue_of(&self.show), body: String::new(), key: key.into() }
+    }
+
+    /// Runs `work` in parallel workers, each with a client.
+    fn in_workers(&self, workers: usize, work: impl Fn(&mut CrowdClient<'_>, &mut Random) + Sync) {
+        std::thread::scope(|threads| {
+            for worker in 0..workers {
+                let work = &work;
+                threads.spawn(move || work(&mut CrowdClient::new(self.addresses, worker), &mut Random::fresh()));
+            }
+        });
+    }
+
+    /// Lets `people` persons join.
+    pub fn join(&self, people: usize, workers: usize) -> Vec<Person> {
+        let (left, joined) = (AtomicUsize::new(people), Mutex::new(Vec::with_capacity(people)));
+        self.in_workers(workers, |client, random| {
+            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
+                match self.join_queue(client, random.hex()) {
+                    Ok(person) => lock(&joined).push(person),
+                    Err(error) => self.add_violation(|| format!("a person could not join: {error:#}")),
+                }
+            }
+        });
+        std::mem::take(&mut lock(&joined))
+    }
+
+    fn join_queue(&self, client: &mut CrowdClient<'_>, visitor: String) -> Result<Person> {
+        let response = self.send_until_answered(client, &self.queue_request("join"), &visitor, "")?;
+        let number = number_after(&response.body, "number").context("a ticket without a number")?;
+        let ticket = text_after(&response.body, "ticket").context("no ticket")?.to_owned();
+        Ok(Person { visitor, number, ticket, place: number })
+    }
+
+    /// Waits until a person's position is called. Returns `false` when the sale ended first.
+    fn wait_for_turn(&self, person: &Person) -> bool {
+        while self.called.load(Ordering::Relaxed) <= person.place {
+            if self.is_over() {
+                return false;
+            }
+            std::thread::sleep(SHORT_PAUSE);
+        }
+        true
+    }
+
+    /// Presents the ticket until the person is admitted. Returns the pass; `None` when the sale ended first.
+    fn enter(&self, client: &mut CrowdClient<'_>, person: &Person) -> Result<Option<String>> {
+        let ticket = format!("Queue-Ticket: {}\r\n", person.ticket);
+        let request = self.queue_request("come");
+        let (began, mut was_late) = (Instant::now(), false);
+        while !self.is_over() {
+            let response = self.send_until_answered(client, &request, &person.visitor, &ticket)?;
+            let state = text_after(&response.body, "state").unwrap_or("no state").to_owned();
+            match state.as_str() {
+                "INSIDE" => {
+                    lock(&self.admissions).push(Admission { place: person.place, at: Instant::now() });
+                    self.late.fetch_add(u64::from(was_late), Ordering::Relaxed);
+                    return Ok(Some(text_after(&response.body, "pass").context("admitted without a pass")?.to_owned()));
+                }
+                "WAITING" | "CALLED" => {}
+                "LATE" => was_late = true,
+                other => bail!("the waiting room answers {other}"),
+            }
+            if began.elapsed() > TIMEOUT {
+                bail!("called and not admitted within {} s: {state}", TIMEOUT.as_secs());
+            }
+            std::thread::sleep(SHORT_PAUSE * 5);
+        }
+        Ok(None)
+    }
+
+    /// Tries to enter before the person's turn, and to hold a seat without a pass.
+    pub fn jump_queue(&self, client: &mut CrowdClient<'_>, person: &Person) -> Result<()> {
+        let ticket = format!("Queue-Ticket: {}\r\n", person.ticket);
+        let response = self.send_until_answered(client, &self.queue_request("push"), &person.visitor, &ticket)?;
+        if text_after(&response.body, "state") == Some("INSIDE") {
+            lock(&self.admissions).push(Admission { place: person.place, at: Instant::now() });
+            return Ok(());
+        }
+        let hold = Request { key: "push".into(), ..PurchaseStep::Hold.request(self.show.id, 0..1) };
+        match client.send(&hold.bytes(&person.visitor, &ticket)) {
+            Ok(response) => {
+                self.check_refusal(&response);
+                if response.status < 400 {
+                    self.add_violation(|| format!("place {} took a seat without a pass", person.place));
+                }
+                self.turned_away.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(lost) => self.count_lost(lost),
+        }
+        Ok(())
+    }
+
+    /// Admits people in turn and lets them buy until all is sold or the line is empty.
+    pub fn buy(&self, people: &[Person], workers: usize) {
+        self.in_workers(workers, |client, random| {
+            while let Some(person) = people.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+                if !self.wait_for_turn(person) {
+                    return;
+                }
+                if let Err(error) = self.buy_block(client, person, random) {
+                    self.add_violation(|| format!("place {} could not buy: {error:#}", person.place));
+                }
+            }
+        });
+        self.end();
+    }
+
+    fn buy_block(&self, client: &mut CrowdClient<'_>, person: &Person, random: &mut Random) -> Result<()> {
+        let Some(pass) = self.enter(client, person)? else { return Ok(()) };
+        let mut tries = 0;
+        let began = Instant::now();
+        while !self.is_over() {
+            if began.elapsed() > TIMEOUT {
+                bail!("admitted, and neither seats nor the end of the sale within {} s", TIMEOUT.as_secs());
+            }
+            tries += 1;
+            let tries_sold_seats = tries == 1 && random.below(TRIES_SOLD_SEATS_ONE_IN) == 0;
+            let (block, was_free) = {
+                let mut blocks = lock(&self.blocks);
+                match tries_sold_seats.then(|| blocks.sold.len() as u64).filter(|sold| *sold > 0) {
+                    Some(sold) => (blocks.sold[random.below(sold) as usize].0.clone(), false),
+                    None => match blocks.free.pop() {
+                        Some(block) => (block, true),
+                        None => (0..0, false),
+                    },
+                }
+            };
+            if block.is_empty() {
+                // All blocks are in use; one may become free again.
+                std::thread::sleep(SHORT_PAUSE);
+                continue;
+            }
+            match self.try_purchase(client, person, &pass, block.clone(), tries) {
+                Ok(Some(booking)) => {
+                    lock(&self.blocks).sold.push((block, booking));
+                    self.sold.fetch_add(u32::from(was_free), Ordering::Relaxed);
+                    return Ok(());
+                }
+                outcome => {
+                    if was_free {
+                        lock(&self.blocks).free.push(block);
+                    }
+                    outcome?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds, checks out and pays. Returns `None` when the seats are not available.
+    fn try_purchase(
+        &self,
+        client: &mut CrowdClient<'_>,
+        person: &Person,
+        pass: &str,
+        seats: Range<u32>,
+        tries: u32,
+    ) -> Result<Option<Uuid>> {
+        let (visitor, show) = (&person.visitor, self.show.id);
+        // The keys of a person's tries differ.
+        let step = |step: PurchaseStep| {
+            let request = step.request(show, seats.clone());
+            Request { key: format!("{}{tries}", request.key).into(), ..request }
+        };
+        let pass = format!("Queue-Pass: {pass}\r\n");
+        let response = self.send_until_answered(client, &step(PurchaseStep::Hold), visitor, &pass)?;
+        if response.status != 201 {
+            return Ok(None);
+        }
+        let hold = id_in(&response)?;
+        let response = self.send_until_answered(client, &step(PurchaseStep::Book(hold)), visitor, "")?;
+        if response.status != 201 {
+            // Release the hold: it would block the next buyer.
+            let path = format!("/api/v1/shows/{show}/holds/{hold}");
+            let key = format!("drop{tries}").into();
+            let release = Request { method: "DELETE", path, body: String::new(), key };
+            self.send_until_answered(client, &release, visitor, "")?;
+            return Ok(None);
+        }
+        let booking = id_in(&response)?;
+        let mut response = self.send_until_answered(client, &step(PurchaseStep::Pay(booking)), visitor, "")?;
+        let poll = PurchaseStep::Poll(booking).request(show, seats);
+        let began = Instant::now();
+        loop {
+            match text_after(&response.body, "state") {
+                Some("CONFIRMED") => return Ok(Some(booking)),
+                Some("CANCELLED" | "EXPIRED") => return Ok(None),
+                _ if began.elapsed() > TIMEOUT => bail!("booking {booking} is not settled: {}", describe(&response)),
+                _ => std::thread::sleep(SHORT_PAUSE * 10),
+            }
+            response = self.send_until_answered(client, &poll, visitor, "")?;
+        }
     }
 }
 
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn id_in(response: &CompleteAnswer) -> Result<Uuid> {
+    id_of(&response.body).with_context(|| format!("no id in {}", describe(response)))
+}
+
+/// Describes an answer: status and the start of the body.
+fn describe(response: &CompleteAnswer) -> String {
+    let text: String = String::from_utf8_lossy(&response.body).chars().take(200).collect();
+    format!("{} {text}", response.status)
 }

@@ -12,17 +12,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::RunOptions;
-use crate::checker::{self, Findings};
+use crate::checker::Findings;
 use crate::http::{self, number_after, text_after};
 use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
 use crate::waiting_room::place_of;
-use crate::world::{BenchServer, RunPaths, Show, World, free_port};
+use crate::world::{BenchServer, RunPaths, Show, World, free_port, wait_until};
 
 mod call_monitor;
 mod client;
 mod crowd;
-mod requests;
 mod sentinel_redis;
 
 use call_monitor::{CallMonitor, room_key};
@@ -30,13 +29,10 @@ use client::CrowdClient;
 use crowd::{Crowd, Person};
 use sentinel_redis::SentinelRedis;
 
-/// Number of server replicas.
 const REPLICAS: usize = 2;
-/// Timeout of each phase of the sale.
 const SALE_TIMEOUT: Duration = Duration::from_secs(900);
 /// Timeout after the sale for the remaining effects: marks on the map and mails.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(300);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Share of sold seats at which the replicas are restarted, one after the other.
 const RESTART_AT: f64 = 0.2;
@@ -76,7 +72,6 @@ pub struct OnSaleOptions {
     workers: usize,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: OnSaleOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         (options.seats, options.people, options.opens_in) = (2_000, 1_000, 8);
@@ -99,49 +94,43 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: OnSaleOptions, repor
     let opened = open_room(&world, &show, &addresses, &options)?;
     let crowd = Crowd::new(&addresses, show, options.each);
     let mut people = crowd.join(options.people, options.workers);
-    report.print_line(&format!("        {} people have joined", people.len()));
-    let mut found = Findings::default();
-    found.join(assign_places(&addresses, &show, &mut people, opened)?);
+    eprintln!("        {} people have joined", people.len());
+    let mut found = assign_places(addresses[0], &show, &mut people, opened)?;
     let began = Instant::now();
-    let sale = RunningSale { crowd: &crowd, people: &people, show, options: &options };
-    let figures = sale.run(&mut world, &mut redis, &mut replicas, simulator, report)?;
+    let sale = RunningSale {
+        crowd: &crowd,
+        people: &people,
+        world: &mut world,
+        redis: &mut redis,
+        replicas: &mut replicas,
+        simulator,
+    };
+    let figures = sale.run(&show, &options)?;
     let took = began.elapsed();
     found.join(crowd.findings());
-    found.join(check_outcome(&mut world, &replicas, &show, &crowd)?);
+    found.join(world.check_sold_out(&replicas, &show, &crowd.bought(), SETTLE_TIMEOUT)?);
     let growth = figures.growth(&replicas)?;
     if growth > MOST_GROWTH_BYTES {
         found.add(|| format!("a replica grew by {growth} bytes"));
     }
-    crowd.refusal_lines().iter().for_each(|line| report.print_line(&format!("        refused: {line}")));
+    crowd.refusal_lines().iter().for_each(|line| eprintln!("        refused: {line}"));
     let row = ReportRow::of("on-sale", "candidate").with("seats", options.seats).with("people", people.len());
-    report.round(
+    report.checked_round(
         crowd
             .add_figures(row)
             .figure("seconds", took.as_secs_f64())
             .figure("failover_s", figures.failover.as_secs_f64())
             .figure("replica_growth_bytes", growth)
-            .figure("redis_growth_bytes", redis.memory()? as f64 - figures.redis_bytes as f64)
-            .with("violations", found.count()),
+            .figure("redis_growth_bytes", redis.memory()? as f64 - figures.redis_bytes as f64),
+        &found,
     );
-    report.findings(&found);
-    report.print_line("");
+    eprintln!();
     let (seats, sold) = (f64::from(options.seats), Some(crowd.bought().len() as f64));
     report.promise("seats sold", sold, Bound::AtLeast(seats));
     report.promise("seats sold", sold, Bound::AtMost(seats));
     let description = "bytes a replica grew by in the second part of the sale";
     report.promise(description, Some(growth), Bound::AtMost(MOST_GROWTH_BYTES));
     Ok(())
-}
-
-/// Waits for the remaining effects, then compares the purchases with Postgres, Redis and every replica's map.
-fn check_outcome(world: &mut World, replicas: &[BenchServer], show: &Show, crowd: &Crowd<'_>) -> Result<Findings> {
-    let mut found = world.wait_until_sold_out(replicas, show, SETTLE_TIMEOUT)?;
-    let stored = world.store.stored(show)?;
-    found.join(checker::sale(&crowd.bought(), &world.ledger(show)?, &stored.map));
-    for (number, replica) in (1..).zip(replicas) {
-        found.join(checker::view(&format!("replica {number}"), &replica.seat_states(show)?, &stored.map));
-    }
-    Ok(found)
 }
 
 fn replica(
@@ -177,12 +166,9 @@ fn open_room(world: &World, show: &Show, addresses: &[SocketAddr], options: &OnS
         "--reason",
         "On sale.",
     ])?;
-    let began = Instant::now();
     for address in addresses {
-        while http::get(*address, &queue_of(show))?.0 != 200 {
-            ensure!(began.elapsed() < ROOM_TIMEOUT, "{address} does not know the waiting room");
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        let knows = wait_until(ROOM_TIMEOUT, POLL_INTERVAL, || Ok(http::get(*address, &queue_of(show))?.0 == 200))?;
+        ensure!(knows, "{address} does not know the waiting room");
     }
     Ok(opens_at)
 }
@@ -192,11 +178,11 @@ fn queue_of(show: &Show) -> String {
 }
 
 /// Waits for the opening and computes everyone's position from the published key. Sorts the people by position.
-fn assign_places(addresses: &[SocketAddr], show: &Show, people: &mut [Person], opens_at: Instant) -> Result<Findings> {
+fn assign_places(address: SocketAddr, show: &Show, people: &mut [Person], opens_at: Instant) -> Result<Findings> {
     std::thread::sleep(opens_at.saturating_duration_since(Instant::now()));
     let began = Instant::now();
     let (key, drawn) = loop {
-        let (_, body) = http::get(addresses[0], &queue_of(show))?;
+        let (_, body) = http::get(address, &queue_of(show))?;
         if let (Some(key), Some(drawn)) = (text_after(&body, "key"), number_after(&body, "people")) {
             break (key.to_owned(), drawn);
         }
@@ -216,15 +202,15 @@ fn assign_places(addresses: &[SocketAddr], show: &Show, people: &mut [Person], o
     Ok(found)
 }
 
-/// A running sale.
 struct RunningSale<'a> {
     crowd: &'a Crowd<'a>,
     people: &'a [Person],
-    show: Show,
-    options: &'a OnSaleOptions,
+    world: &'a mut World,
+    redis: &'a mut SentinelRedis,
+    replicas: &'a mut Vec<BenchServer>,
+    simulator: SocketAddr,
 }
 
-/// Figures taken during the sale.
 struct SaleFigures {
     failover: Duration,
     /// Memory of each replica, bytes, after the last failure was injected.
@@ -244,33 +230,26 @@ impl SaleFigures {
 }
 
 impl RunningSale<'_> {
-    fn run(
-        &self,
-        world: &mut World,
-        redis: &mut SentinelRedis,
-        replicas: &mut Vec<BenchServer>,
-        simulator: SocketAddr,
-        report: &Report,
-    ) -> Result<SaleFigures> {
+    fn run(mut self, show: &Show, options: &OnSaleOptions) -> Result<SaleFigures> {
         let is_over = AtomicBool::new(false);
-        let room = room_key(world, &self.show)?;
+        let (crowd, people) = (self.crowd, self.people);
         let monitor = CallMonitor {
-            crowd: self.crowd,
-            people: self.people.len() as u64,
-            per_second: self.options.per_second,
-            room,
-            urls: [redis.master_url(), redis.replica_url()],
+            crowd,
+            people: people.len() as u64,
+            per_second: options.per_second,
+            room: room_key(self.world, show)?,
+            urls: [self.redis.master_url(), self.redis.replica_url()],
             is_over: &is_over,
         };
         std::thread::scope(|threads| {
             threads.spawn(|| monitor.run());
             for number in 0..QUEUE_JUMPERS {
                 let is_over = &is_over;
-                threads.spawn(move || self.jump_queue(number, is_over));
+                threads.spawn(move || jump_queue(crowd, people, number, is_over));
             }
-            let buying = threads.spawn(|| self.crowd.buy(self.people, self.options.workers));
-            let figures = self.inject_failures(world, redis, replicas, simulator, report);
-            self.crowd.end();
+            let buying = threads.spawn(|| crowd.buy(people, options.workers));
+            let figures = self.inject_failures();
+            crowd.end();
             let _ = buying.join();
             is_over.store(true, Ordering::Relaxed);
             figures
@@ -278,32 +257,22 @@ impl RunningSale<'_> {
     }
 
     /// Injects the failures in order: restarts and the failover.
-    fn inject_failures(
-        &self,
-        world: &mut World,
-        redis: &mut SentinelRedis,
-        replicas: &mut Vec<BenchServer>,
-        simulator: SocketAddr,
-        report: &Report,
-    ) -> Result<SaleFigures> {
+    fn inject_failures(&mut self) -> Result<SaleFigures> {
         self.wait_for(RESTART_AT)?;
-        for number in 1..=replicas.len() {
-            let address = replicas[0].address;
+        for number in 1..=self.replicas.len() {
+            let address = self.replicas[0].address;
             // A graceful stop, as operators do it; the new process goes to the end of the list.
-            drop(replicas.remove(0));
-            replicas.push(replica(world, number, address, simulator, &redis.url())?);
+            drop(self.replicas.remove(0));
+            self.replicas.push(replica(self.world, number, address, self.simulator, &self.redis.url())?);
         }
-        report.print_line(&format!(
-            "        every replica was restarted; {:.0} % are sold",
-            self.crowd.progress() * 100.0
-        ));
+        eprintln!("        every replica was restarted; {:.0} % are sold", self.crowd.progress() * 100.0);
         self.wait_for(FAIL_OVER_AT)?;
-        let failover = redis.fail_over()?;
-        world.store = world.store.at(&redis.replica_url())?;
-        report.print_line(&format!("        Redis' replica took over within {:.1} s", failover.as_secs_f64()));
+        let failover = self.redis.fail_over()?;
+        self.world.store = self.world.store.at(&self.redis.replica_url())?;
+        eprintln!("        Redis' replica took over within {:.1} s", failover.as_secs_f64());
         self.wait_for(MEASURE_AT)?;
-        let bytes = replicas.iter().map(|replica| replica.process.memory()).collect::<Result<Vec<u64>>>()?;
-        let redis_bytes = redis.memory()?;
+        let bytes = self.replicas.iter().map(|replica| replica.process.memory()).collect::<Result<Vec<u64>>>()?;
+        let redis_bytes = self.redis.memory()?;
         self.wait_for(1.0)?;
         Ok(SaleFigures { failover, bytes, redis_bytes })
     }
@@ -320,20 +289,19 @@ impl RunningSale<'_> {
         }
         Ok(())
     }
+}
 
-    /// Tries again and again to enter as someone from the end of the line.
-    fn jump_queue(&self, number: usize, is_over: &AtomicBool) {
-        let addresses = self.crowd.addresses();
-        let (mut client, mut random) = (CrowdClient::new(addresses, number), Random::fresh());
-        let last = &self.people[self.people.len() - self.people.len() / QUEUE_JUMPER_SHARE..];
-        while !is_over.load(Ordering::Relaxed) && !last.is_empty() {
-            let person = &last[random.below(last.len() as u64) as usize];
-            if self.crowd.called.load(Ordering::Relaxed) < person.place
-                && let Err(error) = self.crowd.jump_queue(&mut client, person)
-            {
-                self.crowd.add_violation(|| format!("a queue jumper got no answer: {error:#}"));
-            }
-            std::thread::sleep(POLL_INTERVAL);
+/// Tries again and again to enter as someone from the end of the line.
+fn jump_queue(crowd: &Crowd<'_>, people: &[Person], number: usize, is_over: &AtomicBool) {
+    let (mut client, mut random) = (CrowdClient::new(crowd.addresses, number), Random::fresh());
+    let last = &people[people.len() - people.len() / QUEUE_JUMPER_SHARE..];
+    while !is_over.load(Ordering::Relaxed) && !last.is_empty() {
+        let person = &last[random.below(last.len() as u64) as usize];
+        if crowd.called.load(Ordering::Relaxed) < person.place
+            && let Err(error) = crowd.jump_queue(&mut client, person)
+        {
+            crowd.add_violation(|| format!("a queue jumper got no answer: {error:#}"));
         }
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use redis::cmd;
 
-use crate::world::{Process, free_port};
+use crate::world::{Process, free_port, wait_until};
 
 /// The name of the master at the sentinels.
 const SERVICE: &str = "box";
-/// Number of sentinels; the quorum is two.
+/// The quorum is two.
 const SENTINELS: usize = 3;
 /// Timeout of the start, and of a failover.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One Redis or sentinel process.
@@ -66,7 +65,6 @@ impl SentinelRedis {
         format!("redis+sentinel://{}/{SERVICE}", ports.join(","))
     }
 
-    /// Returns the URL of the first master.
     pub fn master_url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.master.port)
     }
@@ -85,7 +83,6 @@ impl SentinelRedis {
         Ok(began.elapsed())
     }
 
-    /// Returns the memory of the replica, bytes.
     pub fn memory(&self) -> Result<u64> {
         self.replica.process.memory()
     }
@@ -131,12 +128,10 @@ fn info(port: u16, section: &str) -> String {
 }
 
 fn wait(what: &str, is_met: impl Fn() -> bool) -> Result<()> {
-    let began = Instant::now();
-    while !is_met() {
-        if began.elapsed() > READY_TIMEOUT {
-            bail!("{what}: not within {} s", READY_TIMEOUT.as_secs());
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+    ensure!(
+        wait_until(READY_TIMEOUT, POLL_INTERVAL, || Ok(is_met()))?,
+        "{what}: not within {} s",
+        READY_TIMEOUT.as_secs()
+    );
     Ok(())
 }

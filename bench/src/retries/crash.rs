@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use uuid::Uuid;
 
-use super::purchases::{Request, id_of};
 use crate::checker::{self, Findings};
-use crate::http;
+use crate::http::{self, id_of};
+use crate::purchase::PurchaseStep;
 use crate::report::{Report, ReportRow};
-use crate::world::{Show, World};
+use crate::world::{Show, World, lock, wait_until};
 
-/// Concurrent buyers.
 const WORKERS: u32 = 16;
 /// Delay before a retry after a retryable answer or a lost connection.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -22,7 +21,6 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 const RETRY_TIMEOUT: Duration = Duration::from_secs(40);
 /// Timeout for pending effects: another server takes over those of the dead one after a minute.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(150);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The two servers. Once the victim is dead its clients use the survivor.
@@ -61,31 +59,33 @@ pub fn one_round(world: &mut World, simulator: SocketAddr, buyers: u32, round: u
         servers.is_victim_dead.store(true, Ordering::Relaxed);
         killed.process.kill()
     })?;
-    let (bought, mut found) = (take(bought), take(found));
+    let (bought, mut found) = (std::mem::take(&mut *lock(&bought)), std::mem::take(&mut *lock(&found)));
     check(world, &show, &bought, &mut found)?;
-    let effects = count_bookings(world, &show)? as f64 / bought.len().max(1) as f64;
-    report.findings(&found);
-    report.round(
+    // One booking per key is expected.
+    let bookings = world.count_of_show(&show, "SELECT count(*) FROM bookings WHERE show_id = $1")?;
+    let effects = bookings as f64 / bought.len().max(1) as f64;
+    report.checked_round(
         ReportRow::of("retries", "one_killed")
             .with("round", round)
             .with("keys", 2 * buyers)
-            .figure("effects_per_key", effects)
-            .with("violations", found.count()),
+            .figure("effects_per_key", effects),
+        &found,
     );
     world.store.delete_show(&show)
 }
 
 /// Holds a seat, then books and pays at both servers at once. Returns the booking.
 fn buy(servers: &Servers, show: &Show, seat: u32, visitor: &str, found: &Mutex<Findings>) -> Result<Uuid> {
-    let hold = send_until_answered(servers, servers.survivor, &Request::hold(show.id, &[seat], visitor))?;
-    let booking = send_to_both(servers, &Request::book(show.id, id_of(&hold)?, visitor), found)?;
-    let booking = id_of(&booking)?;
-    send_to_both(servers, &Request::pay(booking, visitor), found)?;
+    let request = |step: PurchaseStep| step.request(show.id, seat..seat + 1).bytes(visitor, "");
+    let id_in = |body: &[u8]| id_of(body).with_context(|| format!("no id in {}", String::from_utf8_lossy(body)));
+    let hold = id_in(&send_until_answered(servers, servers.survivor, &request(PurchaseStep::Hold))?)?;
+    let booking = id_in(&send_to_both(servers, &request(PurchaseStep::Book(hold)), found)?)?;
+    send_to_both(servers, &request(PurchaseStep::Pay(booking)), found)?;
     Ok(booking)
 }
 
 /// Sends a request to both servers at once. Different answers are a violation.
-fn send_to_both(servers: &Servers, request: &Request, found: &Mutex<Findings>) -> Result<Vec<u8>> {
+fn send_to_both(servers: &Servers, request: &[u8], found: &Mutex<Findings>) -> Result<Vec<u8>> {
     let (one, other) = std::thread::scope(|threads| {
         let other = threads.spawn(|| send_until_answered(servers, servers.victim, request));
         (send_until_answered(servers, servers.survivor, request), other.join())
@@ -99,11 +99,11 @@ fn send_to_both(servers: &Servers, request: &Request, found: &Mutex<Findings>) -
 }
 
 /// Retries a request with the same key until it is answered; at the survivor once the victim is dead.
-fn send_until_answered(servers: &Servers, server: SocketAddr, request: &Request) -> Result<Vec<u8>> {
-    let (began, bytes) = (Instant::now(), request.bytes(""));
+fn send_until_answered(servers: &Servers, server: SocketAddr, request: &[u8]) -> Result<Vec<u8>> {
+    let began = Instant::now();
     loop {
         let is_dead = server == servers.victim && servers.is_victim_dead.load(Ordering::Relaxed);
-        let answer = http::ask(if is_dead { servers.survivor } else { server }, &bytes);
+        let answer = http::ask(if is_dead { servers.survivor } else { server }, request);
         let last = match answer {
             Ok((200 | 201, body)) => return Ok(body),
             Ok((status @ (409 | 429 | 503), body)) => format!("{status} {}", String::from_utf8_lossy(&body)),
@@ -120,29 +120,11 @@ fn send_until_answered(servers: &Servers, server: SocketAddr, request: &Request)
 
 /// Waits until all effects are done, then compares the purchases with Postgres and the map.
 fn check(world: &mut World, show: &Show, bought: &[(u32, Uuid)], found: &mut Findings) -> Result<()> {
-    let began = Instant::now();
-    while began.elapsed() < SETTLE_TIMEOUT {
+    wait_until(SETTLE_TIMEOUT, POLL_INTERVAL, || {
         let confirmed = world.ledger(show)?.confirmed;
-        if world.pending_effects()? == 0 && confirmed >= bought.len() as u64 {
-            break;
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+        Ok(world.pending_effects()? == 0 && confirmed >= bought.len() as u64)
+    })?;
     let stored = world.store.stored(show)?;
     found.join(checker::sale(bought, &world.ledger(show)?, &stored.map));
     Ok(())
-}
-
-/// Returns the number of bookings of a show; one per key is expected.
-fn count_bookings(world: &World, show: &Show) -> Result<i64> {
-    let counted = sqlx::query_scalar("SELECT count(*) FROM bookings WHERE show_id = $1").bind(show.id);
-    Ok(world.runtime.block_on(counted.fetch_one(&world.pg))?)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn take<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

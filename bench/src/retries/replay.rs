@@ -8,13 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use mio::net::TcpStream;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll};
 
 use crate::checker::Findings;
 use crate::histogram::Histogram;
-use crate::http::HttpAnswer;
+use crate::http::{self, HttpAnswer};
 
-/// Events taken per poll.
 const MAX_EVENTS: usize = 1_024;
 /// Buffer of one read, bytes: all answers in flight on a connection fit.
 const READ_BYTES: usize = 128 * 1024;
@@ -25,25 +24,18 @@ const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// A request and its expected answer.
 pub struct Expected {
-    /// The request bytes.
     pub request: Vec<u8>,
-    /// The status of the answer.
     pub status: u16,
-    /// Its body.
     pub body: Vec<u8>,
 }
 
-/// The shape of a replay load.
 pub struct LoadShape {
-    /// Connections to each server.
     pub connections: usize,
-    /// Requests in flight on each connection.
     pub in_flight: usize,
     /// Duration; `None` sends each request once to each server.
     pub duration: Option<Duration>,
 }
 
-/// The results of a replay load.
 pub struct Replay {
     /// From the sending of a request to the last byte of its answer.
     pub latencies: Histogram,
@@ -51,7 +43,7 @@ pub struct Replay {
     pub took: Duration,
     /// Answers that differ from the first one.
     pub found: Findings,
-    answers: u64,
+    pub answers: u64,
 }
 
 struct ReplayConnection {
@@ -86,13 +78,9 @@ impl Replay {
         let mut connections = Vec::new();
         for (server, address) in servers.iter().enumerate() {
             for _ in 0..shape.connections {
-                let stream = connect(*address, &poll, connections.len())?;
-                connections.push(ReplayConnection {
-                    stream,
-                    server,
-                    in_flight_since: VecDeque::new(),
-                    partial: Vec::new(),
-                });
+                let stream = http::connect(*address, &poll, connections.len())?;
+                let (in_flight_since, partial) = (VecDeque::new(), Vec::new());
+                connections.push(ReplayConnection { stream, server, in_flight_since, partial });
             }
         }
         let replay =
@@ -112,19 +100,15 @@ impl Replay {
         Ok(engine.replay)
     }
 
-    /// Returns the number of answers.
-    pub const fn answer_count(&self) -> u64 {
-        self.answers
+    fn compare(&mut self, expected: &Expected, answer: &HttpAnswer<'_>) {
+        if answer.status != expected.status || answer.body != expected.body {
+            self.found.add(|| {
+                let text = |body: &[u8]| String::from_utf8_lossy(body).into_owned();
+                let (now, first) = (text(answer.body), text(&expected.body));
+                format!("a replay is answered {} {now}, and the first was {} {first}", answer.status, expected.status)
+            });
+        }
     }
-}
-
-fn connect(address: SocketAddr, poll: &Poll, token: usize) -> Result<TcpStream> {
-    let stream = std::net::TcpStream::connect(address).with_context(|| format!("cannot reach {address}"))?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let mut stream = TcpStream::from_std(stream);
-    poll.registry().register(&mut stream, Token(token), Interest::READABLE)?;
-    Ok(stream)
 }
 
 impl Engine<'_> {
@@ -148,7 +132,6 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Returns the next request for a server, if there is one.
     fn next(&mut self, server: usize) -> Option<usize> {
         let next = self.next[server];
         let is_due = match self.shape.duration {
@@ -214,23 +197,6 @@ impl Engine<'_> {
     }
 }
 
-impl Replay {
-    fn compare(&mut self, expected: &Expected, answer: &HttpAnswer<'_>) {
-        if answer.status != expected.status || answer.body != expected.body {
-            self.found.add(|| {
-                let text = |body: &[u8]| String::from_utf8_lossy(body).into_owned();
-                format!(
-                    "a replay is answered {} {}, and the first was {} {}",
-                    answer.status,
-                    text(answer.body),
-                    expected.status,
-                    text(&expected.body)
-                )
-            });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,7 +236,7 @@ mod tests {
         let all: Vec<Expected> = ["/a", "/bb", "/broken", "/dddd", "/e"].map(expected).into();
         let shape = LoadShape { connections: 2, in_flight: 3, duration: None };
         let replay = Replay::run(&servers, &shape, &all).expect("the replay ends");
-        assert_eq!(replay.answer_count(), 10);
+        assert_eq!(replay.answers, 10);
         assert_eq!(replay.found.count(), 2, "one for each server");
     }
 
@@ -279,7 +245,7 @@ mod tests {
         let servers = [start_echo_server()];
         let shape = LoadShape { connections: 1, in_flight: 2, duration: Some(Duration::from_millis(50)) };
         let replay = Replay::run(&servers, &shape, &[expected("/a"), expected("/b")]).expect("the replay ends");
-        assert!(replay.answer_count() > 2);
+        assert!(replay.answers > 2);
         assert_eq!(replay.found.count(), 0);
     }
 }

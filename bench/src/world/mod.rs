@@ -2,23 +2,28 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 use tokio::runtime::Runtime;
+use uuid::Uuid;
 
 mod catalogue;
-mod ledger;
 mod processes;
 mod store;
 
 pub use catalogue::Show;
 pub use processes::{BenchServer, Process, free_port};
-pub use store::{HOLD_MS, Script, Store};
+pub use store::{HOLD_MS, LockAttempt, Script, Store};
 
+use crate::checker::{self, BOOKED, Findings, Ledger};
 use crate::cpu;
 use crate::random::Random;
+
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Programs, stores and folders that every benchmark needs.
 #[derive(Clone, Debug, clap::Args)]
@@ -43,17 +48,11 @@ pub struct RunPaths {
     pub logs: PathBuf,
 }
 
-/// The environment of a run.
 pub struct World {
-    /// Programs, stores and folders.
     pub paths: RunPaths,
-    /// Pool of this run's database.
     pub pg: PgPool,
-    /// The Redis store.
     pub store: Store,
-    /// Random numbers for keys and cookies.
     pub random: Random,
-    /// Runtime for asynchronous calls.
     pub runtime: Runtime,
     postmaster: u32,
     database: String,
@@ -85,17 +84,15 @@ impl World {
         let store = Store::open(&paths.redis_url, &format!("b{name}:"), &paths.scripts)?;
         let paths = paths.clone();
         let world = Self { paths, pg, store, random, runtime, postmaster, database, database_url };
-        processes::migrate(&world)?;
+        world.command(&["migrate"]).context("the schema cannot be created")?;
         Ok(world)
     }
 
-    /// Reads a setting of Postgres.
     pub fn postgres_setting(&self, name: &str) -> Result<String> {
         let asked = sqlx::query_scalar("SELECT current_setting($1)").bind(name.to_owned());
         Ok(self.runtime.block_on(asked.fetch_one(&self.pg))?)
     }
 
-    /// Reads the CPU time of all Postgres processes.
     pub fn postgres_cpu(&self) -> Result<cpu::Cpu> {
         let mut pids = cpu::children_of(self.postmaster);
         pids.push(self.postmaster);
@@ -103,6 +100,113 @@ impl World {
         pids.retain(|pid| cpu::parent_of(*pid).is_some());
         cpu::Cpu::of(&pids)
     }
+
+    /// Reads a show's claims, tickets, payments and bookings.
+    pub fn ledger(&self, show: &Show) -> Result<Ledger> {
+        Ok(Ledger {
+            sold: self.seats_and_bookings(
+                show,
+                "SELECT seat_no, booking_id FROM seat_claims WHERE show_id = $1 AND state = 'sold'",
+            )?,
+            open_claims: self
+                .count_of_show(show, "SELECT count(*) FROM seat_claims WHERE show_id = $1 AND state = 'claimed'")?,
+            tickets: self.seats_and_bookings(
+                show,
+                "SELECT ticket.seat_no, ticket.booking_id
+                 FROM tickets ticket JOIN bookings booking ON booking.id = ticket.booking_id
+                 WHERE booking.show_id = $1",
+            )?,
+            paid: self.count_of_show(
+                show,
+                "SELECT count(*) FROM payments payment JOIN bookings booking ON booking.id = payment.booking_id
+                 WHERE booking.show_id = $1 AND payment.state = 'succeeded' AND payment.refund_state IS NULL",
+            )?,
+            confirmed: self
+                .count_of_show(show, "SELECT count(*) FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED'")?,
+        })
+    }
+
+    fn seats_and_bookings(&self, show: &Show, query: &'static str) -> Result<Vec<(u32, Uuid)>> {
+        let rows = sqlx::query_as::<_, (i32, Uuid)>(query).bind(show.id).fetch_all(&self.pg);
+        let numbered = |(seat, booking): (i32, Uuid)| (seat.unsigned_abs(), booking);
+        Ok(self.runtime.block_on(rows)?.into_iter().map(numbered).collect())
+    }
+
+    /// Counts with a query whose parameter is the show.
+    pub fn count_of_show(&self, show: &Show, query: &'static str) -> Result<u64> {
+        let counted = sqlx::query_scalar::<_, i64>(query).bind(show.id).fetch_one(&self.pg);
+        Ok(self.runtime.block_on(counted)?.unsigned_abs())
+    }
+
+    /// Counts with a query without parameters; a negative result counts as 0.
+    pub fn count(&self, query: &'static str) -> Result<u64> {
+        let count = self.runtime.block_on(sqlx::query_scalar::<_, i64>(query).fetch_one(&self.pg))?;
+        Ok(count.max(0).unsigned_abs())
+    }
+
+    /// Returns the number of outbox rows: pending effects.
+    pub fn pending_effects(&self) -> Result<u64> {
+        self.count("SELECT count(*) FROM outbox")
+    }
+
+    /// Waits until the show is sold out, then compares the purchases with Postgres, Redis and every server's map.
+    pub fn check_sold_out(
+        &mut self,
+        servers: &[BenchServer],
+        show: &Show,
+        bought: &[(u32, Uuid)],
+        timeout: Duration,
+    ) -> Result<Findings> {
+        let mut found = self.wait_until_sold_out(servers, show, timeout)?;
+        let stored = self.store.stored(show)?;
+        found.join(checker::sale(bought, &self.ledger(show)?, &stored.map));
+        for (number, server) in (1..).zip(servers) {
+            found.join(checker::view(&format!("server {number}"), &server.seat_states(show)?, &stored.map));
+        }
+        Ok(found)
+    }
+
+    /// Waits until every server shows every seat as sold and no effect is pending.
+    fn wait_until_sold_out(&self, servers: &[BenchServer], show: &Show, timeout: Duration) -> Result<Findings> {
+        let (mut found, mut open) = (Findings::default(), 0);
+        let is_settled = wait_until(timeout, POLL_INTERVAL, || {
+            open = self.pending_effects()?;
+            let mut is_settled = open == 0;
+            for server in servers {
+                is_settled &= server.seat_states(show)?.iter().all(|state| *state == BOOKED);
+            }
+            Ok(is_settled)
+        })?;
+        if !is_settled {
+            let seconds = timeout.as_secs();
+            found.add(|| format!("{seconds} s after the sale the map is not sold out, or {open} effects are open"));
+        }
+        Ok(found)
+    }
+
+    /// Returns the number of charges without a received webhook; every charge has exactly one.
+    pub fn charges_without_webhook(&self) -> Result<u64> {
+        self.count(
+            "SELECT (SELECT count(*) FROM payments WHERE state = 'succeeded') - (SELECT count(*) FROM webhook_events)",
+        )
+    }
+}
+
+/// Locks a mutex, also after a thread panicked under it.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Polls until `is_met` returns `true`. Returns `false` when the timeout expired first.
+pub fn wait_until(timeout: Duration, interval: Duration, mut is_met: impl FnMut() -> Result<bool>) -> Result<bool> {
+    let began = Instant::now();
+    while !is_met()? {
+        if began.elapsed() > timeout {
+            return Ok(false);
+        }
+        std::thread::sleep(interval);
+    }
+    Ok(true)
 }
 
 impl Drop for World {

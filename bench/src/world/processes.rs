@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Show, World};
+use super::{Show, World, wait_until};
 use crate::cpu::{self, Cpu};
 use crate::http;
 
@@ -17,7 +17,6 @@ use crate::http;
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout for a program to stop; a server drains first.
 const STOP_TIMEOUT: Duration = Duration::from_secs(25);
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Keys shared by server and simulator of a run; both listen on this machine only.
 const API_KEY: &str = "the key of this run; 32 bytes or more";
@@ -43,40 +42,33 @@ impl Process {
         Ok(Self { name: name.to_owned(), child })
     }
 
-    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Kills the process with SIGKILL.
     pub fn kill(&mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// Returns the CPU time used so far.
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of(&[self.pid()])
     }
 
-    /// Returns the memory, bytes.
     pub fn memory(&self) -> Result<u64> {
         cpu::memory(self.pid())
     }
 
-    /// Waits until the program answers GET `path` at `address` with 200.
-    pub fn wait_for(&mut self, address: SocketAddr, path: &str) -> Result<()> {
-        let began = Instant::now();
-        while !http::get(address, path).is_ok_and(|(status, _)| status == 200) {
+    /// Waits until the program answers GET `path` at `address` with this status, or with any one.
+    pub fn wait_for(&mut self, address: SocketAddr, path: &str, expected: Option<u16>) -> Result<()> {
+        let is_ready = wait_until(READY_TIMEOUT, POLL_INTERVAL, || {
             if let Some(status) = self.child.try_wait()? {
                 bail!("{} ended with {status}; its log says why", self.name);
             }
-            if began.elapsed() > READY_TIMEOUT {
-                bail!("{} does not answer at {address}", self.name);
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+            Ok(http::get(address, path).is_ok_and(|(status, _)| expected.is_none_or(|expected| status == expected)))
+        })?;
+        ensure!(is_ready, "{} does not answer at {address}", self.name);
         Ok(())
     }
 }
@@ -101,11 +93,8 @@ impl Drop for Process {
     }
 }
 
-/// A server under test.
 pub struct BenchServer {
-    /// The address it listens at.
     pub address: SocketAddr,
-    /// Its process.
     pub process: Process,
 }
 
@@ -128,7 +117,6 @@ fn half_of_the_cores() -> usize {
     (cores / 2).max(1)
 }
 
-/// Returns an unused port.
 pub fn free_port() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
@@ -172,11 +160,10 @@ impl World {
             .env("QUEUE_TICKETS_PER_ADDRESS", "0")
             .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.paths.logs)?;
-        process.wait_for(address, "/readyz")?;
+        process.wait_for(address, "/readyz", Some(200))?;
         Ok(BenchServer { address, process })
     }
 
-    /// Runs a sub-command of the server program.
     pub fn command(&self, arguments: &[&str]) -> Result<()> {
         let mut command = Command::new(&self.paths.server);
         let output = command.args(arguments).env("DATABASE_URL", &self.database_url).output();
@@ -187,7 +174,6 @@ impl World {
         Ok(())
     }
 
-    /// Starts the payment simulator.
     pub fn simulator(&self) -> Result<(SocketAddr, Process)> {
         let address = free_port()?;
         let mut command = Command::new(&self.paths.simulator);
@@ -196,19 +182,8 @@ impl World {
             .env("SIMULATOR_API_KEY", API_KEY)
             .env("SIMULATOR_WEBHOOK_SECRET", WEBHOOK_SECRET);
         let mut process = Process::start(&mut command, "payments", &self.paths.logs)?;
-        let began = Instant::now();
-        // Any answer means that it runs: it has no page at `/`.
-        while http::get(address, "/").is_err() {
-            if process.child.try_wait()?.is_some() || began.elapsed() > READY_TIMEOUT {
-                bail!("the payment simulator does not answer at {address}");
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
+        // It has no page at `/`.
+        process.wait_for(address, "/", None)?;
         Ok((address, process))
     }
-}
-
-/// Creates the schema with the server program.
-pub fn migrate(world: &World) -> Result<()> {
-    world.command(&["migrate"]).context("the schema cannot be created")
 }

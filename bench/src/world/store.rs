@@ -13,7 +13,6 @@ use super::Show;
 use crate::checker::LockState;
 use crate::cpu::Cpu;
 
-/// Keys per SCAN call.
 const SCAN_BATCH: usize = 500;
 
 /// A connection to Redis, with key names and process id.
@@ -24,7 +23,6 @@ pub struct Store {
     /// Names of a show's keys, in the order of the scripts' KEYS.
     names: Vec<String>,
     pid: u32,
-    client: redis::Client,
 }
 
 /// Duration of holds that a benchmark takes directly in Redis, milliseconds: longer than a round.
@@ -33,6 +31,13 @@ pub const HOLD_MS: &str = "600000";
 const LIFE_MS: &str = "900000";
 /// Seat limit per person and show.
 const PER_PERSON: &str = "10";
+
+/// An attempt to hold one seat.
+pub struct LockAttempt {
+    pub hold: Uuid,
+    pub owner: String,
+    pub seat: u32,
+}
 
 /// A loaded script of the server.
 #[derive(Clone, Debug)]
@@ -53,7 +58,7 @@ impl Store {
             .with_context(|| format!("the server's scripts are not in {}", folder.display()))?;
         let names = declared_keys(&prelude);
         anyhow::ensure!(names.first().is_some_and(|name| name == "map"), "prelude.lua declares no known keys");
-        Ok(Self { connection, prefix: prefix.to_owned(), folder: folder.to_owned(), names, pid, client })
+        Ok(Self { connection, prefix: prefix.to_owned(), folder: folder.to_owned(), names, pid })
     }
 
     /// Opens the same store at another Redis, after a failover.
@@ -61,31 +66,25 @@ impl Store {
         Self::open(url, &self.prefix, &self.folder)
     }
 
-    /// Opens a second connection, for another thread.
-    pub fn second_connection(&self) -> Result<Self> {
-        let (client, connection) = (self.client.clone(), self.client.get_connection()?);
-        let (prefix, folder, names) = (self.prefix.clone(), self.folder.clone(), self.names.clone());
-        Ok(Self { connection, prefix, folder, names, pid: self.pid, client })
-    }
-
-    /// Returns the prefix of all keys of this run.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Reads the CPU time of Redis.
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of_threads(self.pid)
     }
 
-    /// Returns the connection, for other commands.
     pub const fn connection(&mut self) -> &mut Connection {
         &mut self.connection
     }
 
-    /// Returns a key of a show.
     pub fn key(&self, show: &Show, name: &str) -> String {
         format!("{}{{show:{}}}:{name}", self.prefix, show.id)
+    }
+
+    /// Returns the key of a seat in the baselines with a key per seat.
+    pub fn seat_key(&self, show: &Show, seat: u32) -> String {
+        self.key(show, &format!("seat:{seat}"))
     }
 
     /// Loads a script of the server, prefixed with the prelude.
@@ -112,15 +111,15 @@ impl Store {
         call
     }
 
-    /// Builds a call of `lock.lua`, whose header documents the arguments. An attempt is (hold id, owner, seat).
-    pub fn lock_call(&self, script: &Script, show: &Show, attempts: &[(&str, &str, u32)]) -> redis::Cmd {
+    /// Builds a call of `lock.lua`, whose header documents the arguments.
+    pub fn lock_call(&self, script: &Script, show: &Show, attempts: &[LockAttempt]) -> redis::Cmd {
         let [limit, length, life] = [PER_PERSON, HOLD_MS, LIFE_MS].map(str::to_owned);
         let mut arguments = vec![limit, length, life, attempts.len().to_string()];
-        for (hold, owner, seat) in attempts {
+        for LockAttempt { hold, owner, seat } in attempts {
             // No house seats, one seat, no areas. Any hex serves as the digest of the request.
             let [no, one, none] = ["0", "1", "0"].map(str::to_owned);
-            let digest = hold.replace('-', "");
-            arguments.extend([(*hold).to_owned(), digest, (*owner).to_owned(), no, one, none, seat.to_string()]);
+            let (id, digest) = (hold.to_string(), hold.simple().to_string());
+            arguments.extend([id, digest, owner.clone(), no, one, none, seat.to_string()]);
         }
         let arguments: Vec<&[u8]> = arguments.iter().map(String::as_bytes).collect();
         self.call(script, show, &arguments)
@@ -140,7 +139,6 @@ impl Store {
         Ok(())
     }
 
-    /// Restores a show's keys from the copies.
     pub fn restore_show(&mut self, show: &Show) -> Result<()> {
         for name in self.names.clone() {
             let key = self.key(show, &name);
@@ -153,12 +151,10 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the version of a show's map.
     pub fn version(&mut self, show: &Show) -> Result<u64> {
         Ok(cmd("GET").arg(self.key(show, "version")).query(&mut self.connection)?)
     }
 
-    /// Reads the map and the holds of a show.
     pub fn stored(&mut self, show: &Show) -> Result<LockState> {
         let map = cmd("GET").arg(self.key(show, "map")).query(&mut self.connection)?;
         let texts: BTreeMap<String, String> =
@@ -180,7 +176,6 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes every key of this run.
     pub fn delete_all(&mut self) -> Result<()> {
         let pattern = format!("{}*", self.prefix);
         let mut cursor = 0_u64;

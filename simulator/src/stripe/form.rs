@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::rejection::{FormRejection, QueryRejection};
-use axum::extract::{Form, Query};
-use axum::http::StatusCode;
+use axum::extract::{Form, FromRequest, Request};
 
-use super::error::{StripeError, invalid};
+use super::{StripeError, bad_request, invalid};
 use crate::cards::{self, Card};
 use crate::payment::{NewPayment, Protocol, StripeTerms};
 
 /// Names and values in order.
-pub type Pairs = Vec<(String, String)>;
+type Pairs = Vec<(String, String)>;
 
 /// Expiry of a PaymentIntent, which waits until it is cancelled: 2100-01-01, milliseconds since 1970.
 const NEVER_MS: i64 = 4_102_444_800_000;
@@ -19,30 +17,26 @@ const NEVER_MS: i64 = 4_102_444_800_000;
 const UNUSED_URL: &str = "http://stripe.invalid/";
 
 /// The unread fields of a request.
-pub struct FormFields {
+pub(super) struct FormFields {
     rest: Pairs,
     /// Paths of objects to return in full instead of by id.
     pub expand: Vec<String>,
 }
 
-impl FormFields {
-    fn new(pairs: Pairs) -> Self {
+/// Parses the fields of a body, or those of the query of a GET request.
+impl<S: Send + Sync> FromRequest<S> for FormFields {
+    type Rejection = StripeError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, StripeError> {
+        let Form(pairs) = Form::<Pairs>::from_request(request, state)
+            .await
+            .map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
         let (expand, rest): (Pairs, Pairs) = pairs.into_iter().partition(|(name, _)| name.starts_with("expand["));
-        Self { rest, expand: expand.into_iter().map(|(_, path)| path).collect() }
+        Ok(Self { rest, expand: expand.into_iter().map(|(_, path)| path).collect() })
     }
+}
 
-    /// Parses the fields of a body.
-    pub fn of_body(body: Result<Form<Pairs>, FormRejection>) -> Result<Self, StripeError> {
-        let Form(pairs) = body.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
-        Ok(Self::new(pairs))
-    }
-
-    /// Parses the fields of a query.
-    pub fn of_query(query: Result<Query<Pairs>, QueryRejection>) -> Result<Self, StripeError> {
-        let Query(pairs) = query.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
-        Ok(Self::new(pairs))
-    }
-
+impl FormFields {
     /// Removes and returns a field.
     pub fn take(&mut self, name: &str) -> Option<String> {
         let at = self.rest.iter().position(|(key, _)| key == name)?;
@@ -53,13 +47,13 @@ impl FormFields {
     pub fn required(&mut self, name: &str) -> Result<String, StripeError> {
         self.take(name)
             .filter(|value| !value.is_empty())
-            .ok_or_else(|| invalid(StatusCode::BAD_REQUEST, &format!("Missing required param: {name}.")))
+            .ok_or_else(|| bad_request(&format!("Missing required param: {name}.")))
     }
 
     /// Removes and returns an integer.
     pub fn number(&mut self, name: &str) -> Result<Option<i64>, StripeError> {
         let Some(text) = self.take(name) else { return Ok(None) };
-        let number = text.parse().map_err(|_| invalid(StatusCode::BAD_REQUEST, &format!("Invalid integer: {name}")))?;
+        let number = text.parse().map_err(|_| bad_request(&format!("Invalid integer: {name}")))?;
         Ok(Some(number))
     }
 
@@ -89,7 +83,7 @@ fn currency(fields: &mut FormFields, name: &str) -> Result<String, StripeError> 
     if code.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Ok(code.to_ascii_uppercase());
     }
-    Err(invalid(StatusCode::BAD_REQUEST, "Currencies are three lowercase letters."))
+    Err(bad_request("Currencies are three lowercase letters."))
 }
 
 /// A card and its payment method id.
@@ -106,7 +100,7 @@ pub fn intent(fields: &mut FormFields) -> Result<(NewPayment, Option<CardMethod>
             let card = cards::by_payment_method(method).ok_or_else(|| StripeError::missing("PaymentMethod", method))?;
             Some((card, method.clone()))
         }
-        (None, true) => return Err(invalid(StatusCode::BAD_REQUEST, "You cannot confirm without a payment method.")),
+        (None, true) => return Err(bad_request("You cannot confirm without a payment method.")),
         (_, false) => None,
     };
     let request = NewPayment {
@@ -127,14 +121,14 @@ pub fn intent(fields: &mut FormFields) -> Result<(NewPayment, Option<CardMethod>
 /// Parses a new Checkout Session with one line item.
 pub fn session(fields: &mut FormFields) -> Result<NewPayment, StripeError> {
     if fields.required("mode")? != "payment" {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only mode 'payment' is supported."));
+        return Err(bad_request("Only mode 'payment' is supported."));
     }
     let line = "line_items[0]";
     if fields.required(&format!("{line}[quantity]"))? != "1" {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only one line with quantity 1 is supported."));
+        return Err(bad_request("Only one line with quantity 1 is supported."));
     }
     if fields.take("payment_method_types[0]").is_some_and(|kind| kind != "card") {
-        return Err(invalid(StatusCode::BAD_REQUEST, "Only payment_method_types 'card' is supported."));
+        return Err(bad_request("Only payment_method_types 'card' is supported."));
     }
     // The session's metadata is not stored: events of its payment carry the metadata of the intent.
     fields.metadata("metadata");
@@ -164,6 +158,6 @@ pub fn metadata_query(query: &str) -> Result<(String, String), StripeError> {
     let parts = parts.and_then(|rest| rest.split_once("']:'"));
     match parts {
         Some((key, value)) if !key.contains('\'') && !value.contains('\'') => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(invalid(StatusCode::BAD_REQUEST, "Only metadata['key']:'value' is supported.")),
+        _ => Err(bad_request("Only metadata['key']:'value' is supported.")),
     }
 }

@@ -3,7 +3,11 @@
 //! `DATABASE_URL` and `REDIS_URL` replace them one by one. Docker is not used, because many machines
 //! lack it.
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -12,12 +16,13 @@ use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::stop::Stop;
 
-pub mod ports;
 mod postgres;
 mod redis;
-pub mod secrets;
 
-use secrets::Secrets;
+pub use redis::redis_program;
+
+/// Random bytes per secret.
+const SECRET_BYTES: usize = 24;
 
 /// The data folder of one purpose: "run" keeps its data, "test" starts empty. One process at a time holds it.
 pub struct DataFolder {
@@ -25,7 +30,6 @@ pub struct DataFolder {
     pub path: PathBuf,
     /// Parent of Postgres' data, see [`Paths::postgres`].
     pub postgres: PathBuf,
-    /// The secrets.
     pub secrets: Secrets,
     /// True when data of an earlier run is deleted.
     pub fresh: bool,
@@ -61,27 +65,41 @@ impl DataFolder {
         std::fs::create_dir_all(inner).with_context(|| format!("cannot create {}", inner.display()))
     }
 
-    /// Returns the file of assigned ports.
-    pub fn ports(&self) -> PathBuf {
+    fn ports_file(&self) -> PathBuf {
         self.path.join("ports.json")
     }
 
-    /// Returns the folder of the demo's mails.
+    /// Returns the ports that were assigned. An unreadable file counts as empty: stable ports are only a convenience.
+    fn assigned_ports(&self) -> BTreeMap<String, u16> {
+        let read = std::fs::read(self.ports_file()).ok();
+        read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    /// Assigns a port of 127.0.0.1 to `name`: the last one if it is free, else `preferred` if that is free, else any free
+    /// one.
+    pub fn claim_port(&self, name: &str, preferred: Option<u16>) -> Result<u16> {
+        let mut assigned = self.assigned_ports();
+        let mut candidates = assigned.get(name).copied().into_iter().chain(preferred);
+        let port = match candidates.find(|port| is_free_port(*port)) {
+            Some(port) => port,
+            None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port(),
+        };
+        assigned.insert(name.to_owned(), port);
+        std::fs::write(self.ports_file(), serde_json::to_vec_pretty(&assigned)?)?;
+        Ok(port)
+    }
+
     pub fn mailbox(&self) -> PathBuf {
         self.path.join("mailbox")
     }
 
-    /// Returns the log file of a program.
     pub fn log(&self, name: &str) -> PathBuf {
         self.path.join("logs").join(format!("{name}.log"))
     }
 }
 
-/// URLs of the two stores.
 pub struct Stores {
-    /// `DATABASE_URL`.
     pub postgres: String,
-    /// `REDIS_URL`.
     pub redis: String,
 }
 
@@ -98,11 +116,6 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
     Ok(Stores { postgres, redis })
 }
 
-/// Finds or installs the Redis program; some tests start further servers.
-pub fn redis_program(stop: &Stop) -> Result<PathBuf> {
-    redis::program(stop)
-}
-
 fn variable_value(variable: &str) -> Option<String> {
     std::env::var(variable).ok().filter(|value| !value.is_empty())
 }
@@ -114,4 +127,49 @@ fn remove(folder: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Secrets of private services: generated once, kept in the data folder, readable only by the owner.
+pub struct Secrets {
+    file: PathBuf,
+    known: BTreeMap<String, String>,
+}
+
+impl Secrets {
+    pub fn open(folder: &Path) -> Result<Self> {
+        let file = folder.join("secrets.json");
+        let known = match std::fs::read(&file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", file.display()))?,
+            Err(_) => BTreeMap::new(),
+        };
+        Ok(Self { file, known })
+    }
+
+    pub fn contains(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+    }
+
+    /// Returns a secret, generated if it is new. It is hexadecimal: safe in URLs and files.
+    pub fn get(&mut self, name: &str) -> Result<String> {
+        if let Some(secret) = self.known.get(name) {
+            return Ok(secret.clone());
+        }
+        let mut bytes = [0_u8; SECRET_BYTES];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let secret: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.known.insert(name.to_owned(), secret.clone());
+        write_private(&self.file, &serde_json::to_vec_pretty(&self.known)?)?;
+        Ok(secret)
+    }
+}
+
+/// Writes a file that only its owner may read.
+fn write_private(file: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = std::fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;
+    file.write_all(bytes)?;
+    Ok(())
+}
+
+fn is_free_port(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
-use super::{DataFolder, ports};
+use super::{DataFolder, write_private};
 use crate::command;
 use crate::paths::is_root;
 use crate::processes::{Output, Processes};
@@ -18,7 +18,6 @@ use crate::progress::ProgressStep;
 use crate::setup::packages::{self, RequiredPackage};
 use crate::stop::Stop;
 
-/// Minimum version.
 const MIN_VERSION: u32 = 14;
 /// Timeout of the start; after a crash it replays its log first.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,7 +54,7 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
         create(&programs, &data, &password, stop)?;
     }
     let step = ProgressStep::quiet("Postgres answers");
-    let port = ports::claim(&folder.ports(), "postgres", None)?;
+    let port = folder.claim_port("postgres", None)?;
     let mut command = as_postgres_user(&programs.join("postgres"))?;
     command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
     for setting in ["listen_addresses=127.0.0.1", "unix_socket_directories=", &format!("max_connections={CONNECTIONS}")]
@@ -109,7 +108,7 @@ fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<(
     let parent = data.parent().context("the data folder has no parent")?;
     std::fs::create_dir_all(parent)?;
     let password_file = parent.join("password");
-    super::secrets::write_private(&password_file, password.as_bytes())?;
+    write_private(&password_file, password.as_bytes())?;
     if is_root() {
         ensure_user()?;
         command::output(Command::new("chown").args(["-R", SYSTEM_USER]).arg(parent))?;

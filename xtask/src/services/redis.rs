@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
-use super::{DataFolder, ports};
+use super::{DataFolder, is_free_port, write_private};
 use crate::command;
 use crate::processes::{Output, Processes};
 use crate::progress::ProgressStep;
@@ -21,7 +21,6 @@ use crate::stop::Stop;
 const MIN_VERSION: u32 = 7;
 /// Timeout of the start; loading a large append-only file takes long.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Timeout of one request.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 const NEED: RequiredPackage = RequiredPackage {
@@ -33,17 +32,16 @@ const NEED: RequiredPackage = RequiredPackage {
     otherwise: "Or set REDIS_URL to one that runs already.",
 };
 
-/// Starts Redis and returns the URL.
 pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
-    let program = program(stop)?;
+    let program = redis_program(stop)?;
     let step = ProgressStep::quiet("Redis answers");
     let password = folder.secrets.get("redis")?;
     let data = folder.path.join("redis");
     end_leftover(folder, &password)?;
     folder.prepare(&data)?;
-    let port = ports::claim(&folder.ports(), "redis", None)?;
+    let port = folder.claim_port("redis", None)?;
     let settings = folder.path.join("redis.conf");
-    super::secrets::write_private(&settings, configuration(port, &data, &password).as_bytes())?;
+    write_private(&settings, configuration(port, &data, &password).as_bytes())?;
     let output = Output::File(folder.path.join("logs/redis.log"));
     processes.start("redis", Command::new(program).arg(&settings), Signal::TERM, output)?;
     processes.wait_until("Redis", READY_TIMEOUT, || {
@@ -67,9 +65,8 @@ fn configuration(port: u16, data: &Path, password: &str) -> String {
 /// Stops a Redis of an earlier run, which would share files with the next one. It is identified by
 /// accepting the password on the last assigned port.
 fn end_leftover(folder: &DataFolder, password: &str) -> Result<()> {
-    let Some(port) = ports::last_assigned(&folder.ports(), "redis").filter(|port| !ports::is_free(*port)) else {
-        return Ok(());
-    };
+    let last = folder.assigned_ports().get("redis").copied();
+    let Some(port) = last.filter(|port| !is_free_port(*port)) else { return Ok(()) };
     if !send_commands(port, &format!("AUTH {password}\r\n")).is_some_and(|answer| answer.starts_with("+OK")) {
         return Ok(());
     }
@@ -77,7 +74,7 @@ fn end_leftover(folder: &DataFolder, password: &str) -> Result<()> {
     // The answer to SHUTDOWN is a closed connection.
     send_commands(port, &format!("AUTH {password}\r\nSHUTDOWN\r\n"));
     let began = Instant::now();
-    while !ports::is_free(port) {
+    while !is_free_port(port) {
         if began.elapsed() > READY_TIMEOUT {
             bail!("a Redis of an earlier run on port {port} does not stop");
         }
@@ -100,8 +97,8 @@ fn send_commands(port: u16, commands: &str) -> Option<String> {
     Some(answer)
 }
 
-/// Finds or installs `redis-server`, which is also the program of a sentinel.
-pub(super) fn program(stop: &Stop) -> Result<PathBuf> {
+/// Finds or installs `redis-server`, which is also the program of a sentinel. Some tests start further servers.
+pub fn redis_program(stop: &Stop) -> Result<PathBuf> {
     let folders = ["/opt/homebrew/bin", "/usr/local/bin"].map(PathBuf::from);
     if command::find(&["redis-server"], &folders).is_none() {
         packages::install(&NEED, stop)?;

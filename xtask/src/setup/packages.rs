@@ -1,32 +1,27 @@
 //! System packages: installed as root on Debian, otherwise reported with the install command.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Once;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::command;
 use crate::paths::is_root;
 use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
-/// A required program and its package names.
 pub struct RequiredPackage {
     /// Name in messages: "Postgres 14 or newer".
     pub what: &'static str,
-    /// Packages of Debian and Ubuntu.
     pub debian: &'static [&'static str],
-    /// Package of Fedora.
     pub dnf: &'static str,
-    /// Package of Arch.
     pub pacman: &'static str,
-    /// Package of Homebrew.
     pub brew: &'static str,
     /// An alternative, printed after the command; may be empty.
     pub otherwise: &'static str,
 }
 
-/// Returns `true` when apt-get is available.
 pub fn is_debian() -> bool {
     command::find(&["apt-get"], &[]).is_some()
 }
@@ -52,6 +47,19 @@ pub fn install(package: &RequiredPackage, stop: &Stop) -> Result<()> {
         format!("(with your system's packages) {}", package.brew)
     };
     bail!("{} is missing. Install it with\n\n    {command}\n\nand start again. {}", package.what, package.otherwise)
+}
+
+/// Returns the program that an environment variable names, or one in the usual folders, installed if needed.
+pub fn require_program(variable: &str, name: &str, package: &RequiredPackage, stop: &Stop) -> Result<PathBuf> {
+    if let Some(program) = std::env::var_os(variable) {
+        return Ok(PathBuf::from(program));
+    }
+    let folders = ["/usr/sbin", "/opt/homebrew/bin", "/usr/local/bin"].map(PathBuf::from);
+    if let Some(found) = command::find(&[name], &folders) {
+        return Ok(found);
+    }
+    packages::install(package, stop)?;
+    command::find(&[name], &folders).with_context(|| format!("{name} is installed but not found"))
 }
 
 /// Updates the package lists once per process: a new container has none.

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::operating::require;
 use super::packages::{self, RequiredPackage};
 use crate::command;
 use crate::paths::{Paths, is_root};
@@ -40,7 +39,7 @@ const BUILD_TOOLS: RequiredPackage = RequiredPackage {
 /// Returns the program of `PGBOUNCER`, or the system's if it is new enough, or builds one. The system's package is
 /// installed in any case: a test checks that `rowlock check` reports one that is too old.
 pub fn find_or_build(paths: &Paths, stop: &Stop) -> Result<PathBuf> {
-    let found = require("PGBOUNCER", "pgbouncer", &PGBOUNCER, stop)?;
+    let found = packages::require_program("PGBOUNCER", "pgbouncer", &PGBOUNCER, stop)?;
     if std::env::var_os("PGBOUNCER").is_some() || version_of(&found)? >= MIN_VERSION {
         return Ok(found);
     }
@@ -67,7 +66,6 @@ pub fn find_or_build(paths: &Paths, stop: &Stop) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Returns the major and minor version of a program.
 fn version_of(program: &Path) -> Result<(u32, u32)> {
     let text = command::output(Command::new(program).arg("--version"))?;
     read_version(&text).with_context(|| format!("{} prints no version: {text:?}", program.display()))

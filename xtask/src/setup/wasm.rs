@@ -15,7 +15,6 @@ use crate::paths::Paths;
 use crate::progress::ProgressStep;
 use crate::stop::Stop;
 
-/// The compilation target.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// Environment variable that selects `rustup` or `debian`.
 const CHOICE: &str = "ROWLOCK_WASM_TOOLCHAIN";
@@ -59,14 +58,12 @@ enum Rust {
 /// Optimisation goal of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// Minimum size.
     SmallSize,
     /// Panics with message and location.
     PanicMessages,
 }
 
 impl Toolchain {
-    /// Finds or installs a toolchain.
     pub fn require(paths: &Paths, stop: &Stop) -> Result<Self> {
         let choice = std::env::var(CHOICE).unwrap_or_default();
         let sysroot = PathBuf::from(command::output(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
@@ -99,7 +96,6 @@ impl Toolchain {
         }
     }
 
-    /// Returns the compiler's version text.
     pub fn about(&self) -> Result<String> {
         let rustc = match self.rust {
             Rust::Installed => "rustc",

@@ -4,7 +4,6 @@
 //! The server has separate stores, because a manager's calls change the theatres.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,11 +14,11 @@ use super::{Counts, TestOptions};
 use crate::command;
 use crate::native;
 use crate::paths::Paths;
-use crate::processes::{Output, Processes};
+use crate::processes::Processes;
 use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder};
-use crate::serving::{self, Product, ServerSettings, without_hold_limits};
-use crate::setup::{node, python};
+use crate::serving::{self, Product, ServerSettings};
+use crate::setup;
 use crate::stop::Stop;
 
 /// Names of the tests, for filters.
@@ -37,7 +36,6 @@ const GUEST_COOKIE: &str = "Cookie: rowlock_visitor=0123456789abcdef0123456789ab
 /// as a guest.
 const ENDS_THE_SESSION: &str = "^/api/v1/users/logout";
 
-/// Runs the tests that match the filter.
 pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts> {
     let is_wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
     let mut counts = Counts::default();
@@ -45,10 +43,9 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts>
         return Ok(counts);
     }
     let contract = paths.root.join("end2end/api");
-    let npm = node::require(stop)?;
-    node::install_locked(&npm, &contract, stop)?;
-    let programs =
-        python::install_locked(&contract.join("requirements.txt"), &paths.tools().join("schemathesis"), stop)?;
+    setup::npm_ci(&setup::require_npm(stop)?, &contract, stop)?;
+    let requirements = contract.join("requirements.txt");
+    let programs = setup::pip_install(&requirements, &paths.tools().join("schemathesis"), stop)?;
     if options.only_api_contract {
         // Otherwise cargo's tests have built the programs.
         native::build(paths, stop)?;
@@ -57,12 +54,8 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts>
     let mut folder = DataFolder::open(paths, "api-contract", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
-    let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
+    let (product, server) = Product::start_for_tests(paths, &mut folder, &mut processes, stores, stop)?;
     product.make_manager(MANAGER, PASSWORD, stop)?;
-    let output = Output::File(folder.log("payments"));
-    product.start_simulator(&mut processes, &folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let server = ServerSettings::on_free_port(&folder, "rowlock", without_hold_limits())?;
-    product.start_server(&mut processes, &server, Output::File(folder.log(server.name)))?;
 
     let document = folder.path.join("openapi.json");
     std::fs::write(&document, serving::get(server.listen, "/api/openapi.json")?)?;

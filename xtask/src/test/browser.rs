@@ -2,15 +2,15 @@
 //!
 //! Two servers share the stores, as replicas do. The second has short holds, for the tests of expiry.
 
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::failures::failures_of_playwright;
-use super::{Counts, TestOptions, closing_show};
+use super::{Counts, TestOptions};
 use crate::command;
 use crate::native;
 use crate::paths::Paths;
@@ -18,7 +18,7 @@ use crate::processes::{Output, Processes};
 use crate::progress::{ProgressStep, note};
 use crate::services::{DataFolder, Stores};
 use crate::serving::{Product, ServerSettings, without_hold_limits};
-use crate::setup::chromium;
+use crate::setup;
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
@@ -30,12 +30,16 @@ const SHORT_LEAVE_GRACE_MS: u32 = 1_500;
 /// Duration of a hold on the second server, milliseconds.
 const SHORT_HOLD_MS: u32 = 4_000;
 
+/// Minutes until the show begins: within the five in which sales are closed, and enough to load it.
+const BEGINS_IN_MINUTES: u64 = 4;
+const MINUTES_A_DAY: u64 = 24 * 60;
+const SCREEN: &str = "last-minute-1";
+
 /// Projects of `end2end/playwright.config.ts` with staff stories; each has its own manager.
 const STAFFED_PROJECTS: [&str; 3] = ["laptop", "tablet", "phone"];
 /// The managers' password, as in `end2end/pages/accounts.ts`.
 const STAFF_PASSWORD: &str = "correct horse battery";
 
-/// Runs the browser tests.
 pub fn test(
     paths: &Paths,
     options: &TestOptions,
@@ -45,7 +49,7 @@ pub fn test(
     stop: &Stop,
 ) -> Result<Counts> {
     let end2end = paths.root.join("end2end");
-    let chromium = chromium::with_playwright(&end2end, stop)?;
+    let chromium = setup::chromium_with_playwright(&end2end, stop)?;
     if options.only_browser {
         // Otherwise cargo's tests have built the programs.
         native::build(paths, stop)?;
@@ -53,13 +57,12 @@ pub fn test(
     site::build(paths, BuildMode::Optimised, stop)?;
 
     let mut product = Product::prepare(paths, folder, stores, stop)?;
-    let closing = closing_show::write(paths, &folder.path)?;
+    let closing = write_closing_show(paths, &folder.path)?;
     product.load_cinemas(&closing.folder, stop)?;
     for project in STAFFED_PROJECTS {
         product.make_manager(&format!("manager-{project}@example.org"), STAFF_PASSWORD, stop)?;
     }
-    let output = Output::File(folder.log("payments"));
-    product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
+    product.start_simulator_for_tests(processes, folder)?;
     let mut normal = without_hold_limits();
     normal.push(("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string()));
     let normal = ServerSettings::on_free_port(folder, "rowlock", normal)?;
@@ -93,7 +96,7 @@ pub fn test(
         .env("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())
         .env("CLOSING_SHOW", closing.identity)
         // For stories that call the gateway directly.
-        .env("PAYMENTS_KEY", product.simulator_key())
+        .env("PAYMENTS_KEY", &product.simulator_key)
         .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &report);
     if let Some(chromium) = chromium {
         command.env("CHROMIUM", chromium);
@@ -120,4 +123,50 @@ fn read(report: &Path) -> Result<Counts> {
     let errors = report["errors"].as_array().map_or(0, Vec::len) as u64;
     let failed = count("unexpected") + count("flaky") + errors;
     Ok(Counts { passed: count("expected"), failed, failures: failures_of_playwright(&report) })
+}
+
+/// A theatre with a show that begins within minutes, as a folder like `demo/`, for tests of closed sales. The demo has such
+/// a show only by chance.
+struct ClosingShow {
+    folder: PathBuf,
+    /// The text from which the show's id is derived.
+    identity: String,
+}
+
+fn write_closing_show(paths: &Paths, parent: &Path) -> Result<ClosingShow> {
+    let minute = minute_now()? + BEGINS_IN_MINUTES;
+    let at = format!("{:02}:{:02}", minute % MINUTES_A_DAY / 60, minute % 60);
+    let weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let events = weekdays.map(|weekday| json!({ "weekday": weekday, "at": at, "film": "last-call", "format": "2D" }));
+    let base = json!({ "recliner": 1_900, "couple": 2_100, "gold": 1_500 });
+    let chain = json!({
+        "cities": [{ "id": "greenwich", "name": "Greenwich", "country": "GB", "time_zone": "Etc/UTC" }],
+        "films": [{
+            "id": "last-call", "title": "Last Call", "tagline": "The lights go down.", "synopsis": "It begins.",
+            "running_minutes": 90, "rating": "All", "genre": "Short", "hue": 20, "languages": ["English"], "formats": ["2D"],
+        }],
+        "theatres": [{
+            "id": "last-minute", "city": "greenwich", "name": "Last Minute", "address": "Meridian 0", "currency": "EUR",
+            "languages": ["English"],
+            "tariff": {
+                "base": base, "weekend_percent": 100, "matinee_percent": 100, "prime_percent": 100, "surcharge": {},
+            },
+            "screens": [{
+                "id": SCREEN, "name": "Screen 1", "layout": "layouts/boutique-60.json", "programme": { "events": events },
+            }],
+        }],
+    });
+    let folder = parent.join("closing");
+    std::fs::create_dir_all(folder.join("layouts"))?;
+    let layout = "layouts/boutique-60.json";
+    std::fs::copy(paths.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
+    std::fs::write(folder.join("chain.json"), serde_json::to_vec(&chain)?)?;
+    Ok(ClosingShow { folder, identity: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
+}
+
+/// Returns the minutes since 1970.
+#[expect(clippy::disallowed_methods, reason = "the show's start follows the real clock")]
+fn minute_now() -> Result<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("a clock before 1970")?;
+    Ok(now.as_secs() / 60)
 }

@@ -12,13 +12,12 @@ use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder, Stores};
-use crate::setup::{operating, pgbouncer};
+use crate::setup::{self, pgbouncer};
 use crate::stop::Stop;
 use failures::CargoFailures;
 
 mod api_contract;
 mod browser;
-mod closing_show;
 mod failures;
 
 /// Maximum repetitions of a browser test: each needs separate shows, and the demo has three hundred.
@@ -127,7 +126,7 @@ fn cargo_tests(paths: &Paths, options: &TestOptions, stores: &Stores, stop: &Sto
     let mut command = native::cargo_all(paths, "test");
     command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
     command.env("REDIS_SERVER", services::redis_program(stop)?);
-    command.env("PROMTOOL", operating::promtool(stop)?).env("HAPROXY", operating::haproxy(stop)?);
+    command.env("PROMTOOL", setup::promtool(stop)?).env("HAPROXY", setup::haproxy(stop)?);
     command.env("PGBOUNCER", pgbouncer::find_or_build(paths, stop)?);
     command.args(&options.filter);
     let mut counts = Counts::default();

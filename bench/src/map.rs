@@ -12,13 +12,12 @@ use redis::Value;
 use serde_json::json;
 
 use crate::RunOptions;
-use crate::checker::{self, Findings};
-use crate::frame::{self, LiveFrame};
-use crate::report::{Bound, Report, ReportRow};
+use crate::checker::{self, AVAILABLE, BOOKED, Findings, LOCKED};
+use crate::frame::{MapMessage, Protocol};
+use crate::random::Random;
+use crate::report::{Bound, Report, ReportRow, ratio};
 use crate::socket;
 use crate::world::{RunPaths, Show, World};
-
-mod typical;
 
 /// Maximum size of the snapshot of a typical room, bytes.
 const SNAPSHOT_BYTES: f64 = 8_000.0;
@@ -39,7 +38,6 @@ pub struct MapOptions {
     baseline_readings: u32,
 }
 
-/// Runs it.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: MapOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.seats = 5_000;
@@ -48,10 +46,10 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: MapOptions, report: 
     }
     let mut world = World::create(paths)?;
     // The server that built the map is stopped; a new one reads the map written below.
-    let show = world.loaded_shows(options.seats, 1)?[0];
+    let show = world.loaded_show(options.seats)?;
     let path = show.live_path();
     for round in 1..=run.rounds {
-        let map = typical::room(show.seats, &mut world.random);
+        let map = typical_room(show.seats, &mut world.random);
         redis::cmd("SET").arg(world.store.key(&show, "map")).arg(&map).query::<()>(world.store.connection())?;
         fill_baselines(&mut world, &show, &map)?;
         redis_cpu(&mut world, &show, &options, round, report)?;
@@ -60,7 +58,6 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: MapOptions, report: 
         sizes(&frame, &map, round, report)?;
     }
     report.summarise();
-    report.print_line("");
     promises(report);
     Ok(())
 }
@@ -74,16 +71,12 @@ fn fill_baselines(world: &mut World, show: &Show, map: &[u8]) -> Result<()> {
         for seat in first..last {
             let state = map[seat as usize];
             hash.arg(seat).arg(state);
-            keys.arg(seat_key(world, show, seat)).arg(state);
+            keys.arg(world.store.seat_key(show, seat)).arg(state);
         }
         hash.query::<i64>(world.store.connection())?;
         keys.query::<()>(world.store.connection())?;
     }
     Ok(())
-}
-
-fn seat_key(world: &World, show: &Show, seat: u32) -> String {
-    world.store.key(show, &format!("seat:{seat}"))
 }
 
 fn redis_cpu(world: &mut World, show: &Show, options: &MapOptions, round: u32, report: &mut Report) -> Result<()> {
@@ -100,7 +93,7 @@ fn redis_cpu(world: &mut World, show: &Show, options: &MapOptions, round: u32, r
     hash.arg(world.store.key(show, "hash"));
     let mut keys = redis::cmd("MGET");
     (0..show.seats).for_each(|seat| {
-        keys.arg(seat_key(world, show, seat));
+        keys.arg(world.store.seat_key(show, seat));
     });
     for (variant, call, readings) in [
         // MULTI, four commands and EXEC.
@@ -126,10 +119,8 @@ fn redis_cpu(world: &mut World, show: &Show, options: &MapOptions, round: u32, r
 /// Compares the size of a reader's first frame with JSON of the map, and the frame's content with the map.
 fn sizes(snapshot: &[u8], map: &[u8], round: u32, report: &mut Report) -> Result<()> {
     let mut found = Findings::default();
-    match frame::read(snapshot) {
-        Some(LiveFrame::Snapshot { map: encoded, .. }) => {
-            found.join(checker::view("a new reader", &encoded.decode().unwrap_or_default(), map));
-        }
+    match Protocol::Frames.read(snapshot) {
+        Some(MapMessage::Snapshot { map: seen, .. }) => found.join(checker::view("a new reader", &seen, map)),
         other => found.add(|| format!("the first frame is {other:?}")),
     }
     let objects: Vec<_> = map
@@ -162,17 +153,99 @@ fn gzipped(bytes: &[u8]) -> Result<usize> {
     Ok(encoder.finish().context("gzip")?.len())
 }
 
-fn promises(report: &mut Report) {
-    let of = |variant: &str, layer: &str, key: &str, report: &Report| {
+fn promises(report: &Report) {
+    let of = |variant: &str, layer: &str, key: &str| {
         report.median(&[("variant", json!(variant)), ("layer", json!(layer))], key)
     };
-    let redis = of("candidate", "redis", "redis_cpu_us_per_op", report);
+    let redis = of("candidate", "redis", "redis_cpu_us_per_op");
     for variant in ["hash_per_seat", "key_per_seat"] {
-        let ratio = of(variant, "redis", "redis_cpu_us_per_op", report).zip(redis).map(|(base, ours)| base / ours);
+        let ratio = ratio(of(variant, "redis", "redis_cpu_us_per_op"), redis);
         report.promise(&format!("Redis CPU of a snapshot, {variant} against ours"), ratio, Bound::AtLeast(500.0));
     }
-    let bytes = of("candidate", "wire", "bytes", report);
+    let bytes = of("candidate", "wire", "bytes");
     report.promise("bytes of a typical snapshot", bytes, Bound::AtMost(SNAPSHOT_BYTES));
-    let json = of("json_objects_gzip", "wire", "bytes", report).zip(bytes).map(|(base, ours)| base / ours);
+    let json = ratio(of("json_objects_gzip", "wire", "bytes"), bytes);
     report.promise("gzipped JSON against our snapshot, bytes", json, Bound::AtLeast(15.0));
+}
+
+const ROW: u32 = 100;
+/// Map byte of a seat that is not for sale.
+const BLOCKED: u8 = 3;
+/// Percentage of parties that hold their seats and have not paid.
+const HELD_PERCENT: u64 = 4;
+/// Blocked seats per thousand.
+const HOUSE_PER_MILLE: u64 = 2;
+
+/// Creates the map of a half-sold room: parties of two to six sit together, the middle is sold first, some seats are
+/// held, a few are blocked.
+fn typical_room(seats: u32, random: &mut Random) -> Vec<u8> {
+    let mut map = vec![AVAILABLE; seats as usize];
+    for _ in 0..u64::from(seats) * HOUSE_PER_MILLE / 1_000 {
+        map[random.below(u64::from(seats)) as usize] = BLOCKED;
+    }
+    let mut taken = 0;
+    while taken < seats / 2 {
+        let size = 2 + random.below(5) as u32;
+        let state = if random.below(100) < HELD_PERCENT { LOCKED } else { BOOKED };
+        if let Some(first) = best_place(&map, size, random) {
+            map[first..first + size as usize].fill(state);
+            taken += size;
+        }
+    }
+    map
+}
+
+/// Chooses the seats of a party: of a few random free places the one nearest to the middle of the room.
+/// Half of the parties move next to their neighbours.
+fn best_place(map: &[u8], size: u32, random: &mut Random) -> Option<usize> {
+    const LOOKS: usize = 3;
+    let rows = (map.len() as u32).div_ceil(ROW);
+    let free = |first: u32| {
+        let place = first as usize..(first + size) as usize;
+        first % ROW + size <= ROW && map.get(place).is_some_and(|seats| seats.iter().all(|seat| *seat == AVAILABLE))
+    };
+    let distance = |first: u32| {
+        let (row, seat) = (first / ROW, first % ROW + size / 2);
+        row.abs_diff(rows / 2) * ROW / rows.max(1) + seat.abs_diff(ROW / 2)
+    };
+    let looked = (0..LOOKS).map(|_| random.below(map.len() as u64) as u32).filter(|first| free(*first));
+    let mut first = looked.min_by_key(|first| distance(*first))?;
+    // Half of the parties move up to their neighbours; the others may leave a gap.
+    if random.below(2) == 0 {
+        return Some(first as usize);
+    }
+    while first % ROW > 0 && free(first - 1) && distance(first - 1) <= distance(first) {
+        first -= 1;
+    }
+    while free(first + 1) && distance(first + 1) < distance(first) {
+        first += 1;
+    }
+    Some(first as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_seats_are_taken_in_parties_and_more_in_the_middle() {
+        let map = typical_room(5_000, &mut Random::from_seed(3));
+        let taken_in = |seats: &[u8]| seats.iter().filter(|state| **state != AVAILABLE).count();
+        assert!((2_500..2_530).contains(&taken_in(&map)), "{}", taken_in(&map));
+        assert!(map.contains(&LOCKED) && map.contains(&BLOCKED));
+        let (middle, sides): (Vec<u8>, Vec<u8>) =
+            map.chunks(100).fold(Default::default(), |(mut middle, mut sides), row| {
+                middle.extend_from_slice(&row[30..70]);
+                sides.extend_from_slice(&row[..30]);
+                (middle, sides)
+            });
+        assert!(
+            taken_in(&middle) * 3 > taken_in(&sides) * 4,
+            "{} in the middle, {} at the side",
+            taken_in(&middle),
+            taken_in(&sides)
+        );
+        let runs = map.chunk_by(|a, b| a == b).count();
+        assert!(runs < 5_000 / 3, "{runs} runs: parties are split");
+    }
 }

@@ -3,6 +3,8 @@
 //! It builds, starts the stores and runs the benchmark program: `bench/`, or `end2end/measure` for the
 //! client (docs/performance.md). Standard output is for the results.
 
+use std::process::Command;
+
 use anyhow::Result;
 use clap::Args;
 
@@ -12,11 +14,11 @@ use crate::paths::Paths;
 use crate::processes::Processes;
 use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder, Stores};
+use crate::serving::Product;
+use crate::setup;
+use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
-mod browser;
-
-/// The benchmarks and their descriptions.
 const BENCHES: [(&str, &str); 9] = [
     ("locks", "attempts to hold seats: over HTTP at three rates, and in Redis alone"),
     ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
@@ -28,7 +30,6 @@ const BENCHES: [(&str, &str); 9] = [
     ("page", "the page of a show in a browser: bytes until it is interactive, and when it is"),
     ("render", "1,000 of 50,000 seats change in a browser, against an SVG node per seat; dragging the map"),
 ];
-/// The benchmarks that run in a browser.
 const IN_A_BROWSER: [&str; 2] = ["page", "render"];
 
 /// Options of `bench`.
@@ -53,7 +54,7 @@ pub fn bench(paths: &Paths, options: &BenchOptions, stop: &Stop) -> Result<bool>
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     if IN_A_BROWSER.contains(&name.as_str()) {
-        let passed = browser::bench(paths, name, &options.arguments, &mut folder, &mut processes, stores, stop)?;
+        let passed = run_in_browser(paths, name, &options.arguments, &mut folder, &mut processes, stores, stop)?;
         processes.end_all();
         return Ok(passed);
     }
@@ -90,4 +91,30 @@ pub(crate) fn run_load_generator(
         note(&format!("logs: {}", folder.path.join("logs").display()));
     }
     Ok(passed)
+}
+
+/// Runs a benchmark of the client in Chromium, on the product with fresh stores. Returns `true` when it succeeded. The
+/// programs have the dev profile, as those of `run`; the client is the optimised build.
+fn run_in_browser(
+    paths: &Paths,
+    name: &str,
+    arguments: &[String],
+    folder: &mut DataFolder,
+    processes: &mut Processes<'_>,
+    stores: Stores,
+    stop: &Stop,
+) -> Result<bool> {
+    let end2end = paths.root.join("end2end");
+    let chromium = setup::chromium_with_playwright(&end2end, stop)?;
+    native::build(paths, stop)?;
+    site::build(paths, BuildMode::Optimised, stop)?;
+
+    let (_, server) = Product::start_for_tests(paths, folder, processes, stores, stop)?;
+    let mut measure = Command::new("node");
+    measure.current_dir(&end2end).arg(format!("measure/{name}.mjs")).args(arguments);
+    measure.env("BASE_URL", &server.public_url);
+    if let Some(chromium) = chromium {
+        measure.env("CHROMIUM", chromium);
+    }
+    Ok(command::status(&mut measure, stop)?.success())
 }

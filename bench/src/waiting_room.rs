@@ -8,21 +8,19 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
+use hmac::{Hmac, KeyInit, Mac};
 use redis::{ConnectionLike, Value, cmd};
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::RunOptions;
 use crate::checker::Findings;
-use crate::report::{Bound, Report, ReportRow};
+use crate::report::{Bound, Report, ReportRow, ratio};
 use crate::world::{RunPaths, Store};
 
-mod draw;
-
-pub use draw::place_of;
-
 /// The baseline: a member of a sorted set per person.
-pub const SORTED_SET: &str = "sorted_set";
+const SORTED_SET: &str = "sorted_set";
 /// Promised maximum growth of Redis, bytes.
 const MAX_GROWTH_BYTES: f64 = 3_000_000.0;
 /// Names of a room's keys, in the order of `join.lua`.
@@ -50,7 +48,6 @@ pub struct WaitingRoomOptions {
     room_scripts: PathBuf,
 }
 
-/// Runs all rounds.
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: WaitingRoomOptions, report: &mut Report) -> Result<()> {
     if run.quick {
         options.people = 100_000;
@@ -69,11 +66,10 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: WaitingRoomOptions, 
         report_cost(report, "one_per_call", round, &single, &alone);
         let theirs = measure(&mut store, &options, JoinMethod::SortedSet)?;
         report_cost(report, SORTED_SET, round, &options, &theirs);
-        report.findings(&draw::check(options.people, u64::from(round)));
+        report.findings(&check_draw(options.people, u64::from(round)));
     }
     store.delete_all()?;
     report.summarise();
-    report.print_line("");
     promises(report);
     Ok(())
 }
@@ -87,7 +83,6 @@ enum JoinMethod<'a> {
     SortedSet,
 }
 
-/// The cost of a round.
 struct Cost {
     micros: f64,
     growth: u64,
@@ -210,19 +205,69 @@ fn report_cost(report: &mut Report, variant: &str, round: u32, options: &Waiting
 }
 
 fn promises(report: &mut Report) {
-    let of = |variant: &str, key: &str, report: &Report| report.median(&[("variant", json!(variant))], key);
-    let (ours, theirs) = (of("candidate", "redis_growth_bytes", report), of(SORTED_SET, "redis_growth_bytes", report));
+    let of = |variant: &str, key: &str| report.median(&[("variant", json!(variant))], key);
+    let ours = of("candidate", "redis_growth_bytes");
     report.promise("bytes Redis grows by", ours, Bound::AtMost(MAX_GROWTH_BYTES));
-    let memory = theirs.zip(ours).map(|(theirs, ours)| theirs / ours.max(1.0));
+    let memory = ratio(of(SORTED_SET, "redis_growth_bytes"), ours.map(|ours| ours.max(1.0)));
     report.promise("memory of a sorted set against ours", memory, Bound::AtLeast(100.0));
-    let (ours, theirs) =
-        (of("candidate", "redis_cpu_us_per_op", report), of(SORTED_SET, "redis_cpu_us_per_op", report));
-    let cpu = theirs.zip(ours).map(|(theirs, ours)| theirs / ours);
+    let cpu = ratio(of(SORTED_SET, "redis_cpu_us_per_op"), of("candidate", "redis_cpu_us_per_op"));
     report.promise("Redis CPU of a join, a sorted set against ours", cpu, Bound::AtLeast(5.0));
     if let (Some(cpu), Some(memory)) = (cpu, memory) {
         let row = ReportRow::of("waiting-room", "candidate").with("against", SORTED_SET).with("layer", "ratio");
         report.round(row.figure("ratio", cpu).figure("memory_ratio", memory));
     }
+}
+
+/// Number of groups of tickets, and of places, in the contingency table.
+const GROUPS: u64 = 20;
+/// Tickets in the sample, evenly chosen.
+const SAMPLE: u64 = 200_000;
+/// Maximum standard deviations from uniform: one uniform draw in a million exceeds them.
+const MAX_DEVIATIONS: f64 = 5.0;
+
+/// Computes the place of ticket `number` of `people` by the key, independently of the server: as docs/api.md describes
+/// the draw.
+pub fn place_of(key: &[u8], people: u64, number: u64) -> u64 {
+    let side = (people - 1).isqrt() + 1;
+    let mut at = number;
+    loop {
+        let (mut left, mut right) = (at / side, at % side);
+        for round in 0..10_u8 {
+            let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length is a key");
+            for part in [&b"rowlock-draw-1"[..], &people.to_be_bytes(), &[round], &right.to_be_bytes()] {
+                mac.update(part);
+            }
+            let digest = mac.finalize().into_bytes();
+            let word = digest[..8].iter().fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));
+            (left, right) = (right, (left + word % side) % side);
+        }
+        at = left * side + right;
+        if at < people {
+            return at;
+        }
+    }
+}
+
+/// Tests that the ticket number says nothing about the place (Pearson's chi-square), with a key derived from `round`.
+fn check_draw(people: u64, round: u64) -> Findings {
+    let mut found = Findings::default();
+    let key = Sha256::digest(round.to_be_bytes());
+    let mut cells = vec![0_u64; (GROUPS * GROUPS) as usize];
+    let step = (people / SAMPLE).max(1);
+    let mut sampled = 0;
+    for number in (0..people).step_by(step as usize) {
+        let place = place_of(&key, people, number);
+        cells[(number * GROUPS / people * GROUPS + place * GROUPS / people) as usize] += 1;
+        sampled += 1;
+    }
+    let expected = sampled as f64 / (GROUPS * GROUPS) as f64;
+    let chi_square: f64 = cells.iter().map(|count| (*count as f64 - expected).powi(2) / expected).sum();
+    let freedom = ((GROUPS - 1) * (GROUPS - 1)) as f64;
+    let deviations = (chi_square - freedom) / (2.0 * freedom).sqrt();
+    if deviations.abs() > MAX_DEVIATIONS {
+        found.add(|| format!("the draw is {deviations:.1} deviations from uniform"));
+    }
+    found
 }
 
 #[cfg(test)]
@@ -238,5 +283,17 @@ mod tests {
         assert_eq!(answers, 260);
         assert_eq!(numbers(&Value::Array([1, 7, 3, 0].map(Value::Int).to_vec())).ok(), Some((7, 3)));
         assert!(numbers(&Value::Array(vec![Value::Int(0)])).is_err());
+    }
+
+    #[test]
+    fn the_draw_matches_the_documented_examples_and_is_uniform() {
+        let key: Vec<u8> = (0..32).collect();
+        let documented = include_str!("../../docs/api.md");
+        for people in [10, 2_000_000] {
+            let places: Vec<String> = (0..5).map(|number| place_of(&key, people, number).to_string()).collect();
+            let row = format!("| places of tickets 0 to 4 of {people} | `{}` |", places.join(", "));
+            assert!(documented.contains(&row), "docs/api.md lacks {row}");
+        }
+        assert_eq!(check_draw(20_000, 1).count(), 0);
     }
 }
