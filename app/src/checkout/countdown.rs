@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use crate::language::clock;
 use crate::say;
-use crate::seat_map::own_seats::extending;
+use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::session::MapSession;
 
 /// From here on the countdown looks urgent and offers more time, milliseconds.
@@ -37,7 +37,7 @@ pub fn countdown(session: MapSession) -> impl IntoView {
         </p>
         <button type="button" class="countdown-more" data-testid="extend" hidden=move || !(urgent() && can_grow.get())
             aria-disabled=move || if session.is_extending.get() { "true" } else { "false" }
-            on:click=move |_| extending::extend_hold(session)>{say!("cart.keep_longer")}</button>
+            on:click=move |_| own_hold::extend_hold(session)>{say!("cart.keep_longer")}</button>
     }
 }
 

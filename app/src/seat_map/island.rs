@@ -13,10 +13,10 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::page_elements::SHOW;
+use super::SHOW;
+use super::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::plan::drawing::escaped;
 use super::session::MapSession;
-use super::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::{room, skeleton_markup, start, waiting_list};
 use crate::{browser, checkout, say};
 

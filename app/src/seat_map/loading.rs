@@ -9,10 +9,10 @@ use domain::api::PlanView;
 use leptos::task::spawn_local;
 
 use super::live::board::Board;
-use super::notices::notice::Notice;
+use super::notice::Notice;
 use super::room_plan::RoomPlan;
 use super::session::MapSession;
-use super::signals::page_signal::PageSignal;
+use super::signals::PageSignal;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids};
 use crate::language::problem_in_words;

@@ -2,8 +2,8 @@
 //!
 //! The session holds values and answers questions about them. Taps, the clock and the live map change it through
 //! functions in other modules: `own_seats::wishes` (taps), `own_seats::requests` and `own_seats::own_hold` (the hold),
-//! `live::connection` and `live::map_changes` (the live map), `large_rooms::painting` and `loading`. Those modules
-//! import this one; this one imports none of them.
+//! `live::connection` (the live map), `large_rooms::painting` and `loading`. Those modules import this one; this one
+//! imports none of them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,18 +12,14 @@ use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use uuid::Uuid;
 
 use super::appearance::SeatAppearance;
-use super::large_rooms::pending_counts::PendingCounts;
-use super::large_rooms::surface::PaintTarget;
+use super::large_rooms::dots::PaintTarget;
 use super::live::board::Board;
 use super::live::connection_state::ConnectionState;
-use super::notices::notice::Notice;
+use super::notice::Notice;
 use super::own_seats::cart::Cart;
-use super::own_seats::expiry_check::ExpiryCheck;
-use super::own_seats::watched::WatchedSeat;
 use super::plan::plane::MapView;
 use super::room_plan::RoomPlan;
-use super::signals::page_cell::{PageCell, SendWrapper};
-use super::signals::page_signal::PageSignal;
+use super::signals::{PageCell, PageSignal, SendWrapper};
 use crate::browser::tabs::Tabs;
 use crate::say;
 
@@ -40,6 +36,34 @@ pub enum ConnectionStatus {
 
 /// Called with a seat whose appearance changed.
 pub(super) type SeatListener = Rc<dyn Fn(SeatIndex)>;
+
+/// The sections of a large room to be counted again.
+#[derive(Default)]
+pub(super) struct PendingCounts {
+    /// Sections with changes since their last count.
+    pub touched: Vec<bool>,
+    /// Time of the last count, on the monotonic clock.
+    pub counted_at: f64,
+    /// True if a count is scheduled.
+    pub is_due: bool,
+}
+
+/// A seat in another visitor's hold of which this visitor wants to be notified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WatchedSeat {
+    pub seat: SeatIndex,
+    /// True if the visitor has been notified that it is free.
+    pub is_notified: bool,
+}
+
+/// A countdown at zero that waits for the server's answer.
+#[derive(Clone, Copy)]
+pub(super) struct ExpiryCheck {
+    /// Time at which the hold is given up without an answer, on the monotonic clock.
+    pub deadline: f64,
+    /// True if a request is in flight.
+    pub is_requested: bool,
+}
 
 /// The state of one visitor at one show. All fields are handles: copy it.
 #[derive(Clone, Copy)]

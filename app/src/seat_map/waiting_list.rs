@@ -17,11 +17,11 @@ use crate::browser::{self, clock, events, ids, is_visible};
 use crate::checkout::wrong_email;
 use crate::language::{current, number, problem_in_words};
 use crate::say;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
-use crate::seat_map::page_elements::{SEATS, SHOW};
 use crate::seat_map::session::MapSession;
+use crate::seat_map::{SEATS, SHOW};
 
 /// Polling interval while waiting, milliseconds. An offer lasts minutes.
 const POLL_EVERY_MS: u32 = 5_000;

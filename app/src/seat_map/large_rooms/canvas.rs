@@ -7,9 +7,9 @@ use domain::wire::Dot;
 use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
+use super::dots::PaintTarget;
 use super::dots::{CATEGORY_COLOURS, COLOURS, Paint};
 use super::raster::{Colour, Measures, Raster, colour_of};
-use super::surface::PaintTarget;
 use crate::browser;
 
 /// Highest pixel ratio. More is not visible and costs memory.

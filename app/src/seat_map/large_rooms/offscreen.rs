@@ -17,8 +17,8 @@ use web_sys::{CanvasRenderingContext2d, Event, HtmlCanvasElement, MessageEvent, 
 
 use super::canvas::{CanvasSettings, context_of};
 use super::dots::Paint;
+use super::dots::PaintTarget;
 use super::raster::Measures;
-use super::surface::PaintTarget;
 use crate::browser::{self, events};
 
 /// Address of the worker within the site.

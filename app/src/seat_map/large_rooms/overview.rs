@@ -13,13 +13,13 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use crate::language::{current, money};
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::plan::{glyphs, legend};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
-use crate::seat_map::signals::drawn_once::DrawnOnce;
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::DrawnOnce;
+use crate::seat_map::signals::PageSignal;
 use crate::{browser, say};
 
 /// Below this share of free seats, in percent, a section counts as nearly full.

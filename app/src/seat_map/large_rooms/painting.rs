@@ -11,12 +11,12 @@ use web_sys::{HtmlCanvasElement, HtmlElement};
 
 use super::canvas::Canvas;
 use super::dots::Dots;
+use super::dots::PaintTarget;
 use super::offscreen::{Offscreen, WorkerEvent};
-use super::surface::PaintTarget;
 use crate::browser::{self, calls, events};
+use crate::seat_map::deferred::SplitLoaderError;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::SplitLoaderError;
-use crate::seat_map::signals::page_cell::SendWrapper;
+use crate::seat_map::signals::SendWrapper;
 
 /// Pause before the painting code is requested again, milliseconds. Doubles with each retry…
 const DOTS_FIRST_PAUSE_MS: u32 = 4_000;

@@ -9,7 +9,7 @@ use domain::wire::{Dot, SeatChange};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::large_rooms::dots::{Dots, Paint};
 use crate::seat_map::own_seats::cart::Cart;
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::PageSignal;
 
 /// The seat states of a room, and local corrections that the live map has not confirmed yet.
 #[derive(Default)]

@@ -1,24 +1,26 @@
-//! Opens the live connection of a session, follows it, and reconnects.
+//! Keeps the map of a session current: opens the live connection, follows it, and reconnects.
 //!
 //! Reconnects with full jitter and doubling pauses, and resumes from the last version. After a gap, a new epoch or
-//! garbage it requests a snapshot. `http_fallback` reads the map while no connection can be opened.
+//! garbage it requests a snapshot. While no connection can be opened, it reads the map over HTTP, which is stale as soon as
+//! it is read.
 
 use std::collections::BTreeSet;
 
 use domain::api::PlanView;
-use domain::wire::{ClientMessage, MAX_SECTIONS_PER_READER};
+use domain::json::{FromJson, Json};
+use domain::seats::{AreaIndex, SeatState};
+use domain::wire::{ClientMessage, MAX_SECTIONS_PER_READER, SeatChange};
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
 use super::connection_state::{TRIES_UNTIL_OFFLINE, has_elapsed};
 use super::follower::MapUpdate;
-use super::{http_fallback, map_changes};
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, socket_origin};
-use crate::seat_map::large_rooms::counting;
-use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::own_seats::own_hold;
+use crate::seat_map::large_rooms::{counting, painting};
+use crate::seat_map::notice::Notice;
+use crate::seat_map::own_seats::{own_hold, watched};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
 
 /// Longest pause before the second attempt, milliseconds. Doubles with each further attempt…
@@ -192,11 +194,11 @@ fn handle_frame(session: MapSession, bytes: Vec<u8>, received_at: f64) {
         MapUpdate::Snapshot { map, now } => {
             clock::observe_frame(now, received_at);
             mark_connected(session);
-            map_changes::replace_map(session, &map);
+            replace_map(session, &map);
         }
         MapUpdate::Changes(changes) => {
             mark_connected(session);
-            map_changes::apply_changes(session, &changes);
+            apply_changes(session, &changes);
         }
         MapUpdate::OwnHold { mine, now } => {
             clock::observe_frame(now, received_at);
@@ -239,7 +241,7 @@ fn handle_end(session: MapSession) {
     });
     let longest = FIRST_PAUSE_MS.saturating_mul(1 << failures.min(8)).min(LONGEST_PAUSE_MS);
     reconnect_after(session, ids::jitter(longest));
-    http_fallback::read_map_if_offline(session);
+    read_map_if_offline(session);
 }
 
 /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its own callback runs.
@@ -298,6 +300,104 @@ fn resume_page(session: MapSession) {
     }
 }
 
+/// The map in the API's HTTP format.
+struct SeatsView {
+    epoch: u64,
+    version: u64,
+    states: String,
+    areas: Vec<AreaPlaces>,
+}
+
+struct AreaPlaces {
+    area: AreaIndex,
+    left: u32,
+}
+
+impl FromJson for SeatsView {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self {
+            epoch: json.field("epoch")?,
+            version: json.field("version")?,
+            states: json.field("states")?,
+            areas: json.field("areas")?,
+        })
+    }
+}
+
+impl FromJson for AreaPlaces {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self { area: json.field("area")?, left: json.field("left")? })
+    }
+}
+
+impl SeatsView {
+    /// Every seat's state; `None` for an invalid digit.
+    fn map(&self) -> Option<Vec<SeatState>> {
+        self.states.bytes().map(|digit| SeatState::from_byte(digit.wrapping_sub(b'0'))).collect()
+    }
+}
+
+/// Reads the map over HTTP if there is no connection and the map is missing or already shown as stale.
+pub(in crate::seat_map) fn read_map_if_offline(session: MapSession) {
+    let failures = session.connection.with_value(|connection| connection.failures);
+    let has_room = session.room.with_untracked(Option::is_some);
+    let limit = if session.is_map_known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
+    if !has_room || failures < limit {
+        return;
+    }
+    spawn_local(async move {
+        let seats = match calls::read::<SeatsView>(&session.path("/seats")).await {
+            Ok(seats) => seats,
+            // Without an answer the next failed attempt reads again.
+            Err(Failure::Unreachable) => return,
+            Err(refused @ Failure::Problem(_)) => return show_failure_once(session, &refused),
+        };
+        let reached = session.connection.with_value(|connection| connection.follower.resume_from());
+        let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
+        // The live connection resumes from its own version: its deltas repeat what this map contains.
+        if let (Some(map), false, true) =
+            (seats.map(), is_older, session.connection_status.get_untracked() != ConnectionStatus::Live)
+        {
+            replace_map(session, &map);
+            session.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
+        }
+    });
+}
+
+/// Shows why there is no map (for example, seats cannot be held now). Once until the next connection, and never over
+/// another notice.
+fn show_failure_once(session: MapSession, refused: &Failure) {
+    let is_shown = session.connection.with_value(|connection| connection.map_failure_notice.is_some());
+    if is_shown || session.notice.with_untracked(Option::is_some) {
+        return;
+    }
+    let notice = Notice::failed(refused);
+    session.connection.update_value(|connection| connection.map_failure_notice = Some(notice.clone()));
+    session.notice.set(Some(notice));
+}
+
+fn replace_map(session: MapSession, map: &[SeatState]) {
+    let replaced = session.cart.with_untracked(|cart| session.board.update_value(|board| board.replace(map, cart)));
+    if replaced && !session.is_map_known.get_untracked() {
+        session.is_map_known.set(true);
+    }
+    counting::count_all(session);
+    painting::paint_changes(session);
+    watched::notify_watched(session);
+}
+
+fn apply_changes(session: MapSession, changes: &[SeatChange]) {
+    // A seat of our hold that is not locked any more: the hold ended elsewhere.
+    let lost = |change: &SeatChange| change.state != SeatState::Locked;
+    if session.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
+        own_hold::refresh(session);
+    }
+    session.cart.with_untracked(|cart| session.board.update_value(|board| board.apply(changes, cart)));
+    counting::count_changed(session, changes);
+    painting::paint_changes(session);
+    watched::notify_watched(session);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,5 +406,19 @@ mod tests {
     fn subscribed_sections_are_in_the_query_and_none_means_all() {
         assert_eq!(in_query(&[2, 5]).as_deref(), Some("sections=2,5"));
         assert_eq!(in_query(&[]), None);
+    }
+
+    #[test]
+    fn a_map_in_digits_is_parsed_as_seat_states() {
+        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned(), areas: vec![] };
+        let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
+        assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
+        assert_eq!(seats("01x").map(), None);
+        let read = domain::json::read::<SeatsView>(
+            r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
+        );
+        let read = read.expect("the API's format");
+        assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
+        assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
     }
 }

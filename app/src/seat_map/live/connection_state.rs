@@ -2,7 +2,7 @@
 
 use super::follower::Follower;
 use crate::browser::socket::Socket;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::notice::Notice;
 
 /// Failed attempts in a row after which the page shows that it is offline.
 pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;

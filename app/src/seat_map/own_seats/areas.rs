@@ -9,9 +9,9 @@ use web_sys::HtmlElement;
 use super::cart::Cart;
 use crate::language::{current, number};
 use crate::say;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// The areas of the room with a stepper each; nothing in a room without areas.
 pub fn areas(session: MapSession) -> impl IntoView {

@@ -1,23 +1,26 @@
-//! The visitor's own hold: reads it from the server, counts it down and explains its end.
+//! The visitor's own hold: changes the cart, reads the hold from the server, counts it down, extends it and explains its
+//! end.
 //!
 //! A hold ends by release, expiry or booking. Only the first two lose seats, and only the server can say which one
 //! happened: a countdown at zero therefore triggers a request and is no answer.
 
 use domain::api::HoldView;
-use domain::seats::{SeatState, sort_for_display};
+use domain::seats::{SeatIndex, SeatState, sort_for_display};
 use domain::time::{SECOND_MS, Timestamp};
 use domain::wire::OwnHold;
+use gloo_net::http::Method;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::cart::Cart;
-use super::cart_changes;
-use super::expiry_check::ExpiryCheck;
 use crate::browser::tabs::Tabs;
-use crate::browser::{calls, clock, events};
-use crate::seat_map::notices::notice::{Notice, places_in_words};
-use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::page_cell::SendWrapper;
+use crate::browser::{calls, clock, events, ids};
+use crate::say;
+use crate::seat_map::large_rooms::painting;
+use crate::seat_map::live::connection;
+use crate::seat_map::notice::{Notice, places_in_words};
+use crate::seat_map::session::{ExpiryCheck, MapSession};
+use crate::seat_map::signals::SendWrapper;
 
 /// A closing tab's beacon has arrived after this long, milliseconds.
 const BEACON_DELAY_MS: u32 = 1_500;
@@ -44,14 +47,14 @@ pub(in crate::seat_map) fn shorten_on_leave(session: MapSession) {
 
 /// Clears the cart after its hold was sold or made house seats.
 pub fn finish(session: MapSession) {
-    cart_changes::change_cart(session, Cart::finish);
+    change_cart(session, Cart::finish);
     session.notice.set(None);
     update_countdown(session);
 }
 
 /// Records that a payment for this hold has begun. A page that stays open then links to the booking.
 pub fn record_payment(session: MapSession, hold: Uuid, booking: Uuid) {
-    cart_changes::change_cart(session, |cart| cart.record_payment(hold, booking));
+    change_cart(session, |cart| cart.record_payment(hold, booking));
     session.set_payment_pending(false);
 }
 
@@ -162,7 +165,7 @@ pub(in crate::seat_map) fn expire(session: MapSession) {
     let names: Vec<String> = seat_names.into_iter().chain(place_names).collect();
     session.board.update_value(|board| board.record_released(&seats));
     lose(session, Notice::expired(&names));
-    cart_changes::expire_corrections(session, seats);
+    expire_corrections(session, seats);
 }
 
 /// Ends a hold that the server does not know any more, and explains why, if known.
@@ -178,7 +181,7 @@ pub(in crate::seat_map) fn explain_loss(session: MapSession) {
     let booking = held.booking.or_else(|| booking_of(session, held.id));
     let is_sold = of_seats(SeatState::Booked).next().is_some();
     if booking.is_some() || held.paying || is_sold {
-        cart_changes::change_cart(session, Cart::finish);
+        change_cart(session, Cart::finish);
         update_countdown(session);
         session.notice.set(Some(Notice::sale_finished(booking)));
     } else if clock::server_now().is_none_or(|now| held.expires_at_ms - now.0 < EXPIRY_TOLERANCE_MS) {
@@ -191,7 +194,7 @@ pub(in crate::seat_map) fn explain_loss(session: MapSession) {
 }
 
 fn lose(session: MapSession, notice: Notice) {
-    cart_changes::change_cart(session, Cart::expired);
+    change_cart(session, Cart::expired);
     update_countdown(session);
     session.notice.set(Some(notice));
 }
@@ -203,7 +206,76 @@ fn booking_of(session: MapSession, hold: Uuid) -> Option<Uuid> {
 fn take_over(session: MapSession, hold: Option<HoldView>) {
     if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
         explain_loss(session);
-    } else if cart_changes::change_cart(session, |cart| cart.replace_hold(hold)) {
+    } else if change_cart(session, |cart| cart.replace_hold(hold)) {
         update_countdown(session);
     }
+}
+
+/// Requests as much time as the show allows. A second press while the first request is pending does nothing.
+pub fn extend_hold(session: MapSession) {
+    if session.is_extending.get_untracked() {
+        return;
+    }
+    let held = session
+        .cart
+        .with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| (held.id, held.expires_at_ms)));
+    let Some((hold, ended_ms)) = held else { return };
+    session.is_extending.set(true);
+    spawn_local(async move {
+        let path = session.path(&format!("/holds/{hold}/extend"));
+        let answer = calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await;
+        session.is_extending.set(false);
+        match answer {
+            Ok(hold) => {
+                match Notice::shorter_extension(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
+                    Some(notice) => session.notice.set(Some(notice)),
+                    None => session.announcement.set(say!("map.more_time")),
+                }
+                // Only the time is taken over: seats may have changed since the request was sent.
+                if change_cart(session, |cart| cart.extend_time(&hold)) {
+                    update_countdown(session);
+                } else {
+                    refresh(session);
+                }
+                session.notify_tabs();
+            }
+            // The visitor already sees the countdown.
+            Err(failure) if failure.code() == "hold_capped" => refresh(session),
+            Err(failure) => {
+                session.notice.set(Some(Notice::failed(&failure)));
+                connection::reconnect_if_unreachable(session, &failure);
+                refresh(session);
+            }
+        }
+    });
+}
+
+/// Lifetime of a local correction of the map without confirmation, milliseconds.
+const CORRECTION_MS: u32 = 2_000;
+
+/// Changes the cart, then repaints the affected seats.
+pub(super) fn change_cart<T>(session: MapSession, change: impl FnOnce(&mut Cart) -> T) -> T {
+    session.hold_version.update_value(|version| *version += 1);
+    let mut affected = session.cart.with_untracked(seats_in);
+    let outcome = session.cart.update(change);
+    session.cart.with_untracked(|cart| {
+        affected.extend(seats_in(cart));
+        session.board.update_value(|board| affected.iter().for_each(|seat| board.repaint(*seat, cart)));
+    });
+    painting::paint_changes(session);
+    outcome
+}
+
+/// Drops the local corrections of these seats after a moment, when the live map has caught up.
+pub(in crate::seat_map) fn expire_corrections(session: MapSession, seats: Vec<SeatIndex>) {
+    spawn_local(async move {
+        events::after(CORRECTION_MS).await;
+        session.cart.with_untracked(|cart| session.board.update_value(|board| board.drop_corrections(&seats, cart)));
+        painting::paint_changes(session);
+    });
+}
+
+fn seats_in(cart: &Cart) -> Vec<SeatIndex> {
+    let held = cart.held().into_iter().flat_map(|held| held.seats.iter().map(|line| line.seat));
+    cart.want().iter().copied().chain(held).collect()
 }

@@ -16,12 +16,12 @@ use super::wishes;
 use crate::browser::{self, calls};
 use crate::language::{Arg, listed};
 use crate::say;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::notice::Notice;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
-use crate::seat_map::signals::drawn_once::DrawnOnce;
+use crate::seat_map::signals::DrawnOnce;
 
 /// Default size of a party.
 const DEFAULT_PARTY: usize = 2;

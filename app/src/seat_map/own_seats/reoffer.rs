@@ -17,11 +17,11 @@ use crate::payment_retry::seats_query::{self, RequestedSeats};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::live::connection;
 use crate::seat_map::loading;
-use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::own_seats::alternatives;
+use crate::seat_map::notice::Notice;
+use crate::seat_map::own_seats::nearest;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::PageSignal;
 
 /// Pause before the first notice, milliseconds: a screen reader announces only changes of a box that exists already.
 const FIRST_NOTICE_MS: u32 = 200;
@@ -260,7 +260,7 @@ fn report_taken(session: MapSession, SeatStatus { gone, short, .. }: &SeatStatus
     }
     session.notice.set(Some(Notice::refused(&problems(session, gone), has_others).with_shortages(short)));
     let seats: Vec<SeatIndex> = gone.iter().map(|(seat, _)| *seat).collect();
-    alternatives::offer_alternatives(session, &seats);
+    nearest::offer_alternatives(session, &seats);
 }
 
 fn problems(session: MapSession, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatProblem> {

@@ -6,14 +6,14 @@ use gloo_net::http::Method;
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, HoldIntent};
-use super::{alternatives, cart_changes, own_hold};
+use super::{nearest, own_hold};
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
 use crate::language::{Arg, listed};
 use crate::say;
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;
-use crate::seat_map::notices::notice::{Notice, places_in_words};
+use crate::seat_map::notice::{Notice, places_in_words};
 use crate::seat_map::session::MapSession;
 
 /// Sends the next request, if one is due. Its answer calls this again.
@@ -23,7 +23,7 @@ pub(in crate::seat_map) fn send_next(session: MapSession) {
         return;
     }
     let Some((number, intent)) =
-        cart_changes::change_cart(session, |cart| cart.next_intent().map(|intent| (cart.number(), intent)))
+        own_hold::change_cart(session, |cart| cart.next_intent().map(|intent| (cart.number(), intent)))
     else {
         return;
     };
@@ -33,7 +33,7 @@ pub(in crate::seat_map) fn send_next(session: MapSession) {
         if session.cart.with_untracked(Cart::number) == number {
             handle_response(session, &intent, answer).await;
         } else {
-            cart_changes::change_cart(session, Cart::answered);
+            own_hold::change_cart(session, Cart::answered);
             own_hold::refresh(session);
         }
         send_next(session);
@@ -77,7 +77,7 @@ async fn handle_response(session: MapSession, intent: &HoldIntent, answer: Resul
         Ok(hold) => {
             record_released_seats(session, before.as_ref(), hold.as_ref());
             announce_changes(session, before.as_ref(), hold.as_ref());
-            cart_changes::change_cart(session, |cart| match hold {
+            own_hold::change_cart(session, |cart| match hold {
                 Some(hold) => cart.granted(hold),
                 // The change left no seat in the hold: requesting the rest again would loop.
                 None if matches!(intent, HoldIntent::Change { .. }) => cart.emptied(),
@@ -97,15 +97,15 @@ async fn handle_refusal(session: MapSession, intent: &HoldIntent, failure: Failu
         }
         ("seats_locked" | "seats_taken", Failure::Problem(problem)) => refuse_seats(session, &problem.seats),
         ("one_hold_per_show", _) => match calls::read::<HoldView>(&session.path("/hold")).await {
-            Ok(hold) => cart_changes::change_cart(session, |cart| cart.join(hold)),
+            Ok(hold) => own_hold::change_cart(session, |cart| cart.join(hold)),
             Err(_) => handle_failure(session, &failure),
         },
         // The hold to release is already gone.
         ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Drop { .. }) => {
-            cart_changes::change_cart(session, Cart::dropped);
+            own_hold::change_cart(session, Cart::dropped);
         }
         ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Change { .. }) => {
-            cart_changes::change_cart(session, Cart::answered);
+            own_hold::change_cart(session, Cart::answered);
             own_hold::explain_loss(session);
         }
         ("waiting_list_first", _) => {
@@ -122,27 +122,27 @@ fn refuse_seats(session: MapSession, seats: &[SeatProblem]) {
     let states: Vec<_> = seats.iter().map(|seat| (seat.seat, seat.state)).collect();
     session.cart.with_untracked(|cart| session.board.update_value(|board| board.record_refused(&states, cart)));
     painting::paint_changes(session);
-    cart_changes::expire_corrections(session, refused.clone());
-    let (is_kept, others) = cart_changes::change_cart(session, |cart| (cart.refused(&refused, &[]), !cart.is_empty()));
+    own_hold::expire_corrections(session, refused.clone());
+    let (is_kept, others) = own_hold::change_cart(session, |cart| (cart.refused(&refused, &[]), !cart.is_empty()));
     if is_kept {
         // Nothing was lost, so nothing is offered instead.
         session.notice.set(Some(Notice::not_exchanged(seats)));
         return;
     }
     session.notice.set(Some(Notice::refused(seats, others)));
-    alternatives::offer_alternatives(session, &refused);
+    nearest::offer_alternatives(session, &refused);
 }
 
 /// Handles a refusal because of full areas, whose places left it names.
 fn refuse_places(session: MapSession, areas: &[AreaProblem], failure: &Failure) {
     let left: Vec<_> = areas.iter().map(|area| (area.area, area.left)).collect();
     session.merge_places_left(&left);
-    cart_changes::change_cart(session, |cart| cart.refused(&[], &left));
+    own_hold::change_cart(session, |cart| cart.refused(&[], &left));
     session.notice.set(Some(Notice::failed(failure)));
 }
 
 fn handle_failure(session: MapSession, failure: &Failure) {
-    cart_changes::change_cart(session, Cart::failed);
+    own_hold::change_cart(session, Cart::failed);
     session.notice.set(Some(Notice::failed(failure)));
     connection::reconnect_if_unreachable(session, failure);
     // Without an answer the hold is unknown.
@@ -155,7 +155,7 @@ fn record_released_seats(session: MapSession, before: Option<&HoldView>, after: 
         before.iter().flat_map(|hold| &hold.seats).map(|line| line.seat).filter(|seat| !kept(*seat)).collect();
     if !gone.is_empty() {
         session.board.update_value(|board| board.record_released(&gone));
-        cart_changes::expire_corrections(session, gone);
+        own_hold::expire_corrections(session, gone);
     }
 }
 

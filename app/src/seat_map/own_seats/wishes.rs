@@ -4,9 +4,9 @@ use domain::seats::{AreaIndex, SeatIndex};
 
 use super::cart::{Cart, TapOutcome};
 use super::offer::SeatOffer;
-use super::{alternatives, cart_changes, requests};
+use super::{nearest, own_hold, requests};
 use crate::seat_map::appearance::SeatAppearance;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::notice::Notice;
 use crate::seat_map::session::MapSession;
 
 /// Handles a tap, click or key on a seat.
@@ -20,7 +20,7 @@ pub fn tap_seat(session: MapSession, seat: SeatIndex) {
     if !look.can_be_tapped() {
         session.unavailable_tap.set(Some(seat));
         let watchable = (look == SeatAppearance::Locked).then_some(seat);
-        let offer = watchable.and_then(|seat| alternatives::nearest_offer(session, &[seat]));
+        let offer = watchable.and_then(|seat| nearest::nearest_offer(session, &[seat]));
         session.notice.set(Some(Notice { offer, ..Notice::unavailable(&session.seat_name(seat), look, watchable) }));
         return;
     }
@@ -39,7 +39,7 @@ fn change_wish(session: MapSession, change: impl FnOnce(&mut Cart) -> TapOutcome
     if session.is_payment_pending.get_value() {
         TapOutcome::PaymentPending
     } else {
-        cart_changes::change_cart(session, change)
+        own_hold::change_cart(session, change)
     }
 }
 
@@ -70,7 +70,7 @@ pub fn choose_again(session: MapSession, seats: &[SeatIndex]) {
 /// Requests the seats of an expired hold again.
 pub fn reclaim_lost_seats(session: MapSession) {
     session.notice.set(None);
-    cart_changes::change_cart(session, Cart::reclaim_lost);
+    own_hold::change_cart(session, Cart::reclaim_lost);
     requests::send_next(session);
 }
 
@@ -79,12 +79,12 @@ pub(in crate::seat_map) fn accept_offer(session: MapSession, offer: &SeatOffer) 
     session.notice.set(None);
     for seat in offer.seats.iter() {
         if !session.cart.with_untracked(|cart| cart.wants(*seat)) {
-            cart_changes::change_cart(session, |cart| cart.tap(*seat));
+            own_hold::change_cart(session, |cart| cart.tap(*seat));
         }
     }
     for places in offer.places.iter() {
         for _ in 0..places.quantity {
-            cart_changes::change_cart(session, |cart| cart.change_places(places.area, true));
+            own_hold::change_cart(session, |cart| cart.change_places(places.area, true));
         }
     }
     requests::send_next(session);

@@ -12,11 +12,11 @@ use super::glyphs::glyph;
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
-use crate::seat_map::signals::drawn_once::DrawnOnce;
+use crate::seat_map::signals::DrawnOnce;
 
 /// The states explained, in the order in which a visitor meets them.
 const STATES: [(SeatAppearance, &str); 4] = [

@@ -18,10 +18,10 @@ use super::drawing::escaped;
 use crate::browser;
 use crate::language::{current, money};
 use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room_plan::{RoomPlan, row_in_words, seat_and_state};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// The seats of a section, or of the whole room.
 pub fn list(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {

@@ -14,12 +14,12 @@ use web_sys::HtmlElement;
 
 use super::drawing::PlanFrame;
 use super::zoom::{self, WindowPoint};
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::canvas::Canvas;
 use crate::seat_map::large_rooms::dots::Dots;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::{MapSession, SeatListener};
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
-use crate::seat_map::signals::page_cell::SendWrapper;
+use crate::seat_map::signals::SendWrapper;
 
 /// The state of a minimap.
 struct Minimap {

@@ -8,6 +8,5 @@ pub(super) mod legend;
 pub(super) mod list;
 pub(super) mod minimap;
 pub(crate) mod plane;
-pub(super) mod sight;
 pub mod steps;
 pub mod zoom;

@@ -14,7 +14,7 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
 
 use super::zoom::{self, Pinch, WindowPoint, WindowRect};
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::PageSignal;
 
 /// Mouse movement below this while pressed is a click, pixels.
 const DRAG_PX: f64 = 5.0;
