@@ -5,10 +5,8 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
-mod another_card;
-mod booking_action;
+mod actions;
 mod cancelling;
-mod seat_offer;
 mod wording;
 
 use domain::VariantName;
@@ -151,12 +149,12 @@ pub fn BookingStatus(
                     <p class="booking-money quiet" data-testid="booking-fee">{words}</p>
                 }).collect_view()}
             </div>
-            {another_card::button(booking)}
+            {actions::another_card(booking)}
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class=move || if has_priority_action() { "button button-quiet" } else { "button" } data-testid=name href=href>{say!(words)}</a>
             })}</p>
             // An open question comes before the history.
-            {seat_offer::choice(booking)}
+            {actions::seat_offer(booking)}
             <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
             {cancelling::offer(booking, is_cancelling)}
         </section>

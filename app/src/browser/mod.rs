@@ -8,7 +8,6 @@ pub mod clock;
 pub mod events;
 pub mod ids;
 mod puzzle;
-mod retry;
 pub mod socket;
 pub mod storage;
 pub mod tabs;

@@ -14,8 +14,8 @@ use uuid::Uuid;
 
 use super::total_of;
 use crate::browser::calls::{self, Failure};
-use crate::browser::{self, events, ids};
-use crate::language::problem_in_words;
+use crate::browser::{events, ids};
+use crate::payment_retry::{BOOKINGS, StartedPayment};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
@@ -25,18 +25,8 @@ use crate::seat_map::session::MapSession;
 const SETTLE_POLL_MS: u32 = 50;
 const SETTLE_POLLS: u32 = 100;
 
-/// Path of the bookings.
-const BOOKINGS: &str = "/api/v1/bookings";
-
 /// Problem code after which a code is mailed and typed in. Not shown as an error.
 const CODE_WANTED: &str = "email_code_wanted";
-
-/// The part of a booking needed to open the payment page.
-#[derive(Deserialize)]
-struct StartedPayment {
-    id: Uuid,
-    pay_url: Option<String>,
-}
 
 /// A booking that another request pays for.
 #[derive(Deserialize)]
@@ -168,7 +158,7 @@ pub async fn pay(
     })?;
     // Navigation may be stopped or its target unavailable.
     own_hold::record_payment(session, hold, booking.id);
-    browser::go_to(&booking.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
+    booking.open();
     Ok(())
 }
 
@@ -191,15 +181,14 @@ async fn await_settled_hold(session: MapSession) -> Result<PayableHold, Checkout
 }
 
 pub(super) fn error_of(failure: &Failure) -> CheckoutError {
-    let text = match (failure.code(), failure) {
-        ("hold_expired" | "not_found", _) => say!("pay.ran_out"),
-        ("seats_taken" | "seats_locked", _) => say!("pay.not_kept"),
-        ("gateway_unavailable", _) => say!("pay.gateway"),
+    let text = match failure.code() {
+        "hold_expired" | "not_found" => say!("pay.ran_out"),
+        "seats_taken" | "seats_locked" => say!("pay.not_kept"),
+        "gateway_unavailable" => say!("pay.gateway"),
         // Only says what to do, as in every language; the cart shows the new total.
-        ("price_changed", _) => say!("problem.price_changed"),
-        ("payment_declined", _) => say!("pay.declined"),
-        (_, Failure::Unreachable) => say!("pay.unreachable"),
-        (_, Failure::Problem(problem)) => problem_in_words(problem),
+        "price_changed" => say!("problem.price_changed"),
+        "payment_declined" => say!("pay.declined"),
+        _ => failure.in_words("pay.unreachable"),
     };
     let is_unreachable = matches!(failure, Failure::Unreachable);
     CheckoutError { text, is_unreachable, wants_code: failure.code() == CODE_WANTED }

@@ -14,11 +14,9 @@ mod carried;
 #[cfg(any(feature = "ssr", test))]
 mod catalogue;
 mod languages;
-mod lists;
 mod message;
 mod moment;
 mod number;
-mod plural;
 mod problems;
 #[cfg(test)]
 mod tests;
@@ -33,8 +31,7 @@ use catalogue as known;
 #[cfg(feature = "ssr")]
 pub use catalogue::carried_by;
 pub use languages::Language;
-pub use lists::listed;
-pub use message::{Arg, isolated};
+pub use message::{Arg, isolated, listed};
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
 pub use problems::{Hindrance, problem_for_staff, problem_in_words};

@@ -14,7 +14,7 @@ use super::own_seats::offer::SeatOffer;
 use super::own_seats::{watched, wishes};
 use super::session::MapSession;
 use crate::browser::calls::Failure;
-use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
+use crate::language::{Arg, clock, current, listed, tenths};
 use crate::{browser, say};
 
 /// A message to the visitor.
@@ -185,10 +185,7 @@ impl Notice {
     /// A request failed for a reason other than seats.
     #[must_use]
     pub fn failed(failure: &Failure) -> Self {
-        match failure {
-            Failure::Unreachable => Self::new(say!("map.unreachable")),
-            Failure::Problem(problem) => Self::new(problem_in_words(problem)),
-        }
+        Self::new(failure.in_words("map.unreachable"))
     }
 }
 

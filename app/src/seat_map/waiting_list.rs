@@ -12,10 +12,9 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use crate::browser::calls::{self, Failure};
-use crate::browser::{self, clock, events, ids, is_visible};
+use crate::browser::{self, calls, clock, events, ids, is_visible};
 use crate::checkout::wrong_email;
-use crate::language::{current, number, problem_in_words};
+use crate::language::{current, number};
 use crate::say;
 use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
@@ -180,7 +179,7 @@ impl WaitingEntry {
                     if (400..500).contains(&failure.status()) {
                         self.attempt.set_value(None);
                     }
-                    self.error.set(Some(in_words(&failure)));
+                    self.error.set(Some(failure.in_words("common.unreachable")));
                 }
             }
             self.busy.set(false);
@@ -198,7 +197,7 @@ impl WaitingEntry {
         spawn_local(async move {
             match calls::remove(&self.path(), &ids::new_key()).await {
                 Err(failure) if failure.status() != 404 => {
-                    self.error.set(Some(in_words(&failure)));
+                    self.error.set(Some(failure.in_words("common.unreachable")));
                     self.poll();
                 }
                 _ => self.place.set(None),
@@ -232,13 +231,6 @@ fn state_at(place: &WaitingView, held: Option<Uuid>, now: Option<Timestamp>) -> 
 /// The hold of the offer.
 fn offered_hold(place: Option<&WaitingView>) -> Option<Uuid> {
     place?.offer.as_ref().map(|offer| offer.hold)
-}
-
-fn in_words(failure: &Failure) -> String {
-    match failure {
-        Failure::Unreachable => say!("common.unreachable"),
-        Failure::Problem(problem) => problem_in_words(problem),
-    }
 }
 
 fn content(own: WaitingEntry) -> impl IntoView {
