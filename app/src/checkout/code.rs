@@ -30,7 +30,7 @@ struct MailedCode {
 }
 
 /// The code field and its state.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct EmailCode {
     show: Uuid,
     /// The address the code was mailed to; `None` while no code is required.
@@ -45,24 +45,17 @@ pub struct EmailCode {
 impl EmailCode {
     /// A field for a show, with no code required yet.
     pub fn new(show: Uuid) -> Self {
-        Self {
-            show,
-            mailed_to: RwSignal::new(None),
-            typed: RwSignal::new(String::new()),
-            error: RwSignal::new(None),
-            news: RwSignal::new(None),
-            busy: RwSignal::new(false),
-        }
+        Self { show, ..Self::default() }
     }
 
     /// Restores the field and its address for a code that is still valid.
     pub fn restore(self, email: RwSignal<String>) {
-        let Some(kept) = storage::read_for_tab(&self.storage_key()) else { return };
+        let Some(kept) = storage::TAB.read(&self.storage_key()) else { return };
         let Some((until_ms, mailed_to)) = kept.split_once(' ') else { return };
         // Before the server's first timestamp the time is unknown; then the server decides when the code is checked.
         let is_over = |until_ms: i64| clock::server_now().is_some_and(|now| now.0 >= until_ms);
         if until_ms.parse().map_or(true, is_over) {
-            storage::remove_for_tab(&self.storage_key());
+            storage::TAB.remove(&self.storage_key());
             return;
         }
         if email.with_untracked(String::is_empty) {
@@ -89,7 +82,7 @@ impl EmailCode {
         let path = format!("/api/v1/shows/{}/email-code", self.show);
         let asked = calls::change::<MailedCode>(Method::POST, &path, &ids::new_key(), &request).await;
         let mailed = asked.map_err(|failure| pay::error_of(&failure))?;
-        storage::write_for_tab(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
+        storage::TAB.write(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
         self.typed.set(String::new());
         self.error.set(None);
         self.mailed_to.set(Some(email.to_owned()));
@@ -124,7 +117,7 @@ impl EmailCode {
     }
 
     fn clear(self) {
-        storage::remove_for_tab(&self.storage_key());
+        storage::TAB.remove(&self.storage_key());
         self.mailed_to.set(None);
         self.typed.set(String::new());
         self.error.set(None);

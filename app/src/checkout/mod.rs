@@ -250,7 +250,8 @@ pub(crate) fn total_of(session: MapSession) -> Option<Money> {
     sum(seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total())))
 }
 
-fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {
+/// The total of some prices; `None` for none.
+pub(crate) fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {
     prices.map(Some).reduce(|sum, price| sum?.checked_add(price?)).flatten()
 }
 

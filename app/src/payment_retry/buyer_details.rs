@@ -35,7 +35,7 @@ pub struct BuyerDetails {
 impl BuyerDetails {
     /// Loads the stored fields if they are readable and for this account.
     pub fn load_for(account: Option<&str>) -> Option<Self> {
-        let typed: Self = serde_json::from_str(&storage::read_for_tab(STORAGE_KEY)?).ok()?;
+        let typed: Self = serde_json::from_str(&storage::TAB.read(STORAGE_KEY)?).ok()?;
         typed.is_for(account).then_some(typed)
     }
 
@@ -54,14 +54,14 @@ impl BuyerDetails {
         if self.is_empty() {
             forget();
         } else if let Ok(text) = serde_json::to_string(self) {
-            storage::write_for_tab(STORAGE_KEY, &text);
+            storage::TAB.write(STORAGE_KEY, &text);
         }
     }
 }
 
 /// Removes the stored fields.
 pub fn forget() {
-    storage::remove_for_tab(STORAGE_KEY);
+    storage::TAB.remove(STORAGE_KEY);
 }
 
 #[cfg(test)]

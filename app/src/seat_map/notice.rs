@@ -18,7 +18,7 @@ use crate::language::{Arg, clock, current, listed, tenths};
 use crate::{browser, say};
 
 /// A message to the visitor.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notice {
     /// The text.
     pub text: String,
@@ -39,15 +39,7 @@ pub struct Notice {
 impl Notice {
     /// A message without buttons.
     pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            may_ask_again: false,
-            booking: None,
-            offer: None,
-            watchable: None,
-            is_good: false,
-            headline: None,
-        }
+        Self { text: text.into(), ..Self::default() }
     }
 
     /// Seats were refused. `others` says whether the visitor holds or wants others.

@@ -24,9 +24,10 @@ use crate::browser::tabs::Tabs;
 use crate::say;
 
 /// Status of the live connection, as the page shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionStatus {
     /// Not connected yet.
+    #[default]
     Connecting,
     /// Connected: changes arrive as they happen.
     Live,
@@ -66,7 +67,7 @@ pub(super) struct ExpiryCheck {
 }
 
 /// The state of one visitor at one show. All fields are handles: copy it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct MapSession {
     /// The show.
     pub show: Uuid,
@@ -125,7 +126,7 @@ pub struct MapSession {
     pub announcement: PageSignal<String>,
     /// Milliseconds until the hold expires, in steps of a second; `None` without a hold.
     pub countdown_ms: PageSignal<Option<i64>>,
-    pub(super) connection: PageCell<SendWrapper<ConnectionState>>,
+    pub(super) connection: PageCell<ConnectionState>,
     pub(super) tabs: PageCell<Option<SendWrapper<Tabs>>>,
     /// Incremented with every change of the cart, so that an answer to an older request does not overwrite it.
     pub(super) hold_version: PageCell<u64>,
@@ -144,44 +145,7 @@ impl MapSession {
     /// A session with nothing loaded.
     #[must_use]
     pub fn new(show: Uuid) -> Self {
-        Self {
-            show,
-            is_read_only: false,
-            room: PageSignal::new(None),
-            load_failure: PageSignal::new(None),
-            room_load: PageCell::new(0),
-            is_map_known: PageSignal::new(false),
-            section: PageSignal::new(None),
-            section_choice: PageCell::new(0),
-            left_section: PageCell::new(None),
-            cart: PageSignal::new(Cart::default()),
-            board: PageCell::new(Board::default()),
-            free_seats: PageCell::new(Vec::new()),
-            counting: PageCell::new(PendingCounts::default()),
-            category_filter: PageSignal::new(0),
-            is_overview_drawn: PageSignal::new(false),
-            is_canvas_painted: PageSignal::new(false),
-            canvas: PageCell::new(None),
-            pointed_seat: PageSignal::new(None),
-            map_view: MapView::new(),
-            minimap_listener: PageCell::new(None),
-            appearance: PageSignal::new(0),
-            places_left: PageSignal::new(Vec::new()),
-            are_others_waiting: PageSignal::new(false),
-            connection_status: PageSignal::new(ConnectionStatus::Connecting),
-            notice: PageSignal::new(None),
-            watched: PageCell::new(Vec::new()),
-            unavailable_tap: PageSignal::new(None),
-            announcement: PageSignal::new(String::new()),
-            countdown_ms: PageSignal::new(None),
-            connection: PageCell::new(SendWrapper::new(ConnectionState::default())),
-            tabs: PageCell::new(None),
-            hold_version: PageCell::new(0),
-            is_payment_pending: PageCell::new(false),
-            booked_hold: PageCell::new(None),
-            is_extending: PageSignal::new(false),
-            expiry_check: PageCell::new(None),
-        }
+        Self { show, ..Self::default() }
     }
 
     /// A read-only session for staff, for a show whose sale has ended.

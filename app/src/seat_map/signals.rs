@@ -26,6 +26,12 @@ impl<T> Clone for PageSignal<T> {
 
 impl<T> Copy for PageSignal<T> {}
 
+impl<T: Default> Default for PageSignal<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
 impl<T> PageSignal<T> {
     /// Stores a value until the page ends.
     pub fn new(value: T) -> Self {
@@ -92,6 +98,12 @@ impl<T> Clone for PageCell<T> {
 }
 
 impl<T> Copy for PageCell<T> {}
+
+impl<T: Default> Default for PageCell<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
 
 impl<T> PageCell<T> {
     /// Stores a value until the page ends.

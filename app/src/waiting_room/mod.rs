@@ -44,7 +44,7 @@ const ANNOUNCE_EVERY_MS: u32 = 30_000;
 const FOCUS_TARGETS: &[&str] = &[".waiting-room h2"];
 
 /// The state of this tab.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct VisitState {
     show: Uuid,
     view: RwSignal<Option<QueueView>>,
@@ -65,15 +65,7 @@ pub fn WaitingRoom(
     /// Opening time in words, in the theatre's time zone.
     opens: String,
 ) -> impl IntoView {
-    let visit = VisitState {
-        show,
-        view: RwSignal::new(None),
-        error: RwSignal::new(None),
-        busy: RwSignal::new(false),
-        solving: RwSignal::new(false),
-        socket: StoredValue::new_local(None),
-        key: StoredValue::new(None),
-    };
+    let visit = VisitState { show, ..VisitState::default() };
     Effect::new(move |_| visit.start());
     let left_ms = RwSignal::new(None::<i64>);
     Effect::new(move |_| events::every(1_000, move || left_ms.set(visit.left_ms())));

@@ -50,7 +50,7 @@ pub(in crate::seat_map) fn toggle_category(session: MapSession, bit: u64) {
 fn apply_category_filter(session: MapSession) {
     let only = session.category_filter.get_untracked();
     session.board.update_value(|board| {
-        if let Some(dots) = board.dots() {
+        if let Some(dots) = &mut board.dots {
             dots.set_faint(if only == 0 { 0 } else { !only });
         }
     });
@@ -66,7 +66,7 @@ pub(in crate::seat_map) fn watch_appearance(session: MapSession) {
 /// Shows the room on a canvas in this place, and loads the seat positions if missing. After a failed load the place
 /// stays empty and sections stay boxes.
 pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElement) {
-    if session.board.update_value(|board| board.dots().is_some()) {
+    if session.board.with_value(|board| board.dots.is_some()) {
         place_canvas(session, &place);
         return;
     }
@@ -79,8 +79,8 @@ pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElemen
         let Ok(bytes) = calls::bytes(&session.path(&format!("/dots{room}"))).await else { return };
         if let Ok(places) = decode_dots(&bytes, seats) {
             // Two loads may have overlapped.
-            if session.board.update_value(|board| board.dots().is_none()) {
-                session.board.update_value(|board| board.set_dots(Dots::new(places)));
+            if session.board.with_value(|board| board.dots.is_none()) {
+                session.board.update_value(|board| board.dots = Some(Dots::new(places)));
                 apply_category_filter(session);
             }
             place_canvas(session, &place);
@@ -111,7 +111,7 @@ fn place_canvas(session: MapSession, place: &HtmlElement) {
         session.canvas.set_value(new_canvas(session, place, size).map(SendWrapper::new));
     }
     session.board.update_value(|board| {
-        if let Some(dots) = board.dots() {
+        if let Some(dots) = &mut board.dots {
             dots.reset_painted();
         }
     });

@@ -22,7 +22,7 @@ pub struct Board {
     /// because they have no version in its order.
     refused: Vec<(SeatIndex, SeatState)>,
     /// The dots of a large room, once the seat positions are loaded.
-    dots: Option<Dots>,
+    pub(in crate::seat_map) dots: Option<Dots>,
 }
 
 impl Board {
@@ -58,16 +58,6 @@ impl Board {
             (false, _) if is_released && state == SeatState::Locked => SeatAppearance::Available,
             (false, _) => state.into(),
         }
-    }
-
-    /// The dots of a large room, if loaded.
-    pub fn dots(&mut self) -> Option<&mut Dots> {
-        self.dots.as_mut()
-    }
-
-    /// Sets the dots of a large room.
-    pub fn set_dots(&mut self, dots: Dots) {
-        self.dots = Some(dots);
     }
 
     /// The dots whose paint changed since the last call.
@@ -206,7 +196,7 @@ mod tests {
     fn dots_follow_the_seats_appearance() {
         let (mut board, mut cart) = (Board::new(3), Cart::default());
         assert!(board.dots_to_paint(&cart).is_empty(), "no seat positions are loaded");
-        board.set_dots(Dots::new((0..3).map(|seat| Dot { x: seat, y: 0, category: 0 }).collect()));
+        board.dots = Some(Dots::new((0..3).map(|seat| Dot { x: seat, y: 0, category: 0 }).collect()));
         assert_eq!(board.dots_to_paint(&cart).len(), 3);
         cart.tap(1);
         board.repaint(1, &cart);

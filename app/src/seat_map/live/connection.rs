@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 use domain::api::PlanView;
 use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
-use domain::wire::{ClientMessage, MAX_SECTIONS_PER_READER, SeatChange};
+use domain::wire::{ClientMessage, Frame, MAX_SECTIONS_PER_READER, SeatChange};
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
 use super::connection_state::{TRIES_UNTIL_OFFLINE, has_elapsed};
-use super::follower::MapUpdate;
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, socket_origin};
@@ -22,6 +21,7 @@ use crate::seat_map::large_rooms::{counting, painting};
 use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::{own_hold, watched};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
+use crate::seat_map::signals::SendWrapper;
 
 /// Longest pause before the second attempt, milliseconds. Doubles with each further attempt…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -66,7 +66,7 @@ pub(in crate::seat_map) fn connect(session: MapSession) {
     });
     session.connection.update_value(|connection| {
         connection.generation += 1;
-        connection.socket = socket;
+        connection.socket = socket.map(SendWrapper::new);
         connection.subscribed = subscribed;
         connection.received_at = clock::device_ms();
     });
@@ -184,34 +184,35 @@ fn handle_frame(session: MapSession, bytes: Vec<u8>, received_at: f64) {
         return;
     };
     let before = session.connection.with_value(|connection| connection.follower.resume_from());
-    let news = session.connection.update_value(|connection| connection.follower.read_frame(&bytes, seats));
+    let frame = session.connection.update_value(|connection| connection.follower.read_frame(&bytes, seats));
     let after = session.connection.with_value(|connection| connection.follower.resume_from());
     // After a new epoch or an invalid frame the show may be in another room.
-    if news == MapUpdate::Desynced || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
+    if frame.is_none() || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
         reload_if_moved(session);
     }
-    match news {
-        MapUpdate::Snapshot { map, now } => {
+    match frame {
+        Some(Frame::Snapshot { map, now, .. }) => {
             clock::observe_frame(now, received_at);
             mark_connected(session);
             replace_map(session, &map);
         }
-        MapUpdate::Changes(changes) => {
+        Some(Frame::Delta { changes, .. }) => {
             mark_connected(session);
             apply_changes(session, &changes);
         }
-        MapUpdate::OwnHold { mine, now } => {
+        Some(Frame::OwnHold { mine, now }) => {
             clock::observe_frame(now, received_at);
             own_hold::compare_with_live_map(session, mine.as_ref());
         }
-        MapUpdate::Areas(left) => session.places_left.set(left),
-        MapUpdate::FreeSeats(free) => counting::set_free_counts(session, &free),
-        MapUpdate::Queue => {}
-        MapUpdate::Drain { retry_ms } => {
+        Some(Frame::Areas { left }) => session.places_left.set(left),
+        Some(Frame::Overview { free }) => counting::set_free_counts(session, &free),
+        // Of no use to a visitor who sees the map.
+        Some(Frame::Queue(_)) => {}
+        Some(Frame::Drain { retry_ms }) => {
             let pause = u32::try_from(retry_ms).unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
             reconnect_after(session, pause / 2 + ids::jitter(pause));
         }
-        MapUpdate::Desynced => reconnect_after(session, ids::jitter(FIRST_PAUSE_MS)),
+        None => reconnect_after(session, ids::jitter(FIRST_PAUSE_MS)),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::follower::Follower;
 use crate::browser::socket::Socket;
 use crate::seat_map::notice::Notice;
+use crate::seat_map::signals::SendWrapper;
 
 /// Failed attempts in a row after which the page shows that it is offline.
 pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
@@ -13,7 +14,7 @@ const LONGEST_SILENCE_MS: f64 = 60_000.0;
 /// The state of a session's live connection.
 #[derive(Default)]
 pub struct ConnectionState {
-    pub(super) socket: Option<Socket>,
+    pub(super) socket: Option<SendWrapper<Socket>>,
     pub(super) follower: Follower,
     /// Failed attempts in a row.
     pub(super) failures: u32,

@@ -1,44 +1,8 @@
 //! Follows the versions of the live map: decides which frame fits and when a new snapshot is needed.
 //!
-//! Pure: frames in, updates out. The connection is elsewhere.
+//! Pure. The connection is elsewhere.
 
-use domain::seats::{AreaIndex, SeatState};
-use domain::time::Timestamp;
-use domain::wire::{Frame, OwnHold, SeatChange};
-
-/// A decoded frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MapUpdate {
-    /// A snapshot of the whole map.
-    Snapshot {
-        /// Every seat.
-        map: Vec<SeatState>,
-        /// The lock store's clock.
-        now: Timestamp,
-    },
-    /// Changes of some seats.
-    Changes(Vec<SeatChange>),
-    /// The visitor's own hold.
-    OwnHold {
-        /// The hold, if there is one.
-        mine: Option<OwnHold>,
-        /// The lock store's clock.
-        now: Timestamp,
-    },
-    /// Places left in every area.
-    Areas(Vec<(AreaIndex, u32)>),
-    /// Free seats of every section, to readers of some sections only.
-    FreeSeats(Vec<u32>),
-    /// The state of the waiting room, of no use to a visitor who sees the map.
-    Queue,
-    /// The server is about to stop. Reconnect after a pause.
-    Drain {
-        /// Milliseconds, before jitter.
-        retry_ms: u64,
-    },
-    /// The frame is invalid or does not follow our version. Reconnect and request a snapshot.
-    Desynced,
-}
+use domain::wire::Frame;
 
 /// Our position in the history of a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,42 +17,31 @@ impl Follower {
         self.at
     }
 
-    /// Forgets the position: the next connection requests a snapshot.
-    pub fn forget(&mut self) {
-        self.at = None;
-    }
-
-    /// Decodes a frame for a room of `seats` seats.
-    pub fn read_frame(&mut self, bytes: &[u8], seats: u32) -> MapUpdate {
-        match Frame::decode(bytes, seats) {
-            Ok(Frame::Snapshot { epoch, version, now, map }) => {
-                self.at = Some((epoch, version));
-                MapUpdate::Snapshot { map, now }
+    /// Decodes a frame for a room of `seats` seats. `None` if it is invalid or does not follow our version: the position
+    /// is forgotten, and the next connection requests a snapshot.
+    pub fn read_frame(&mut self, bytes: &[u8], seats: u32) -> Option<Frame> {
+        let frame = Frame::decode(bytes, seats).ok();
+        match (&frame, self.at) {
+            (Some(Frame::Snapshot { epoch, version, .. }), _) => self.at = Some((*epoch, *version)),
+            (Some(Frame::Delta { from, to, .. }), Some((epoch, version))) if version == *from => {
+                self.at = Some((epoch, *to));
             }
-            Ok(Frame::Delta { from, to, changes }) => match self.at {
-                Some((epoch, version)) if version == from => {
-                    self.at = Some((epoch, to));
-                    MapUpdate::Changes(changes)
-                }
-                _ => self.desync(),
-            },
-            Ok(Frame::OwnHold { now, mine }) => MapUpdate::OwnHold { mine, now },
-            Ok(Frame::Areas { left }) => MapUpdate::Areas(left),
-            Ok(Frame::Overview { free }) => MapUpdate::FreeSeats(free),
-            Ok(Frame::Queue(_)) => MapUpdate::Queue,
-            Ok(Frame::Drain { retry_ms }) => MapUpdate::Drain { retry_ms },
-            Err(_) => self.desync(),
+            (Some(Frame::Delta { .. }) | None, _) => {
+                self.at = None;
+                return None;
+            }
+            _ => {}
         }
-    }
-
-    fn desync(&mut self) -> MapUpdate {
-        self.forget();
-        MapUpdate::Desynced
+        frame
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use domain::seats::SeatState;
+    use domain::time::Timestamp;
+    use domain::wire::SeatChange;
+
     use super::*;
 
     fn snapshot(version: u64) -> Vec<u8> {
@@ -102,8 +55,10 @@ mod tests {
     #[test]
     fn deltas_advance_the_version_after_a_snapshot() {
         let mut follower = Follower::default();
-        assert!(matches!(follower.read_frame(&snapshot(10), 4), MapUpdate::Snapshot { .. }));
-        assert!(matches!(follower.read_frame(&delta(10, 13), 4), MapUpdate::Changes(changes) if changes.len() == 1));
+        assert!(matches!(follower.read_frame(&snapshot(10), 4), Some(Frame::Snapshot { .. })));
+        assert!(
+            matches!(follower.read_frame(&delta(10, 13), 4), Some(Frame::Delta { changes, .. }) if changes.len() == 1)
+        );
         assert_eq!(follower.resume_from(), Some((1, 13)));
     }
 
@@ -111,8 +66,8 @@ mod tests {
     fn an_empty_delta_changes_nothing() {
         let mut follower = Follower::default();
         follower.read_frame(&snapshot(10), 4);
-        let nothing_new = Frame::Delta { from: 10, to: 10, changes: vec![] }.encode();
-        assert_eq!(follower.read_frame(&nothing_new, 4), MapUpdate::Changes(vec![]));
+        let nothing_new = Frame::Delta { from: 10, to: 10, changes: vec![] };
+        assert_eq!(follower.read_frame(&nothing_new.encode(), 4), Some(nothing_new));
         assert_eq!(follower.resume_from(), Some((1, 10)));
     }
 
@@ -120,14 +75,14 @@ mod tests {
     fn a_version_gap_requests_a_snapshot() {
         let mut follower = Follower::default();
         follower.read_frame(&snapshot(10), 4);
-        assert_eq!(follower.read_frame(&delta(11, 12), 4), MapUpdate::Desynced);
+        assert_eq!(follower.read_frame(&delta(11, 12), 4), None);
         assert_eq!(follower.resume_from(), None);
     }
 
     #[test]
     fn a_delta_without_snapshot_and_garbage_request_a_snapshot() {
-        assert_eq!(Follower::default().read_frame(&delta(0, 1), 4), MapUpdate::Desynced);
-        assert_eq!(Follower::default().read_frame(&[99, 1, 2], 4), MapUpdate::Desynced);
-        assert_eq!(Follower::default().read_frame(&[], 4), MapUpdate::Desynced);
+        assert_eq!(Follower::default().read_frame(&delta(0, 1), 4), None);
+        assert_eq!(Follower::default().read_frame(&[99, 1, 2], 4), None);
+        assert_eq!(Follower::default().read_frame(&[], 4), None);
     }
 }

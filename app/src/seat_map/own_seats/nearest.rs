@@ -8,8 +8,9 @@ use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use leptos::task::spawn_local;
 
 use super::cart::Cart;
-use super::offer::{SeatOffer, sum};
+use super::offer::SeatOffer;
 use crate::browser::{self, calls};
+use crate::checkout::sum;
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
@@ -163,7 +164,7 @@ pub(in crate::seat_map) fn nearest_offer(session: MapSession, lost: &[SeatIndex]
         })
     })?;
     let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
-    Some(SeatOffer::instead(&lines, sum(&lines)?))
+    Some(SeatOffer::instead(&lines, sum(lines.iter().map(|line| line.price))?))
 }
 
 /// Finds as many free seats as were lost and adds them to the notice on show as an offer.

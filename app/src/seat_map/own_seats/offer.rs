@@ -6,6 +6,7 @@ use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
 use domain::seats::{SeatIndex, sort_for_display};
 
+use crate::checkout::sum;
 use crate::language::{Arg, current, listed, number};
 use crate::say;
 
@@ -29,8 +30,7 @@ impl SeatOffer {
 
     /// Offers seats and places that the visitor had before. `None` without a total price.
     pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
-        let of_places = places.iter().map(|line| Some(line.total()));
-        let total = summed(lines.iter().map(|line| Some(line.price)).chain(of_places))?;
+        let total = sum(lines.iter().map(|line| line.price).chain(places.iter().map(PlaceLine::total)))?;
         let words = places.iter().map(quantity_of);
         let words: Vec<String> = names_of(lines).into_iter().map(str::to_owned).chain(words).collect();
         let names: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -40,15 +40,6 @@ impl SeatOffer {
             words: say!("map.take_again", seats = Arg::Ours(&listed(&names)), price = total),
         })
     }
-}
-
-/// The total price of some seats.
-pub(super) fn sum(lines: &[SeatLine]) -> Option<Money> {
-    summed(lines.iter().map(|line| Some(line.price)))
-}
-
-fn summed(prices: impl Iterator<Item = Option<Money>>) -> Option<Money> {
-    prices.reduce(|sum, price| sum?.checked_add(price?)).flatten()
 }
 
 pub(super) fn names_of(lines: &[SeatLine]) -> Vec<&str> {

@@ -39,12 +39,13 @@ pub struct MapView {
     pub part: PageSignal<Option<[f64; 4]>>,
 }
 
-impl MapView {
-    /// The whole room.
-    pub fn new() -> Self {
-        Self { zoom: PageSignal::new(1.0), largest: PageSignal::new(false), part: PageSignal::new(None) }
+impl Default for MapView {
+    fn default() -> Self {
+        Self { zoom: PageSignal::new(1.0), largest: PageSignal::default(), part: PageSignal::default() }
     }
+}
 
+impl MapView {
     /// Shows the whole room again.
     pub fn reset(self) {
         self.zoom.set(1.0);
