@@ -36,19 +36,12 @@ const LONGEST_PAUSE_MS: u32 = 5_000;
 /// The part of [`BookingView`] that the browser reads, so that the module has no code for the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FollowedBooking {
-    /// The booking.
     pub id: Uuid,
-    /// Its show.
     pub show: Uuid,
-    /// State of the seats.
     pub state: BookingState,
-    /// State of the money.
     pub money: MoneyState,
-    /// Total price.
     pub total: Money,
-    /// The payer.
     pub buyer: Person,
-    /// The ticket holder.
     pub holder: Person,
     /// Payment deadline, in the theatre's time zone.
     #[serde(default)]
@@ -57,7 +50,6 @@ pub struct FollowedBooking {
     pub pay_url: Option<String>,
     /// The ticket page, once confirmed.
     pub ticket_url: Option<String>,
-    /// Its seats.
     pub seats: Vec<SeatLine>,
     /// Its places in areas without numbered seats.
     #[serde(default)]
@@ -65,10 +57,8 @@ pub struct FollowedBooking {
     /// Cancellation deadline, milliseconds since 1970; absent if it cannot be cancelled.
     #[serde(default)]
     pub cancel_until_ms: Option<i64>,
-    /// Its refunds.
     #[serde(default)]
     pub refunds: Vec<RefundView>,
-    /// Its history.
     #[serde(default)]
     pub steps: Vec<StepView>,
     /// The booking that its money was moved to.

@@ -192,22 +192,12 @@ pub(crate) fn count_in_words((seats, all): (usize, usize)) -> String {
 fn wanted_places(session: MapSession) -> Vec<(PlaceLine, bool)> {
     session.room.with(|room| {
         session.cart.with(|cart| {
-            let drawn = |places: &AreaQuantity| {
-                let known = room.iter().flat_map(|room| &room.plan().areas).find(|known| known.area == places.area)?;
-                Some(PlaceLine {
-                    area: known.area,
-                    label: known.name.clone(),
-                    category: known.category_label.clone(),
-                    price: known.price,
-                    quantity: places.quantity,
-                })
-            };
             let line_of = |places: &AreaQuantity| {
                 // Prefers the hold, as with seats: its prices are newer than the room plan's.
                 let held = cart.held().and_then(|held| held.places.iter().find(|line| line.area == places.area));
                 let line = match held {
                     Some(line) => PlaceLine { quantity: places.quantity, ..line.clone() },
-                    None => drawn(places)?,
+                    None => room.as_ref()?.place_line(places.area, places.quantity)?,
                 };
                 Some((line, cart.held_in(places.area) >= places.quantity))
             };
@@ -258,25 +248,13 @@ pub(crate) fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seat_map::own_seats::cart::tests::{in_area, with_places};
     use domain::api::HoldView;
     use domain::money::Currency;
 
     /// Two places that cost 12.50 each.
     fn places_held() -> HoldView {
-        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
-        let (label, category) = ("Floor".to_owned(), "Standing".to_owned());
-        HoldView {
-            id: Uuid::from_u128(7),
-            show: Uuid::from_u128(1),
-            seats: vec![],
-            places: vec![PlaceLine { area: 0, label, category, price, quantity: 2 }],
-            total: price,
-            expires_at: String::new(),
-            expires_at_ms: 0,
-            latest_ms: 0,
-            paying: false,
-            booking: None,
-        }
+        with_places(&[], &[in_area(0, 2)])
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Built from [`PlanView`]. The rows of a large room arrive section by section. Pure.
 
-use domain::api::{CategoryView, PlanView, RowView, SeatKind, SeatLine};
-use domain::seats::SeatIndex;
+use domain::api::{AreaView, CategoryView, PlaceLine, PlanView, RowView, SeatKind, SeatLine};
+use domain::seats::{AreaIndex, SeatIndex};
 
 use super::appearance::SeatAppearance;
 use crate::language::Arg;
@@ -144,12 +144,21 @@ impl RoomPlan {
     #[must_use]
     pub fn line(&self, seat: SeatIndex) -> Option<SeatLine> {
         let facts = self.seat(seat)?;
-        Some(SeatLine {
-            seat,
-            label: facts.name(),
-            category: facts.category.label.clone(),
-            price: facts.category.price,
-        })
+        let CategoryView { label, price, .. } = facts.category;
+        Some(SeatLine { seat, label: facts.name(), category: label.clone(), price: *price })
+    }
+
+    /// An area without numbered seats.
+    #[must_use]
+    pub fn area(&self, area: AreaIndex) -> Option<&AreaView> {
+        self.plan.areas.iter().find(|known| known.area == area)
+    }
+
+    /// A cart line for this many places in an area, built without the server.
+    #[must_use]
+    pub fn place_line(&self, area: AreaIndex, quantity: u32) -> Option<PlaceLine> {
+        let AreaView { name, category_label, price, .. } = self.area(area)?;
+        Some(PlaceLine { area, label: name.clone(), category: category_label.clone(), price: *price, quantity })
     }
 
     /// The rows to draw: of one section, or of the whole room.

@@ -225,11 +225,13 @@ impl MapSession {
     /// Name of an area for people.
     #[must_use]
     pub fn area_name(self, area: AreaIndex) -> String {
-        let drawn = self.room.with_untracked(|room| {
-            let areas = room.iter().flat_map(|room| &room.plan().areas);
-            areas.into_iter().find(|known| known.area == area).map(|known| known.name.clone())
-        });
+        let drawn = self.room.with_untracked(|room| Some(room.as_ref()?.area(area)?.name.clone()));
         drawn.unwrap_or_else(|| say!("map.some_area", number = area))
+    }
+
+    /// The places left in an area, if known. Subscribes.
+    pub(super) fn places_left_in(self, area: AreaIndex) -> Option<u32> {
+        self.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
     }
 
     /// Updates the places left of some areas.

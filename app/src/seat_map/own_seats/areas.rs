@@ -24,9 +24,7 @@ pub fn areas(session: MapSession) -> impl IntoView {
 
 fn card(session: MapSession, area: AreaView) -> impl IntoView {
     let AreaView { area, name, category_label, price, .. } = area;
-    let left = Memo::new(move |_| {
-        session.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
-    });
+    let left = Memo::new(move |_| session.places_left_in(area));
     let wanted = Memo::new(move |_| session.cart.with(|cart| cart.wanted_in(area)));
     // Places of our hold do not count as left.
     let may_add = Memo::new(move |_| {

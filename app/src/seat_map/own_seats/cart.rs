@@ -416,4 +416,4 @@ fn surplus(these: &[AreaQuantity], those: &[AreaQuantity]) -> Vec<AreaQuantity> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

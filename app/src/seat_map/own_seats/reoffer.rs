@@ -5,8 +5,8 @@
 //! was taken, or if nothing is free, other seats nearby are offered, as after any refusal. All of this loads after the
 //! map, with the notice box.
 
-use domain::api::{AreaProblem, AreaView, PlaceLine, SeatLine, SeatProblem};
-use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState, sort_for_display};
+use domain::api::{AreaProblem, PlaceLine, SeatLine, SeatProblem};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState, sort_for_display};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -112,8 +112,9 @@ fn advance(
         return ReofferState { is_requested: true, ..state };
     }
     let names: Vec<String> = seats.iter().filter_map(|seat| Some(room.line(*seat)?.label)).collect();
-    let areas: Vec<&AreaView> = wanted.places.iter().filter_map(|places| area_of(room, places.area)).collect();
-    let names = names.iter().map(String::as_str).chain(areas.iter().map(|area| area.name.as_str()));
+    let places: Vec<PlaceLine> =
+        wanted.places.iter().filter_map(|places| room.place_line(places.area, places.quantity)).collect();
+    let names = names.iter().map(String::as_str).chain(places.iter().map(|line| line.label.as_str()));
     if !wanted.has_checksum_of(names) {
         // The show has moved to another room.
         withdraw_offer(session, state);
@@ -122,11 +123,13 @@ fn advance(
     let known = seats.iter().copied().filter(|seat| room.seat(*seat).is_some());
     let looks: Vec<(SeatIndex, SeatAppearance)> =
         known.map(|seat| (seat, session.appearance_signal(seat).get())).collect();
-    let places: Vec<(PlaceLine, u32)> = areas
-        .into_iter()
-        .zip(&wanted.places)
-        .map(|(area, places)| missing_places(session, area, places.quantity))
-        .collect();
+    // Only the places still to be added. Places of our hold do not count as left.
+    let missing = |line: PlaceLine| {
+        let quantity = line.quantity.saturating_sub(session.cart.with(|cart| cart.wanted_in(line.area)));
+        let left = session.places_left_in(line.area).unwrap_or_default();
+        (PlaceLine { quantity, ..line }, left)
+    };
+    let places: Vec<(PlaceLine, u32)> = places.into_iter().map(missing).collect();
     let on_show = session.notice.get();
     if state.offered.is_some() && state.offered != on_show {
         let is_awaited_in =
@@ -181,25 +184,6 @@ fn withdraw_offer(session: MapSession, state: ReofferState) -> ReofferState {
 fn finish() -> ReofferState {
     browser::forget_query();
     ReofferState { is_over: true, ..ReofferState::default() }
-}
-
-fn area_of(room: &RoomPlan, area: AreaIndex) -> Option<&AreaView> {
-    room.plan().areas.iter().find(|known| known.area == area)
-}
-
-/// The places still to be added in an area, and how many are left. Places of our hold do not count as left.
-fn missing_places(session: MapSession, area: &AreaView, quantity: u32) -> (PlaceLine, u32) {
-    let missing = quantity.saturating_sub(session.cart.with(|cart| cart.wanted_in(area.area)));
-    let left =
-        session.places_left.with(|left| left.iter().find(|(known, _)| *known == area.area).map(|(_, left)| *left));
-    let line = PlaceLine {
-        area: area.area,
-        label: area.name.clone(),
-        category: area.category_label.clone(),
-        price: area.price,
-        quantity: missing,
-    };
-    (line, left.unwrap_or_default())
 }
 
 /// The next action for seats, and for places with the number left.

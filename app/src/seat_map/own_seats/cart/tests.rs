@@ -30,11 +30,12 @@ fn add(add: Vec<SeatIndex>) -> HoldIntent {
     HoldIntent::Change { hold: Uuid::from_u128(7), add, remove: vec![], add_places: vec![], remove_places: vec![] }
 }
 
-fn in_area(area: AreaIndex, quantity: u32) -> AreaQuantity {
+pub(crate) fn in_area(area: AreaIndex, quantity: u32) -> AreaQuantity {
     AreaQuantity { area, quantity }
 }
 
-fn with_places(seats: &[SeatIndex], places: &[AreaQuantity]) -> HoldView {
+/// A hold of these seats and places at 12.50 each.
+pub(crate) fn with_places(seats: &[SeatIndex], places: &[AreaQuantity]) -> HoldView {
     let mut hold = hold(seats);
     let line = |places: &AreaQuantity| PlaceLine {
         area: places.area,
