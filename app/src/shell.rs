@@ -54,7 +54,6 @@ pub enum OfflinePage {
 }
 
 impl OfflinePage {
-    /// Address of the script.
     fn script(self) -> String {
         site::address(match self {
             Self::Ticket => "/pkg/keep-ticket.js",

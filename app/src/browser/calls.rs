@@ -18,7 +18,6 @@ use crate::say;
 const DEADLINE_MS: u32 = 10_000;
 /// Most puzzles solved for one call: one, and another if the first expired.
 const PUZZLES: u32 = 2;
-/// Attempts in all.
 const MAX_ATTEMPTS: u32 = 4;
 /// Longest pause before the first retry without `Retry-After`, milliseconds. Doubles with each retry…
 const FIRST_PAUSE_MS: u32 = 300;
@@ -246,7 +245,6 @@ async fn once(call: &ApiCall<'_>) -> Result<String, Failure> {
     read_text(call).await.map_err(|refused| refused.failure)
 }
 
-/// A failed attempt.
 struct FailedAttempt {
     failure: Failure,
     /// The pause the server asked for, milliseconds.

@@ -18,7 +18,6 @@ use crate::browser::{self, clock, ids, storage};
 use crate::language::current;
 use crate::say;
 
-/// The id of the field.
 pub const FIELD: &str = "pay-code";
 /// Longest input examined: six digits with copied whitespace.
 const MAX_TYPED_CHARS: usize = 16;

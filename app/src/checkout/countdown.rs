@@ -15,7 +15,6 @@ const ANNOUNCED_AT_MS: [i64; 3] = [2 * MINUTE_MS, MINUTE_MS, 15 * SECOND_MS];
 /// A smaller extension is not offered, milliseconds.
 const MIN_EXTENSION_MS: i64 = 10 * SECOND_MS;
 
-/// The countdown.
 pub fn countdown(session: MapSession) -> impl IntoView {
     Effect::new(move |_| {
         if let Some(left) = session.countdown_ms.get().filter(|left| ANNOUNCED_AT_MS.contains(left)) {

@@ -34,7 +34,6 @@ pub struct CheckoutForm {
 }
 
 impl CheckoutForm {
-    /// An empty form.
     #[must_use]
     pub fn new(show: Uuid) -> Self {
         Self {
@@ -98,7 +97,6 @@ impl CheckoutForm {
         self.busy.set(false);
     }
 
-    /// Clears the error.
     pub fn clear_error(self) {
         self.error.set(None);
     }
@@ -125,7 +123,6 @@ fn account() -> Option<String> {
     browser::element(super::BUYER)?.get_attribute("data-email")
 }
 
-/// The form.
 pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
     let CheckoutForm { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } =
         details;

@@ -105,7 +105,6 @@ impl PaymentAttempt {
     }
 }
 
-/// An error of the checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckoutError {
     /// Message: the cause and the next step.

@@ -15,7 +15,6 @@ fn read(file: &str) -> Messages {
     serde_json::from_str(file).expect("a test reads every file of messages")
 }
 
-/// The messages of a language.
 pub(super) fn of(language: Language) -> &'static Messages {
     // In the order of `Language::ALL`, which is that of the enum.
     &ALL[language as usize]

@@ -26,15 +26,11 @@ pub enum Language {
 /// The facts about a language. Their source is the Unicode CLDR; that of plurals `common/supplemental/plurals.xml`,
 /// cardinal rules, for whole numbers only.
 pub(super) struct Facts {
-    /// Its tag (BCP 47).
     tag: &'static str,
-    /// Its name in itself.
     own_name: &'static str,
-    /// True if it is written from right to left.
     is_right_to_left: bool,
     /// The form of a word that follows a number.
     pub(super) plural: &'static PluralRule,
-    /// The format of numbers and money.
     pub(super) numbers: NumberFormat,
     /// The text of its file of messages.
     #[cfg(any(feature = "ssr", test))]
@@ -96,7 +92,6 @@ impl PluralRule {
 }
 
 impl Language {
-    /// The facts.
     pub(super) const fn facts(self) -> Facts {
         let numbers = NumberFormat::ENGLISH;
         match self {

@@ -69,7 +69,6 @@ impl From<Money> for Arg<'_> {
     }
 }
 
-/// Formats a message with its values.
 pub(super) fn format_message(pattern: &str, args: &[(&str, Arg<'_>)], language: Language) -> String {
     let mut out = String::with_capacity(pattern.len());
     Writer { args, language }.write(&mut out, pattern, None);

@@ -16,7 +16,6 @@ const LEFT_TO_RIGHT_MARK: char = '\u{200e}';
 /// Separates an amount and its currency.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// The number format of a language.
 pub(super) struct NumberFormat {
     pub(super) decimal: char,
     pub(super) group: char,
@@ -24,7 +23,6 @@ pub(super) struct NumberFormat {
     pub(super) group_size: usize,
     /// Digits required before the first separator: Spanish writes 1250 and 12.500.
     pub(super) least_before_group: usize,
-    /// True if the currency comes first.
     pub(super) is_currency_first: bool,
     /// True if amounts and negative numbers have direction marks.
     pub(super) has_direction_marks: bool,

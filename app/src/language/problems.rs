@@ -21,7 +21,6 @@ pub fn problem_in_words(problem: &ProblemView) -> String {
     said.unwrap_or_else(|| crate::say!("problem.other"))
 }
 
-/// The message of a code.
 fn known(language: Language, code: &str) -> Option<String> {
     try_in(language, &format!("problem.{code}"), rule(code).as_slice())
 }

@@ -53,7 +53,6 @@ fn known_password(name: &'static str, label: String) -> impl IntoView {
     }
 }
 
-/// A field for a new password.
 fn new_password(name: &'static str, label: String) -> impl IntoView {
     view! {
         <div class="field">

@@ -7,7 +7,6 @@ use leptos::prelude::*;
 
 /// Width of the drawing in its own units. Posters are two by three.
 const WIDTH: i32 = 240;
-/// Height of the drawing.
 const HEIGHT: i32 = 360;
 /// Distance of the title from its starting edge.
 const MARGIN: i32 = 18;
@@ -61,7 +60,6 @@ fn shade(hue: i32, first_line: i32) -> impl IntoView {
     (0..8).map(step).collect_view()
 }
 
-/// One flat shape.
 struct Shape {
     path: String,
     fill: String,

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::browser::storage;
 
-/// The name in the storage.
 const STORAGE_KEY: &str = "typed-details";
 
 /// The fields as typed.

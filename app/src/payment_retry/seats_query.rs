@@ -8,7 +8,6 @@ use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use uuid::Uuid;
 
-/// The query parameter.
 const PARAMETER: &str = "again=";
 /// Separates the parts: a character that addresses never escape.
 const SEPARATOR: &str = "-";

@@ -4,7 +4,6 @@ use domain::seats::SeatState;
 
 use crate::say;
 
-/// The appearance of a seat to this visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeatAppearance {
     /// Free.

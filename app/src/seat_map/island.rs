@@ -75,13 +75,11 @@ fn parts(session: MapSession) -> impl IntoView {
     }
 }
 
-/// The waiting list.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn waiting_box(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || waiting_list::waiting_box(session)))
 }
 
-/// Cart and checkout.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn cart(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || checkout::panel(session)))

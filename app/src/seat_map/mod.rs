@@ -190,7 +190,6 @@ fn legend_view(session: MapSession, place: HtmlElement) -> MountedPart {
     mount_part(place, move || deferred(move || session.is_drawn(), "legend-coming", load))
 }
 
-/// The notice box.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn notice_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {

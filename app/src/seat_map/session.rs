@@ -102,7 +102,6 @@ pub struct MapSession {
     /// True if the canvas shows the large room, or will with the next frame of the painting worker.
     pub is_canvas_painted: PageSignal<bool>,
     pub(super) canvas: PageCell<Option<SendWrapper<Box<dyn PaintTarget>>>>,
-    /// The seat pointed at last.
     pub(super) pointed_seat: PageSignal<Option<SeatIndex>>,
     /// The visible part of the map.
     pub(super) map_view: MapView,
@@ -234,7 +233,6 @@ impl MapSession {
         self.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
     }
 
-    /// Updates the places left of some areas.
     pub(super) fn merge_places_left(self, left: &[(AreaIndex, u32)]) {
         self.places_left.update(|known| {
             for (area, left) in left {
@@ -249,7 +247,6 @@ impl MapSession {
         self.board.with_value(|board| board.state(seat))
     }
 
-    /// The seats the visitor watches.
     pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
         self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
     }
@@ -267,7 +264,6 @@ impl MapSession {
         self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)))
     }
 
-    /// Repaints a seat in the minimap.
     pub(super) fn redraw_in_minimap(self, seat: SeatIndex) {
         if let Some(note) = self.minimap_listener.get_value() {
             note(seat);

@@ -137,7 +137,6 @@ impl<T> PageCell<T> {
 
 /// Collects views into a list that is drawn once.
 pub(in crate::seat_map) trait DrawnOnce: Iterator<Item: IntoView> + Sized {
-    /// Collects the views.
     fn drawn_once(self) -> StaticVec<Self::Item> {
         self.collect::<Vec<_>>().into()
     }

@@ -122,7 +122,6 @@ impl WaitingEntry {
         format!("/api/v1/shows/{}/waiting-list", self.session.show)
     }
 
-    /// Reads the entry.
     fn poll(self) {
         spawn_local(async move {
             // Without an answer the next poll tries again.
@@ -228,7 +227,6 @@ fn state_at(place: &WaitingView, held: Option<Uuid>, now: Option<Timestamp>) -> 
     }
 }
 
-/// The hold of the offer.
 fn offered_hold(place: Option<&WaitingView>) -> Option<Uuid> {
     place?.offer.as_ref().map(|offer| offer.hold)
 }

@@ -43,7 +43,6 @@ const ANNOUNCE_EVERY_MS: u32 = 30_000;
 /// Focus target after joining or leaving: the heading.
 const FOCUS_TARGETS: &[&str] = &[".waiting-room h2"];
 
-/// The state of this tab.
 #[derive(Clone, Copy, Default)]
 struct VisitState {
     show: Uuid,
@@ -60,7 +59,6 @@ struct VisitState {
 /// The island of a show's waiting room.
 #[island]
 pub fn WaitingRoom(
-    /// The show.
     show: Uuid,
     /// Opening time in words, in the theatre's time zone.
     opens: String,

@@ -13,7 +13,6 @@ use crate::say;
 pub(super) struct QueueWords {
     pub(super) title: String,
     pub(super) text: String,
-    /// The expected wait.
     pub(super) wait: Option<String>,
 }
 

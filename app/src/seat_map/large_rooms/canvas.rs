@@ -20,7 +20,6 @@ const MAX_PIXELS: f64 = 4_000_000.0;
 /// The properties of a picture.
 #[derive(PartialEq)]
 pub struct CanvasSettings {
-    /// Its size.
     pub measures: Measures,
     /// The current colours, in the order of the paints in [`super::dots`].
     pub colours: Vec<Colour>,
@@ -35,7 +34,6 @@ impl CanvasSettings {
     }
 }
 
-/// The 2D context of an element.
 pub fn context_of(element: &HtmlCanvasElement) -> Option<CanvasRenderingContext2d> {
     element.get_context("2d").ok()??.dyn_into().ok()
 }
@@ -67,7 +65,6 @@ impl Canvas {
         self.element == *element && CanvasSettings::of(element, size, &self.context).as_ref() == Some(&self.looks)
     }
 
-    /// Paints dots.
     pub fn paint(&mut self, dots: &[(Paint, Dot)]) {
         for (paint, dot) in dots {
             if let Some(colour) = self.looks.colours.get(usize::from(*paint)) {

@@ -25,7 +25,6 @@ pub const FAINT: Paint = 3;
 pub const FREE: Paint = 4;
 /// Number of category colours. Further categories reuse them.
 pub const CATEGORY_COLOURS: u8 = 8;
-/// Number of colours.
 pub const COLOURS: usize = FREE as usize + CATEGORY_COLOURS as usize;
 
 /// A canvas for the dots. A trait object, so that its code can load after the map.
@@ -36,11 +35,9 @@ pub(in crate::seat_map) trait PaintTarget {
     fn is_current(&self, size: (i32, i32)) -> bool;
     /// Adapts to the current size and theme; all dots must be painted again. Returns false if a new canvas is needed.
     fn renew(&mut self, size: (i32, i32)) -> bool;
-    /// Paints dots.
     fn paint(&mut self, dots: &[(Paint, Dot)]);
 }
 
-/// The seats of a room as dots.
 pub struct Dots {
     places: Vec<Dot>,
     painted: Vec<Paint>,
@@ -67,13 +64,6 @@ impl Dots {
         dots
     }
 
-    /// The position of a seat.
-    #[must_use]
-    pub fn place(&self, seat: SeatIndex) -> Option<Dot> {
-        self.places.get(seat as usize).copied()
-    }
-
-    /// Marks a seat for repainting.
     pub fn mark(&mut self, seat: SeatIndex) {
         if let Some(is_marked) = self.is_marked.get_mut(seat as usize)
             && !*is_marked
@@ -83,7 +73,6 @@ impl Dots {
         }
     }
 
-    /// Marks all seats for repainting.
     pub fn mark_all(&mut self) {
         (0..).take(self.places.len()).for_each(|seat| self.mark(seat));
     }
@@ -119,7 +108,6 @@ impl Dots {
     }
 }
 
-/// The paint of a seat of this category.
 #[must_use]
 pub fn paint_of(look: SeatAppearance, category: u8, faint: u64) -> Paint {
     match look {
@@ -194,6 +182,6 @@ mod tests {
         let mut dots = room(1);
         paints(&mut dots, |_| SeatAppearance::Available);
         dots.mark(7);
-        assert_eq!((paints(&mut dots, |_| SeatAppearance::Booked), dots.place(7)), (vec![], None));
+        assert_eq!((paints(&mut dots, |_| SeatAppearance::Booked), dots.places.get(7).copied()), (vec![], None));
     }
 }

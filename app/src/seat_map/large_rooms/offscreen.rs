@@ -34,7 +34,6 @@ const MAX_LOST: u32 = 3;
 /// Workers lost on this page.
 static LOST: AtomicU32 = AtomicU32::new(0);
 
-/// An event of a canvas.
 pub enum WorkerEvent {
     /// The worker has taken all messages.
     Ready,
@@ -55,9 +54,7 @@ pub struct Offscreen {
 
 /// The messages to and from the worker.
 struct Exchange {
-    /// Messages sent.
     sent: Cell<u32>,
-    /// Messages answered.
     answered: Cell<u32>,
     on_event: Box<dyn Fn(WorkerEvent)>,
 }

@@ -42,7 +42,6 @@ pub fn section_of(fragment: &str) -> Option<usize> {
     fragment.strip_prefix("section-")?.parse().ok()
 }
 
-/// The overview of a room.
 pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + use<> {
     let plan = room.plan();
     let size = plan.width / LETTERS_ACROSS;
@@ -164,7 +163,6 @@ fn in_words(free: u32) -> String {
     say!("map.section_left", seats = free)
 }
 
-/// The overview of a large room.
 #[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn overview_part(
     session: MapSession,

@@ -88,7 +88,6 @@ pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElemen
     });
 }
 
-/// Removes the canvas.
 pub(in crate::seat_map) fn remove_canvas(session: MapSession) {
     session.canvas.set_value(None);
     session.is_canvas_painted.set(false);

@@ -11,7 +11,6 @@ pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// (`HEARTBEAT_PERIOD` in `server/seats/src/live/socket.rs`).
 const LONGEST_SILENCE_MS: f64 = 60_000.0;
 
-/// The state of a session's live connection.
 #[derive(Default)]
 pub struct ConnectionState {
     pub(super) socket: Option<SendWrapper<Socket>>,

@@ -18,7 +18,6 @@ use crate::seat_map::session::MapSession;
 /// Largest distance between neighbours, plan units. More is an aisle.
 const AISLE: i32 = SEAT_PITCH * 3 / 2;
 
-/// The position of a seat.
 #[derive(Clone, Copy)]
 struct SeatPosition {
     seat: SeatIndex,

@@ -13,7 +13,6 @@ use crate::say;
 /// An offer of a notice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeatOffer {
-    /// The seats.
     pub seats: Arc<[SeatIndex]>,
     /// Places without numbers beside them.
     pub places: Arc<[AreaQuantity]>,

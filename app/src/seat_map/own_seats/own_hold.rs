@@ -156,7 +156,6 @@ fn confirm_expiry(session: MapSession) {
     }
 }
 
-/// Ends the hold as expired.
 pub(in crate::seat_map) fn expire(session: MapSession) {
     let (seats, places) = session.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
     let mut seat_names: Vec<String> = seats.iter().map(|seat| session.seat_name(*seat)).collect();

@@ -23,7 +23,6 @@ use crate::seat_map::notice::Notice;
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::DrawnOnce;
 
-/// Default size of a party.
 const DEFAULT_PARTY: usize = 2;
 
 /// The last suggestions, and the one on show.

@@ -34,7 +34,6 @@ const PATIENCE_MS: u32 = 2_000;
 struct ReofferState {
     /// True if the sections of the seats were requested, in a large room.
     is_requested: bool,
-    /// The last offer.
     offered: Option<Notice>,
     /// True if the offer has ended.
     is_over: bool,

@@ -183,7 +183,6 @@ fn announce_changes(session: MapSession, before: Option<&HoldView>, after: Optio
     session.announcement.set(parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
 }
 
-/// Returns true if everything requested is still wanted.
 fn is_still_wanted(cart: &Cart, seats: &[SeatIndex], places: Option<AreaQuantity>) -> bool {
     seats.iter().all(|seat| cart.wants(*seat))
         && places.is_none_or(|places| cart.wanted_in(places.area) >= places.quantity)

@@ -54,7 +54,6 @@ fn show_outcome(session: MapSession, outcome: TapOutcome) {
     }
 }
 
-/// Replaces the wish with these seats.
 pub(super) fn replace_wish(session: MapSession, seats: &[SeatIndex]) -> TapOutcome {
     let outcome = change_wish(session, |cart| cart.exchange_for(seats));
     session.notice.set((outcome == TapOutcome::PaymentPending).then(Notice::payment_pending));

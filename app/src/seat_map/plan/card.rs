@@ -107,7 +107,6 @@ fn view_in_words(sight: &ViewFromSeat, focus: &str) -> String {
     }
 }
 
-/// The card of the seat pointed at.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn card_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || card_view(session)))
@@ -126,7 +125,6 @@ const RESTRICTED_DEGREES: f64 = 40.0;
 
 /// Width of the drawing.
 pub const WIDTH: f64 = 120.0;
-/// Height of the drawing.
 pub const HEIGHT: f64 = 68.0;
 /// Half of the drawing's horizontal view, as the tangent of its angle: 50 degrees.
 const HALF_VIEW: f64 = 1.19;

@@ -107,7 +107,6 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
     }
 }
 
-/// The place of the minimap.
 fn minimap_place(
     grid: &Rc<Grid>,
     room: &Arc<RoomPlan>,
@@ -204,7 +203,6 @@ impl Grid {
         }
     }
 
-    /// Moves the map's one tab stop.
     fn set_tab_stop(&self, seat: SeatIndex) {
         let set = |seat: SeatIndex, value: &str| {
             if let Some(element) = browser::element(&format!("seat-{seat}")) {

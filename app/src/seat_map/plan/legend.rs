@@ -79,7 +79,6 @@ fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl I
     }
 }
 
-/// The legend of the drawing.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn legend_part(
     session: MapSession,

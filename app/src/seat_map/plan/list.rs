@@ -94,7 +94,6 @@ fn markup(room: &RoomPlan, section: Option<usize>) -> String {
     out
 }
 
-/// The list of seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn list_part(
     session: MapSession,

@@ -21,7 +21,6 @@ use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::{MapSession, SeatListener};
 use crate::seat_map::signals::SendWrapper;
 
-/// The state of a minimap.
 struct Minimap {
     session: MapSession,
     frame: PlanFrame,
@@ -83,7 +82,6 @@ impl Minimap {
         })
     }
 
-    /// Marks a seat as changed.
     fn mark(self: &Rc<Self>, seat: SeatIndex) {
         self.dots.borrow_mut().mark(seat.wrapping_sub(self.first));
         self.paint_soon();

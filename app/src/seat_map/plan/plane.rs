@@ -25,7 +25,6 @@ const OVERHANG_PX: f64 = 4.0;
 
 /// Kept as long as its element may call it.
 type Listener = Closure<dyn FnMut(Event)>;
-/// A handler of an event.
 type Reaction = fn(&Plane, &Event);
 
 /// The visible part of the map, for the page.
