@@ -12,13 +12,8 @@ use super::{Arg, Language, current, try_in};
 #[must_use]
 pub fn problem_in_words(problem: &ProblemView) -> String {
     let language = current();
-    let own = || (!problem.detail.is_empty()).then(|| problem.detail.clone());
-    let said = if language == Language::English {
-        own().or_else(|| known(language, &problem.code))
-    } else {
-        known(language, &problem.code)
-    };
-    said.unwrap_or_else(|| crate::say!("problem.other"))
+    let own = (language == Language::English && !problem.detail.is_empty()).then(|| problem.detail.clone());
+    own.or_else(|| known(language, &problem.code)).unwrap_or_else(|| crate::say!("problem.other"))
 }
 
 fn known(language: Language, code: &str) -> Option<String> {

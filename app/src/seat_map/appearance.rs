@@ -1,10 +1,11 @@
 //! The appearance of a seat to one visitor.
 
 use domain::seats::SeatState;
+use strum::VariantArray;
 
 use crate::say;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum SeatAppearance {
     /// Free.
     Available,

@@ -151,6 +151,7 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seat_map::large_rooms::dots::{GONE, MINE};
 
     #[test]
     fn a_tapped_seat_is_painted_as_own_before_the_answer() {
@@ -202,9 +203,6 @@ mod tests {
         board.repaint(1, &cart);
         board.apply(&[SeatChange { seat: 2, state: SeatState::Booked }], &cart);
         let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
-        assert_eq!(
-            painted,
-            [(crate::seat_map::large_rooms::dots::MINE, 1), (crate::seat_map::large_rooms::dots::GONE, 2)]
-        );
+        assert_eq!(painted, [(MINE, 1), (GONE, 2)]);
     }
 }
