@@ -1,7 +1,7 @@
 //! The state of one visitor at one show: signals for values the page shows, cells for values it does not show.
 //!
 //! The session holds values and answers questions about them. Taps, the clock and the live map change it through
-//! functions in other modules: `own_seats::wishes` (taps), `own_seats::requests` and `own_seats::own_hold` (the hold),
+//! functions in other modules: `own_seats::wishes` (taps and requests), `own_seats::own_hold` (the hold),
 //! `live::connection` (the live map), `large_rooms::painting` and `loading`. Those modules import this one; this one
 //! imports none of them.
 

@@ -3,4 +3,3 @@
 pub mod board;
 pub(super) mod connection;
 pub(super) mod connection_state;
-pub(super) mod follower;

@@ -7,6 +7,5 @@ pub(super) mod offer;
 pub mod own_hold;
 pub(super) mod party;
 pub(super) mod reoffer;
-pub(super) mod requests;
 pub(super) mod watched;
 pub mod wishes;
