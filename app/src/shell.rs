@@ -94,14 +94,12 @@ pub trait Page: Sized {
 }
 
 /// Renders the page in English, as if at the root.
-#[must_use]
 pub fn render(page: impl Page) -> String {
     render_in(Language::English, |_| "/".to_owned(), page)
 }
 
 /// Renders the page as a full HTML document in a language. `address_in` returns its address in another language.
 /// Islands carry their props. All reactive values are cleaned up before this returns.
-#[must_use]
 pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, page: impl Page) -> String {
     language::with_language(language, || {
         let head = page.head();

@@ -152,7 +152,6 @@ pub fn BookingStatus(
 }
 
 /// Tone of a booking's status, for the colour of its mark: `done`, `waiting` or `sorry`.
-#[must_use]
 pub fn tone(booking: &FollowedBooking) -> &'static str {
     words(booking).tone
 }

@@ -37,7 +37,6 @@ pub enum Failure {
 
 impl Failure {
     /// The problem's stable code; empty without an answer.
-    #[must_use]
     pub fn code(&self) -> &str {
         match self {
             Self::Unreachable => "",
@@ -46,7 +45,6 @@ impl Failure {
     }
 
     /// The HTTP status; 0 without an answer.
-    #[must_use]
     pub fn status(&self) -> u16 {
         match self {
             Self::Unreachable => 0,
@@ -55,7 +53,6 @@ impl Failure {
     }
 
     /// In words for people. `unreachable` is the message for a missing answer.
-    #[must_use]
     pub fn in_words(&self, unreachable: &'static str) -> String {
         match self {
             Self::Unreachable => say!(unreachable),
@@ -72,7 +69,6 @@ impl Failure {
     }
 
     /// Returns true if a retry of the same call may succeed soon.
-    #[must_use]
     pub fn may_pass(&self) -> bool {
         matches!(self.status(), 0 | 500 | 502..=504) || self.code() == "still_running"
     }

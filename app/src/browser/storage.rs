@@ -15,7 +15,6 @@ pub const TAB: Storage = Storage("sessionStorage");
 
 impl Storage {
     /// Reads a text.
-    #[must_use]
     pub fn read(self, name: &str) -> Option<String> {
         self.call("getItem", &[name])?.as_string()
     }
@@ -31,7 +30,6 @@ impl Storage {
     }
 
     /// The names of all texts.
-    #[must_use]
     pub fn names(self) -> Vec<String> {
         // A number passed as text is read as a number. Beyond the last name there is none.
         (0_u32..).map_while(|number| self.call("key", &[&number.to_string()])?.as_string()).collect()

@@ -34,7 +34,6 @@ pub struct CheckoutForm {
 }
 
 impl CheckoutForm {
-    #[must_use]
     pub fn new(show: Uuid) -> Self {
         Self {
             name: RwSignal::new(String::new()),

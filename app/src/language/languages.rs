@@ -170,32 +170,27 @@ impl Language {
     pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().expect("as many variants as COUNT");
 
     /// The language of a tag (BCP 47): `de`, `de-AT`, `DE`. `None` for other languages.
-    #[must_use]
     pub fn of_tag(tag: &str) -> Option<Self> {
         let primary = tag.split(['-', '_']).next().unwrap_or_default();
         Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(primary))
     }
 
     /// Its tag (BCP 47).
-    #[must_use]
     pub const fn tag(self) -> &'static str {
         self.facts().tag
     }
 
     /// Its name in itself, the same in every language.
-    #[must_use]
     pub const fn own_name(self) -> &'static str {
         self.facts().own_name
     }
 
     /// Its direction: the `dir` of a document.
-    #[must_use]
     pub const fn direction(self) -> &'static str {
         if self.is_right_to_left() { "rtl" } else { "ltr" }
     }
 
     /// Returns true if it is written from right to left.
-    #[must_use]
     pub const fn is_right_to_left(self) -> bool {
         self.facts().is_right_to_left
     }

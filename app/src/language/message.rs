@@ -146,7 +146,6 @@ impl Writer<'_> {
 
 /// Isolates a name inside a message: a Latin name must not reorder the punctuation of an Arabic sentence, nor its own
 /// (`12+`).
-#[must_use]
 pub fn isolated(text: &str, language: Language) -> String {
     if language.is_right_to_left() { format!("{ISOLATE}{text}{ISOLATE_END}") } else { text.to_owned() }
 }
@@ -182,7 +181,6 @@ pub(super) fn branches(choices: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// `C7`, `C7 and C8`, `C7, C8 and C9`. Used in other messages as [`Arg::Ours`].
-#[must_use]
 pub fn listed(names: &[&str]) -> String {
     let language = current();
     let join = |key: &str, one: &str, name: &str| {

@@ -44,7 +44,6 @@ thread_local! {
 }
 
 /// The language of the document being rendered, or of the page.
-#[must_use]
 pub fn current() -> Language {
     CURRENT.get().unwrap_or_else(|| {
         let language = known::of_page();
@@ -67,13 +66,11 @@ pub fn with_language<T>(language: Language, render: impl FnOnce() -> T) -> T {
 }
 
 /// A message in the current language. Called by [`crate::say!`].
-#[must_use]
 pub fn say(key: &str, args: &[(&str, Arg<'_>)]) -> String {
     say_in(current(), key, args)
 }
 
 /// A message in a language. Falls back to English, then to the key; a test prevents both.
-#[must_use]
 pub fn say_in(language: Language, key: &str, args: &[(&str, Arg<'_>)]) -> String {
     try_in(language, key, args).unwrap_or_else(|| key.to_owned())
 }

@@ -43,7 +43,6 @@ impl NumberFormat {
 }
 
 /// A whole number: `1,250`, `1.250`, `1,25,000`.
-#[must_use]
 pub fn number(value: i64, language: Language) -> String {
     let mut out = String::new();
     let style = language.facts().numbers;
@@ -53,7 +52,6 @@ pub fn number(value: i64, language: Language) -> String {
 }
 
 /// An amount with its currency: `€12.50`, `12,50 €`, `₹1,25,000.00`, `‏12.50 €`.
-#[must_use]
 pub fn money(money: Money, language: Language) -> String {
     let style = language.facts().numbers;
     let digits = money.currency.minor_digits();
@@ -81,13 +79,11 @@ pub fn money(money: Money, language: Language) -> String {
 }
 
 /// Minutes and seconds of a countdown: `4:09`.
-#[must_use]
 pub fn clock(minutes: i64, seconds: i64) -> String {
     format!("{}:{:02}", minutes.unsigned_abs(), seconds.unsigned_abs())
 }
 
 /// A number of tenths: `1.2`, `1,2`.
-#[must_use]
 pub fn tenths(value: u32, language: Language) -> String {
     format!("{}{}{}", value / 10, language.facts().numbers.decimal, value % 10)
 }

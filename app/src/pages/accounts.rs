@@ -106,7 +106,6 @@ pub enum Notice {
 
 impl Notice {
     /// Its text.
-    #[must_use]
     pub fn words(self) -> String {
         match self {
             Self::Registered => say!("account.notice_registered"),

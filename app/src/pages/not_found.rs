@@ -17,20 +17,17 @@ pub struct NotFoundPage {
 
 impl NotFoundPage {
     /// For an unknown address.
-    #[must_use]
     pub fn nothing_here(language: Language) -> Self {
         Self { title: say!(in language, "lost.title"), advice: say!(in language, "lost.advice") }
     }
 
     /// For an address with an unreadable query. `why` is English and shown on English pages only.
-    #[must_use]
     pub fn unreadable(language: Language, why: String) -> Self {
         let advice = if language == Language::English { why } else { say!(in language, "lost.unreadable_advice") };
         Self { title: say!(in language, "lost.unreadable_title"), advice }
     }
 
     /// For a temporary error of the server.
-    #[must_use]
     pub fn trouble(language: Language) -> Self {
         Self { title: say!(in language, "lost.trouble_title"), advice: say!(in language, "lost.trouble_advice") }
     }

@@ -29,7 +29,6 @@ pub struct RequestedSeats {
 
 impl RequestedSeats {
     /// Returns true if nothing is requested.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.seats.is_empty() && self.places.is_empty()
     }
@@ -41,7 +40,6 @@ impl RequestedSeats {
 }
 
 /// The address of a show's page that offers these seats and places again.
-#[must_use]
 pub fn address(show: Uuid, seats: &[SeatLine], places: &[PlaceLine]) -> String {
     if seats.is_empty() && places.is_empty() {
         return format!("/shows/{show}");
@@ -57,7 +55,6 @@ pub fn address(show: Uuid, seats: &[SeatLine], places: &[PlaceLine]) -> String {
 }
 
 /// Parses the request from a query. Parts that are neither seats nor places are ignored.
-#[must_use]
 pub fn parse(query: &str) -> RequestedSeats {
     let named = query.trim_start_matches('?').split('&').find_map(|part| part.strip_prefix(PARAMETER));
     let parts = || named.unwrap_or_default().split(SEPARATOR);

@@ -23,7 +23,6 @@ pub enum SeatAppearance {
 
 impl SeatAppearance {
     /// The `data-state` attribute. A requested seat is painted as the visitor's own at once.
-    #[must_use]
     pub const fn state(self) -> &'static str {
         match self {
             Self::Available => "available",
@@ -35,7 +34,6 @@ impl SeatAppearance {
     }
 
     /// The end of the seat's name for a screen reader.
-    #[must_use]
     pub fn in_words(self) -> String {
         say!(match self {
             Self::Available => "map.state_available",
@@ -49,13 +47,11 @@ impl SeatAppearance {
 
     /// Returns true if the seat can no longer be taken. A locked seat may become free at any moment, and a press
     /// explains that, so it is not disabled.
-    #[must_use]
     pub const fn is_out_of_reach(self) -> bool {
         matches!(self, Self::Booked | Self::Blocked)
     }
 
     /// Returns true if a tap takes or releases the seat. Taps on other seats only show an explanation.
-    #[must_use]
     pub const fn can_be_tapped(self) -> bool {
         matches!(self, Self::Available | Self::Mine | Self::Asked)
     }

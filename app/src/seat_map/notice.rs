@@ -43,7 +43,6 @@ impl Notice {
     }
 
     /// Seats were refused. `others` says whether the visitor holds or wants others.
-    #[must_use]
     pub fn refused(seats: &[SeatProblem], others: bool) -> Self {
         let mut sentences = why_refused(seats);
         sentences.push(if others { say!("map.others_are_safe") } else { say!("map.pick_another") });
@@ -52,7 +51,6 @@ impl Notice {
     }
 
     /// An exchange was refused: the visitor keeps the hold.
-    #[must_use]
     pub fn not_exchanged(seats: &[SeatProblem]) -> Self {
         let mut sentences = why_refused(seats);
         sentences.push(say!("map.you_keep_yours"));
@@ -60,7 +58,6 @@ impl Notice {
     }
 
     /// Seats and places of an earlier attempt: some are free and offered for one tap, others are taken.
-    #[must_use]
     pub fn reoffer(free: &[&str], gone: &[SeatProblem], short: &[AreaProblem], offer: SeatOffer) -> Self {
         let count = offer.places.iter().fold(offer.seats.len(), |sum, places| sum + places.quantity as usize);
         let still_free = say!("map.still_free", count = count, seats = Arg::Ours(&listed(free)));
@@ -69,20 +66,17 @@ impl Notice {
     }
 
     /// Adds areas with too few places left in front of the text.
-    #[must_use]
     pub fn with_shortages(self, short: &[AreaProblem]) -> Self {
         let sentences: Vec<String> = shortages(short).into_iter().chain([self.text]).collect();
         Self { text: sentences.join(" "), ..self }
     }
 
     /// Says whether the visitor's other seats are safe, with no other message.
-    #[must_use]
     pub fn others_status(others: bool) -> Self {
         Self::new(if others { say!("map.others_are_safe") } else { say!("map.pick_another") })
     }
 
     /// The hold expired.
-    #[must_use]
     pub fn expired(seats: &[String]) -> Self {
         let names: Vec<&str> = seats.iter().map(String::as_str).collect();
         let text = if names.is_empty() {
@@ -94,44 +88,37 @@ impl Notice {
     }
 
     /// The same visitor released the hold elsewhere.
-    #[must_use]
     pub fn released_elsewhere() -> Self {
         Self { may_ask_again: true, ..Self::new(say!("map.let_go_elsewhere")) }
     }
 
     /// The hold ended early for an unknown reason, and its seats are not free.
-    #[must_use]
     pub fn ended() -> Self {
         Self { may_ask_again: true, ..Self::new(say!("map.hold_ended")) }
     }
 
     /// The hold was paid for, or its payment ended: nothing was lost.
-    #[must_use]
     pub fn sale_finished(booking: Option<Uuid>) -> Self {
         let text = if booking.is_some() { say!("map.moved_on") } else { say!("map.sale_finished") };
         Self { booking, ..Self::new(text) }
     }
 
     /// The hold has reached its limit.
-    #[must_use]
     pub fn limit_reached() -> Self {
         Self::new(say!("map.full", most = MAX_SEATS_PER_HOLD))
     }
 
     /// A payment is in progress.
-    #[must_use]
     pub fn payment_pending() -> Self {
         Self::new(say!("map.paying"))
     }
 
     /// The browser solves a puzzle before the seats are taken.
-    #[must_use]
     pub fn solving_puzzle() -> Self {
         Self { is_good: true, ..Self::new(say!("map.proving")) }
     }
 
     /// A tapped seat is not free. `watchable` if it may become free.
-    #[must_use]
     pub fn unavailable(name: &str, look: SeatAppearance, watchable: Option<SeatIndex>) -> Self {
         let text = match look {
             SeatAppearance::Booked => say!("map.is_sold", seat = name),
@@ -142,13 +129,11 @@ impl Notice {
     }
 
     /// The seat is being watched.
-    #[must_use]
     pub fn watching(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.watching", seat = name)) }
     }
 
     /// A watched seat became free. Without an offer if it cannot be taken now.
-    #[must_use]
     pub fn watched_seat_free(name: &str, offer: Option<SeatOffer>) -> Self {
         let headline = Some(say!("map.free_now_short", seat = name));
         let text = say!("map.free_now", seat = name);
@@ -156,7 +141,6 @@ impl Notice {
     }
 
     /// The extension was shorter than usual: `given_ms` instead of up to `left_ms`. `None` if nothing was cut.
-    #[must_use]
     pub fn shorter_extension(given_ms: i64, left_ms: i64) -> Option<Self> {
         let full_ms = HOLD_EXTENSION_MS.min(left_ms);
         // Both times are the lock store's own: a difference is a cut, not rounding.
@@ -169,13 +153,11 @@ impl Notice {
     }
 
     /// A watched seat was sold.
-    #[must_use]
     pub fn watched_seat_sold(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.sold_after_all", seat = name)) }
     }
 
     /// A request failed for a reason other than seats.
-    #[must_use]
     pub fn failed(failure: &Failure) -> Self {
         Self::new(failure.in_words("map.unreachable"))
     }
@@ -241,7 +223,6 @@ fn about_seats(key: &str, names: &[&str]) -> String {
 }
 
 /// `one place in Standing floor`, `3 places in Standing floor`.
-#[must_use]
 pub fn places_in_words(count: u32, area: &str) -> String {
     say!("map.places_in_area", count = count, area = area)
 }

@@ -142,13 +142,11 @@ pub struct MapSession {
 
 impl MapSession {
     /// A session with nothing loaded.
-    #[must_use]
     pub fn new(show: Uuid) -> Self {
         Self { show, ..Self::default() }
     }
 
     /// A read-only session for staff, for a show whose sale has ended.
-    #[must_use]
     pub fn read_only(show: Uuid) -> Self {
         Self { is_read_only: true, ..Self::new(show) }
     }
@@ -164,14 +162,12 @@ impl MapSession {
     }
 
     /// The signal of a seat on screen.
-    #[must_use]
     pub fn appearance_signal(&self, seat: SeatIndex) -> PageSignal<SeatAppearance> {
         let signal = self.cart.with_untracked(|cart| self.board.update_value(|board| board.signal(seat, cart)));
         signal.unwrap_or_else(|| PageSignal::new(SeatAppearance::Blocked))
     }
 
     /// Returns true if the hold is being paid for or is about to be.
-    #[must_use]
     pub fn is_paying(self) -> bool {
         self.is_payment_pending.get_value() || self.cart.with_untracked(Cart::is_paying)
     }
@@ -187,7 +183,6 @@ impl MapSession {
     }
 
     /// Name of a seat for people.
-    #[must_use]
     pub fn seat_name(self, seat: SeatIndex) -> String {
         let held = self.cart.with_untracked(|cart| {
             let held = cart.held()?;
@@ -200,7 +195,6 @@ impl MapSession {
     }
 
     /// Returns true if the map is drawn, or cannot be for now. Deferred parts load from then on.
-    #[must_use]
     pub(super) fn is_drawn(self) -> bool {
         // The section cards of a large room are a deferred part themselves: the others wait for them.
         let is_there = |room: &Arc<RoomPlan>| {
@@ -212,7 +206,6 @@ impl MapSession {
     }
 
     /// Returns true if no seat and no place is free; false while that is unknown.
-    #[must_use]
     pub fn is_sold_out(self) -> bool {
         if !self.is_map_known.get() || self.room.with(Option::is_none) {
             return false;
@@ -222,7 +215,6 @@ impl MapSession {
     }
 
     /// Name of an area for people.
-    #[must_use]
     pub fn area_name(self, area: AreaIndex) -> String {
         let drawn = self.room.with_untracked(|room| Some(room.as_ref()?.area(area)?.name.clone()));
         drawn.unwrap_or_else(|| say!("map.some_area", number = area))
@@ -259,7 +251,6 @@ impl MapSession {
     }
 
     /// A seat's current appearance.
-    #[must_use]
     pub fn current_appearance(self, seat: SeatIndex) -> SeatAppearance {
         self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)))
     }

@@ -50,7 +50,6 @@ pub struct Dots {
 
 impl Dots {
     /// All dots of a room, none painted.
-    #[must_use]
     pub fn new(places: Vec<Dot>) -> Self {
         let seats = places.len();
         let mut dots = Self {
@@ -108,7 +107,6 @@ impl Dots {
     }
 }
 
-#[must_use]
 pub fn paint_of(look: SeatAppearance, category: u8, faint: u64) -> Paint {
     match look {
         SeatAppearance::Available if faint >> (category % CATEGORY_COLOURS) & 1 == 1 => FAINT,

@@ -31,13 +31,11 @@ const LETTERS_ACROSS: i32 = 44;
 const BOX_INSET: i32 = 9;
 
 /// The fragment of a section's address.
-#[must_use]
 pub fn fragment_of(section: usize) -> String {
     format!("#section-{section}")
 }
 
 /// The section a fragment names.
-#[must_use]
 pub fn section_of(fragment: &str) -> Option<usize> {
     fragment.strip_prefix("section-")?.parse().ok()
 }

@@ -43,7 +43,6 @@ pub struct Measures {
 
 impl Measures {
     /// For a picture of this width in pixels that shows a plan of this size.
-    #[must_use]
     pub fn new(width: usize, size: (i32, i32)) -> Self {
         let scale = width as f64 / f64::from(size.0.max(1));
         Self {
@@ -67,7 +66,6 @@ pub struct Raster {
 
 impl Raster {
     /// An empty picture of the part of the plan at `corner`.
-    #[must_use]
     pub fn new(measures: Measures, corner: (i32, i32)) -> Self {
         Self {
             measures,
@@ -78,7 +76,6 @@ impl Raster {
     }
 
     /// The picture, row by row from the top.
-    #[must_use]
     pub fn pixels(&self) -> &[u8] {
         self.pixels.as_flattened()
     }
@@ -128,7 +125,6 @@ impl Raster {
 }
 
 /// Parses a colour in the two formats of a canvas: `#rrggbb`, and `rgba(r, g, b, a)` for transparent ones.
-#[must_use]
 pub fn colour_of(said: &str) -> Option<Colour> {
     if let Some(digits) = said.strip_prefix('#') {
         let all = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 6)?;

@@ -27,7 +27,6 @@ pub struct Board {
 
 impl Board {
     /// A room of `seats` seats, all unknown. Not to be shown before the first snapshot.
-    #[must_use]
     pub fn new(seats: u32) -> Self {
         let seats = seats as usize;
         Self { states: vec![SeatState::Available; seats], painted: vec![None; seats], ..Self::default() }
@@ -41,13 +40,11 @@ impl Board {
     }
 
     /// A seat's state in the live map.
-    #[must_use]
     pub fn state(&self, seat: SeatIndex) -> SeatState {
         self.states.get(seat as usize).copied().unwrap_or_default()
     }
 
     /// A seat's appearance to the owner of this cart.
-    #[must_use]
     pub fn look(&self, seat: SeatIndex, cart: &Cart) -> SeatAppearance {
         let refused = self.refused.iter().find(|(refused, _)| *refused == seat);
         let state = refused.map_or_else(|| self.state(seat), |(_, state)| *state);
@@ -141,7 +138,6 @@ impl Board {
     }
 
     /// Free seats among the `count` seats from `first` on.
-    #[must_use]
     pub fn free_among(&self, first: SeatIndex, count: u32) -> u32 {
         let seats = self.states.iter().skip(first as usize).take(count as usize);
         u32::try_from(seats.filter(|state| **state == SeatState::Available).count()).unwrap_or(u32::MAX)

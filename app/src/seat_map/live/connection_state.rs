@@ -57,7 +57,6 @@ pub struct Follower {
 
 impl Follower {
     /// The epoch and version reached, to resume from. `None` requests a snapshot.
-    #[must_use]
     pub fn resume_from(&self) -> Option<(u64, u64)> {
         self.at
     }

@@ -71,73 +71,61 @@ pub struct Cart {
 
 impl Cart {
     /// The hold that the server granted last.
-    #[must_use]
     pub fn held(&self) -> Option<&HoldView> {
         self.held.as_ref()
     }
 
     /// The wanted seats, in order.
-    #[must_use]
     pub fn want(&self) -> &[SeatIndex] {
         &self.want
     }
 
     /// The wanted places, by area.
-    #[must_use]
     pub fn want_places(&self) -> &[AreaQuantity] {
         &self.want_places
     }
 
     /// The wanted places in an area.
-    #[must_use]
     pub fn wanted_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.want_places, area)
     }
 
     /// The held places in an area.
-    #[must_use]
     pub fn held_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.held_places(), area)
     }
 
     /// The number of wanted seats and places.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.want_places.iter().fold(self.want.len(), |sum, places| sum + places.quantity as usize)
     }
 
     /// Returns true if nothing is wanted.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.want.is_empty() && self.want_places.is_empty()
     }
 
     /// Returns true if there are seats or places of an expired hold.
-    #[must_use]
     pub fn has_lost(&self) -> bool {
         !(self.lost.is_empty() && self.lost_places.is_empty())
     }
 
     /// Returns true if the visitor wants this seat.
-    #[must_use]
     pub fn wants(&self, seat: SeatIndex) -> bool {
         self.want.binary_search(&seat).is_ok()
     }
 
     /// Returns true if the server has granted this seat.
-    #[must_use]
     pub fn holds(&self, seat: SeatIndex) -> bool {
         self.held.as_ref().is_some_and(|held| held.seats.iter().any(|line| line.seat == seat))
     }
 
     /// Returns true if the hold matches the wish and no request is in flight.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.in_flight.is_none() && self.want == self.held_seats() && self.want_places == self.held_places()
     }
 
     /// Returns true if a payment is in progress.
-    #[must_use]
     pub fn is_paying(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.paying)
     }
@@ -207,7 +195,6 @@ impl Cart {
     }
 
     /// Returns true if a request is due.
-    #[must_use]
     pub fn is_due(&self) -> bool {
         self.in_flight.is_none() && self.intent().is_some()
     }
@@ -241,7 +228,6 @@ impl Cart {
     }
 
     /// The number of the last request, unless something overtook it.
-    #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }

@@ -42,7 +42,6 @@ enum SeatDistance {
 ///
 /// `None` if there are too few, and where only a look at the whole room helps: for several seats without a party, and
 /// for couple seats, which strangers do not share.
-#[must_use]
 pub fn nearest(
     room: &RoomPlan,
     lost: &[SeatIndex],

@@ -48,7 +48,6 @@ pub(super) fn names_of(lines: &[SeatLine]) -> Vec<&str> {
 }
 
 /// `2 × Standing floor`: the same within a list in every sentence of every language.
-#[must_use]
 pub fn quantity_of(places: &PlaceLine) -> String {
     format!("{} × {}", number(i64::from(places.quantity), current()), places.label)
 }

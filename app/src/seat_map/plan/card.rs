@@ -142,7 +142,6 @@ pub struct ViewFromSeat {
 
 /// The view of a screen at `focus` (centre x, y and width, plan units) from a seat. `first_row` is the y of the nearest
 /// seats.
-#[must_use]
 fn view_from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> ViewFromSeat {
     let [x, y, width] = focus.map(f64::from);
     let (seat_x, seat_y) = (f64::from(seat.0), f64::from(seat.1));
@@ -174,13 +173,11 @@ fn view_from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> ViewFromSeat 
 
 impl ViewFromSeat {
     /// Returns true if the seat is so far to the side that buyers must know before they pay.
-    #[must_use]
     pub fn is_restricted(&self) -> bool {
         self.aside.abs() >= RESTRICTED_DEGREES
     }
 
     /// The corners as points of an SVG polygon.
-    #[must_use]
     pub fn points(&self) -> String {
         let points = self.corners.map(|(x, y)| format!("{},{}", x.round() as i32, y.round() as i32));
         points.join(" ")

@@ -23,7 +23,6 @@ const LIGHT: i32 = 9 * SEAT_PITCH;
 pub type Rows<'a> = [(&'a str, &'a RowView)];
 
 /// All seats of these rows, and the screen or stage if it is in the frame.
-#[must_use]
 pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: bool) -> String {
     let mut out = String::with_capacity(rows.len() * 4_096);
     if with_focus {
@@ -158,7 +157,6 @@ pub struct PlanFrame {
 
 impl PlanFrame {
     /// The frame around these rows, and around the screen or stage if wanted.
-    #[must_use]
     pub fn around(plan: &PlanView, rows: &Rows<'_>, with_focus: bool) -> Self {
         let xs = || rows.iter().flat_map(|(_, row)| row.x.iter().copied());
         let ys = || rows.iter().flat_map(|(_, row)| row.y.iter().copied());
@@ -177,7 +175,6 @@ impl PlanFrame {
     }
 
     /// The `viewBox` of SVG.
-    #[must_use]
     pub fn view_box(self) -> String {
         format!("{} {} {} {}", self.left, self.top, self.width, self.height)
     }

@@ -11,7 +11,6 @@ use strum::VariantArray;
 use crate::seat_map::appearance::SeatAppearance;
 
 /// The symbol for a seat of this kind in this state.
-#[must_use]
 pub fn glyph(look: SeatAppearance, kind: SeatKind) -> &'static str {
     match look {
         SeatAppearance::Available => kind.symbol(),
