@@ -12,8 +12,7 @@ use serde::Serialize;
 use super::FollowedBooking;
 use crate::browser::{self, calls, ids};
 use crate::language::{Moment, current};
-use crate::payment_retry::buyer_details::BuyerDetails;
-use crate::payment_retry::{BOOKINGS, StartedPayment};
+use crate::payment_retry::{BOOKINGS, BuyerDetails, StartedPayment};
 use crate::say;
 
 /// A request and its state. It outlives the panel with its button.

@@ -11,9 +11,8 @@ use leptos::prelude::*;
 
 use super::FollowedBooking;
 use super::actions::BookingAction;
-use crate::browser;
 use crate::language::{current, money};
-use crate::say;
+use crate::{browser, say};
 
 /// Message for a missing answer.
 const UNREACHABLE: &str = "cancel.unreachable";

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use self::wording::{has_priority_action, money_in_words, next_step, parts_in_words, said, words};
 use crate::browser::{calls, events, ids};
 use crate::language::{Language, Moment, current};
-use crate::payment_retry::buyer_details;
+use crate::payment_retry;
 use crate::say;
 
 /// Groups of messages this island uses. Its page carries them.
@@ -114,7 +114,7 @@ pub fn BookingStatus(
     });
     Effect::new(move |_| {
         if booking.with(|booking| booking.state == BookingState::Confirmed) {
-            buyer_details::forget();
+            payment_retry::forget_buyer();
         }
     });
     let words = Memo::new(move |_| booking.with(words));

@@ -10,7 +10,6 @@ pub mod ids;
 mod puzzle;
 pub mod socket;
 pub mod storage;
-pub mod tabs;
 
 use leptos::prelude::request_animation_frame;
 use wasm_bindgen::{JsCast, JsValue};

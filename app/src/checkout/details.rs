@@ -11,10 +11,9 @@ use uuid::Uuid;
 
 use super::code::EmailCode;
 use super::pay::{self, CheckoutError, PaymentAttempt};
-use crate::browser;
-use crate::payment_retry::buyer_details::BuyerDetails;
-use crate::say;
+use crate::payment_retry::BuyerDetails;
 use crate::seat_map::session::MapSession;
+use crate::{browser, say};
 
 /// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]

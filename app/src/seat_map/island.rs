@@ -13,11 +13,10 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::SHOW;
 use super::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::plan::drawing::escaped;
 use super::session::MapSession;
-use super::{room, skeleton_markup, start, waiting_list};
+use super::{SHOW, room, skeleton_markup, start, waiting_list};
 use crate::{browser, checkout, say};
 
 /// The seat map, cart and checkout of a show.

@@ -34,7 +34,7 @@ use self::large_rooms::{overview, painting};
 use self::live::connection::{self, SILENCE_CHECK_MS};
 use self::own_seats::{areas, own_hold, party, reoffer, watched};
 use self::plan::drawing::escaped;
-use self::plan::{glyphs, grid, legend, list};
+use self::plan::{grid, legend, list};
 use self::room_plan::RoomPlan;
 use self::session::{ConnectionStatus, MapSession};
 use self::signals::PageSignal;
@@ -173,9 +173,9 @@ fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -
     }
     if as_list.get() {
         let load = move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as PendingPart;
-        mount_part(place, move || (glyphs::definitions(), back_link, deferred(|| true, "room-coming", load)))
+        mount_part(place, move || (appearance::definitions(), back_link, deferred(|| true, "room-coming", load)))
     } else {
-        mount_part(place, move || (glyphs::definitions(), back_link, grid::grid(session, &room, section)))
+        mount_part(place, move || (appearance::definitions(), back_link, grid::grid(session, &room, section)))
     }
 }
 

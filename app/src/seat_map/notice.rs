@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::SEATS;
 use super::appearance::SeatAppearance;
 use super::own_seats::cart::Cart;
-use super::own_seats::offer::SeatOffer;
+use super::own_seats::offers::SeatOffer;
 use super::own_seats::{watched, wishes};
 use super::session::MapSession;
 use crate::browser::calls::Failure;

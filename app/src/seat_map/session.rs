@@ -20,7 +20,7 @@ use super::own_seats::cart::Cart;
 use super::plan::plane::MapView;
 use super::room_plan::RoomPlan;
 use super::signals::{PageCell, PageSignal, SendWrapper};
-use crate::browser::tabs::Tabs;
+use crate::browser::events::Tabs;
 use crate::say;
 
 /// Status of the live connection, as the page shows it.

@@ -7,8 +7,7 @@ use domain::wire::Dot;
 use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
-use super::dots::PaintTarget;
-use super::dots::{CATEGORY_COLOURS, COLOURS, Paint};
+use super::dots::{CATEGORY_COLOURS, COLOURS, Paint, PaintTarget};
 use super::raster::{Colour, Measures, Raster, colour_of};
 use crate::browser;
 

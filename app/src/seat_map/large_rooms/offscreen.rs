@@ -16,8 +16,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{CanvasRenderingContext2d, Event, HtmlCanvasElement, MessageEvent, Worker};
 
 use super::canvas::{CanvasSettings, context_of};
-use super::dots::Paint;
-use super::dots::PaintTarget;
+use super::dots::{Paint, PaintTarget};
 use super::raster::Measures;
 use crate::browser::{self, events};
 

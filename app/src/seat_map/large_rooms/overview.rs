@@ -13,13 +13,13 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use crate::language::{current, money};
+use crate::seat_map::appearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::plan::{glyphs, legend};
+use crate::seat_map::plan::legend;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::DrawnOnce;
-use crate::seat_map::signals::PageSignal;
+use crate::seat_map::signals::{DrawnOnce, PageSignal};
 use crate::{browser, say};
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
@@ -68,7 +68,7 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
     view! {
         <div class="overview">
             // The legend refers to these symbols.
-            {glyphs::definitions()}
+            {appearance::definitions()}
             {legend}
             <div class="overview-map" data-testid="overview-map" data-painted=move || if session.is_canvas_painted.get() { "true" } else { "false" }
                 style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>

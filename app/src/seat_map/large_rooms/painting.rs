@@ -10,8 +10,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{HtmlCanvasElement, HtmlElement};
 
 use super::canvas::Canvas;
-use super::dots::Dots;
-use super::dots::PaintTarget;
+use super::dots::{Dots, PaintTarget};
 use super::offscreen::{Offscreen, WorkerEvent};
 use crate::browser::{self, calls, events};
 use crate::seat_map::deferred::SplitLoaderError;

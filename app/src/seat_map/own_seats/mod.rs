@@ -2,8 +2,7 @@
 
 pub(super) mod areas;
 pub mod cart;
-pub(super) mod nearest;
-pub(super) mod offer;
+pub(super) mod offers;
 pub mod own_hold;
 pub(super) mod party;
 pub(super) mod reoffer;

@@ -13,7 +13,7 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::cart::Cart;
-use crate::browser::tabs::Tabs;
+use crate::browser::events::Tabs;
 use crate::browser::{calls, clock, events, ids};
 use crate::say;
 use crate::seat_map::large_rooms::painting;

@@ -11,7 +11,7 @@ use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::cart::{Cart, TapOutcome};
-use super::offer::names_of;
+use super::offers::names_of;
 use super::wishes;
 use crate::browser::{self, calls};
 use crate::language::{Arg, listed};

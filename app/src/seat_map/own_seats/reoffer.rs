@@ -1,5 +1,5 @@
 //! Offers the seats of a failed payment again. The address of the page names them
-//! ([`crate::payment_retry::seats_query`]).
+//! ([`crate::payment_retry`]).
 //!
 //! Free seats are offered for one tap; opening the page holds nothing. Seats that are taken are named. After the rest
 //! was taken, or if nothing is free, other seats nearby are offered, as after any refusal. All of this loads after the
@@ -11,14 +11,14 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::Cart;
-use super::offer::{SeatOffer, quantity_of};
+use super::offers::{SeatOffer, quantity_of};
 use crate::browser::{self, events};
-use crate::payment_retry::seats_query::{self, RequestedSeats};
+use crate::payment_retry::{self, RequestedSeats};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::live::connection;
 use crate::seat_map::loading;
 use crate::seat_map::notice::Notice;
-use crate::seat_map::own_seats::nearest;
+use crate::seat_map::own_seats::offers;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::PageSignal;
@@ -65,7 +65,7 @@ struct SeatStatus {
 
 /// Offers the seats that the address names, once their states are known.
 pub(in crate::seat_map) fn offer(session: MapSession) {
-    let wanted = seats_query::parse(&browser::query());
+    let wanted = payment_retry::parse_seats(&browser::query());
     if wanted.is_empty() {
         return;
     }
@@ -243,7 +243,7 @@ fn report_taken(session: MapSession, SeatStatus { gone, short, .. }: &SeatStatus
     }
     session.notice.set(Some(Notice::refused(&problems(session, gone), has_others).with_shortages(short)));
     let seats: Vec<SeatIndex> = gone.iter().map(|(seat, _)| *seat).collect();
-    nearest::offer_alternatives(session, &seats);
+    offers::offer_alternatives(session, &seats);
 }
 
 fn problems(session: MapSession, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatProblem> {

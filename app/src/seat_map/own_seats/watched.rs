@@ -7,7 +7,7 @@ use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use leptos::prelude::*;
 
 use super::cart::Cart;
-use super::offer::SeatOffer;
+use super::offers::SeatOffer;
 use crate::seat_map::live::connection;
 use crate::seat_map::notice::Notice;
 use crate::seat_map::session::{MapSession, WatchedSeat};

@@ -8,8 +8,8 @@ use gloo_net::http::Method;
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, HoldIntent, TapOutcome};
-use super::offer::SeatOffer;
-use super::{nearest, own_hold};
+use super::offers::{self, SeatOffer};
+use super::own_hold;
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
 use crate::language::{Arg, listed};
@@ -31,7 +31,7 @@ pub fn tap_seat(session: MapSession, seat: SeatIndex) {
     if !look.can_be_tapped() {
         session.unavailable_tap.set(Some(seat));
         let watchable = (look == SeatAppearance::Locked).then_some(seat);
-        let offer = watchable.and_then(|seat| nearest::nearest_offer(session, &[seat]));
+        let offer = watchable.and_then(|seat| offers::nearest_offer(session, &[seat]));
         session.notice.set(Some(Notice { offer, ..Notice::unavailable(&session.seat_name(seat), look, watchable) }));
         return;
     }
@@ -214,7 +214,7 @@ fn refuse_seats(session: MapSession, seats: &[SeatProblem]) {
         return;
     }
     session.notice.set(Some(Notice::refused(seats, others)));
-    nearest::offer_alternatives(session, &refused);
+    offers::offer_alternatives(session, &refused);
 }
 
 /// Handles a refusal because of full areas, whose places left it names.

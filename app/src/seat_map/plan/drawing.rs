@@ -8,8 +8,7 @@ use std::fmt::Write;
 use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
-use super::glyphs::glyph;
-use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::appearance::{SeatAppearance, glyph};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units. It contains the row letters.

@@ -8,10 +8,9 @@ use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use super::glyphs::glyph;
 use crate::language::{current, money};
 use crate::say;
-use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::appearance::{SeatAppearance, glyph};
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::room_plan::RoomPlan;

@@ -10,8 +10,7 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
-use web_sys::Element;
-use web_sys::HtmlElement;
+use web_sys::{Element, HtmlElement};
 
 use super::card::with_view;
 use super::drawing::escaped;

@@ -2,7 +2,6 @@
 
 pub(super) mod card;
 pub mod drawing;
-pub(super) mod glyphs;
 pub(super) mod grid;
 pub(super) mod legend;
 pub(super) mod list;
