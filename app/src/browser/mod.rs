@@ -50,9 +50,7 @@ pub fn focus(id: &str) {
 
 /// Focuses the first element of this selector without scrolling.
 pub fn focus_first(selector: &str) {
-    if let Some(element) = first(selector) {
-        focus_element(&element, false);
-    }
+    focus_first_in_view(selector, false);
 }
 
 /// Focuses the first element of this selector, and scrolls to it for keyboard users.

@@ -121,10 +121,8 @@ impl CheckoutError {
     }
 }
 
-/// Books the hold for the buyer, or for a friend as ticket holder, and opens the payment page.
-///
-/// # Errors
-/// [`CheckoutError`], in words; the page then stays.
+/// Books the hold for the buyer, or for a friend as ticket holder, and opens the payment page. After an error the page
+/// stays.
 pub async fn pay(
     session: MapSession,
     (buyer, holder): (Person, Option<Person>),

@@ -239,10 +239,6 @@ impl MapSession {
         self.board.with_value(|board| board.state(seat))
     }
 
-    pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
-        self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
-    }
-
     /// Clears the notice if it is still this one.
     pub(super) fn dismiss(self, said: &Notice) {
         if self.notice.with_untracked(|notice| notice.as_ref() == Some(said)) {

@@ -80,7 +80,8 @@ fn sections_to_subscribe(session: MapSession) -> Vec<u16> {
         let own = session.cart.with_untracked(|cart| cart.want().to_vec());
         let offered = session.notice.with_untracked(|notice| notice.as_ref()?.offer.clone());
         let offered = offered.into_iter().flat_map(|offer| offer.seats.to_vec());
-        let seats = own.into_iter().chain(session.watched_seats()).chain(offered);
+        let watched: Vec<_> = session.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect());
+        let seats = own.into_iter().chain(watched).chain(offered);
         seats.filter_map(|seat| room.as_ref()?.section_of(seat)).collect::<Vec<_>>()
     });
     let all = elsewhere.into_iter().chain([on_screen]);
@@ -134,20 +135,6 @@ pub(in crate::seat_map) fn reconnect_if_unreachable(session: MapSession, failure
     }
 }
 
-/// Closes the connection. Returning to the page opens it again.
-pub(in crate::seat_map) fn disconnect(session: MapSession) {
-    session.connection.update_value(|connection| {
-        connection.generation += 1;
-        connection.socket = None;
-    });
-    session.connection_status.set(ConnectionStatus::Connecting);
-}
-
-/// Shows that the browser reports no network.
-pub(in crate::seat_map) fn go_offline(session: MapSession) {
-    session.connection_status.set(ConnectionStatus::Offline);
-}
-
 /// Handles the frames that arrived while the room plan was loading.
 pub(in crate::seat_map) fn replay_buffered_frames(session: MapSession) {
     let buffered = session.connection.update_value(|connection| std::mem::take(&mut connection.buffered));
@@ -165,10 +152,8 @@ fn mark_connected(session: MapSession) {
             // Only this notice: any other is still true.
             session.dismiss(&Notice::failed(&Failure::Unreachable));
         }
-        if let Some(map_failure_notice) =
-            session.connection.update_value(|connection| connection.map_failure_notice.take())
-        {
-            session.dismiss(&map_failure_notice);
+        if let Some(notice) = session.connection.update_value(|connection| connection.map_failure_notice.take()) {
+            session.dismiss(&notice);
         }
     }
 }
@@ -263,7 +248,12 @@ fn reconnect_after(session: MapSession, pause_ms: u32) {
 pub(in crate::seat_map) fn watch_page(session: MapSession) {
     events::on_window("pagehide", move |_| {
         own_hold::shorten_on_leave(session);
-        disconnect(session);
+        // Returning to the page opens the connection again.
+        session.connection.update_value(|connection| {
+            connection.generation += 1;
+            connection.socket = None;
+        });
+        session.connection_status.set(ConnectionStatus::Connecting);
     });
     events::on_window("pageshow", move |event| {
         // Restored from the back-forward cache, not loaded.
@@ -284,7 +274,7 @@ pub(in crate::seat_map) fn watch_page(session: MapSession) {
         own_hold::refresh(session);
         reconnect_now(session);
     });
-    events::on_window("offline", move |_| go_offline(session));
+    events::on_window("offline", move |_| session.connection_status.set(ConnectionStatus::Offline));
 }
 
 /// Refreshes hold and connection when the page becomes visible.

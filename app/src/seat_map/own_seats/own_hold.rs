@@ -80,11 +80,14 @@ async fn fetch(session: MapSession) {
         return;
     }
     // Without an answer, the live connection or the next tap corrects the hold.
-    if let Ok(hold) = answer {
-        if hold.is_some() {
-            session.expiry_check.set_value(None);
-        }
-        take_over(session, hold);
+    let Ok(hold) = answer else { return };
+    if hold.is_some() {
+        session.expiry_check.set_value(None);
+    }
+    if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
+        explain_loss(session);
+    } else if change_cart(session, |cart| cart.replace_hold(hold)) {
+        update_countdown(session);
     }
 }
 
@@ -177,7 +180,8 @@ pub(in crate::seat_map) fn explain_loss(session: MapSession) {
         return;
     };
     let of_seats = |wanted: SeatState| held.seats.iter().filter(move |line| session.seat_state(line.seat) == wanted);
-    let booking = held.booking.or_else(|| booking_of(session, held.id));
+    let booked_here = session.booked_hold.get_value().filter(|(hold, _)| *hold == held.id);
+    let booking = held.booking.or(booked_here.map(|(_, booking)| booking));
     let is_sold = of_seats(SeatState::Booked).next().is_some();
     if booking.is_some() || held.paying || is_sold {
         change_cart(session, Cart::finish);
@@ -196,18 +200,6 @@ fn lose(session: MapSession, notice: Notice) {
     change_cart(session, Cart::expired);
     update_countdown(session);
     session.notice.set(Some(notice));
-}
-
-fn booking_of(session: MapSession, hold: Uuid) -> Option<Uuid> {
-    session.booked_hold.get_value().filter(|(booked, _)| *booked == hold).map(|(_, booking)| booking)
-}
-
-fn take_over(session: MapSession, hold: Option<HoldView>) {
-    if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
-        explain_loss(session);
-    } else if change_cart(session, |cart| cart.replace_hold(hold)) {
-        update_countdown(session);
-    }
 }
 
 /// Requests as much time as the show allows. A second press while the first request is pending does nothing.

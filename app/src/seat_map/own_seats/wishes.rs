@@ -65,16 +65,12 @@ fn show_outcome(session: MapSession, outcome: TapOutcome) {
     }
 }
 
-pub(super) fn replace_wish(session: MapSession, seats: &[SeatIndex]) -> TapOutcome {
+/// Replaces the wish with these seats.
+pub fn replace_wish(session: MapSession, seats: &[SeatIndex]) -> TapOutcome {
     let outcome = change_wish(session, |cart| cart.exchange_for(seats));
     session.notice.set((outcome == TapOutcome::PaymentPending).then(Notice::payment_pending));
     send_next(session);
     outcome
-}
-
-/// Chooses seats again that were released for an exchange that was refused.
-pub fn choose_again(session: MapSession, seats: &[SeatIndex]) {
-    replace_wish(session, seats);
 }
 
 /// Requests the seats of an expired hold again.

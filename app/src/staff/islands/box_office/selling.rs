@@ -237,7 +237,7 @@ impl CounterSaleState {
     /// Holds the seats again after a failure. Seats taken meanwhile stay lost.
     fn restore_on_failure<T>(self, seats: &[SeatIndex], done: Result<T, Failure>) -> Result<T, Failure> {
         if done.is_err() {
-            wishes::choose_again(self.session, seats);
+            wishes::replace_wish(self.session, seats);
         }
         done
     }
