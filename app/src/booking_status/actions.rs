@@ -18,7 +18,6 @@ use crate::say;
 /// A request and its state. It outlives the panel with its button.
 pub(super) struct BookingAction<W: 'static> {
     booking: RwSignal<FollowedBooking>,
-    /// True if the request is in flight.
     pub busy: RwSignal<bool>,
     /// The error of the last request.
     pub trouble: RwSignal<Option<String>>,

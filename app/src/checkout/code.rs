@@ -28,7 +28,6 @@ struct MailedCode {
     expires_at_ms: i64,
 }
 
-/// The code field and its state.
 #[derive(Clone, Copy, Default)]
 pub struct EmailCode {
     show: Uuid,

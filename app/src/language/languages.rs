@@ -32,7 +32,6 @@ pub(super) struct Facts {
     /// The form of a word that follows a number.
     pub(super) plural: &'static PluralRule,
     pub(super) numbers: NumberFormat,
-    /// The text of its file of messages.
     #[cfg(any(feature = "ssr", test))]
     pub(super) messages: &'static str,
 }

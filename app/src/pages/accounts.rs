@@ -43,7 +43,6 @@ pub(in crate::pages) fn email_field(value: String) -> impl IntoView {
     }
 }
 
-/// A field for an existing password.
 fn known_password(name: &'static str, label: String) -> impl IntoView {
     view! {
         <div class="field">

@@ -12,7 +12,6 @@ const HEIGHT: i32 = 360;
 const MARGIN: i32 = 18;
 /// Length of a title line in Latin letters. Chinese, Japanese and Korean letters count twice.
 const LINE_LETTERS: usize = 13;
-/// Most lines of the title.
 const TITLE_LINES: usize = 4;
 
 /// The poster of a film. Decorative: the title is beside it as text.

@@ -74,7 +74,6 @@ impl From<SeatState> for SeatAppearance {
     }
 }
 
-/// The symbol for a seat of this kind in this state.
 pub fn glyph(look: SeatAppearance, kind: SeatKind) -> &'static str {
     match look {
         SeatAppearance::Available => kind.symbol(),

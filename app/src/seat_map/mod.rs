@@ -55,7 +55,6 @@ pub const SHOW: &str = "show-of-the-map";
 /// section.
 pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
 
-/// Id of the heading of the section on screen.
 const SECTION_HEADING: &str = "section-heading";
 
 /// The room: status bar, `besides`, seats and legend.

@@ -103,7 +103,6 @@ pub struct MapSession {
     pub is_canvas_painted: PageSignal<bool>,
     pub(super) canvas: PageCell<Option<SendWrapper<Box<dyn PaintTarget>>>>,
     pub(super) pointed_seat: PageSignal<Option<SeatIndex>>,
-    /// The visible part of the map.
     pub(super) map_view: MapView,
     /// Called for every seat on screen whose appearance changed. The minimap sets it.
     pub(super) minimap_listener: PageCell<Option<SendWrapper<SeatListener>>>,

@@ -31,7 +31,6 @@ pub const BOX: &str = "waiting-list";
 /// Focus targets after joining or leaving: the box, or the seats if it is gone.
 const FOCUS_TARGETS: &[&str] = &[".waiting", SEATS];
 
-/// The visitor's entry and the form.
 #[derive(Clone, Copy)]
 struct WaitingEntry {
     session: MapSession,

@@ -8,7 +8,6 @@ use leptos::prelude::*;
 use crate::language::{Arg, clock};
 use crate::say;
 
-/// The text of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueueWords {
     pub(super) title: String,

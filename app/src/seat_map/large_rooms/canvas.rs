@@ -16,7 +16,6 @@ const MAX_PIXEL_RATIO: f64 = 2.0;
 /// Most pixels of a canvas, four bytes each. A larger one is less sharp.
 const MAX_PIXELS: f64 = 4_000_000.0;
 
-/// The properties of a picture.
 #[derive(PartialEq)]
 pub struct CanvasSettings {
     pub measures: Measures,
@@ -37,7 +36,6 @@ pub fn context_of(element: &HtmlCanvasElement) -> Option<CanvasRenderingContext2
     element.get_context("2d").ok()??.dyn_into().ok()
 }
 
-/// A canvas ready for painting.
 pub struct Canvas {
     element: HtmlCanvasElement,
     context: CanvasRenderingContext2d,

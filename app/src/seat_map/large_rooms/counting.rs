@@ -12,7 +12,6 @@ use crate::seat_map::session::MapSession;
 /// Shortest interval between two counts, milliseconds.
 const COUNT_EVERY_MS: u32 = 1_000;
 
-/// Counts every section.
 pub(in crate::seat_map) fn count_all(session: MapSession) {
     count_sections(session, |_| true);
 }

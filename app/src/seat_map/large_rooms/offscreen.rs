@@ -30,7 +30,6 @@ const CHECK_AGAIN_MS: u32 = 1_000;
 /// After this many lost workers the page paints by itself.
 const MAX_LOST: u32 = 3;
 
-/// Workers lost on this page.
 static LOST: AtomicU32 = AtomicU32::new(0);
 
 pub enum WorkerEvent {
@@ -51,7 +50,6 @@ pub struct Offscreen {
     _listener: Closure<dyn FnMut(Event)>,
 }
 
-/// The messages to and from the worker.
 struct Exchange {
     sent: Cell<u32>,
     answered: Cell<u32>,

@@ -66,7 +66,6 @@ fn left_in_words(left: Option<u32>) -> String {
     left.map(|left| say!("map.places_left", places = left)).unwrap_or_default()
 }
 
-/// The areas without numbered seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn areas_part(
     session: MapSession,

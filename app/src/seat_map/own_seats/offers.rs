@@ -201,7 +201,6 @@ pub(in crate::seat_map) fn offer_alternatives(session: MapSession, lost: &[SeatI
     });
 }
 
-/// An offer of a notice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeatOffer {
     pub seats: Arc<[SeatIndex]>,

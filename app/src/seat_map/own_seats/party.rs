@@ -47,7 +47,6 @@ impl PartyQuery {
     }
 }
 
-/// The finder above the map.
 pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView + use<> {
     let count = RwSignal::new(DEFAULT_PARTY);
     let category = RwSignal::new(String::new());

@@ -29,7 +29,6 @@ const FIRST_NOTICE_MS: u32 = 200;
 /// them.
 const PATIENCE_MS: u32 = 2_000;
 
-/// Progress of the offer.
 #[derive(Default)]
 struct ReofferState {
     /// True if the sections of the seats were requested, in a large room.
@@ -57,7 +56,6 @@ enum ReofferAction {
 struct SeatStatus {
     free: Vec<SeatIndex>,
     gone: Vec<(SeatIndex, SeatState)>,
-    /// Places that are left.
     places: Vec<PlaceLine>,
     /// Areas with too few places left.
     short: Vec<AreaProblem>,

@@ -13,7 +13,6 @@ use crate::seat_map::notice::Notice;
 use crate::seat_map::session::{MapSession, WatchedSeat};
 use crate::{browser, say};
 
-/// A change of a watched seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WatchEvent {
     Free(SeatIndex),

@@ -20,7 +20,6 @@ use crate::seat_map::session::MapSession;
 /// Angles below this count as straight ahead, degrees.
 const STRAIGHT_DEGREES: f64 = 6.0;
 
-/// The view from a seat of this room.
 pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> ViewFromSeat {
     // Sections of a large room have bounds; the nearest one has the first row.
     let first_row = plan.sections.iter().map(|section| section.bounds[1]).min().unwrap_or(0);
@@ -123,7 +122,6 @@ const CLOSEST: f64 = 30.0;
 /// From this angle to the side on, degrees, a seat has a restricted view.
 const RESTRICTED_DEGREES: f64 = 40.0;
 
-/// Width of the drawing.
 pub const WIDTH: f64 = 120.0;
 pub const HEIGHT: f64 = 68.0;
 /// Half of the drawing's horizontal view, as the tangent of its angle: 50 degrees.

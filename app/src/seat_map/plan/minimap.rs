@@ -167,7 +167,6 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(WindowPoint)>) 
     }
 }
 
-/// The whole room as a minimap.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub(in crate::seat_map) fn minimap_part(
     session: MapSession,
