@@ -20,7 +20,6 @@ use crate::{browser, say};
 /// A message to the visitor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notice {
-    /// The text.
     pub text: String,
     /// True if a button requests the lost seats again.
     pub may_ask_again: bool,
@@ -103,12 +102,10 @@ impl Notice {
         Self { booking, ..Self::new(text) }
     }
 
-    /// The hold has reached its limit.
     pub fn limit_reached() -> Self {
         Self::new(say!("map.full", most = MAX_SEATS_PER_HOLD))
     }
 
-    /// A payment is in progress.
     pub fn payment_pending() -> Self {
         Self::new(say!("map.paying"))
     }
@@ -128,7 +125,6 @@ impl Notice {
         Self { watchable, ..Self::new(text) }
     }
 
-    /// The seat is being watched.
     pub fn watching(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.watching", seat = name)) }
     }
@@ -152,7 +148,6 @@ impl Notice {
         Some(Self { is_good: true, ..Self::new(text) })
     }
 
-    /// A watched seat was sold.
     pub fn watched_seat_sold(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.sold_after_all", seat = name)) }
     }

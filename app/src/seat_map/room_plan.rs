@@ -22,9 +22,7 @@ pub struct Seat<'a> {
     pub x: i32,
     /// Centre, plan units.
     pub y: i32,
-    /// Index of its category.
     pub category_index: u8,
-    /// Its category.
     pub category: &'a CategoryView,
 }
 
@@ -107,7 +105,6 @@ impl RoomPlan {
         }
     }
 
-    /// The section a seat is in.
     pub fn section_of(&self, seat: SeatIndex) -> Option<usize> {
         let after = self.plan.sections.partition_point(|section| section.first <= seat);
         let place = after.checked_sub(1)?;

@@ -111,22 +111,18 @@ impl<T> PageCell<T> {
         Self(Box::leak(Box::new(RwLock::new(value))))
     }
 
-    /// Reads the value.
     pub fn with_value<U>(self, read: impl FnOnce(&T) -> U) -> U {
         read(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Changes the value.
     pub fn update_value<U>(self, change: impl FnOnce(&mut T) -> U) -> U {
         change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces the value.
     pub fn set_value(self, value: T) {
         self.update_value(|stored| *stored = value);
     }
 
-    /// Clones the value.
     pub fn get_value(self) -> T
     where
         T: Clone,

@@ -18,26 +18,20 @@ const BAND_PX: usize = 32;
 /// A rectangle of pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Pixels from the left.
     pub left: usize,
-    /// Pixels from the top.
     pub top: usize,
-    /// Pixels.
     pub width: usize,
-    /// Pixels.
     pub height: usize,
 }
 
-/// The size of a picture and of its dots.
+/// The size of a picture and of its dots, pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measures {
-    /// Pixels.
     pub width: usize,
-    /// Pixels.
     pub height: usize,
     /// Pixels per plan unit.
     pub scale: f64,
-    /// Side of a dot, pixels.
+    /// Side of a dot.
     pub side: usize,
 }
 

@@ -39,7 +39,6 @@ impl Board {
         Some(*slot.get_or_insert_with(|| PageSignal::new(look)))
     }
 
-    /// A seat's state in the live map.
     pub fn state(&self, seat: SeatIndex) -> SeatState {
         self.states.get(seat as usize).copied().unwrap_or_default()
     }
@@ -78,7 +77,6 @@ impl Board {
         fits
     }
 
-    /// Applies changes.
     pub fn apply(&mut self, changes: &[SeatChange], cart: &Cart) {
         for change in changes {
             if let Some(state) = self.states.get_mut(change.seat as usize) {
@@ -137,7 +135,6 @@ impl Board {
         }
     }
 
-    /// Free seats among the `count` seats from `first` on.
     pub fn free_among(&self, first: SeatIndex, count: u32) -> u32 {
         let seats = self.states.iter().skip(first as usize).take(count as usize);
         u32::try_from(seats.filter(|state| **state == SeatState::Available).count()).unwrap_or(u32::MAX)

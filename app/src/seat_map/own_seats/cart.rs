@@ -10,29 +10,20 @@ use uuid::Uuid;
 /// A change of the hold to request from the server. One intent has one idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldIntent {
-    /// Start a hold.
     Take {
-        /// Its seats.
         seats: Vec<SeatIndex>,
         /// Its places in one area. Further areas follow in the next request.
         places: Option<AreaQuantity>,
     },
     /// Adds and releases seats and places in one step.
     Change {
-        /// The hold.
         hold: Uuid,
-        /// Seats to add.
         add: Vec<SeatIndex>,
-        /// Seats to release.
         remove: Vec<SeatIndex>,
-        /// Places to add.
         add_places: Vec<AreaQuantity>,
-        /// Places to release.
         remove_places: Vec<AreaQuantity>,
     },
-    /// Releases the hold.
     Drop {
-        /// The hold.
         hold: Uuid,
     },
 }
@@ -40,9 +31,7 @@ pub enum HoldIntent {
 /// The effect of a tap on the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TapOutcome {
-    /// The seat or place was added.
     Added,
-    /// The seat or place was removed.
     Removed,
     /// Refused: the wish has ten seats and places, the limit.
     LimitReached,
@@ -80,17 +69,14 @@ impl Cart {
         &self.want
     }
 
-    /// The wanted places, by area.
     pub fn want_places(&self) -> &[AreaQuantity] {
         &self.want_places
     }
 
-    /// The wanted places in an area.
     pub fn wanted_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.want_places, area)
     }
 
-    /// The held places in an area.
     pub fn held_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.held_places(), area)
     }
@@ -100,7 +86,6 @@ impl Cart {
         self.want_places.iter().fold(self.want.len(), |sum, places| sum + places.quantity as usize)
     }
 
-    /// Returns true if nothing is wanted.
     pub fn is_empty(&self) -> bool {
         self.want.is_empty() && self.want_places.is_empty()
     }
@@ -110,7 +95,6 @@ impl Cart {
         !(self.lost.is_empty() && self.lost_places.is_empty())
     }
 
-    /// Returns true if the visitor wants this seat.
     pub fn wants(&self, seat: SeatIndex) -> bool {
         self.want.binary_search(&seat).is_ok()
     }
@@ -125,7 +109,6 @@ impl Cart {
         self.in_flight.is_none() && self.want == self.held_seats() && self.want_places == self.held_places()
     }
 
-    /// Returns true if a payment is in progress.
     pub fn is_paying(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.paying)
     }
@@ -194,7 +177,6 @@ impl Cart {
         self.lost_places.clear();
     }
 
-    /// Returns true if a request is due.
     pub fn is_due(&self) -> bool {
         self.in_flight.is_none() && self.intent().is_some()
     }
@@ -232,7 +214,6 @@ impl Cart {
         self.number
     }
 
-    /// Adds the lost seats to the wish.
     pub fn reclaim_lost(&mut self) {
         self.want = std::mem::take(&mut self.lost);
         self.want_places = std::mem::take(&mut self.lost_places);

@@ -141,16 +141,12 @@ fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
     }
 }
 
-/// The part of the plan to show.
+/// The part of the plan to show, plan units.
 #[derive(Clone, Copy)]
 pub struct PlanFrame {
-    /// Left edge, plan units.
     pub left: i32,
-    /// Top edge, plan units.
     pub top: i32,
-    /// Plan units.
     pub width: i32,
-    /// Plan units.
     pub height: i32,
 }
 
@@ -173,7 +169,6 @@ impl PlanFrame {
         }
     }
 
-    /// The `viewBox` of SVG.
     pub fn view_box(self) -> String {
         format!("{} {} {} {}", self.left, self.top, self.width, self.height)
     }

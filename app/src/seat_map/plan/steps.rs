@@ -8,28 +8,18 @@ use domain::seats::SeatIndex;
 /// Rows per Page Up and Page Down.
 const PAGE_ROWS: usize = 5;
 
-/// A step on the map.
+/// A step on the map. `Up` leads towards the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapStep {
-    /// One seat to the left.
     Left,
-    /// One seat to the right.
     Right,
-    /// One row towards the screen.
     Up,
-    /// One row away from the screen.
     Down,
-    /// First seat of the row.
     RowStart,
-    /// Last seat of the row.
     RowEnd,
-    /// First seat of the map.
     First,
-    /// Last seat of the map.
     Last,
-    /// Five rows towards the screen.
     PageUp,
-    /// Five rows away from it.
     PageDown,
 }
 

@@ -11,16 +11,12 @@ const FINGER_SEAT_PX: f64 = 25.0;
 /// Wheel pixels for a factor of e.
 const WHEEL_PX: f64 = 420.0;
 
-/// A rectangle in the window.
+/// A rectangle in the window, pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowRect {
-    /// Distance from the window's left.
     pub left: f64,
-    /// Distance from the window's top.
     pub top: f64,
-    /// Pixels.
     pub width: f64,
-    /// Pixels.
     pub height: f64,
 }
 
@@ -28,7 +24,6 @@ pub struct WindowRect {
 pub type WindowPoint = (f64, f64);
 
 impl WindowRect {
-    /// The middle.
     pub fn middle(self) -> WindowPoint {
         (self.left + self.width / 2.0, self.top + self.height / 2.0)
     }
@@ -75,7 +70,6 @@ pub fn decimal(number: f64) -> String {
 /// A pinch with two fingers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pinch {
-    /// The map at the start.
     pub start: WindowRect,
     /// The middle between the fingers at the start.
     middle: WindowPoint,
@@ -83,7 +77,6 @@ pub struct Pinch {
 }
 
 impl Pinch {
-    /// Starts a pinch.
     pub fn new(start: WindowRect, one: WindowPoint, other: WindowPoint) -> Self {
         Self { start, middle: between(one, other), distance: distance(one, other) }
     }
