@@ -4,7 +4,6 @@
 use domain::api::cancelling::LatePaymentHandling;
 use domain::api::moving::{SeatOffer, SeatOfferAnswer};
 use domain::api::{BookingRequest, CheckoutPayment};
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Serialize;
@@ -52,7 +51,7 @@ impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> BookingAction<W> 
         let page = self.booking.with_untracked(|booking| format!("/bookings/{}", booking.id));
         spawn_local(async move {
             let path = format!("/api/v1{page}/{address}");
-            match calls::change::<FollowedBooking>(Method::POST, &path, &key, &request).await {
+            match calls::change::<FollowedBooking>(&path, &key, &request).await {
                 // The page shows seats, total and history, so it is loaded again.
                 Ok(_) => browser::go_to(&page),
                 Err(failure) => {
@@ -96,7 +95,7 @@ pub(super) fn another_card(booking: RwSignal<FollowedBooking>) -> impl IntoView 
         let with_key = key.get_value().unwrap_or_else(ids::new_key);
         key.set_value(Some(with_key.clone()));
         spawn_local(async move {
-            match calls::change::<StartedPayment>(Method::POST, BOOKINGS, &with_key, &request).await {
+            match calls::change::<StartedPayment>(BOOKINGS, &with_key, &request).await {
                 Ok(started) => started.open(),
                 Err(failure) => {
                     if (400..500).contains(&failure.status()) {

@@ -91,20 +91,15 @@ pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// Makes a change under its idempotency key, which makes retries harmless. Fails as the last attempt.
-pub async fn change<T: DeserializeOwned>(
-    method: Method,
-    path: &str,
-    key: &str,
-    body: &impl Serialize,
-) -> Result<T, Failure> {
+pub async fn change<T: DeserializeOwned>(path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&retrying(&ApiCall::changing(method, path, key, &body)).await?)
+    parse(&retrying(&ApiCall::posting(path, key, &body)).await?)
 }
 
 /// As [`change`], for changes that the page of a show makes at once. The small JSON parser reads the answer.
 pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse_small(&retrying(&ApiCall::changing(method, path, key, &body)).await?)
+    parse_small(&retrying(&ApiCall { method, ..ApiCall::posting(path, key, &body) }).await?)
 }
 
 /// Takes seats, as [`ask`]. If the server requires a puzzle, solves it and repeats the call under the same key. Calls
@@ -138,7 +133,7 @@ async fn solving(
 ) -> Result<Option<String>, Failure> {
     let (mut solution, mut puzzles) = (None::<String>, 0);
     loop {
-        let call = ApiCall { solution: solution.as_deref(), ..ApiCall::changing(Method::POST, path, key, body) };
+        let call = ApiCall { solution: solution.as_deref(), ..ApiCall::posting(path, key, body) };
         let failure = match retrying(&call).await {
             Ok(text) => return Ok(Some(text)),
             Err(failure) => failure,
@@ -167,7 +162,7 @@ pub async fn try_change<T: DeserializeOwned>(
     deadline_ms: u32,
 ) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&once(&ApiCall { deadline_ms, ..ApiCall::changing(Method::POST, path, key, &body) }).await?)
+    parse(&once(&ApiCall { deadline_ms, ..ApiCall::posting(path, key, &body) }).await?)
 }
 
 /// Removes something under its idempotency key, with retries as [`change`].
@@ -198,8 +193,8 @@ impl<'a> ApiCall<'a> {
         Self { method: Method::GET, path, key: None, body: None, solution: None, deadline_ms: DEADLINE_MS }
     }
 
-    fn changing(method: Method, path: &'a str, key: &'a str, body: &'a str) -> Self {
-        Self { method, key: Some(key), body: Some(body), ..Self::reading(path) }
+    fn posting(path: &'a str, key: &'a str, body: &'a str) -> Self {
+        Self { method: Method::POST, key: Some(key), body: Some(body), ..Self::reading(path) }
     }
 
     fn request(&self) -> Result<Request, gloo_net::Error> {

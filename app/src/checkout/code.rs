@@ -5,7 +5,6 @@
 //! is stored for this tab, so that a reload does not cause a second mail.
 
 use domain::api::email_codes::{EmailCodeRequest, EmailProofRequest, TypedCode};
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Deserialize;
@@ -75,7 +74,7 @@ impl EmailCode {
     pub async fn mail(self, email: &str) -> Result<(), CheckoutError> {
         let request = EmailCodeRequest { email: email.to_owned(), language: Some(current().tag().to_owned()) };
         let path = format!("/api/v1/shows/{}/email-code", self.show);
-        let asked = calls::change::<MailedCode>(Method::POST, &path, &ids::new_key(), &request).await;
+        let asked = calls::change::<MailedCode>(&path, &ids::new_key(), &request).await;
         let mailed = asked.map_err(|failure| pay::error_of(&failure))?;
         storage::TAB.write(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
         self.typed.set(String::new());
@@ -92,7 +91,7 @@ impl EmailCode {
         let Some(digits) = self.digits().filter(|_| self.is_for(email)) else { return true };
         let request = EmailProofRequest { email: email.to_owned(), code: TypedCode(digits) };
         let path = format!("/api/v1/shows/{}/email-code/proof", self.show);
-        match calls::change::<IgnoredAny>(Method::POST, &path, &ids::new_key(), &request).await {
+        match calls::change::<IgnoredAny>(&path, &ids::new_key(), &request).await {
             // "Wrong state": the show does not require codes any more.
             Err(failure) if failure.code() != "wrong_state" => {
                 self.show_refusal(&failure);

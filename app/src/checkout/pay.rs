@@ -7,7 +7,6 @@ use domain::api::cancelling::LatePaymentHandling;
 use domain::api::{AreaQuantity, BookingRequest, CheckoutPayment, ConfirmRequest, Person};
 use domain::money::Money;
 use domain::seats::SeatIndex;
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -86,7 +85,7 @@ pub struct PaymentAttempt {
 
 impl PaymentAttempt {
     async fn begin(&self) -> Result<StartedPayment, PaymentError> {
-        match calls::change(Method::POST, BOOKINGS, &self.key, &self.request).await {
+        match calls::change(BOOKINGS, &self.key, &self.request).await {
             // During a rolling update an older replica may answer, which needs two requests.
             Err(failure) if failure.code() == "malformed" => self.begin_in_two().await,
             started => Ok(started?),
@@ -95,13 +94,12 @@ impl PaymentAttempt {
 
     async fn begin_in_two(&self) -> Result<StartedPayment, PaymentError> {
         let request = BookingRequest { pay: None, ..self.request.clone() };
-        let created: CreatedBooking =
-            calls::change(Method::POST, BOOKINGS, &format!("{}-made", self.key), &request).await?;
+        let created: CreatedBooking = calls::change(BOOKINGS, &format!("{}-made", self.key), &request).await?;
         if created.total != self.settled.total {
             return Err(PaymentError::PriceChanged);
         }
         let path = format!("{BOOKINGS}/{}/confirm", created.id);
-        Ok(calls::change(Method::POST, &path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await?)
+        Ok(calls::change(&path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await?)
     }
 }
 

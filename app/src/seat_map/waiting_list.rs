@@ -5,7 +5,6 @@
 use domain::api::waiting_list::{OfferView, WaitingRequest, WaitingState, WaitingView};
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::Timestamp;
-use gloo_net::http::Method;
 use leptos::either::{Either, EitherOf3};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
@@ -166,7 +165,7 @@ impl WaitingEntry {
         let (request, key) = same.unwrap_or_else(|| (request, ids::new_key()));
         self.attempt.set_value(Some((request.clone(), key.clone())));
         spawn_local(async move {
-            match calls::change::<WaitingView>(Method::POST, &self.path(), &key, &request).await {
+            match calls::change::<WaitingView>(&self.path(), &key, &request).await {
                 Ok(place) => {
                     self.attempt.set_value(None);
                     self.update(Some(place));
