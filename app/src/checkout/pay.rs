@@ -114,8 +114,8 @@ pub struct CheckoutError {
 }
 
 impl CheckoutError {
-    fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_unreachable: false, wants_code: false }
+    fn new(text: String) -> Self {
+        Self { text, is_unreachable: false, wants_code: false }
     }
 }
 

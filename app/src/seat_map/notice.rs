@@ -37,8 +37,8 @@ pub struct Notice {
 
 impl Notice {
     /// A message without buttons.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+    pub fn new(text: String) -> Self {
+        Self { text, ..Self::default() }
     }
 
     /// Seats were refused. `others` says whether the visitor holds or wants others.
