@@ -223,7 +223,7 @@ pub fn places_in_words(count: u32, area: &str) -> String {
 }
 
 /// The notice box. Present without a notice too, so that screen readers announce its changes.
-pub(in crate::seat_map) fn notice_view(session: MapSession) -> impl IntoView {
+pub fn notice_view(session: MapSession) -> impl IntoView {
     // Good news is announced politely, trouble at once.
     let text = move |is_good: bool| {
         session.notice.with(|notice| {

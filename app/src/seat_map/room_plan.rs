@@ -164,7 +164,7 @@ pub(super) mod tests {
     use uuid::Uuid;
 
     /// Two sections: stalls A1 to A4 and B1 to B4, circle A1 to A2 behind them.
-    pub(in crate::seat_map) fn two_sections() -> PlanView {
+    pub fn two_sections() -> PlanView {
         let row = |label: &str, first, count: u32, y| RowView {
             label: label.to_owned(),
             first,

@@ -132,7 +132,7 @@ impl<T> PageCell<T> {
 }
 
 /// Collects views into a list that is drawn once.
-pub(in crate::seat_map) trait DrawnOnce: Iterator<Item: IntoView> + Sized {
+pub trait DrawnOnce: Iterator<Item: IntoView> + Sized {
     fn drawn_once(self) -> StaticVec<Self::Item> {
         self.collect::<Vec<_>>().into()
     }

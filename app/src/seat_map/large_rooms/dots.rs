@@ -28,7 +28,7 @@ pub const CATEGORY_COLOURS: u8 = 8;
 pub const COLOURS: usize = FREE as usize + CATEGORY_COLOURS as usize;
 
 /// A canvas for the dots. A trait object, so that its code can load after the map.
-pub(in crate::seat_map) trait PaintTarget {
+pub trait PaintTarget {
     /// Returns true if it takes dots now. A worker is not ready until it has taken the previous ones.
     fn is_ready(&self) -> bool;
     /// Returns true if it is on the page with the current size, theme and plan size.

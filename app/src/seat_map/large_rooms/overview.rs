@@ -130,7 +130,7 @@ fn box_view(session: MapSession, size: i32, place: usize, section: &SectionView)
 }
 
 /// The section's name for people, with its rows where a part of the room has several sections.
-pub(in crate::seat_map) fn titled(place: usize, section: &SectionView) -> String {
+pub fn titled(place: usize, section: &SectionView) -> String {
     match (section.name.is_empty(), section.part.is_empty()) {
         (true, true) => say!("map.section", number = place + 1),
         (false, true) => section.name.clone(),
@@ -162,7 +162,7 @@ fn in_words(free: u32) -> String {
 }
 
 #[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn overview_part(
+pub fn overview_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     place: HtmlElement,

@@ -40,7 +40,7 @@ fn dots_part(session: MapSession, place: HtmlElement) -> Result<(), SplitLoaderE
 }
 
 /// Adds or removes a category of the filter. `bit` is that of its number.
-pub(in crate::seat_map) fn toggle_category(session: MapSession, bit: u64) {
+pub fn toggle_category(session: MapSession, bit: u64) {
     session.category_filter.update(|only| *only ^= bit);
     apply_category_filter(session);
     paint_changes(session);
@@ -56,7 +56,7 @@ fn apply_category_filter(session: MapSession) {
 }
 
 /// Repaints after a change of size or theme: a canvas does not adapt by itself.
-pub(in crate::seat_map) fn watch_appearance(session: MapSession) {
+pub fn watch_appearance(session: MapSession) {
     let changed = move || session.appearance.update(|count| *count += 1);
     events::on_window("resize", move |_| changed());
     browser::on_theme(changed);
@@ -64,7 +64,7 @@ pub(in crate::seat_map) fn watch_appearance(session: MapSession) {
 
 /// Shows the room on a canvas in this place, and loads the seat positions if missing. After a failed load the place
 /// stays empty and sections stay boxes.
-pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElement) {
+pub fn show_canvas_in(session: MapSession, place: HtmlElement) {
     if session.board.with_value(|board| board.dots.is_some()) {
         place_canvas(session, &place);
         return;
@@ -87,7 +87,7 @@ pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElemen
     });
 }
 
-pub(in crate::seat_map) fn remove_canvas(session: MapSession) {
+pub fn remove_canvas(session: MapSession) {
     session.canvas.set_value(None);
     session.is_canvas_painted.set(false);
 }
@@ -155,7 +155,7 @@ fn is_canvas_ready(session: MapSession) -> bool {
 }
 
 /// Paints the changes, once the canvas is ready.
-pub(in crate::seat_map) fn paint_changes(session: MapSession) {
+pub fn paint_changes(session: MapSession) {
     if is_canvas_ready(session) {
         let due = session.cart.with_untracked(|cart| session.board.update_value(|board| board.dots_to_paint(cart)));
         session.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));

@@ -22,7 +22,7 @@ pub struct Board {
     /// because they have no version in its order.
     refused: Vec<(SeatIndex, SeatState)>,
     /// The dots of a large room, once the seat positions are loaded.
-    pub(in crate::seat_map) dots: Option<Dots>,
+    pub dots: Option<Dots>,
 }
 
 impl Board {

@@ -30,7 +30,7 @@ const LONGEST_PAUSE_MS: u32 = 10_000;
 /// A connection is replaced after the page was hidden for longer than this, milliseconds.
 const MAX_HIDDEN_MS: f64 = 5_000.0;
 /// Interval of the check for a silent connection, milliseconds.
-pub(in crate::seat_map) const SILENCE_CHECK_MS: u32 = 5_000;
+pub const SILENCE_CHECK_MS: u32 = 5_000;
 /// Longest pause before checking whether the show moved to another room, milliseconds.
 const MAX_MOVE_CHECK_PAUSE_MS: u32 = 1_000;
 /// Most frames buffered while the room plan is loading. More means that something is wrong.
@@ -43,7 +43,7 @@ fn in_query(sections: &[u16]) -> Option<String> {
 }
 
 /// Connects and resumes from the last version, if there is one.
-pub(in crate::seat_map) fn connect(session: MapSession) {
+pub fn connect(session: MapSession) {
     let resume = session.connection.with_value(|connection| connection.follower.resume_from());
     let subscribed = sections_to_subscribe(session);
     let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
@@ -90,7 +90,7 @@ fn sections_to_subscribe(session: MapSession) -> Vec<u16> {
 }
 
 /// Subscribes to the sections in use, if they differ from the subscribed ones.
-pub(in crate::seat_map) fn subscribe_sections(session: MapSession) {
+pub fn subscribe_sections(session: MapSession) {
     let wanted = sections_to_subscribe(session);
     session.connection.update_value(|connection| {
         let ask = || ClientMessage::Subscribe { sections: wanted.clone() }.encode();
@@ -109,7 +109,7 @@ fn reconnect_now(session: MapSession) {
 }
 
 /// Replaces a connection that has been silent for too long.
-pub(in crate::seat_map) fn check_silence(session: MapSession) {
+pub fn check_silence(session: MapSession) {
     let now = clock::device_ms();
     let is_dead = session.connection.update_value(|connection| {
         let is_dead = connection.is_silent(now);
@@ -128,7 +128,7 @@ pub(in crate::seat_map) fn check_silence(session: MapSession) {
 }
 
 /// Reconnects after a request got no answer, because a connection that looks alive may be dead.
-pub(in crate::seat_map) fn reconnect_if_unreachable(session: MapSession, failure: &Failure) {
+pub fn reconnect_if_unreachable(session: MapSession, failure: &Failure) {
     if *failure == Failure::Unreachable && session.connection_status.get_untracked() == ConnectionStatus::Live {
         session.connection.update_value(|connection| connection.is_reconnect_after_failure = true);
         reconnect_now(session);
@@ -136,7 +136,7 @@ pub(in crate::seat_map) fn reconnect_if_unreachable(session: MapSession, failure
 }
 
 /// Handles the frames that arrived while the room plan was loading.
-pub(in crate::seat_map) fn replay_buffered_frames(session: MapSession) {
+pub fn replay_buffered_frames(session: MapSession) {
     let buffered = session.connection.update_value(|connection| std::mem::take(&mut connection.buffered));
     buffered.into_iter().for_each(|(bytes, received_at)| handle_frame(session, bytes, received_at));
 }
@@ -245,7 +245,7 @@ fn reconnect_after(session: MapSession, pause_ms: u32) {
 }
 
 /// Reacts to the page being hidden, shown, left and restored.
-pub(in crate::seat_map) fn watch_page(session: MapSession) {
+pub fn watch_page(session: MapSession) {
     events::on_window("pagehide", move |_| {
         own_hold::shorten_on_leave(session);
         // Returning to the page opens the connection again.
@@ -329,7 +329,7 @@ impl SeatsView {
 }
 
 /// Reads the map over HTTP if there is no connection and the map is missing or already shown as stale.
-pub(in crate::seat_map) fn read_map_if_offline(session: MapSession) {
+pub fn read_map_if_offline(session: MapSession) {
     let failures = session.connection.with_value(|connection| connection.failures);
     let has_room = session.room.with_untracked(Option::is_some);
     let limit = if session.is_map_known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };

@@ -67,10 +67,7 @@ fn left_in_words(left: Option<u32>) -> String {
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn areas_part(
-    session: MapSession,
-    place: HtmlElement,
-) -> Result<MountedPart, SplitLoaderError> {
+pub fn areas_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || move || areas(session)))
 }
 

@@ -157,7 +157,7 @@ impl SeatPosition {
 }
 
 /// The free seats nearest to the visitor's own, or nearest to the lost seats without own seats. As many as were lost.
-pub(in crate::seat_map) fn nearest_offer(session: MapSession, lost: &[SeatIndex]) -> Option<SeatOffer> {
+pub fn nearest_offer(session: MapSession, lost: &[SeatIndex]) -> Option<SeatOffer> {
     let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
     let room = session.room.get_untracked().filter(|_| session.cart.with_untracked(takes_more))?;
     let seats = session.cart.with_untracked(|cart| {
@@ -170,7 +170,7 @@ pub(in crate::seat_map) fn nearest_offer(session: MapSession, lost: &[SeatIndex]
 }
 
 /// Finds as many free seats as were lost and adds them to the notice on show as an offer.
-pub(in crate::seat_map) fn offer_alternatives(session: MapSession, lost: &[SeatIndex]) {
+pub fn offer_alternatives(session: MapSession, lost: &[SeatIndex]) {
     if let Some(offer) = nearest_offer(session, lost) {
         session.notice.update(|notice| {
             if let Some(notice) = notice {

@@ -30,14 +30,14 @@ const EXPIRY_TOLERANCE_MS: i64 = 2 * SECOND_MS;
 const EXPIRY_GRACE_MS: f64 = 2_000.0;
 
 /// Subscribes to the visitor's other tabs.
-pub(in crate::seat_map) fn join_tabs(session: MapSession) {
+pub fn join_tabs(session: MapSession) {
     // The other tab may be closing: its beacon arrives after its message.
     let tabs = Tabs::join(&format!("rowlock-hold-{}", session.show), move || refresh_after_beacons(session));
     session.tabs.set_value(Some(SendWrapper::new(tabs)));
 }
 
 /// Shortens the hold when the visitor leaves the page, unless a payment is pending.
-pub(in crate::seat_map) fn shorten_on_leave(session: MapSession) {
+pub fn shorten_on_leave(session: MapSession) {
     let hold = session.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
     if let (Some(hold), false) = (hold, session.is_payment_pending.get_value()) {
         calls::beacon(&session.path(&format!("/holds/{hold}/leave")));
@@ -65,7 +65,7 @@ pub fn refresh(session: MapSession) {
 
 /// Reads the hold now, and again after a pending beacon has arrived: the beacon may shorten the hold after the first
 /// read restored it.
-pub(in crate::seat_map) fn refresh_after_beacons(session: MapSession) {
+pub fn refresh_after_beacons(session: MapSession) {
     spawn_local(async move {
         fetch(session).await;
         events::after(BEACON_DELAY_MS).await;
@@ -93,7 +93,7 @@ async fn fetch(session: MapSession) {
 
 /// Reads the hold again if the live connection reports a different one. The live report may be older than the last
 /// answer, so it is not applied directly.
-pub(in crate::seat_map) fn compare_with_live_map(session: MapSession, mine: Option<&OwnHold>) {
+pub fn compare_with_live_map(session: MapSession, mine: Option<&OwnHold>) {
     let differs = session.cart.with_untracked(|cart| match (cart.held(), mine) {
         (None, None) => false,
         (Some(held), Some(mine)) => {
@@ -110,7 +110,7 @@ pub(in crate::seat_map) fn compare_with_live_map(session: MapSession, mine: Opti
 }
 
 /// Updates the countdown, and checks a hold whose time is over.
-pub(in crate::seat_map) fn update_countdown(session: MapSession) {
+pub fn update_countdown(session: MapSession) {
     let ends = session.cart.with_untracked(|cart| cart.held().map(|held| (held.expires_at_ms, held.paying)));
     let (Some((ends_ms, paying)), Some(now)) = (ends, clock::server_now()) else {
         session.expiry_check.set_value(None);
@@ -159,7 +159,7 @@ fn confirm_expiry(session: MapSession) {
     }
 }
 
-pub(in crate::seat_map) fn expire(session: MapSession) {
+pub fn expire(session: MapSession) {
     let (seats, places) = session.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
     let mut seat_names: Vec<String> = seats.iter().map(|seat| session.seat_name(*seat)).collect();
     sort_for_display(&mut seat_names, String::as_str);
@@ -171,7 +171,7 @@ pub(in crate::seat_map) fn expire(session: MapSession) {
 }
 
 /// Ends a hold that the server does not know any more, and explains why, if known.
-pub(in crate::seat_map) fn explain_loss(session: MapSession) {
+pub fn explain_loss(session: MapSession) {
     // Paid in another tab, or expired: the pending answer says which, and reads the hold again if there is no booking.
     if session.is_payment_pending.get_value() {
         return;
@@ -258,7 +258,7 @@ pub(super) fn change_cart<T>(session: MapSession, change: impl FnOnce(&mut Cart)
 }
 
 /// Drops the local corrections of these seats after a moment, when the live map has caught up.
-pub(in crate::seat_map) fn expire_corrections(session: MapSession, seats: Vec<SeatIndex>) {
+pub fn expire_corrections(session: MapSession, seats: Vec<SeatIndex>) {
     spawn_local(async move {
         events::after(CORRECTION_MS).await;
         session.cart.with_untracked(|cart| session.board.update_value(|board| board.drop_corrections(&seats, cart)));

@@ -182,10 +182,7 @@ fn in_words(place: &SuggestionView) -> String {
 
 /// The finder, once the room plan is loaded.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn finder_part(
-    session: MapSession,
-    place: HtmlElement,
-) -> Result<MountedPart, SplitLoaderError> {
+pub fn finder_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
         // Unchanged when the rows of a section are loaded.
         let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));

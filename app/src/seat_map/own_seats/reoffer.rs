@@ -62,7 +62,7 @@ struct SeatStatus {
 }
 
 /// Offers the seats that the address names, once their states are known.
-pub(in crate::seat_map) fn offer(session: MapSession) {
+pub fn offer(session: MapSession) {
     let wanted = payment_retry::parse_seats(&browser::query());
     if wanted.is_empty() {
         return;

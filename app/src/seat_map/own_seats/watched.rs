@@ -54,7 +54,7 @@ fn watch_events(
 }
 
 /// Watches a seat. An eleventh watched seat replaces the oldest.
-pub(in crate::seat_map) fn watch_seat(session: MapSession, seat: SeatIndex) {
+pub fn watch_seat(session: MapSession, seat: SeatIndex) {
     session.watched.update_value(|watched| {
         watched.retain(|other| other.seat != seat);
         if watched.len() >= MAX_SEATS_PER_HOLD {
@@ -70,7 +70,7 @@ pub(in crate::seat_map) fn watch_seat(session: MapSession, seat: SeatIndex) {
 }
 
 /// Compares the map with the watched seats. Called after every change of the map.
-pub(in crate::seat_map) fn notify_watched(session: MapSession) {
+pub fn notify_watched(session: MapSession) {
     if session.watched.with_value(Vec::is_empty) {
         return;
     }
@@ -106,7 +106,7 @@ fn is_announced_free(session: MapSession, seat: SeatIndex) -> bool {
 }
 
 /// Puts the notice's headline in front of the page title.
-pub(in crate::seat_map) fn keep_title(session: MapSession) {
+pub fn keep_title(session: MapSession) {
     let usual = browser::title();
     Effect::new(move |_| {
         let headline = session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.headline.clone()));

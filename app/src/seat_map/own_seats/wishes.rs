@@ -81,7 +81,7 @@ pub fn reclaim_lost_seats(session: MapSession) {
 }
 
 /// Adds the offered seats and places to the wish.
-pub(in crate::seat_map) fn accept_offer(session: MapSession, offer: &SeatOffer) {
+pub fn accept_offer(session: MapSession, offer: &SeatOffer) {
     session.notice.set(None);
     for seat in offer.seats.iter() {
         if !session.cart.with_untracked(|cart| cart.wants(*seat)) {

@@ -107,7 +107,7 @@ fn view_in_words(sight: &ViewFromSeat, focus: &str) -> String {
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn card_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+pub fn card_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || card_view(session)))
 }
 

@@ -79,7 +79,7 @@ fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl I
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn legend_part(
+pub fn legend_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,

@@ -94,7 +94,7 @@ fn markup(room: &RoomPlan, section: Option<usize>) -> String {
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn list_part(
+pub fn list_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,

@@ -168,7 +168,7 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(WindowPoint)>) 
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn minimap_part(
+pub fn minimap_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,
