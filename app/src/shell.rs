@@ -288,7 +288,7 @@ fn lens() -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::not_found::NotFoundPage;
+    use crate::pages::problems::NotFoundPage;
     use crate::seat_map::LATER_STYLE;
 
     /// A page with its title in a paragraph.

@@ -6,7 +6,6 @@ pub mod accounts;
 pub mod booking;
 pub mod film;
 pub mod listing;
-pub mod not_found;
 pub mod offer;
 pub mod places;
 pub mod poster;

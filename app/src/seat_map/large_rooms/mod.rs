@@ -6,4 +6,3 @@ pub(super) mod dots;
 pub(super) mod offscreen;
 pub(super) mod overview;
 pub(super) mod painting;
-pub(super) mod raster;

@@ -15,9 +15,8 @@ use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{CanvasRenderingContext2d, Event, HtmlCanvasElement, MessageEvent, Worker};
 
-use super::canvas::{CanvasSettings, context_of};
+use super::canvas::{CanvasSettings, Measures, context_of};
 use super::dots::{Paint, PaintTarget};
-use super::raster::Measures;
 use crate::browser::{self, events};
 
 /// Address of the worker within the site.
