@@ -5,7 +5,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `pages` | one module per public page |
+//! | `pages` | the public pages |
 //! | `seat_map`, `checkout` | the island of a show's page: live map, hold, cart, payment |
 //! | `booking_status`, `waiting_room` | islands of a booking and of a waiting room |
 //! | `staff` | pages and islands of theatre staff |

@@ -54,7 +54,6 @@ pub enum OfflinePage {
 }
 
 impl OfflinePage {
-    /// Address of the script.
     fn script(self) -> String {
         site::address(match self {
             Self::Ticket => "/pkg/keep-ticket.js",
@@ -95,14 +94,12 @@ pub trait Page: Sized {
 }
 
 /// Renders the page in English, as if at the root.
-#[must_use]
 pub fn render(page: impl Page) -> String {
     render_in(Language::English, |_| "/".to_owned(), page)
 }
 
 /// Renders the page as a full HTML document in a language. `address_in` returns its address in another language.
 /// Islands carry their props. All reactive values are cleaned up before this returns.
-#[must_use]
 pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, page: impl Page) -> String {
     language::with_language(language, || {
         let head = page.head();
@@ -291,24 +288,25 @@ fn lens() -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::not_found::NotFoundPage;
+    use crate::pages::problems::NotFoundPage;
     use crate::seat_map::LATER_STYLE;
 
-    struct Live(String);
+    /// A page with its title in a paragraph.
+    struct Titled(Head);
 
-    impl Page for Live {
+    impl Page for Titled {
         fn head(&self) -> Head {
-            Head {
-                title: self.0.clone(),
-                has_island: true,
-                city: Some(PageLink::new(self.0.clone(), "/")),
-                ..Head::default()
-            }
+            self.0.clone()
         }
 
         fn view(self) -> AnyView {
-            view! { <p>{self.0}</p> }.into_any()
+            view! { <p>{self.0.title}</p> }.into_any()
         }
+    }
+
+    fn live(title: &str) -> Titled {
+        let city = Some(PageLink::new(title, "/"));
+        Titled(Head { title: title.to_owned(), has_island: true, city, ..Head::default() })
     }
 
     #[test]
@@ -321,27 +319,18 @@ mod tests {
 
     #[test]
     fn a_page_with_an_island_has_no_inline_script_or_style() {
-        let html = render(Live("Salt".to_owned()));
+        let html = render(live("Salt"));
         assert!(html.contains("<script type=\"module\" src=\"/pkg/boot.js\"></script>"), "{html}");
         assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
     }
 
     #[test]
     fn the_page_of_a_map_loads_only_the_map_style_first() {
-        struct Map;
-        impl Page for Map {
-            fn head(&self) -> Head {
-                Head { has_island: true, module: WasmModule::Show, ..Head::default() }
-            }
-            fn view(self) -> AnyView {
-                ().into_any()
-            }
-        }
-        let html = render(Map);
+        let html = render(Titled(Head { has_island: true, module: WasmModule::Show, ..Head::default() }));
         assert!(html.contains(&format!("<link rel=\"stylesheet\" href=\"{MAP_STYLE}\">")), "{html}");
         assert!(!html.contains("/fonts/") && !html.contains(LATER_STYLE), "{html}");
         assert!(html.contains("<noscript><link rel=\"stylesheet\" href=\"/style/main.css\"></noscript>"), "{html}");
-        let html = render(Live("Salt".to_owned()));
+        let html = render(live("Salt"));
         assert!(html.contains("/style/main.css") && html.contains("/fonts/") && !html.contains(MAP_STYLE), "{html}");
     }
 
@@ -357,16 +346,8 @@ mod tests {
 
     #[test]
     fn a_page_carries_the_messages_of_its_islands_as_json() {
-        struct Wordy;
-        impl Page for Wordy {
-            fn head(&self) -> Head {
-                Head { has_island: true, words: &["pay", "common"], ..Head::default() }
-            }
-            fn view(self) -> AnyView {
-                ().into_any()
-            }
-        }
-        let html = render_in(Language::German, |_| String::new(), Wordy);
+        let wordy = Titled(Head { has_island: true, words: &["pay", "common"], ..Head::default() });
+        let html = render_in(Language::German, |_| String::new(), wordy);
         let (_, rest) = html.split_once("<script type=\"application/json\" id=\"words\">").expect("the words");
         let (json, _) = rest.split_once("</script>").expect("an end");
         let words: std::collections::BTreeMap<String, String> = serde_json::from_str(json).expect("JSON");
@@ -376,8 +357,8 @@ mod tests {
 
     #[test]
     fn a_document_is_valid_html_without_direction_overrides() {
-        struct Titled;
-        impl Page for Titled {
+        struct Rows;
+        impl Page for Rows {
             fn head(&self) -> Head {
                 Head { title: "\u{202e}Salt".to_owned(), ..Head::default() }
             }
@@ -386,14 +367,14 @@ mod tests {
                 view! { <ul>{rows}</ul> }.into_any()
             }
         }
-        let html = render(Titled);
+        let html = render(Rows);
         assert!(!html.contains("<!>"), "{html}");
         assert!(!html.contains('\u{202e}') && html.contains("<title>Salt ·") && html.contains("A1"), "{html}");
     }
 
     #[test]
     fn hostile_names_are_escaped() {
-        let html = render(Live("\"><script>alert('𝔽7')</script>".to_owned()));
+        let html = render(live("\"><script>alert('𝔽7')</script>"));
         assert!(!html.contains("<script>"), "{html}");
     }
 }

@@ -14,7 +14,6 @@ pub fn is_of(version: &str) {
 }
 
 /// The address of a file, given as if at the root: `/pkg/boot.js`.
-#[must_use]
 pub fn address(file: &str) -> String {
     address_in(VERSION.get().map(String::as_str), file)
 }

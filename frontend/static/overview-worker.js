@@ -4,7 +4,7 @@
 // Messages are either the layout of a new picture (the first one carries the canvas), or dots: three numbers each, x and y
 // on the plan and an index into the colours. Each message is answered: `true` if it was accepted, `false` if this worker
 // cannot paint. The answer does not wait for a frame, because hidden pages have none. The page sends the next message
-// after the answer, so messages do not pile up. app/src/seat_map/large_rooms/raster.rs paints the same picture in browsers
+// after the answer, so messages do not pile up. app/src/seat_map/large_rooms/canvas.rs paints the same picture in browsers
 // without transferable canvases; a browser test compares the two.
 
 // Height in pixels of the bands by which changes are tracked.

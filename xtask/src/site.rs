@@ -216,7 +216,7 @@ fn shorten_imports(output: &mut Output, bundle: &str) -> BTreeMap<String, String
     named.collect()
 }
 
-/// Splits a linked module into the main part and lazily loaded parts (`app::seat_map::signals::deferred`). Returns the main
+/// Splits a linked module into the main part and lazily loaded parts (`app::seat_map::deferred`). Returns the main
 /// file and the files of the others, which are already next to the scripts, with a loader and a list of each part's files.
 fn split_module(built: &Path, bundle: &str, scripts: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     let whole = std::fs::read(built).with_context(|| built.display().to_string())?;

@@ -10,10 +10,9 @@ use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
 use super::FollowedBooking;
-use super::booking_action::BookingAction;
-use crate::browser;
+use super::actions::BookingAction;
 use crate::language::{current, money};
-use crate::say;
+use crate::{browser, say};
 
 /// Message for a missing answer.
 const UNREACHABLE: &str = "cancel.unreachable";
@@ -190,7 +189,6 @@ mod tests {
     use domain::api::{BookingState, MoneyState};
     use domain::money::Currency;
 
-    use super::super::booking_action::error_in_words;
     use super::super::tests::followed;
     use super::*;
     use crate::browser::calls::Failure;
@@ -255,6 +253,6 @@ mod tests {
 
     #[test]
     fn a_missing_answer_explains_that_a_retry_is_safe() {
-        assert!(error_in_words(&Failure::Unreachable, UNREACHABLE).contains("nothing is cancelled twice"));
+        assert!(Failure::Unreachable.in_words(UNREACHABLE).contains("nothing is cancelled twice"));
     }
 }

@@ -5,10 +5,8 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
-mod another_card;
-mod booking_action;
+mod actions;
 mod cancelling;
-mod seat_offer;
 mod wording;
 
 use domain::VariantName;
@@ -24,7 +22,7 @@ use uuid::Uuid;
 use self::wording::{has_priority_action, money_in_words, next_step, parts_in_words, said, words};
 use crate::browser::{calls, events, ids};
 use crate::language::{Language, Moment, current};
-use crate::payment_retry::buyer_details;
+use crate::payment_retry;
 use crate::say;
 
 /// Groups of messages this island uses. Its page carries them.
@@ -38,49 +36,34 @@ const LONGEST_PAUSE_MS: u32 = 5_000;
 /// The part of [`BookingView`] that the browser reads, so that the module has no code for the rest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FollowedBooking {
-    /// The booking.
     pub id: Uuid,
-    /// Its show.
     pub show: Uuid,
-    /// State of the seats.
     pub state: BookingState,
-    /// State of the money.
     pub money: MoneyState,
-    /// Total price.
     pub total: Money,
-    /// The payer.
     pub buyer: Person,
-    /// The ticket holder.
     pub holder: Person,
     /// Payment deadline, in the theatre's time zone.
-    #[serde(default)]
     pub expires_at_theatre: Option<String>,
     /// The gateway's payment page, while a payment is awaited.
     pub pay_url: Option<String>,
     /// The ticket page, once confirmed.
     pub ticket_url: Option<String>,
-    /// Its seats.
     pub seats: Vec<SeatLine>,
     /// Its places in areas without numbered seats.
     #[serde(default)]
     pub places: Vec<PlaceLine>,
     /// Cancellation deadline, milliseconds since 1970; absent if it cannot be cancelled.
-    #[serde(default)]
     pub cancel_until_ms: Option<i64>,
-    /// Its refunds.
     #[serde(default)]
     pub refunds: Vec<RefundView>,
-    /// Its history.
     #[serde(default)]
     pub steps: Vec<StepView>,
     /// The booking that its money was moved to.
-    #[serde(default)]
     pub moved_to: Option<Uuid>,
     /// Other places after a move of the show, which the buyer may accept or refuse.
-    #[serde(default)]
     pub seat_offer: Option<SeatOffer>,
     /// Its seats, still held for another card.
-    #[serde(default)]
     pub kept_hold: Option<KeptHold>,
     /// True if the buyer has just given a card on the gateway's page, so that the answer is pending. From the page's
     /// address, not from the API.
@@ -126,7 +109,7 @@ pub fn BookingStatus(
     });
     Effect::new(move |_| {
         if booking.with(|booking| booking.state == BookingState::Confirmed) {
-            buyer_details::forget();
+            payment_retry::forget_buyer();
         }
     });
     let words = Memo::new(move |_| booking.with(words));
@@ -151,12 +134,12 @@ pub fn BookingStatus(
                     <p class="booking-money quiet" data-testid="booking-fee">{words}</p>
                 }).collect_view()}
             </div>
-            {another_card::button(booking)}
+            {actions::another_card(booking)}
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class=move || if has_priority_action() { "button button-quiet" } else { "button" } data-testid=name href=href>{say!(words)}</a>
             })}</p>
             // An open question comes before the history.
-            {seat_offer::choice(booking)}
+            {actions::seat_offer(booking)}
             <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
             {cancelling::offer(booking, is_cancelling)}
         </section>
@@ -164,7 +147,6 @@ pub fn BookingStatus(
 }
 
 /// Tone of a booking's status, for the colour of its mark: `done`, `waiting` or `sorry`.
-#[must_use]
 pub fn tone(booking: &FollowedBooking) -> &'static str {
     words(booking).tone
 }
@@ -270,32 +252,18 @@ fn follow(booking: RwSignal<FollowedBooking>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::language::with_language;
 
     pub(super) fn followed(state: BookingState, money: MoneyState) -> FollowedBooking {
-        let anna = Person { name: "Anna".to_owned(), email: "anna@example.org".to_owned() };
-        FollowedBooking {
-            id: Uuid::nil(),
-            show: Uuid::nil(),
-            state,
-            money,
-            total: Money::new(1_250, domain::money::Currency::parse("EUR").expect("a code")),
-            buyer: anna.clone(),
-            holder: anna,
-            expires_at_theatre: None,
-            pay_url: None,
-            ticket_url: None,
-            seats: vec![],
-            places: vec![],
-            cancel_until_ms: None,
-            refunds: vec![],
-            steps: vec![],
-            moved_to: None,
-            seat_offer: None,
-            kept_hold: None,
-            is_submitted: false,
-        }
+        let anna = json!({ "name": "Anna", "email": "anna@example.org" });
+        let booking = json!({
+            "id": Uuid::nil(), "show": Uuid::nil(), "state": state, "money": money, "buyer": anna, "holder": anna,
+            "total": { "minor": 1_250, "currency": "EUR" }, "seats": [],
+        });
+        serde_json::from_value(booking).expect("the fields without a default")
     }
 
     pub(super) fn step(step: &str) -> StepView {

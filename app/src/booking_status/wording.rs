@@ -5,8 +5,7 @@ use domain::api::{BookingState, MoneyState, RefundView};
 
 use super::FollowedBooking;
 use crate::language::{Arg, Moment, current};
-use crate::payment_retry::seats_query;
-use crate::say;
+use crate::{payment_retry, say};
 
 /// The text of a state: a tone, a mark, and the message keys of title and text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,7 +144,7 @@ pub(super) fn parts_in_words(booking: &FollowedBooking) -> Vec<String> {
 
 /// The next step: its address, message key and test id.
 pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static str, &'static str)> {
-    let show = seats_query::address(booking.show, &[], &[]);
+    let show = payment_retry::seats_address(booking.show, &[], &[]);
     if let Some(other) = booking.moved_to {
         return Some((format!("/bookings/{other}"), "status.next_moved", "moved-to"));
     }
@@ -160,9 +159,11 @@ pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static s
             (show, "status.next_back_to_pay", "back-to-show")
         }
         (state, ..) if state.is_final() && booking.kept_hold.is_some() => (show, "status.next_back", "back-to-show"),
-        (state, ..) if state.is_final() && can_rebook(booking) => {
-            (seats_query::address(booking.show, &booking.seats, &booking.places), "status.next_again", "again-link")
-        }
+        (state, ..) if state.is_final() && can_rebook(booking) => (
+            payment_retry::seats_address(booking.show, &booking.seats, &booking.places),
+            "status.next_again",
+            "again-link",
+        ),
         (state, ..) if state.is_final() => (show, "status.next_back", "back-to-show"),
         _ => return None,
     })

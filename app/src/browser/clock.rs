@@ -14,7 +14,6 @@ thread_local! {
 }
 
 /// Milliseconds on the monotonic clock.
-#[must_use]
 pub fn monotonic_ms() -> f64 {
     super::window().performance().map_or(0.0, |clock| clock.now())
 }
@@ -34,14 +33,12 @@ fn record(newer: Offset) {
 }
 
 /// The server's clock; `None` before its first timestamp.
-#[must_use]
 pub fn server_now() -> Option<Timestamp> {
     OFFSET.get().map(|offset| Timestamp((monotonic_ms() + offset.value()) as i64))
 }
 
 /// The device's wall clock, milliseconds. It may be wrong, but it runs while the device sleeps. Only for measuring
 /// durations.
-#[must_use]
 pub fn device_ms() -> f64 {
     js_sys::Date::now()
 }

@@ -1,8 +1,9 @@
-//! Events of the page. Islands live as long as their page, so listeners are never removed.
+//! Events of the page and messages between the tabs of one visitor. Islands live as long as their page, so listeners are
+//! never removed.
 
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{Event, EventTarget};
+use web_sys::{BroadcastChannel, Event, EventTarget, MessageEvent};
 
 /// Calls `react` on this event of the window.
 pub fn on_window(name: &str, react: impl FnMut(Event) + 'static) {
@@ -31,4 +32,30 @@ pub fn every(period_ms: u32, react: impl FnMut() + 'static) {
 /// Waits.
 pub async fn after(delay_ms: u32) {
     gloo_timers::future::TimeoutFuture::new(delay_ms).await;
+}
+
+/// A channel to all other tabs of this site.
+pub struct Tabs {
+    channel: Option<BroadcastChannel>,
+    _on_message: Closure<dyn FnMut(MessageEvent)>,
+}
+
+impl Tabs {
+    /// Joins the channel. Without browser support it does nothing, and the live map reports changes instead.
+    pub fn join(name: &str, mut on_message: impl FnMut() + 'static) -> Self {
+        let on_message = Closure::<dyn FnMut(MessageEvent)>::new(move |_| on_message());
+        let channel = BroadcastChannel::new(name).ok();
+        if let Some(channel) = &channel {
+            channel.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+        }
+        Self { channel, _on_message: on_message }
+    }
+
+    /// Notifies the other tabs of a change.
+    pub fn notify(&self) {
+        if let Some(channel) = &self.channel {
+            // Fails only for a closed channel; this one is never closed.
+            let _ = channel.post_message(&"changed".into());
+        }
+    }
 }

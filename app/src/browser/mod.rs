@@ -8,10 +8,8 @@ pub mod clock;
 pub mod events;
 pub mod ids;
 mod puzzle;
-mod retry;
 pub mod socket;
 pub mod storage;
-pub mod tabs;
 
 use leptos::prelude::request_animation_frame;
 use wasm_bindgen::{JsCast, JsValue};
@@ -22,27 +20,23 @@ fn window() -> web_sys::Window {
 }
 
 /// The language of the document.
-#[must_use]
 pub fn page_language() -> Option<String> {
     window().document()?.document_element()?.get_attribute("lang")
 }
 
 /// The address of a site file in this page's version, given as if at the root (`/pkg/boot.js`).
 /// `frontend/static/boot.js` stores the version's base on the document.
-#[must_use]
 pub fn file(path: &str) -> String {
     let page = window().document().and_then(|page| page.document_element());
     page.and_then(|page| page.get_attribute("data-site")).unwrap_or_default() + path
 }
 
 /// The element with this id.
-#[must_use]
 pub fn element(id: &str) -> Option<web_sys::Element> {
     window().document()?.get_element_by_id(id)
 }
 
 /// A new element, not on the page yet.
-#[must_use]
 pub fn new_element(name: &str) -> Option<web_sys::Element> {
     window().document()?.create_element(name).ok()
 }
@@ -56,9 +50,7 @@ pub fn focus(id: &str) {
 
 /// Focuses the first element of this selector without scrolling.
 pub fn focus_first(selector: &str) {
-    if let Some(element) = first(selector) {
-        focus_element(&element, false);
-    }
+    focus_first_in_view(selector, false);
 }
 
 /// Focuses the first element of this selector, and scrolls to it for keyboard users.
@@ -81,7 +73,6 @@ pub fn keep_focus(selectors: &'static [&'static str]) {
 }
 
 /// Returns true if the browser shows a focus ring, as it does for keyboard users.
-#[must_use]
 pub fn shows_focus() -> bool {
     first(":focus-visible").is_some()
 }
@@ -91,7 +82,6 @@ fn first(selector: &str) -> Option<web_sys::Element> {
 }
 
 /// Returns true if no control has the focus, so that keys go nowhere.
-#[must_use]
 pub fn has_no_focus() -> bool {
     let active = window().document().and_then(|page| page.active_element());
     active.is_none_or(|element| element.tag_name().eq_ignore_ascii_case("body") || element.id() == "main")
@@ -116,7 +106,6 @@ pub fn call(element: &web_sys::Element, method: &str, options: &[(&str, JsValue)
 }
 
 /// An object with these properties.
-#[must_use]
 pub fn object(properties: &[(&str, JsValue)]) -> js_sys::Object {
     let object = js_sys::Object::new();
     for (name, value) in properties {
@@ -127,7 +116,6 @@ pub fn object(properties: &[(&str, JsValue)]) -> js_sys::Object {
 }
 
 /// The page's title.
-#[must_use]
 pub fn title() -> String {
     window().document().map(|page| page.title()).unwrap_or_default()
 }
@@ -152,19 +140,16 @@ pub fn reload() {
 }
 
 /// Encodes a text as part of an address.
-#[must_use]
 pub fn encoded(text: &str) -> String {
     js_sys::encode_uri_component(text).into()
 }
 
 /// The fragment of the address, without `#`.
-#[must_use]
 pub fn fragment() -> String {
     window().location().hash().unwrap_or_default().trim_start_matches('#').to_owned()
 }
 
 /// The query of the address with its `?`, or empty.
-#[must_use]
 pub fn query() -> String {
     window().location().search().unwrap_or_default()
 }
@@ -180,7 +165,6 @@ pub fn forget_query() {
 }
 
 /// `ws://host` or `wss://host`, following the page's own address.
-#[must_use]
 pub fn socket_origin() -> String {
     let location = window().location();
     let scheme = if location.protocol().is_ok_and(|scheme| scheme == "https:") { "wss" } else { "ws" };
@@ -188,7 +172,6 @@ pub fn socket_origin() -> String {
 }
 
 /// Returns true if the pointer is finer than a finger.
-#[must_use]
 pub fn has_mouse() -> bool {
     let query = window().match_media("(hover: hover) and (pointer: fine)");
     query.ok().flatten().is_some_and(|query| query.matches())
@@ -202,20 +185,17 @@ pub fn on_theme(mut react: impl FnMut() + 'static) {
 }
 
 /// Device pixels per page pixel.
-#[must_use]
 pub fn pixel_ratio() -> f64 {
     window().device_pixel_ratio()
 }
 
 /// A computed style property of an element, or empty.
-#[must_use]
 pub fn style_of(element: &web_sys::Element, name: &str) -> String {
     let style = window().get_computed_style(element).ok().flatten();
     style.and_then(|style| style.get_property_value(name).ok()).map(|value| value.trim().to_owned()).unwrap_or_default()
 }
 
 /// Returns true if the browser reports that there is no network. There may be none even without such a report.
-#[must_use]
 pub fn is_offline() -> bool {
     !window().navigator().on_line()
 }
@@ -232,7 +212,6 @@ pub fn add_style(address: &str) {
 }
 
 /// Returns true if the page is visible.
-#[must_use]
 pub fn is_visible() -> bool {
     window().document().is_none_or(|page| page.visibility_state() == web_sys::VisibilityState::Visible)
 }

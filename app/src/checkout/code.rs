@@ -5,7 +5,6 @@
 //! is stored for this tab, so that a reload does not cause a second mail.
 
 use domain::api::email_codes::{EmailCodeRequest, EmailProofRequest, TypedCode};
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Deserialize;
@@ -18,7 +17,6 @@ use crate::browser::{self, clock, ids, storage};
 use crate::language::current;
 use crate::say;
 
-/// The id of the field.
 pub const FIELD: &str = "pay-code";
 /// Longest input examined: six digits with copied whitespace.
 const MAX_TYPED_CHARS: usize = 16;
@@ -29,8 +27,7 @@ struct MailedCode {
     expires_at_ms: i64,
 }
 
-/// The code field and its state.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct EmailCode {
     show: Uuid,
     /// The address the code was mailed to; `None` while no code is required.
@@ -45,24 +42,17 @@ pub struct EmailCode {
 impl EmailCode {
     /// A field for a show, with no code required yet.
     pub fn new(show: Uuid) -> Self {
-        Self {
-            show,
-            mailed_to: RwSignal::new(None),
-            typed: RwSignal::new(String::new()),
-            error: RwSignal::new(None),
-            news: RwSignal::new(None),
-            busy: RwSignal::new(false),
-        }
+        Self { show, ..Self::default() }
     }
 
     /// Restores the field and its address for a code that is still valid.
     pub fn restore(self, email: RwSignal<String>) {
-        let Some(kept) = storage::read_for_tab(&self.storage_key()) else { return };
+        let Some(kept) = storage::TAB.read(&self.storage_key()) else { return };
         let Some((until_ms, mailed_to)) = kept.split_once(' ') else { return };
         // Before the server's first timestamp the time is unknown; then the server decides when the code is checked.
         let is_over = |until_ms: i64| clock::server_now().is_some_and(|now| now.0 >= until_ms);
         if until_ms.parse().map_or(true, is_over) {
-            storage::remove_for_tab(&self.storage_key());
+            storage::TAB.remove(&self.storage_key());
             return;
         }
         if email.with_untracked(String::is_empty) {
@@ -81,15 +71,12 @@ impl EmailCode {
     }
 
     /// Mails a code to this address and focuses the field.
-    ///
-    /// # Errors
-    /// [`CheckoutError`], in words.
     pub async fn mail(self, email: &str) -> Result<(), CheckoutError> {
         let request = EmailCodeRequest { email: email.to_owned(), language: Some(current().tag().to_owned()) };
         let path = format!("/api/v1/shows/{}/email-code", self.show);
-        let asked = calls::change::<MailedCode>(Method::POST, &path, &ids::new_key(), &request).await;
+        let asked = calls::change::<MailedCode>(&path, &ids::new_key(), &request).await;
         let mailed = asked.map_err(|failure| pay::error_of(&failure))?;
-        storage::write_for_tab(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
+        storage::TAB.write(&self.storage_key(), &format!("{} {email}", mailed.expires_at_ms));
         self.typed.set(String::new());
         self.error.set(None);
         self.mailed_to.set(Some(email.to_owned()));
@@ -104,7 +91,7 @@ impl EmailCode {
         let Some(digits) = self.digits().filter(|_| self.is_for(email)) else { return true };
         let request = EmailProofRequest { email: email.to_owned(), code: TypedCode(digits) };
         let path = format!("/api/v1/shows/{}/email-code/proof", self.show);
-        match calls::change::<IgnoredAny>(Method::POST, &path, &ids::new_key(), &request).await {
+        match calls::change::<IgnoredAny>(&path, &ids::new_key(), &request).await {
             // "Wrong state": the show does not require codes any more.
             Err(failure) if failure.code() != "wrong_state" => {
                 self.show_refusal(&failure);
@@ -124,7 +111,7 @@ impl EmailCode {
     }
 
     fn clear(self) {
-        storage::remove_for_tab(&self.storage_key());
+        storage::TAB.remove(&self.storage_key());
         self.mailed_to.set(None);
         self.typed.set(String::new());
         self.error.set(None);

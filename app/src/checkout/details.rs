@@ -11,10 +11,9 @@ use uuid::Uuid;
 
 use super::code::EmailCode;
 use super::pay::{self, CheckoutError, PaymentAttempt};
-use crate::browser;
-use crate::payment_retry::buyer_details::BuyerDetails;
-use crate::say;
+use crate::payment_retry::BuyerDetails;
 use crate::seat_map::session::MapSession;
+use crate::{browser, say};
 
 /// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]
@@ -34,8 +33,6 @@ pub struct CheckoutForm {
 }
 
 impl CheckoutForm {
-    /// An empty form.
-    #[must_use]
     pub fn new(show: Uuid) -> Self {
         Self {
             name: RwSignal::new(String::new()),
@@ -98,7 +95,6 @@ impl CheckoutForm {
         self.busy.set(false);
     }
 
-    /// Clears the error.
     pub fn clear_error(self) {
         self.error.set(None);
     }
@@ -125,7 +121,6 @@ fn account() -> Option<String> {
     browser::element(super::BUYER)?.get_attribute("data-email")
 }
 
-/// The form.
 pub fn form(session: MapSession, details: CheckoutForm) -> impl IntoView {
     let CheckoutForm { name, email, for_friend, friend_name, friend_email, if_late, code, error, busy, attempt } =
         details;

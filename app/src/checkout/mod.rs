@@ -4,13 +4,13 @@
 //! it shares.
 
 mod code;
-pub(crate) mod countdown;
 mod details;
 mod pay;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, sort_for_display};
+use domain::time::{MINUTE_MS, SECOND_MS};
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
@@ -18,10 +18,10 @@ use uuid::Uuid;
 use self::details::CheckoutForm;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
-use crate::language::{current, money};
+use crate::language::{clock, current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
-use crate::seat_map::own_seats::wishes;
+use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
 use crate::seat_map::{SEATS, waiting_list};
 
@@ -92,7 +92,7 @@ pub fn panel(session: MapSession) -> impl IntoView {
             data-empty=move || if is_empty.get() { "true" } else { "false" }>
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
-                {countdown::countdown(session)}
+                {countdown(session)}
                 <button type="button" class="cart-close" on:click=back_to_map>{say!("cart.close")}</button>
             </div>
             <div class="cart-body">
@@ -192,22 +192,12 @@ pub(crate) fn count_in_words((seats, all): (usize, usize)) -> String {
 fn wanted_places(session: MapSession) -> Vec<(PlaceLine, bool)> {
     session.room.with(|room| {
         session.cart.with(|cart| {
-            let drawn = |places: &AreaQuantity| {
-                let known = room.iter().flat_map(|room| &room.plan().areas).find(|known| known.area == places.area)?;
-                Some(PlaceLine {
-                    area: known.area,
-                    label: known.name.clone(),
-                    category: known.category_label.clone(),
-                    price: known.price,
-                    quantity: places.quantity,
-                })
-            };
             let line_of = |places: &AreaQuantity| {
                 // Prefers the hold, as with seats: its prices are newer than the room plan's.
                 let held = cart.held().and_then(|held| held.places.iter().find(|line| line.area == places.area));
                 let line = match held {
                     Some(line) => PlaceLine { quantity: places.quantity, ..line.clone() },
-                    None => drawn(places)?,
+                    None => room.as_ref()?.place_line(places.area, places.quantity)?,
                 };
                 Some((line, cart.held_in(places.area) >= places.quantity))
             };
@@ -250,32 +240,67 @@ pub(crate) fn total_of(session: MapSession) -> Option<Money> {
     sum(seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total())))
 }
 
-fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {
+/// The total of some prices; `None` for none.
+pub(crate) fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {
     prices.map(Some).reduce(|sum, price| sum?.checked_add(price?)).flatten()
+}
+
+/// From here on the countdown looks urgent and offers more time, milliseconds.
+const URGENT_MS: i64 = 2 * MINUTE_MS;
+/// Times left at which it is also announced, milliseconds.
+const ANNOUNCED_AT_MS: [i64; 3] = [2 * MINUTE_MS, MINUTE_MS, 15 * SECOND_MS];
+/// A smaller extension is not offered, milliseconds.
+const MIN_EXTENSION_MS: i64 = 10 * SECOND_MS;
+
+pub(crate) fn countdown(session: MapSession) -> impl IntoView {
+    Effect::new(move |_| {
+        if let Some(left) = session.countdown_ms.get().filter(|left| ANNOUNCED_AT_MS.contains(left)) {
+            session.announcement.set(in_words(left));
+        }
+    });
+    let urgent = move || session.countdown_ms.get().is_some_and(|left| left <= URGENT_MS);
+    // The server's cap is final: nothing is offered once it is reached.
+    let can_grow = Memo::new(move |_| {
+        session.cart.with(|cart| {
+            cart.held().is_some_and(|held| !held.paying && held.latest_ms - held.expires_at_ms >= MIN_EXTENSION_MS)
+        })
+    });
+    view! {
+        <p class="countdown" data-testid="countdown" role="timer" aria-label=say!("cart.time_left")
+            data-urgent=move || if urgent() { "true" } else { "false" }
+            hidden=move || session.countdown_ms.get().is_none()>
+            {move || session.countdown_ms.get().map(shown).unwrap_or_default()}
+        </p>
+        <button type="button" class="countdown-more" data-testid="extend" hidden=move || !(urgent() && can_grow.get())
+            aria-disabled=move || if session.is_extending.get() { "true" } else { "false" }
+            on:click=move |_| own_hold::extend_hold(session)>{say!("cart.keep_longer")}</button>
+    }
+}
+
+fn in_words(left_ms: i64) -> String {
+    match (left_ms / MINUTE_MS, left_ms / SECOND_MS) {
+        (0, seconds) => say!("cart.seconds_left", seconds = seconds),
+        (minutes, _) => say!("cart.minutes_left", minutes = minutes),
+    }
+}
+
+/// `4:09`.
+fn shown(left_ms: i64) -> String {
+    let seconds = left_ms / SECOND_MS;
+    clock(seconds / 60, seconds % 60)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use domain::api::HoldView;
     use domain::money::Currency;
 
+    use super::*;
+    use crate::seat_map::own_seats::cart::tests::{in_area, with_places};
+
     /// Two places that cost 12.50 each.
     fn places_held() -> HoldView {
-        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
-        let (label, category) = ("Floor".to_owned(), "Standing".to_owned());
-        HoldView {
-            id: Uuid::from_u128(7),
-            show: Uuid::from_u128(1),
-            seats: vec![],
-            places: vec![PlaceLine { area: 0, label, category, price, quantity: 2 }],
-            total: price,
-            expires_at: String::new(),
-            expires_at_ms: 0,
-            latest_ms: 0,
-            paying: false,
-            booking: None,
-        }
+        with_places(&[], &[in_area(0, 2)])
     }
 
     #[test]
@@ -311,5 +336,18 @@ mod tests {
     fn the_count_has_singular_and_plural() {
         assert_eq!((count_in_words((1, 1)), count_in_words((2, 2))), ("1 seat".to_owned(), "2 seats".to_owned()));
         assert_eq!(count_in_words((1, 3)), "3 places");
+    }
+
+    #[test]
+    fn announcements_are_full_sentences() {
+        let said = ANNOUNCED_AT_MS.map(in_words);
+        assert_eq!(said[0], "2 minutes left to pay for your seats.");
+        assert_eq!(said[1], "One minute left to pay for your seats.");
+        assert_eq!(said[2], "15 seconds left to pay for your seats.");
+    }
+
+    #[test]
+    fn the_countdown_shows_minutes_and_seconds() {
+        assert_eq!((shown(249_000), shown(9_000), shown(0)), ("4:09".to_owned(), "0:09".to_owned(), "0:00".to_owned()));
     }
 }

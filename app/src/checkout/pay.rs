@@ -7,15 +7,14 @@ use domain::api::cancelling::LatePaymentHandling;
 use domain::api::{AreaQuantity, BookingRequest, CheckoutPayment, ConfirmRequest, Person};
 use domain::money::Money;
 use domain::seats::SeatIndex;
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::total_of;
 use crate::browser::calls::{self, Failure};
-use crate::browser::{self, events, ids};
-use crate::language::problem_in_words;
+use crate::browser::{events, ids};
+use crate::payment_retry::{BOOKINGS, StartedPayment};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
@@ -25,18 +24,8 @@ use crate::seat_map::session::MapSession;
 const SETTLE_POLL_MS: u32 = 50;
 const SETTLE_POLLS: u32 = 100;
 
-/// Path of the bookings.
-const BOOKINGS: &str = "/api/v1/bookings";
-
 /// Problem code after which a code is mailed and typed in. Not shown as an error.
 const CODE_WANTED: &str = "email_code_wanted";
-
-/// The part of a booking needed to open the payment page.
-#[derive(Deserialize)]
-struct StartedPayment {
-    id: Uuid,
-    pay_url: Option<String>,
-}
 
 /// A booking that another request pays for.
 #[derive(Deserialize)]
@@ -96,7 +85,7 @@ pub struct PaymentAttempt {
 
 impl PaymentAttempt {
     async fn begin(&self) -> Result<StartedPayment, PaymentError> {
-        match calls::change(Method::POST, BOOKINGS, &self.key, &self.request).await {
+        match calls::change(BOOKINGS, &self.key, &self.request).await {
             // During a rolling update an older replica may answer, which needs two requests.
             Err(failure) if failure.code() == "malformed" => self.begin_in_two().await,
             started => Ok(started?),
@@ -105,17 +94,15 @@ impl PaymentAttempt {
 
     async fn begin_in_two(&self) -> Result<StartedPayment, PaymentError> {
         let request = BookingRequest { pay: None, ..self.request.clone() };
-        let created: CreatedBooking =
-            calls::change(Method::POST, BOOKINGS, &format!("{}-made", self.key), &request).await?;
+        let created: CreatedBooking = calls::change(BOOKINGS, &format!("{}-made", self.key), &request).await?;
         if created.total != self.settled.total {
             return Err(PaymentError::PriceChanged);
         }
         let path = format!("{BOOKINGS}/{}/confirm", created.id);
-        Ok(calls::change(Method::POST, &path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await?)
+        Ok(calls::change(&path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await?)
     }
 }
 
-/// An error of the checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckoutError {
     /// Message: the cause and the next step.
@@ -127,15 +114,13 @@ pub struct CheckoutError {
 }
 
 impl CheckoutError {
-    fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_unreachable: false, wants_code: false }
+    fn new(text: String) -> Self {
+        Self { text, is_unreachable: false, wants_code: false }
     }
 }
 
-/// Books the hold for the buyer, or for a friend as ticket holder, and opens the payment page.
-///
-/// # Errors
-/// [`CheckoutError`], in words; the page then stays.
+/// Books the hold for the buyer, or for a friend as ticket holder, and opens the payment page. After an error the page
+/// stays.
 pub async fn pay(
     session: MapSession,
     (buyer, holder): (Person, Option<Person>),
@@ -168,7 +153,7 @@ pub async fn pay(
     })?;
     // Navigation may be stopped or its target unavailable.
     own_hold::record_payment(session, hold, booking.id);
-    browser::go_to(&booking.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
+    booking.open();
     Ok(())
 }
 
@@ -191,15 +176,14 @@ async fn await_settled_hold(session: MapSession) -> Result<PayableHold, Checkout
 }
 
 pub(super) fn error_of(failure: &Failure) -> CheckoutError {
-    let text = match (failure.code(), failure) {
-        ("hold_expired" | "not_found", _) => say!("pay.ran_out"),
-        ("seats_taken" | "seats_locked", _) => say!("pay.not_kept"),
-        ("gateway_unavailable", _) => say!("pay.gateway"),
+    let text = match failure.code() {
+        "hold_expired" | "not_found" => say!("pay.ran_out"),
+        "seats_taken" | "seats_locked" => say!("pay.not_kept"),
+        "gateway_unavailable" => say!("pay.gateway"),
         // Only says what to do, as in every language; the cart shows the new total.
-        ("price_changed", _) => say!("problem.price_changed"),
-        ("payment_declined", _) => say!("pay.declined"),
-        (_, Failure::Unreachable) => say!("pay.unreachable"),
-        (_, Failure::Problem(problem)) => problem_in_words(problem),
+        "price_changed" => say!("problem.price_changed"),
+        "payment_declined" => say!("pay.declined"),
+        _ => failure.in_words("pay.unreachable"),
     };
     let is_unreachable = matches!(failure, Failure::Unreachable);
     CheckoutError { text, is_unreachable, wants_code: failure.code() == CODE_WANTED }

@@ -19,7 +19,6 @@ thread_local! {
         .unwrap_or(JsValue::UNDEFINED);
 }
 
-/// The language of the page.
 pub(super) fn of_page() -> Language {
     browser::page_language().and_then(|tag| Language::of_tag(&tag)).unwrap_or_default()
 }

@@ -15,7 +15,6 @@ fn read(file: &str) -> Messages {
     serde_json::from_str(file).expect("a test reads every file of messages")
 }
 
-/// The messages of a language.
 pub(super) fn of(language: Language) -> &'static Messages {
     // In the order of `Language::ALL`, which is that of the enum.
     &ALL[language as usize]
@@ -35,7 +34,6 @@ pub(super) fn pattern<T>(language: Language, key: &str, write: impl FnOnce(&str)
 /// The messages of these groups (the part of a key before its first dot) as the JSON that a page carries. Nothing in it
 /// can end its element.
 #[cfg(feature = "ssr")]
-#[must_use]
 pub fn carried_by(language: Language, groups: &[&str]) -> String {
     let in_groups = |key: &str| key.split_once('.').is_some_and(|(group, _)| groups.contains(&group));
     let carried: BTreeMap<&str, &str> = of(language)

@@ -6,7 +6,6 @@
 use strum::{EnumCount, VariantArray};
 
 use super::number::NumberFormat;
-use super::plural::{self, PluralRule};
 
 /// A language of the site, in the order of the chooser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EnumCount, VariantArray)]
@@ -24,25 +23,74 @@ pub enum Language {
     Arabic,
 }
 
-/// The facts about a language. Their source is the Unicode CLDR.
+/// The facts about a language. Their source is the Unicode CLDR; that of plurals `common/supplemental/plurals.xml`,
+/// cardinal rules, for whole numbers only.
 pub(super) struct Facts {
-    /// Its tag (BCP 47).
     tag: &'static str,
-    /// Its name in itself.
     own_name: &'static str,
-    /// True if it is written from right to left.
     is_right_to_left: bool,
     /// The form of a word that follows a number.
     pub(super) plural: &'static PluralRule,
-    /// The format of numbers and money.
     pub(super) numbers: NumberFormat,
-    /// The text of its file of messages.
     #[cfg(any(feature = "ssr", test))]
     pub(super) messages: &'static str,
 }
 
+/// A rule for the form of a word that follows a number.
+pub(super) struct PluralRule {
+    /// All categories, which every counting message must offer.
+    #[cfg(test)]
+    pub(super) categories: &'static [&'static str],
+    of: fn(u64) -> &'static str,
+}
+
+impl PluralRule {
+    /// The category of a whole number, by CLDR's name.
+    pub(super) fn category(&self, number: i64) -> &'static str {
+        (self.of)(number.unsigned_abs())
+    }
+
+    /// `one: i = 1 and v = 0`
+    const ONE: Self = Self {
+        #[cfg(test)]
+        categories: &["one", "other"],
+        of: |n| if n == 1 { "one" } else { "other" },
+    };
+
+    /// `one: n = 1`, `many: e = 0 and i != 0 and i % 1000000 = 0 and v = 0`
+    const ONE_OR_MILLIONS: Self = Self {
+        #[cfg(test)]
+        categories: &["one", "many", "other"],
+        of: |n| match n {
+            1 => "one",
+            n if n != 0 && n % 1_000_000 == 0 => "many",
+            _ => "other",
+        },
+    };
+
+    /// `one: i = 0 or n = 1`
+    const NONE_OR_ONE: Self = Self {
+        #[cfg(test)]
+        categories: &["one", "other"],
+        of: |n| if n <= 1 { "one" } else { "other" },
+    };
+
+    /// `few: n % 100 = 3..10`, `many: n % 100 = 11..99`
+    const ARABIC: Self = Self {
+        #[cfg(test)]
+        categories: &["zero", "one", "two", "few", "many", "other"],
+        of: |n| match (n, n % 100) {
+            (0, _) => "zero",
+            (1, _) => "one",
+            (2, _) => "two",
+            (_, 3..=10) => "few",
+            (_, 11..=99) => "many",
+            _ => "other",
+        },
+    };
+}
+
 impl Language {
-    /// The facts.
     pub(super) const fn facts(self) -> Facts {
         let numbers = NumberFormat::ENGLISH;
         match self {
@@ -50,7 +98,7 @@ impl Language {
                 tag: "en",
                 own_name: "English",
                 is_right_to_left: false,
-                plural: &plural::ONE,
+                plural: &PluralRule::ONE,
                 numbers,
                 #[cfg(any(feature = "ssr", test))]
                 messages: include_str!("../../../messages/en.json"),
@@ -59,7 +107,7 @@ impl Language {
                 tag: "de",
                 own_name: "Deutsch",
                 is_right_to_left: false,
-                plural: &plural::ONE,
+                plural: &PluralRule::ONE,
                 numbers: NumberFormat { decimal: ',', group: '.', is_currency_first: false, ..numbers },
                 #[cfg(any(feature = "ssr", test))]
                 messages: include_str!("../../../messages/de.json"),
@@ -68,7 +116,7 @@ impl Language {
                 tag: "es",
                 own_name: "Español",
                 is_right_to_left: false,
-                plural: &plural::ONE_OR_MILLIONS,
+                plural: &PluralRule::ONE_OR_MILLIONS,
                 numbers: NumberFormat {
                     decimal: ',',
                     group: '.',
@@ -83,7 +131,7 @@ impl Language {
                 tag: "hi",
                 own_name: "हिन्दी",
                 is_right_to_left: false,
-                plural: &plural::NONE_OR_ONE,
+                plural: &PluralRule::NONE_OR_ONE,
                 // `#,##,##0.###`: thousands, then lakhs and crores.
                 numbers: NumberFormat { group_size: 2, ..numbers },
                 #[cfg(any(feature = "ssr", test))]
@@ -93,7 +141,7 @@ impl Language {
                 tag: "ar",
                 own_name: "العربية",
                 is_right_to_left: true,
-                plural: &plural::ARABIC,
+                plural: &PluralRule::ARABIC,
                 numbers: NumberFormat {
                     is_currency_first: false,
                     has_direction_marks: true,
@@ -121,33 +169,68 @@ impl Language {
     pub const ALL: [Self; Self::COUNT] = *Self::VARIANTS.first_chunk().expect("as many variants as COUNT");
 
     /// The language of a tag (BCP 47): `de`, `de-AT`, `DE`. `None` for other languages.
-    #[must_use]
     pub fn of_tag(tag: &str) -> Option<Self> {
         let primary = tag.split(['-', '_']).next().unwrap_or_default();
         Self::ALL.into_iter().find(|language| language.tag().eq_ignore_ascii_case(primary))
     }
 
     /// Its tag (BCP 47).
-    #[must_use]
     pub const fn tag(self) -> &'static str {
         self.facts().tag
     }
 
     /// Its name in itself, the same in every language.
-    #[must_use]
     pub const fn own_name(self) -> &'static str {
         self.facts().own_name
     }
 
     /// Its direction: the `dir` of a document.
-    #[must_use]
     pub const fn direction(self) -> &'static str {
         if self.is_right_to_left() { "rtl" } else { "ltr" }
     }
 
     /// Returns true if it is written from right to left.
-    #[must_use]
     pub const fn is_right_to_left(self) -> bool {
         self.facts().is_right_to_left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fall_into_the_categories_of_cldr() {
+        // The samples of plurals.xml.
+        let cases: [(Language, &[(i64, &str)]); Language::ALL.len()] = [
+            (Language::English, &[(0, "other"), (1, "one"), (2, "other"), (101, "other")]),
+            (Language::German, &[(0, "other"), (1, "one"), (2, "other"), (101, "other")]),
+            (Language::Spanish, &[(0, "other"), (1, "one"), (2, "other"), (1_000_000, "many"), (1_000_001, "other")]),
+            (Language::Hindi, &[(0, "one"), (1, "one"), (2, "other"), (10, "other")]),
+            (
+                Language::Arabic,
+                &[
+                    (0, "zero"),
+                    (1, "one"),
+                    (2, "two"),
+                    (3, "few"),
+                    (10, "few"),
+                    (103, "few"),
+                    (11, "many"),
+                    (99, "many"),
+                    (111, "many"),
+                    (100, "other"),
+                    (102, "other"),
+                    (1_000_000, "other"),
+                ],
+            ),
+        ];
+        for (language, samples) in cases {
+            for (number, expected) in samples {
+                let rule = language.facts().plural;
+                assert_eq!(rule.category(*number), *expected, "{language:?} {number}");
+                assert!(rule.categories.contains(expected));
+            }
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! ICU MessageFormat, reduced to what is used: `{name}`, `{count, plural, one {# seat} other {# seats}}` with `=0` for
-//! exact numbers, and `{kind, select, a {…} other {…}}`, nested where needed.
+//! exact numbers, and `{kind, select, a {…} other {…}}`, nested where needed; and enumerations of names for messages.
 //!
 //! Nothing is quoted: messages contain no apostrophe (they use ’) and no literal brace or #; a test ensures that.
-//! Grammar: <https://unicode-org.github.io/icu/userguide/format_parse/messages/>.
+//! Grammar: <https://unicode-org.github.io/icu/userguide/format_parse/messages/>. Source of the patterns of enumerations:
+//! Unicode CLDR 48, `listPatterns`, the standard list.
 
 use domain::money::Money;
 
-use super::Language;
-use super::number;
+use super::{Language, current, number, say_in};
 
 /// First strong isolate, U+2068: the following text has its own direction…
 const ISOLATE: char = '\u{2068}';
@@ -69,7 +69,6 @@ impl From<Money> for Arg<'_> {
     }
 }
 
-/// Formats a message with its values.
 pub(super) fn format_message(pattern: &str, args: &[(&str, Arg<'_>)], language: Language) -> String {
     let mut out = String::with_capacity(pattern.len());
     Writer { args, language }.write(&mut out, pattern, None);
@@ -147,7 +146,6 @@ impl Writer<'_> {
 
 /// Isolates a name inside a message: a Latin name must not reorder the punctuation of an Arabic sentence, nor its own
 /// (`12+`).
-#[must_use]
 pub fn isolated(text: &str, language: Language) -> String {
     if language.is_right_to_left() { format!("{ISOLATE}{text}{ISOLATE_END}") } else { text.to_owned() }
 }
@@ -182,10 +180,29 @@ pub(super) fn branches(choices: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// `C7`, `C7 and C8`, `C7, C8 and C9`. Used in other messages as [`Arg::Ours`].
+pub fn listed(names: &[&str]) -> String {
+    let language = current();
+    let join = |key: &str, one: &str, name: &str| {
+        say_in(language, key, &[("one", Arg::Ours(one)), ("other", Arg::Text(name))])
+    };
+    match names {
+        [] => String::new(),
+        [one] => isolated(one, language),
+        [first, middle @ .., last] => {
+            let first = isolated(first, language);
+            let start = middle.iter().fold(first, |so_far, name| join("common.list_more", &so_far, name));
+            join("common.list_last", &start, last)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use domain::money::Currency;
+
+    use super::*;
+    use crate::language::with_language;
 
     const SEATS: &str = "{seats, plural, =0 {no seat} one {# seat} other {# seats in {row}}}.";
 
@@ -238,5 +255,17 @@ mod tests {
             let formatted = format_message(broken, &[("seats", Arg::Number(1))], Language::English);
             assert!(formatted.len() <= broken.len(), "{broken}: {formatted}");
         }
+    }
+
+    #[test]
+    fn lists_follow_the_pattern_of_the_language() {
+        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&["C7"]), "C7");
+        assert_eq!(listed(&["C7", "C8"]), "C7 and C8");
+        assert_eq!(listed(&["C7", "C8", "C9", "D1"]), "C7, C8, C9 and D1");
+        assert_eq!(with_language(Language::German, || listed(&["C7", "C8", "C9"])), "C7, C8 und C9");
+        let arabic = with_language(Language::Arabic, || listed(&["C7", "C8", "C9"]));
+        assert_eq!(arabic.replace(['\u{2068}', '\u{2069}'], ""), "C7 وC8 وC9");
+        assert_eq!(arabic.matches('\u{2068}').count(), 3, "each name by itself");
     }
 }

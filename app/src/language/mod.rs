@@ -14,11 +14,9 @@ mod carried;
 #[cfg(any(feature = "ssr", test))]
 mod catalogue;
 mod languages;
-mod lists;
 mod message;
 mod moment;
 mod number;
-mod plural;
 mod problems;
 #[cfg(test)]
 mod tests;
@@ -33,8 +31,7 @@ use catalogue as known;
 #[cfg(feature = "ssr")]
 pub use catalogue::carried_by;
 pub use languages::Language;
-pub use lists::listed;
-pub use message::{Arg, isolated};
+pub use message::{Arg, isolated, listed};
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
 pub use problems::{Hindrance, problem_for_staff, problem_in_words};
@@ -47,7 +44,6 @@ thread_local! {
 }
 
 /// The language of the document being rendered, or of the page.
-#[must_use]
 pub fn current() -> Language {
     CURRENT.get().unwrap_or_else(|| {
         let language = known::of_page();
@@ -70,13 +66,11 @@ pub fn with_language<T>(language: Language, render: impl FnOnce() -> T) -> T {
 }
 
 /// A message in the current language. Called by [`crate::say!`].
-#[must_use]
 pub fn say(key: &str, args: &[(&str, Arg<'_>)]) -> String {
     say_in(current(), key, args)
 }
 
 /// A message in a language. Falls back to English, then to the key; a test prevents both.
-#[must_use]
 pub fn say_in(language: Language, key: &str, args: &[(&str, Arg<'_>)]) -> String {
     try_in(language, key, args).unwrap_or_else(|| key.to_owned())
 }

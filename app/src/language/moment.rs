@@ -24,7 +24,6 @@ pub struct Moment {
 impl Moment {
     /// Parses `2026-11-21`, `2026-11-21T20:15` or `2026-11-21T20:15:07`; an offset after it is ignored. `None` for
     /// other texts.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let part = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok();
         let moment = Self {
@@ -40,39 +39,33 @@ impl Moment {
     }
 
     /// `Sat`.
-    #[must_use]
     pub fn weekday(self, language: Language) -> String {
         name(language, "date.weekdays", self.weekday_number())
     }
 
     /// `21 Nov`.
-    #[must_use]
     pub fn day_and_month(self, language: Language) -> String {
         let (day, month) = (self.day.to_string(), name(language, "date.months", self.month as usize - 1));
         say_in(language, "date.day_and_month", &[("day", Arg::Ours(&day)), ("month", Arg::Ours(&month))])
     }
 
     /// `Sat 21 Nov`.
-    #[must_use]
     pub fn date(self, language: Language) -> String {
         let (weekday, day) = (self.weekday(language), self.day_and_month(language));
         say_in(language, "date.date", &[("weekday", Arg::Ours(&weekday)), ("day", Arg::Ours(&day))])
     }
 
     /// `20:15`.
-    #[must_use]
     pub fn time(self, language: Language) -> String {
         self.clock(language, "date.time")
     }
 
     /// `Sat 21 Nov, 20:15`.
-    #[must_use]
     pub fn in_words(self, language: Language) -> String {
         self.both(language, "date.time")
     }
 
     /// `Sat 21 Nov, 20:15:07`.
-    #[must_use]
     pub fn to_the_second(self, language: Language) -> String {
         self.both(language, "date.time_to_the_second")
     }
@@ -107,7 +100,6 @@ impl Moment {
 }
 
 /// A time of day, in minutes since midnight: `17:00`, `5:00 pm`.
-#[must_use]
 pub fn time_of_day(minutes: u16, language: Language) -> String {
     let (hour, minute) = (u32::from(minutes / 60), u32::from(minutes % 60));
     Moment { year: 1970, month: 1, day: 1, hour, minute, second: 0 }.time(language)

@@ -16,7 +16,6 @@ const LEFT_TO_RIGHT_MARK: char = '\u{200e}';
 /// Separates an amount and its currency.
 const NO_BREAK_SPACE: char = '\u{a0}';
 
-/// The number format of a language.
 pub(super) struct NumberFormat {
     pub(super) decimal: char,
     pub(super) group: char,
@@ -24,7 +23,6 @@ pub(super) struct NumberFormat {
     pub(super) group_size: usize,
     /// Digits required before the first separator: Spanish writes 1250 and 12.500.
     pub(super) least_before_group: usize,
-    /// True if the currency comes first.
     pub(super) is_currency_first: bool,
     /// True if amounts and negative numbers have direction marks.
     pub(super) has_direction_marks: bool,
@@ -45,7 +43,6 @@ impl NumberFormat {
 }
 
 /// A whole number: `1,250`, `1.250`, `1,25,000`.
-#[must_use]
 pub fn number(value: i64, language: Language) -> String {
     let mut out = String::new();
     let style = language.facts().numbers;
@@ -55,7 +52,6 @@ pub fn number(value: i64, language: Language) -> String {
 }
 
 /// An amount with its currency: `€12.50`, `12,50 €`, `₹1,25,000.00`, `‏12.50 €`.
-#[must_use]
 pub fn money(money: Money, language: Language) -> String {
     let style = language.facts().numbers;
     let digits = money.currency.minor_digits();
@@ -83,13 +79,11 @@ pub fn money(money: Money, language: Language) -> String {
 }
 
 /// Minutes and seconds of a countdown: `4:09`.
-#[must_use]
 pub fn clock(minutes: i64, seconds: i64) -> String {
     format!("{}:{:02}", minutes.unsigned_abs(), seconds.unsigned_abs())
 }
 
 /// A number of tenths: `1.2`, `1,2`.
-#[must_use]
 pub fn tenths(value: u32, language: Language) -> String {
     format!("{}{}{}", value / 10, language.facts().numbers.decimal, value % 10)
 }

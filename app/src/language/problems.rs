@@ -9,19 +9,12 @@ use super::{Arg, Language, current, try_in};
 
 /// The problem in words: what happened and what to do. The API's own English sentence knows more of the case than the
 /// code, so English pages use it; others use the message of the code.
-#[must_use]
 pub fn problem_in_words(problem: &ProblemView) -> String {
     let language = current();
-    let own = || (!problem.detail.is_empty()).then(|| problem.detail.clone());
-    let said = if language == Language::English {
-        own().or_else(|| known(language, &problem.code))
-    } else {
-        known(language, &problem.code)
-    };
-    said.unwrap_or_else(|| crate::say!("problem.other"))
+    let own = (language == Language::English && !problem.detail.is_empty()).then(|| problem.detail.clone());
+    own.or_else(|| known(language, &problem.code)).unwrap_or_else(|| crate::say!("problem.other"))
 }
 
-/// The message of a code.
 fn known(language: Language, code: &str) -> Option<String> {
     try_in(language, &format!("problem.{code}"), rule(code).as_slice())
 }
@@ -43,7 +36,6 @@ impl From<String> for Hindrance {
 
 impl Hindrance {
     /// The same with other words.
-    #[must_use]
     pub fn said(self, words: String) -> Self {
         Self { words, ..self }
     }
@@ -51,7 +43,6 @@ impl Hindrance {
 
 /// The problem for staff, who act on shows, prices, tills and keys: buyer texts about bookings do not fit there. Many
 /// things can be refused, so the words are general and the detail is shown beside them.
-#[must_use]
 pub fn problem_for_staff(problem: &ProblemView) -> Hindrance {
     let language = current();
     if language == Language::English {

@@ -40,7 +40,6 @@ const WORDS: [(&str, &[&str]); 3] = [
 const MIN_WORDS: usize = 2;
 
 /// Tag (BCP 47) of a text's language; `None` if it cannot be detected.
-#[must_use]
 pub fn text_language(text: &str) -> Option<&'static str> {
     let letters = text.chars().filter(|letter| letter.is_alphabetic()).count();
     let of_script = |ranges: &[RangeInclusive<char>]| {

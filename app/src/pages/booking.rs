@@ -1,10 +1,14 @@
-//! The page of a booking: its live status (an island), and its show, seats and total.
+//! The pages of a booking: its live status (an island), and its show, seats and total.
+//!
+//! Without the buyer's cookie it is opened on any device by the address in a mail, found by reference and e-mail, and
+//! cancelled by a mailed address: forms without a script.
 
 use domain::api::BookingView;
 use leptos::prelude::*;
 
+use super::accounts::{email_field, trouble_view};
 use super::ticket::ShowFacts;
-use crate::booking_status::{BookingStatus, FollowedBooking, WORDS};
+use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, standing, tone};
 use crate::language::{current, isolated, money};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -45,7 +49,7 @@ impl Page for BookingPage {
 }
 
 /// Show, seats, total and buyer of a booking.
-pub(super) fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
+fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     let language = current();
     let lines = booking.seats.clone().into_iter().map(|line| {
         view! {
@@ -86,5 +90,161 @@ pub(super) fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
             })}
             <p class="quiet small">{payer}</p>
         </section>
+    }
+}
+
+/// Longest typed reference, characters: nine, and some spaces.
+const MAX_REFERENCE_CHARS: u32 = 20;
+
+/// The page opened by the address in a mail.
+#[derive(Clone, Debug)]
+pub struct MailedBookingPage {
+    /// The booking, for its buyer.
+    pub booking: BookingView,
+    /// Its show.
+    pub show: ShowFacts,
+    /// Path of its tickets, which opens on any device.
+    pub tickets: Option<String>,
+    /// Address that requests the cancelling mail, while it can be cancelled.
+    pub cancel: Option<String>,
+    /// The buyer's masked address, if that mail has been requested.
+    pub is_mailed_to: Option<String>,
+    /// The error of the last attempt.
+    pub trouble: Option<String>,
+}
+
+impl Page for MailedBookingPage {
+    fn head(&self) -> Head {
+        Head { title: say!("booking.title", reference = &self.booking.reference), is_private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let followed = FollowedBooking::from(&self.booking);
+        let tickets = self.tickets.map(|path| {
+            view! { <p class="booking-next"><a class="button" data-testid="ticket-link" href=path>{say!("status.next_tickets")}</a></p> }
+        });
+        let mailed = self.is_mailed_to.map(|email| {
+            view! { <p role="status" data-testid="cancel-mailed">{say!("mailed.cancel_sent", email = &email)}</p> }
+        });
+        let is_mailed = mailed.is_some();
+        let cancel = self.cancel.filter(|_| !is_mailed).map(|action| {
+            view! {
+                <form class="booking-act" action=action method="post">
+                    <p class="quiet">{say!("mailed.cancel_by_mail")}</p>
+                    <button class="button button-quiet" r#type="submit" data-testid="cancel-by-mail">{say!("mailed.cancel_ask")}</button>
+                </form>
+            }
+        });
+        view! {
+            <div class="booking">
+                <section class="booking-status" data-tone=tone(&followed)>
+                    {standing(&followed)}
+                    {tickets}
+                    {trouble_view(self.trouble)}
+                    {mailed}
+                    {cancel}
+                </section>
+                {facts(self.booking, self.show)}
+            </div>
+        }
+        .into_any()
+    }
+}
+
+/// The page opened by the address in a cancelling mail. Opening it changes nothing, because mail programs prefetch
+/// links.
+#[derive(Clone, Debug)]
+pub struct CancelByMailPage {
+    /// The booking, for its buyer.
+    pub booking: BookingView,
+    /// Its show.
+    pub show: ShowFacts,
+    /// Address of the form, while there is something to cancel.
+    pub action: Option<String>,
+    /// The error of the last attempt.
+    pub trouble: Option<String>,
+}
+
+impl Page for CancelByMailPage {
+    fn head(&self) -> Head {
+        Head { title: say!("mailed.cancel_title"), is_private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let back = domain::booking::back_to_buyer(self.booking.total);
+        let followed = FollowedBooking::from(&self.booking);
+        let form = match self.action {
+            Some(action) => view! {
+                <h1>{say!("mailed.cancel_title")}</h1>
+                <p>{say!("mailed.cancel_back", amount = back)}</p>
+                <form action=action method="post">
+                    <button class="button" r#type="submit" data-testid="cancel-now">{say!("mailed.cancel_now")}</button>
+                </form>
+            }
+            .into_any(),
+            None => standing(&followed).into_any(),
+        };
+        view! {
+            <div class="booking">
+                <section class="booking-status" data-tone=tone(&followed)>
+                    {trouble_view(self.trouble)}
+                    {form}
+                </section>
+                {facts(self.booking, self.show)}
+            </div>
+        }
+        .into_any()
+    }
+}
+
+/// The page where a guest finds a booking.
+#[derive(Clone, Debug)]
+pub enum FindBookingPage {
+    /// The form.
+    Ask {
+        /// The typed reference.
+        reference: String,
+        /// The typed address.
+        email: String,
+        /// The error of the last attempt.
+        trouble: Option<String>,
+    },
+    /// Confirmation, the same whether or not a mail was sent.
+    Sent,
+}
+
+impl Page for FindBookingPage {
+    fn head(&self) -> Head {
+        Head { title: say!("mailed.find_title"), is_private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        match self {
+            Self::Ask { reference, email, trouble } => view! {
+                <section class="account-door card">
+                    <h1>{say!("mailed.find_title")}</h1>
+                    <p class="quiet">{say!("mailed.find_how")}</p>
+                    {trouble_view(trouble)}
+                    <form class="account-form" action="/bookings/find" method="post">
+                        <div class="field">
+                            <label for="reference">{say!("mailed.reference")}</label>
+                            <input id="reference" name="reference" autocomplete="off" autocapitalize="characters" spellcheck="false"
+                                required maxlength=MAX_REFERENCE_CHARS value=reference />
+                        </div>
+                        {email_field(email)}
+                        <button class="button" r#type="submit" data-testid="find-booking">{say!("mailed.find_send")}</button>
+                    </form>
+                </section>
+            }
+            .into_any(),
+            Self::Sent => view! {
+                <section class="account-door card">
+                    <h1>{say!("mailed.find_sent")}</h1>
+                    <p role="status" data-testid="find-sent">{say!("mailed.find_sent_lead")}</p>
+                    <p class="account-ways"><a href="/bookings/find">{say!("mailed.find_title")}</a></p>
+                </section>
+            }
+            .into_any(),
+        }
     }
 }

@@ -176,7 +176,6 @@ pub fn nothing(title: String, advice: String, way_on: PageLink) -> impl IntoView
 }
 
 /// Running time in words: `1 h 52 min`.
-#[must_use]
 pub fn running_time(minutes: u32, language: Language) -> String {
     match (minutes / 60, minutes % 60) {
         (0, minutes) => say!(in language, "list.minutes", minutes = minutes),

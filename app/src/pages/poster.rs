@@ -7,13 +7,11 @@ use leptos::prelude::*;
 
 /// Width of the drawing in its own units. Posters are two by three.
 const WIDTH: i32 = 240;
-/// Height of the drawing.
 const HEIGHT: i32 = 360;
 /// Distance of the title from its starting edge.
 const MARGIN: i32 = 18;
 /// Length of a title line in Latin letters. Chinese, Japanese and Korean letters count twice.
 const LINE_LETTERS: usize = 13;
-/// Most lines of the title.
 const TITLE_LINES: usize = 4;
 
 /// The poster of a film. Decorative: the title is beside it as text.
@@ -61,7 +59,6 @@ fn shade(hue: i32, first_line: i32) -> impl IntoView {
     (0..8).map(step).collect_view()
 }
 
-/// One flat shape.
 struct Shape {
     path: String,
     fill: String,
@@ -234,12 +231,12 @@ fn width(text: &str) -> usize {
     text.chars().map(|letter| if is_wide(letter) { 2 } else { 1 }).sum()
 }
 
-/// The longest prefix of a text that fits into `room`, a width in Latin letters.
-fn fitting(text: &str, room: usize) -> &str {
+/// The longest prefix of a text that fits on a line.
+fn fitting(text: &str) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, letter)| {
         taken += if is_wide(*letter) { 2 } else { 1 };
-        taken > room
+        taken > LINE_LETTERS
     });
     end.map_or(text, |(end, _)| &text[..end])
 }
@@ -249,7 +246,7 @@ fn words(title: &str) -> impl Iterator<Item = &str> {
     title.split_whitespace().flat_map(|word| {
         let mut rest = word;
         std::iter::from_fn(move || {
-            let piece = if rest.chars().any(is_wide) { fitting(rest, LINE_LETTERS) } else { rest };
+            let piece = if rest.chars().any(is_wide) { fitting(rest) } else { rest };
             rest = &rest[piece.len()..];
             (!piece.is_empty()).then_some(piece)
         })
@@ -276,7 +273,7 @@ fn title_lines(title: &str) -> Vec<String> {
     }
     for line in &mut lines {
         if width(line) > LINE_LETTERS + 1 {
-            *line = fitting(line, LINE_LETTERS).chars().chain(['…']).collect();
+            *line = fitting(line).chars().chain(['…']).collect();
         }
     }
     lines

@@ -1,9 +1,63 @@
-//! The page to which every API problem links: code, status and meaning.
+//! Pages about errors: the one for unknown addresses and failures, and the one to which every API problem links.
 
 use leptos::prelude::*;
 
+use crate::language::Language;
 use crate::say;
 use crate::shell::{Head, Page};
+
+/// A page that could not be shown.
+#[derive(Clone, Debug)]
+pub struct NotFoundPage {
+    /// A short title: "There is nothing here".
+    pub title: String,
+    /// Advice of a sentence or two.
+    pub advice: String,
+}
+
+impl NotFoundPage {
+    /// For an unknown address.
+    pub fn nothing_here(language: Language) -> Self {
+        Self { title: say!(in language, "lost.title"), advice: say!(in language, "lost.advice") }
+    }
+
+    /// For an address with an unreadable query. `why` is English and shown on English pages only.
+    pub fn unreadable(language: Language, why: String) -> Self {
+        let advice = if language == Language::English { why } else { say!(in language, "lost.unreadable_advice") };
+        Self { title: say!(in language, "lost.unreadable_title"), advice }
+    }
+
+    /// For a temporary error of the server.
+    pub fn trouble(language: Language) -> Self {
+        Self { title: say!(in language, "lost.trouble_title"), advice: say!(in language, "lost.trouble_advice") }
+    }
+}
+
+impl Page for NotFoundPage {
+    fn head(&self) -> Head {
+        Head { title: self.title.clone(), description: self.advice.clone(), is_private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        view! {
+            <section class="empty-state">
+                <svg class="empty-seats" viewBox="0 0 240 64" width="240" height="64" aria-hidden="true" focusable="false">
+                    {(0..6)
+                        .map(|seat| {
+                            let class = if seat == 3 { "empty-seat empty-seat-lit" } else { "empty-seat" };
+                            let path = format!("M{} 16v18a13 13 0 0 0 26 0V16", 8 + seat * 40);
+                            view! { <path class=class d=path fill="none" stroke-width="7" stroke-linecap="round" /> }
+                        })
+                        .collect_view()}
+                </svg>
+                <h1>{self.title}</h1>
+                <p>{self.advice}</p>
+                <p><a class="button" href="/">{say!("lost.home")}</a></p>
+            </section>
+        }
+        .into_any()
+    }
+}
 
 /// The page of problems.
 #[derive(Clone, Debug)]

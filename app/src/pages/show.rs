@@ -1,4 +1,4 @@
-//! The page of a show: film, place and time, and the seat map (an island).
+//! The page of a show: film, place and time, and the seat map or the waiting room in front of it (islands).
 
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
@@ -9,10 +9,9 @@ use super::film::fact_items;
 use crate::checkout::BUYER;
 use crate::language::Arg;
 use crate::say;
-use crate::seat_map::SHOW;
-use crate::seat_map::SeatMap;
-use crate::seat_map::WORDS;
+use crate::seat_map::{self, SHOW, SeatMap};
 use crate::shell::{Head, Page, PageLink, WasmModule};
+use crate::waiting_room::{self, WaitingRoom};
 
 /// The page of a show.
 #[derive(Clone, Debug)]
@@ -64,7 +63,7 @@ impl Page for SeatMapPage {
                 time = Arg::Ours(&self.starts)
             ),
             has_island: self.is_on_sale,
-            words: if self.is_on_sale { WORDS } else { &[] },
+            words: if self.is_on_sale { seat_map::WORDS } else { &[] },
             module: WasmModule::Show,
             city: Some(self.city.clone()),
             is_private: true,
@@ -98,7 +97,7 @@ impl Page for SeatMapPage {
 }
 
 /// Film, place, time and facts.
-pub(super) fn heading(show: &SeatMapPage) -> impl IntoView + use<> {
+fn heading(show: &SeatMapPage) -> impl IntoView + use<> {
     let minutes = say!("list.minutes", minutes = show.running_minutes);
     let facts = [show.format.clone(), show.language.clone(), minutes, show.rating.clone()];
     let facts = fact_items(facts);
@@ -127,5 +126,31 @@ fn closed(show: &SeatMapPage, film: String) -> impl IntoView + use<> {
             <p>{advice}</p>
             <p><a class="button" href=film>{say!("show.other_times")}</a></p>
         </section>
+    }
+}
+
+/// The page of a show behind a waiting room.
+#[derive(Clone, Debug)]
+pub struct QueuePage {
+    /// The show.
+    pub show: SeatMapPage,
+    /// Opening time of the waiting room, local: `Sat 21 Nov, 10:00`.
+    pub opens: String,
+}
+
+impl Page for QueuePage {
+    fn head(&self) -> Head {
+        Head { has_island: true, words: waiting_room::WORDS, module: WasmModule::Pages, ..self.show.head() }
+    }
+
+    fn view(self) -> AnyView {
+        view! {
+            {heading(&self.show)}
+            <WaitingRoom show=self.show.id opens=self.opens />
+            <noscript>
+                <p class="no-script">{say!("queue.no_script")}</p>
+            </noscript>
+        }
+        .into_any()
     }
 }

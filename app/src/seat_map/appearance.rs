@@ -1,11 +1,17 @@
-//! The appearance of a seat to one visitor.
+//! The appearance of a seat to one visitor, and its symbols, defined once and referenced by every seat.
+//!
+//! Shapes show the state: free is a chair, sold is a chair with a head, held is a hatched square, not for sale is a
+//! cross, and the visitor's own is a tick. Colour only repeats it. Categories have a mark on the cushion besides their
+//! colour. Units: a seat is 20 wide and centred on the origin.
 
+use domain::api::SeatKind;
 use domain::seats::SeatState;
+use leptos::prelude::*;
+use strum::VariantArray;
 
 use crate::say;
 
-/// The appearance of a seat to this visitor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum SeatAppearance {
     /// Free.
     Available,
@@ -23,7 +29,6 @@ pub enum SeatAppearance {
 
 impl SeatAppearance {
     /// The `data-state` attribute. A requested seat is painted as the visitor's own at once.
-    #[must_use]
     pub const fn state(self) -> &'static str {
         match self {
             Self::Available => "available",
@@ -35,7 +40,6 @@ impl SeatAppearance {
     }
 
     /// The end of the seat's name for a screen reader.
-    #[must_use]
     pub fn in_words(self) -> String {
         say!(match self {
             Self::Available => "map.state_available",
@@ -49,13 +53,11 @@ impl SeatAppearance {
 
     /// Returns true if the seat can no longer be taken. A locked seat may become free at any moment, and a press
     /// explains that, so it is not disabled.
-    #[must_use]
     pub const fn is_out_of_reach(self) -> bool {
         matches!(self, Self::Booked | Self::Blocked)
     }
 
     /// Returns true if a tap takes or releases the seat. Taps on other seats only show an explanation.
-    #[must_use]
     pub const fn can_be_tapped(self) -> bool {
         matches!(self, Self::Available | Self::Mine | Self::Asked)
     }
@@ -69,5 +71,64 @@ impl From<SeatState> for SeatAppearance {
             SeatState::Booked => Self::Booked,
             SeatState::Blocked => Self::Blocked,
         }
+    }
+}
+
+pub fn glyph(look: SeatAppearance, kind: SeatKind) -> &'static str {
+    match look {
+        SeatAppearance::Available => kind.symbol(),
+        SeatAppearance::Locked => "#glyph-locked",
+        SeatAppearance::Booked => "#glyph-booked",
+        SeatAppearance::Blocked => "#glyph-blocked",
+        SeatAppearance::Mine => "#glyph-mine",
+        SeatAppearance::Asked => "#glyph-asked",
+    }
+}
+
+/// The symbols that do not depend on the kind: states and marks.
+const STATES_AND_MARKS: &str = r##"<g id="glyph-locked"><rect class="g-held" x="-7.2" y="-7.2" width="14.4" height="14.4" rx="4"/><path class="g-held-hatch" d="M-4.6 1.6 1.6-4.6M-4.6 5 5-4.6M-1.6 5 5-1.6"/></g>
+<g id="glyph-booked"><path class="g-sold" d="M-8-3v5.2A4.8 4.8 0 0 0-3.2 7h6.4A4.8 4.8 0 0 0 8 2.2V-3"/><circle class="g-sold-head" cy="-2.6" r="4.2"/></g>
+<g id="glyph-blocked"><path class="g-cross" d="m-4-4 8 8m0-8-8 8"/></g>
+<g id="glyph-mine"><rect class="g-mine" x="-9" y="-9" width="18" height="18" rx="5.4"/><path class="g-tick" d="m-4.2.4 3 3.1L4.4-3.3"/></g>
+<g id="glyph-asked"><rect class="g-asked" x="-8.4" y="-8.4" width="16.8" height="16.8" rx="5"/><path class="g-tick g-tick-asked" d="m-4.2.4 3 3.1L4.4-3.3"/></g>
+<g id="mark-0"/>
+<g id="mark-1"><path d="M-2.6-2.4h5.2"/></g>
+<g id="mark-2"><path d="M-2.6-4h5.2M-2.6-.8h5.2"/></g>
+<g id="mark-3"><path d="M0-2.4h.01" stroke-width="3.4"/></g>
+<g id="mark-4"><path d="M0-4.8v4.8"/></g>
+<g id="mark-5"><path d="M-2.4-1.2 0-3.6l2.4 2.4"/></g>
+<g id="mark-6"><path d="M-1.7-4.6V.1M1.7-4.6V.1"/></g>
+<g id="mark-7"><circle cy="-2.4" r="2"/></g>
+"##;
+
+/// All symbols: of free seats by kind, of other states, and the marks.
+fn drawings() -> String {
+    let mut out = String::from("<defs>\n");
+    for kind in SeatKind::VARIANTS {
+        let (id, shapes) = (kind.symbol().trim_start_matches('#'), kind.shapes());
+        out.extend(["<g id=\"", id, "\">", shapes, "</g>\n"]);
+    }
+    out + STATES_AND_MARKS + "</defs>"
+}
+
+/// The symbol definitions, which draw nothing themselves.
+pub fn definitions() -> impl IntoView {
+    view! { <svg class="glyphs" width="0" height="0" aria-hidden="true" focusable="false" inner_html=drawings()></svg> }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_referenced_symbol_is_defined() {
+        let drawings = drawings();
+        for &look in SeatAppearance::VARIANTS {
+            for &kind in SeatKind::VARIANTS {
+                let name = glyph(look, kind).trim_start_matches('#');
+                assert_eq!(drawings.matches(&format!("<g id=\"{name}\">")).count(), 1, "{name}");
+            }
+        }
+        assert!((0..8).all(|mark| drawings.contains(&format!("<g id=\"mark-{mark}\""))));
     }
 }

@@ -13,11 +13,10 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::page_elements::SHOW;
+use super::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::plan::drawing::escaped;
 use super::session::MapSession;
-use super::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
-use super::{room, skeleton_markup, start, waiting_list};
+use super::{SHOW, room, skeleton_markup, start, waiting_list};
 use crate::{browser, checkout, say};
 
 /// The seat map, cart and checkout of a show.
@@ -75,13 +74,11 @@ fn parts(session: MapSession) -> impl IntoView {
     }
 }
 
-/// The waiting list.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn waiting_box(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || waiting_list::waiting_box(session)))
 }
 
-/// Cart and checkout.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn cart(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || checkout::panel(session)))

@@ -9,15 +9,15 @@ use domain::api::PlanView;
 use leptos::task::spawn_local;
 
 use super::live::board::Board;
-use super::notices::notice::Notice;
+use super::notice::Notice;
 use super::room_plan::RoomPlan;
 use super::session::MapSession;
-use super::signals::page_signal::PageSignal;
+use super::signals::PageSignal;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids};
-use crate::language::problem_in_words;
-use crate::say;
 
+/// Message for a missing answer. Only that can be the fault of the visitor's connection.
+const UNREACHABLE: &str = "map.room_unreachable";
 /// Longest pause before the first retry, milliseconds. Doubles with each further retry…
 const FIRST_PAUSE_MS: u32 = 1_000;
 /// …up to this.
@@ -33,7 +33,7 @@ pub(super) fn load_room(session: MapSession, then: impl FnOnce() + 'static) {
     spawn_local(async move {
         let is_wanted = || session.room_load.get_value() == number;
         let on_failure = |failure: &Failure| {
-            let words = Some(in_words(failure));
+            let words = Some(failure.in_words(UNREACHABLE));
             // Set only when it changes, so that the retry button stays under the finger.
             if is_wanted() && session.load_failure.with_untracked(|said| *said != words) {
                 session.load_failure.set(words);
@@ -109,14 +109,6 @@ fn is_final(failure: &Failure) -> bool {
     (400..500).contains(&failure.status()) && failure.status() != 429
 }
 
-/// The failure in words. Only a missing answer can be the fault of the visitor's connection.
-fn in_words(failure: &Failure) -> String {
-    match failure {
-        Failure::Unreachable => say!("map.room_unreachable"),
-        Failure::Problem(problem) => problem_in_words(problem),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,8 +122,8 @@ mod tests {
     fn an_overloaded_server_is_retried_and_not_reported_as_a_connection_failure() {
         let busy = problem(503, "overloaded");
         assert!(!is_final(&busy) && !is_final(&problem(429, "")) && !is_final(&Failure::Unreachable));
-        assert_eq!(in_words(&busy), "Very many people are here at once. Please try again in a moment.");
-        assert!(in_words(&Failure::Unreachable).contains("connection"));
+        assert_eq!(busy.in_words(UNREACHABLE), "Very many people are here at once. Please try again in a moment.");
+        assert!(Failure::Unreachable.in_words(UNREACHABLE).contains("connection"));
     }
 
     #[test]

@@ -4,21 +4,22 @@
 //! connection, all at once.
 //!
 //! `plan` draws a room and `large_rooms` a room of many thousand seats. `live` keeps every seat's state current.
-//! `own_seats` holds the visitor's cart and hold, `notices` shows messages, and `signals` holds the reactive values.
+//! `own_seats` holds the visitor's cart and hold, `notice` has the messages, `signals` the reactive values, and `deferred`
+//! the parts that load after the map.
 //! Elsewhere: the page around the map ([`crate::pages`]) and every decision about holds (the server).
 
 mod appearance;
+mod deferred;
 mod island;
 mod large_rooms;
-pub mod live;
+mod live;
 mod loading;
-pub mod notices;
-pub mod own_seats;
-mod page_elements;
-pub mod plan;
-pub mod room_plan;
+mod notice;
+pub(crate) mod own_seats;
+pub(crate) mod plan;
+mod room_plan;
 pub mod session;
-pub mod signals;
+mod signals;
 pub(crate) mod waiting_list;
 
 use std::sync::Arc;
@@ -26,21 +27,17 @@ use std::sync::Arc;
 pub use island::{LATER_STYLE, SeatMap};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
-pub(crate) use page_elements::SEATS;
-pub use page_elements::SHOW;
 use web_sys::HtmlElement;
 
+use self::deferred::{MountedPart, PendingPart, SplitLoaderError, deferred, mount_part, rebuilt};
 use self::large_rooms::{overview, painting};
 use self::live::connection::{self, SILENCE_CHECK_MS};
-use self::live::http_fallback;
-use self::notices::notice_box;
-use self::own_seats::{areas, own_hold, party, reoffer, watch_notices};
+use self::own_seats::{areas, own_hold, party, reoffer, watched};
 use self::plan::drawing::escaped;
-use self::plan::{glyphs, grid, legend, list};
+use self::plan::{grid, legend, list};
 use self::room_plan::RoomPlan;
 use self::session::{ConnectionStatus, MapSession};
-use self::signals::deferred::{MountedPart, PendingPart, SplitLoaderError, deferred, mount_part, rebuilt};
-use self::signals::page_signal::PageSignal;
+use self::signals::PageSignal;
 use crate::browser::{self, events};
 use crate::say;
 
@@ -50,7 +47,14 @@ pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "
 /// Interval of the countdown's clock check, milliseconds.
 const TICK_MS: u32 = 250;
 
-/// Id of the heading of the section on screen.
+/// Id of the page element with the show (`data-show`) and the path of its film (`data-film`). They are not properties
+/// of the island, because reading properties would load a general JSON reader for two strings.
+pub const SHOW: &str = "show-of-the-map";
+
+/// Focus target after the focused element was removed: the map's tab stop, else the first seat of the list or the first
+/// section.
+pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
+
 const SECTION_HEADING: &str = "section-heading";
 
 /// The room: status bar, `besides`, seats and legend.
@@ -86,7 +90,7 @@ pub(crate) fn start(session: MapSession) {
     load_room(session);
     own_hold::refresh_after_beacons(session);
     connection::connect(session);
-    watch_notices::keep_title(session);
+    watched::keep_title(session);
     painting::watch_appearance(session);
     events::every(TICK_MS, move || own_hold::update_countdown(session));
     events::every(SILENCE_CHECK_MS, move || connection::check_silence(session));
@@ -112,7 +116,7 @@ fn focus_section(session: MapSession) {
 fn load_room(session: MapSession) {
     loading::load_room(session, move || {
         connection::replay_buffered_frames(session);
-        http_fallback::read_map_if_offline(session);
+        connection::read_map_if_offline(session);
         choose_section(session, || ());
     });
 }
@@ -168,9 +172,9 @@ fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -
     }
     if as_list.get() {
         let load = move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as PendingPart;
-        mount_part(place, move || (glyphs::definitions(), back_link, deferred(|| true, "room-coming", load)))
+        mount_part(place, move || (appearance::definitions(), back_link, deferred(|| true, "room-coming", load)))
     } else {
-        mount_part(place, move || (glyphs::definitions(), back_link, grid::grid(session, &room, section)))
+        mount_part(place, move || (appearance::definitions(), back_link, grid::grid(session, &room, section)))
     }
 }
 
@@ -185,12 +189,11 @@ fn legend_view(session: MapSession, place: HtmlElement) -> MountedPart {
     mount_part(place, move || deferred(move || session.is_drawn(), "legend-coming", load))
 }
 
-/// The notice box.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn notice_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
         reoffer::offer(session);
-        notice_box::notice_view(session)
+        notice::notice_view(session)
     }))
 }
 

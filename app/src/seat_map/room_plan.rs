@@ -2,8 +2,8 @@
 //!
 //! Built from [`PlanView`]. The rows of a large room arrive section by section. Pure.
 
-use domain::api::{CategoryView, PlanView, RowView, SeatKind, SeatLine};
-use domain::seats::SeatIndex;
+use domain::api::{AreaView, CategoryView, PlaceLine, PlanView, RowView, SeatKind, SeatLine};
+use domain::seats::{AreaIndex, SeatIndex};
 
 use super::appearance::SeatAppearance;
 use crate::language::Arg;
@@ -22,16 +22,13 @@ pub struct Seat<'a> {
     pub x: i32,
     /// Centre, plan units.
     pub y: i32,
-    /// Index of its category.
     pub category_index: u8,
-    /// Its category.
     pub category: &'a CategoryView,
 }
 
 impl Seat<'_> {
     /// Name for people, by the rule of [`domain::layout::Layout::label`]: `C7`, `12-3`, or `Circle C7` where the room
     /// has sections.
-    #[must_use]
     pub fn name(&self) -> String {
         let digits_meet =
             self.row.ends_with(|c: char| c.is_ascii_digit()) && self.number.starts_with(|c: char| c.is_ascii_digit());
@@ -41,7 +38,6 @@ impl Seat<'_> {
     }
 
     /// Place, category and price in words: `Row C seat 7, Gold, €12.50`.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let (part, row, number, price) = (self.section, self.row, self.number, self.category.price);
         let what = &what_in_words(self.category.kind, &self.category.label);
@@ -86,19 +82,16 @@ pub struct RoomPlan {
 
 impl RoomPlan {
     /// A plan with the rows that the API delivered.
-    #[must_use]
     pub fn new(plan: PlanView) -> Self {
         Self { plan }
     }
 
     /// The plan as the API delivered it.
-    #[must_use]
     pub fn plan(&self) -> &PlanView {
         &self.plan
     }
 
     /// Returns true if this section's rows are loaded.
-    #[must_use]
     pub fn is_loaded(&self, section: usize) -> bool {
         self.plan.sections.get(section).is_some_and(|section| !section.rows.is_empty())
     }
@@ -112,8 +105,6 @@ impl RoomPlan {
         }
     }
 
-    /// The section a seat is in.
-    #[must_use]
     pub fn section_of(&self, seat: SeatIndex) -> Option<usize> {
         let after = self.plan.sections.partition_point(|section| section.first <= seat);
         let place = after.checked_sub(1)?;
@@ -122,7 +113,6 @@ impl RoomPlan {
     }
 
     /// A seat, if its section is loaded.
-    #[must_use]
     pub fn seat(&self, seat: SeatIndex) -> Option<Seat<'_>> {
         let section = &self.plan.sections[self.section_of(seat)?];
         let after = section.rows.partition_point(|row| row.first <= seat);
@@ -141,15 +131,21 @@ impl RoomPlan {
     }
 
     /// A cart line for a seat, built without the server.
-    #[must_use]
     pub fn line(&self, seat: SeatIndex) -> Option<SeatLine> {
         let facts = self.seat(seat)?;
-        Some(SeatLine {
-            seat,
-            label: facts.name(),
-            category: facts.category.label.clone(),
-            price: facts.category.price,
-        })
+        let CategoryView { label, price, .. } = facts.category;
+        Some(SeatLine { seat, label: facts.name(), category: label.clone(), price: *price })
+    }
+
+    /// An area without numbered seats.
+    pub fn area(&self, area: AreaIndex) -> Option<&AreaView> {
+        self.plan.areas.iter().find(|known| known.area == area)
+    }
+
+    /// A cart line for this many places in an area, built without the server.
+    pub fn place_line(&self, area: AreaIndex, quantity: u32) -> Option<PlaceLine> {
+        let AreaView { name, category_label, price, .. } = self.area(area)?;
+        Some(PlaceLine { area, label: name.clone(), category: category_label.clone(), price: *price, quantity })
     }
 
     /// The rows to draw: of one section, or of the whole room.
@@ -168,7 +164,7 @@ pub(super) mod tests {
     use uuid::Uuid;
 
     /// Two sections: stalls A1 to A4 and B1 to B4, circle A1 to A2 behind them.
-    pub(in crate::seat_map) fn two_sections() -> PlanView {
+    pub fn two_sections() -> PlanView {
         let row = |label: &str, first, count: u32, y| RowView {
             label: label.to_owned(),
             first,

@@ -1,9 +1,9 @@
 //! The state of one visitor at one show: signals for values the page shows, cells for values it does not show.
 //!
 //! The session holds values and answers questions about them. Taps, the clock and the live map change it through
-//! functions in other modules: `own_seats::wishes` (taps), `own_seats::requests` and `own_seats::own_hold` (the hold),
-//! `live::connection` and `live::map_changes` (the live map), `large_rooms::painting` and `loading`. Those modules
-//! import this one; this one imports none of them.
+//! functions in other modules: `own_seats::wishes` (taps and requests), `own_seats::own_hold` (the hold),
+//! `live::connection` (the live map), `large_rooms::painting` and `loading`. Those modules import this one; this one
+//! imports none of them.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,25 +12,22 @@ use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use uuid::Uuid;
 
 use super::appearance::SeatAppearance;
-use super::large_rooms::pending_counts::PendingCounts;
-use super::large_rooms::surface::PaintTarget;
+use super::large_rooms::dots::PaintTarget;
 use super::live::board::Board;
 use super::live::connection_state::ConnectionState;
-use super::notices::notice::Notice;
+use super::notice::Notice;
 use super::own_seats::cart::Cart;
-use super::own_seats::expiry_check::ExpiryCheck;
-use super::own_seats::watched::WatchedSeat;
 use super::plan::plane::MapView;
 use super::room_plan::RoomPlan;
-use super::signals::page_cell::{PageCell, SendWrapper};
-use super::signals::page_signal::PageSignal;
-use crate::browser::tabs::Tabs;
+use super::signals::{PageCell, PageSignal, SendWrapper};
+use crate::browser::events::Tabs;
 use crate::say;
 
 /// Status of the live connection, as the page shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionStatus {
     /// Not connected yet.
+    #[default]
     Connecting,
     /// Connected: changes arrive as they happen.
     Live,
@@ -41,8 +38,36 @@ pub enum ConnectionStatus {
 /// Called with a seat whose appearance changed.
 pub(super) type SeatListener = Rc<dyn Fn(SeatIndex)>;
 
-/// The state of one visitor at one show. All fields are handles: copy it.
+/// The sections of a large room to be counted again.
+#[derive(Default)]
+pub(super) struct PendingCounts {
+    /// Sections with changes since their last count.
+    pub touched: Vec<bool>,
+    /// Time of the last count, on the monotonic clock.
+    pub counted_at: f64,
+    /// True if a count is scheduled.
+    pub is_due: bool,
+}
+
+/// A seat in another visitor's hold of which this visitor wants to be notified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WatchedSeat {
+    pub seat: SeatIndex,
+    /// True if the visitor has been notified that it is free.
+    pub is_notified: bool,
+}
+
+/// A countdown at zero that waits for the server's answer.
 #[derive(Clone, Copy)]
+pub(super) struct ExpiryCheck {
+    /// Time at which the hold is given up without an answer, on the monotonic clock.
+    pub deadline: f64,
+    /// True if a request is in flight.
+    pub is_requested: bool,
+}
+
+/// The state of one visitor at one show. All fields are handles: copy it.
+#[derive(Clone, Copy, Default)]
 pub struct MapSession {
     /// The show.
     pub show: Uuid,
@@ -77,9 +102,7 @@ pub struct MapSession {
     /// True if the canvas shows the large room, or will with the next frame of the painting worker.
     pub is_canvas_painted: PageSignal<bool>,
     pub(super) canvas: PageCell<Option<SendWrapper<Box<dyn PaintTarget>>>>,
-    /// The seat pointed at last.
     pub(super) pointed_seat: PageSignal<Option<SeatIndex>>,
-    /// The visible part of the map.
     pub(super) map_view: MapView,
     /// Called for every seat on screen whose appearance changed. The minimap sets it.
     pub(super) minimap_listener: PageCell<Option<SendWrapper<SeatListener>>>,
@@ -101,7 +124,7 @@ pub struct MapSession {
     pub announcement: PageSignal<String>,
     /// Milliseconds until the hold expires, in steps of a second; `None` without a hold.
     pub countdown_ms: PageSignal<Option<i64>>,
-    pub(super) connection: PageCell<SendWrapper<ConnectionState>>,
+    pub(super) connection: PageCell<ConnectionState>,
     pub(super) tabs: PageCell<Option<SendWrapper<Tabs>>>,
     /// Incremented with every change of the cart, so that an answer to an older request does not overwrite it.
     pub(super) hold_version: PageCell<u64>,
@@ -118,50 +141,11 @@ pub struct MapSession {
 
 impl MapSession {
     /// A session with nothing loaded.
-    #[must_use]
     pub fn new(show: Uuid) -> Self {
-        Self {
-            show,
-            is_read_only: false,
-            room: PageSignal::new(None),
-            load_failure: PageSignal::new(None),
-            room_load: PageCell::new(0),
-            is_map_known: PageSignal::new(false),
-            section: PageSignal::new(None),
-            section_choice: PageCell::new(0),
-            left_section: PageCell::new(None),
-            cart: PageSignal::new(Cart::default()),
-            board: PageCell::new(Board::default()),
-            free_seats: PageCell::new(Vec::new()),
-            counting: PageCell::new(PendingCounts::default()),
-            category_filter: PageSignal::new(0),
-            is_overview_drawn: PageSignal::new(false),
-            is_canvas_painted: PageSignal::new(false),
-            canvas: PageCell::new(None),
-            pointed_seat: PageSignal::new(None),
-            map_view: MapView::new(),
-            minimap_listener: PageCell::new(None),
-            appearance: PageSignal::new(0),
-            places_left: PageSignal::new(Vec::new()),
-            are_others_waiting: PageSignal::new(false),
-            connection_status: PageSignal::new(ConnectionStatus::Connecting),
-            notice: PageSignal::new(None),
-            watched: PageCell::new(Vec::new()),
-            unavailable_tap: PageSignal::new(None),
-            announcement: PageSignal::new(String::new()),
-            countdown_ms: PageSignal::new(None),
-            connection: PageCell::new(SendWrapper::new(ConnectionState::default())),
-            tabs: PageCell::new(None),
-            hold_version: PageCell::new(0),
-            is_payment_pending: PageCell::new(false),
-            booked_hold: PageCell::new(None),
-            is_extending: PageSignal::new(false),
-            expiry_check: PageCell::new(None),
-        }
+        Self { show, ..Self::default() }
     }
 
     /// A read-only session for staff, for a show whose sale has ended.
-    #[must_use]
     pub fn read_only(show: Uuid) -> Self {
         Self { is_read_only: true, ..Self::new(show) }
     }
@@ -177,14 +161,12 @@ impl MapSession {
     }
 
     /// The signal of a seat on screen.
-    #[must_use]
     pub fn appearance_signal(&self, seat: SeatIndex) -> PageSignal<SeatAppearance> {
         let signal = self.cart.with_untracked(|cart| self.board.update_value(|board| board.signal(seat, cart)));
         signal.unwrap_or_else(|| PageSignal::new(SeatAppearance::Blocked))
     }
 
     /// Returns true if the hold is being paid for or is about to be.
-    #[must_use]
     pub fn is_paying(self) -> bool {
         self.is_payment_pending.get_value() || self.cart.with_untracked(Cart::is_paying)
     }
@@ -200,7 +182,6 @@ impl MapSession {
     }
 
     /// Name of a seat for people.
-    #[must_use]
     pub fn seat_name(self, seat: SeatIndex) -> String {
         let held = self.cart.with_untracked(|cart| {
             let held = cart.held()?;
@@ -213,7 +194,6 @@ impl MapSession {
     }
 
     /// Returns true if the map is drawn, or cannot be for now. Deferred parts load from then on.
-    #[must_use]
     pub(super) fn is_drawn(self) -> bool {
         // The section cards of a large room are a deferred part themselves: the others wait for them.
         let is_there = |room: &Arc<RoomPlan>| {
@@ -225,7 +205,6 @@ impl MapSession {
     }
 
     /// Returns true if no seat and no place is free; false while that is unknown.
-    #[must_use]
     pub fn is_sold_out(self) -> bool {
         if !self.is_map_known.get() || self.room.with(Option::is_none) {
             return false;
@@ -235,16 +214,16 @@ impl MapSession {
     }
 
     /// Name of an area for people.
-    #[must_use]
     pub fn area_name(self, area: AreaIndex) -> String {
-        let drawn = self.room.with_untracked(|room| {
-            let areas = room.iter().flat_map(|room| &room.plan().areas);
-            areas.into_iter().find(|known| known.area == area).map(|known| known.name.clone())
-        });
+        let drawn = self.room.with_untracked(|room| Some(room.as_ref()?.area(area)?.name.clone()));
         drawn.unwrap_or_else(|| say!("map.some_area", number = area))
     }
 
-    /// Updates the places left of some areas.
+    /// The places left in an area, if known. Subscribes.
+    pub(super) fn places_left_in(self, area: AreaIndex) -> Option<u32> {
+        self.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
+    }
+
     pub(super) fn merge_places_left(self, left: &[(AreaIndex, u32)]) {
         self.places_left.update(|known| {
             for (area, left) in left {
@@ -259,11 +238,6 @@ impl MapSession {
         self.board.with_value(|board| board.state(seat))
     }
 
-    /// The seats the visitor watches.
-    pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
-        self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
-    }
-
     /// Clears the notice if it is still this one.
     pub(super) fn dismiss(self, said: &Notice) {
         if self.notice.with_untracked(|notice| notice.as_ref() == Some(said)) {
@@ -272,12 +246,10 @@ impl MapSession {
     }
 
     /// A seat's current appearance.
-    #[must_use]
     pub fn current_appearance(self, seat: SeatIndex) -> SeatAppearance {
         self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)))
     }
 
-    /// Repaints a seat in the minimap.
     pub(super) fn redraw_in_minimap(self, seat: SeatIndex) {
         if let Some(note) = self.minimap_listener.get_value() {
             note(seat);

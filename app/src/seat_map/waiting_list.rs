@@ -5,23 +5,21 @@
 use domain::api::waiting_list::{OfferView, WaitingRequest, WaitingState, WaitingView};
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::Timestamp;
-use gloo_net::http::Method;
 use leptos::either::{Either, EitherOf3};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use crate::browser::calls::{self, Failure};
-use crate::browser::{self, clock, events, ids, is_visible};
+use crate::browser::{self, calls, clock, events, ids, is_visible};
 use crate::checkout::wrong_email;
-use crate::language::{current, number, problem_in_words};
+use crate::language::{current, number};
 use crate::say;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
-use crate::seat_map::page_elements::{SEATS, SHOW};
 use crate::seat_map::session::MapSession;
+use crate::seat_map::{SEATS, SHOW};
 
 /// Polling interval while waiting, milliseconds. An offer lasts minutes.
 const POLL_EVERY_MS: u32 = 5_000;
@@ -32,7 +30,6 @@ pub const BOX: &str = "waiting-list";
 /// Focus targets after joining or leaving: the box, or the seats if it is gone.
 const FOCUS_TARGETS: &[&str] = &[".waiting", SEATS];
 
-/// The visitor's entry and the form.
 #[derive(Clone, Copy)]
 struct WaitingEntry {
     session: MapSession,
@@ -123,7 +120,6 @@ impl WaitingEntry {
         format!("/api/v1/shows/{}/waiting-list", self.session.show)
     }
 
-    /// Reads the entry.
     fn poll(self) {
         spawn_local(async move {
             // Without an answer the next poll tries again.
@@ -169,7 +165,7 @@ impl WaitingEntry {
         let (request, key) = same.unwrap_or_else(|| (request, ids::new_key()));
         self.attempt.set_value(Some((request.clone(), key.clone())));
         spawn_local(async move {
-            match calls::change::<WaitingView>(Method::POST, &self.path(), &key, &request).await {
+            match calls::change::<WaitingView>(&self.path(), &key, &request).await {
                 Ok(place) => {
                     self.attempt.set_value(None);
                     self.update(Some(place));
@@ -180,7 +176,7 @@ impl WaitingEntry {
                     if (400..500).contains(&failure.status()) {
                         self.attempt.set_value(None);
                     }
-                    self.error.set(Some(in_words(&failure)));
+                    self.error.set(Some(failure.in_words("common.unreachable")));
                 }
             }
             self.busy.set(false);
@@ -198,7 +194,7 @@ impl WaitingEntry {
         spawn_local(async move {
             match calls::remove(&self.path(), &ids::new_key()).await {
                 Err(failure) if failure.status() != 404 => {
-                    self.error.set(Some(in_words(&failure)));
+                    self.error.set(Some(failure.in_words("common.unreachable")));
                     self.poll();
                 }
                 _ => self.place.set(None),
@@ -229,16 +225,8 @@ fn state_at(place: &WaitingView, held: Option<Uuid>, now: Option<Timestamp>) -> 
     }
 }
 
-/// The hold of the offer.
 fn offered_hold(place: Option<&WaitingView>) -> Option<Uuid> {
     place?.offer.as_ref().map(|offer| offer.hold)
-}
-
-fn in_words(failure: &Failure) -> String {
-    match failure {
-        Failure::Unreachable => say!("common.unreachable"),
-        Failure::Problem(problem) => problem_in_words(problem),
-    }
 }
 
 fn content(own: WaitingEntry) -> impl IntoView {

@@ -19,12 +19,13 @@ use uuid::Uuid;
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, set_title, socket_origin};
-use crate::language::problem_in_words;
 use crate::say;
 
 /// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["queue", "problem", "common"];
 
+/// Message for a missing answer.
+const UNREACHABLE: &str = "common.unreachable";
 /// Kind of the only frame read here.
 const QUEUE_KIND: u8 = 5;
 /// Longest polling interval, milliseconds…
@@ -42,8 +43,7 @@ const ANNOUNCE_EVERY_MS: u32 = 30_000;
 /// Focus target after joining or leaving: the heading.
 const FOCUS_TARGETS: &[&str] = &[".waiting-room h2"];
 
-/// The state of this tab.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct VisitState {
     show: Uuid,
     view: RwSignal<Option<QueueView>>,
@@ -59,20 +59,11 @@ struct VisitState {
 /// The island of a show's waiting room.
 #[island]
 pub fn WaitingRoom(
-    /// The show.
     show: Uuid,
     /// Opening time in words, in the theatre's time zone.
     opens: String,
 ) -> impl IntoView {
-    let visit = VisitState {
-        show,
-        view: RwSignal::new(None),
-        error: RwSignal::new(None),
-        busy: RwSignal::new(false),
-        solving: RwSignal::new(false),
-        socket: StoredValue::new_local(None),
-        key: StoredValue::new(None),
-    };
+    let visit = VisitState { show, ..VisitState::default() };
     Effect::new(move |_| visit.start());
     let left_ms = RwSignal::new(None::<i64>);
     Effect::new(move |_| events::every(1_000, move || left_ms.set(visit.left_ms())));
@@ -176,7 +167,9 @@ impl VisitState {
                 // An error of an earlier state is over with that state, and an unreachable server is reachable again.
                 let is_new_state = self.state() != Some(view.state);
                 if self.error.with_untracked(|error| {
-                    error.as_ref().is_some_and(|error| is_new_state || *error == in_words(&Failure::Unreachable))
+                    error
+                        .as_ref()
+                        .is_some_and(|error| is_new_state || *error == Failure::Unreachable.in_words(UNREACHABLE))
                 }) {
                     self.error.set(None);
                 }
@@ -289,7 +282,7 @@ impl VisitState {
                     then();
                     return;
                 }
-                Err(failure) => self.error.set(Some(in_words(&failure))),
+                Err(failure) => self.error.set(Some(failure.in_words(UNREACHABLE))),
             }
             self.busy.set(false);
         });
@@ -298,7 +291,7 @@ impl VisitState {
     fn leave(self) {
         spawn_local(async move {
             match calls::remove(&self.path(), &ids::new_key()).await {
-                Err(failure) if failure.status() != 404 => self.error.set(Some(in_words(&failure))),
+                Err(failure) if failure.status() != 404 => self.error.set(Some(failure.in_words(UNREACHABLE))),
                 _ => {
                     self.error.set(None);
                     self.poll().await;
@@ -323,13 +316,6 @@ fn pause_ms(view: &QueueView, now: Timestamp) -> i64 {
         },
         (QueueState::Called | QueueState::Late, _) => SHORTEST_PAUSE_MS,
         _ => LONGEST_PAUSE_MS,
-    }
-}
-
-fn in_words(failure: &Failure) -> String {
-    match failure {
-        Failure::Unreachable => say!("common.unreachable"),
-        Failure::Problem(problem) => problem_in_words(problem),
     }
 }
 

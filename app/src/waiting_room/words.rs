@@ -8,12 +8,10 @@ use leptos::prelude::*;
 use crate::language::{Arg, clock};
 use crate::say;
 
-/// The text of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueueWords {
     pub(super) title: String,
     pub(super) text: String,
-    /// The expected wait.
     pub(super) wait: Option<String>,
 }
 

@@ -12,13 +12,12 @@ use crate::seat_map::session::MapSession;
 /// Shortest interval between two counts, milliseconds.
 const COUNT_EVERY_MS: u32 = 1_000;
 
-/// Counts every section.
-pub(in crate::seat_map) fn count_all(session: MapSession) {
+pub fn count_all(session: MapSession) {
     count_sections(session, |_| true);
 }
 
 /// Counts the sections of these changes: now, or together with further changes.
-pub(in crate::seat_map) fn count_changed(session: MapSession, changes: &[SeatChange]) {
+pub fn count_changed(session: MapSession, changes: &[SeatChange]) {
     let sections = session.free_seats.with_value(Vec::len);
     let now = clock::monotonic_ms();
     let wait = session.room.with_untracked(|room| {
@@ -64,7 +63,7 @@ fn count_sections(session: MapSession, which: impl Fn(usize) -> bool) {
 }
 
 /// Sets the free seats of each section as counted by the server.
-pub(in crate::seat_map) fn set_free_counts(session: MapSession, free: &[u32]) {
+pub fn set_free_counts(session: MapSession, free: &[u32]) {
     (0..).zip(free).for_each(|(section, free)| set_free_count(session, section, *free));
 }
 

@@ -25,10 +25,19 @@ pub const FAINT: Paint = 3;
 pub const FREE: Paint = 4;
 /// Number of category colours. Further categories reuse them.
 pub const CATEGORY_COLOURS: u8 = 8;
-/// Number of colours.
 pub const COLOURS: usize = FREE as usize + CATEGORY_COLOURS as usize;
 
-/// The seats of a room as dots.
+/// A canvas for the dots. A trait object, so that its code can load after the map.
+pub trait PaintTarget {
+    /// Returns true if it takes dots now. A worker is not ready until it has taken the previous ones.
+    fn is_ready(&self) -> bool;
+    /// Returns true if it is on the page with the current size, theme and plan size.
+    fn is_current(&self, size: (i32, i32)) -> bool;
+    /// Adapts to the current size and theme; all dots must be painted again. Returns false if a new canvas is needed.
+    fn renew(&mut self, size: (i32, i32)) -> bool;
+    fn paint(&mut self, dots: &[(Paint, Dot)]);
+}
+
 pub struct Dots {
     places: Vec<Dot>,
     painted: Vec<Paint>,
@@ -41,7 +50,6 @@ pub struct Dots {
 
 impl Dots {
     /// All dots of a room, none painted.
-    #[must_use]
     pub fn new(places: Vec<Dot>) -> Self {
         let seats = places.len();
         let mut dots = Self {
@@ -55,13 +63,6 @@ impl Dots {
         dots
     }
 
-    /// The position of a seat.
-    #[must_use]
-    pub fn place(&self, seat: SeatIndex) -> Option<Dot> {
-        self.places.get(seat as usize).copied()
-    }
-
-    /// Marks a seat for repainting.
     pub fn mark(&mut self, seat: SeatIndex) {
         if let Some(is_marked) = self.is_marked.get_mut(seat as usize)
             && !*is_marked
@@ -71,7 +72,6 @@ impl Dots {
         }
     }
 
-    /// Marks all seats for repainting.
     pub fn mark_all(&mut self) {
         (0..).take(self.places.len()).for_each(|seat| self.mark(seat));
     }
@@ -107,8 +107,6 @@ impl Dots {
     }
 }
 
-/// The paint of a seat of this category.
-#[must_use]
 pub fn paint_of(look: SeatAppearance, category: u8, faint: u64) -> Paint {
     match look {
         SeatAppearance::Available if faint >> (category % CATEGORY_COLOURS) & 1 == 1 => FAINT,
@@ -182,6 +180,6 @@ mod tests {
         let mut dots = room(1);
         paints(&mut dots, |_| SeatAppearance::Available);
         dots.mark(7);
-        assert_eq!((paints(&mut dots, |_| SeatAppearance::Booked), dots.place(7)), (vec![], None));
+        assert_eq!((paints(&mut dots, |_| SeatAppearance::Booked), dots.places.get(7).copied()), (vec![], None));
     }
 }

@@ -6,6 +6,3 @@ pub(super) mod dots;
 pub(super) mod offscreen;
 pub(super) mod overview;
 pub(super) mod painting;
-pub(super) mod pending_counts;
-pub(super) mod raster;
-pub(super) mod surface;

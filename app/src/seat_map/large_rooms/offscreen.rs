@@ -15,10 +15,8 @@ use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{CanvasRenderingContext2d, Event, HtmlCanvasElement, MessageEvent, Worker};
 
-use super::canvas::{CanvasSettings, context_of};
-use super::dots::Paint;
-use super::raster::Measures;
-use super::surface::PaintTarget;
+use super::canvas::{CanvasSettings, Measures, context_of};
+use super::dots::{Paint, PaintTarget};
 use crate::browser::{self, events};
 
 /// Address of the worker within the site.
@@ -31,10 +29,8 @@ const CHECK_AGAIN_MS: u32 = 1_000;
 /// After this many lost workers the page paints by itself.
 const MAX_LOST: u32 = 3;
 
-/// Workers lost on this page.
 static LOST: AtomicU32 = AtomicU32::new(0);
 
-/// An event of a canvas.
 pub enum WorkerEvent {
     /// The worker has taken all messages.
     Ready,
@@ -53,11 +49,8 @@ pub struct Offscreen {
     _listener: Closure<dyn FnMut(Event)>,
 }
 
-/// The messages to and from the worker.
 struct Exchange {
-    /// Messages sent.
     sent: Cell<u32>,
-    /// Messages answered.
     answered: Cell<u32>,
     on_event: Box<dyn Fn(WorkerEvent)>,
 }

@@ -13,13 +13,13 @@ use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
 use crate::language::{current, money};
+use crate::seat_map::appearance;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::plan::{glyphs, legend};
+use crate::seat_map::plan::legend;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
-use crate::seat_map::signals::drawn_once::DrawnOnce;
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::{DrawnOnce, PageSignal};
 use crate::{browser, say};
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
@@ -31,18 +31,15 @@ const LETTERS_ACROSS: i32 = 44;
 const BOX_INSET: i32 = 9;
 
 /// The fragment of a section's address.
-#[must_use]
 pub fn fragment_of(section: usize) -> String {
     format!("#section-{section}")
 }
 
 /// The section a fragment names.
-#[must_use]
 pub fn section_of(fragment: &str) -> Option<usize> {
     fragment.strip_prefix("section-")?.parse().ok()
 }
 
-/// The overview of a room.
 pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + use<> {
     let plan = room.plan();
     let size = plan.width / LETTERS_ACROSS;
@@ -71,7 +68,7 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
     view! {
         <div class="overview">
             // The legend refers to these symbols.
-            {glyphs::definitions()}
+            {appearance::definitions()}
             {legend}
             <div class="overview-map" data-testid="overview-map" data-painted=move || if session.is_canvas_painted.get() { "true" } else { "false" }
                 style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
@@ -133,7 +130,7 @@ fn box_view(session: MapSession, size: i32, place: usize, section: &SectionView)
 }
 
 /// The section's name for people, with its rows where a part of the room has several sections.
-pub(in crate::seat_map) fn titled(place: usize, section: &SectionView) -> String {
+pub fn titled(place: usize, section: &SectionView) -> String {
     match (section.name.is_empty(), section.part.is_empty()) {
         (true, true) => say!("map.section", number = place + 1),
         (false, true) => section.name.clone(),
@@ -164,9 +161,8 @@ fn in_words(free: u32) -> String {
     say!("map.section_left", seats = free)
 }
 
-/// The overview of a large room.
 #[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn overview_part(
+pub fn overview_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     place: HtmlElement,

@@ -10,13 +10,12 @@ use wasm_bindgen::JsCast;
 use web_sys::{HtmlCanvasElement, HtmlElement};
 
 use super::canvas::Canvas;
-use super::dots::Dots;
+use super::dots::{Dots, PaintTarget};
 use super::offscreen::{Offscreen, WorkerEvent};
-use super::surface::PaintTarget;
 use crate::browser::{self, calls, events};
+use crate::seat_map::deferred::SplitLoaderError;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::SplitLoaderError;
-use crate::seat_map::signals::page_cell::SendWrapper;
+use crate::seat_map::signals::SendWrapper;
 
 /// Pause before the painting code is requested again, milliseconds. Doubles with each retry…
 const DOTS_FIRST_PAUSE_MS: u32 = 4_000;
@@ -41,7 +40,7 @@ fn dots_part(session: MapSession, place: HtmlElement) -> Result<(), SplitLoaderE
 }
 
 /// Adds or removes a category of the filter. `bit` is that of its number.
-pub(in crate::seat_map) fn toggle_category(session: MapSession, bit: u64) {
+pub fn toggle_category(session: MapSession, bit: u64) {
     session.category_filter.update(|only| *only ^= bit);
     apply_category_filter(session);
     paint_changes(session);
@@ -50,14 +49,14 @@ pub(in crate::seat_map) fn toggle_category(session: MapSession, bit: u64) {
 fn apply_category_filter(session: MapSession) {
     let only = session.category_filter.get_untracked();
     session.board.update_value(|board| {
-        if let Some(dots) = board.dots() {
+        if let Some(dots) = &mut board.dots {
             dots.set_faint(if only == 0 { 0 } else { !only });
         }
     });
 }
 
 /// Repaints after a change of size or theme: a canvas does not adapt by itself.
-pub(in crate::seat_map) fn watch_appearance(session: MapSession) {
+pub fn watch_appearance(session: MapSession) {
     let changed = move || session.appearance.update(|count| *count += 1);
     events::on_window("resize", move |_| changed());
     browser::on_theme(changed);
@@ -65,8 +64,8 @@ pub(in crate::seat_map) fn watch_appearance(session: MapSession) {
 
 /// Shows the room on a canvas in this place, and loads the seat positions if missing. After a failed load the place
 /// stays empty and sections stay boxes.
-pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElement) {
-    if session.board.update_value(|board| board.dots().is_some()) {
+pub fn show_canvas_in(session: MapSession, place: HtmlElement) {
+    if session.board.with_value(|board| board.dots.is_some()) {
         place_canvas(session, &place);
         return;
     }
@@ -79,8 +78,8 @@ pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElemen
         let Ok(bytes) = calls::bytes(&session.path(&format!("/dots{room}"))).await else { return };
         if let Ok(places) = decode_dots(&bytes, seats) {
             // Two loads may have overlapped.
-            if session.board.update_value(|board| board.dots().is_none()) {
-                session.board.update_value(|board| board.set_dots(Dots::new(places)));
+            if session.board.with_value(|board| board.dots.is_none()) {
+                session.board.update_value(|board| board.dots = Some(Dots::new(places)));
                 apply_category_filter(session);
             }
             place_canvas(session, &place);
@@ -88,8 +87,7 @@ pub(in crate::seat_map) fn show_canvas_in(session: MapSession, place: HtmlElemen
     });
 }
 
-/// Removes the canvas.
-pub(in crate::seat_map) fn remove_canvas(session: MapSession) {
+pub fn remove_canvas(session: MapSession) {
     session.canvas.set_value(None);
     session.is_canvas_painted.set(false);
 }
@@ -111,7 +109,7 @@ fn place_canvas(session: MapSession, place: &HtmlElement) {
         session.canvas.set_value(new_canvas(session, place, size).map(SendWrapper::new));
     }
     session.board.update_value(|board| {
-        if let Some(dots) = board.dots() {
+        if let Some(dots) = &mut board.dots {
             dots.reset_painted();
         }
     });
@@ -157,7 +155,7 @@ fn is_canvas_ready(session: MapSession) -> bool {
 }
 
 /// Paints the changes, once the canvas is ready.
-pub(in crate::seat_map) fn paint_changes(session: MapSession) {
+pub fn paint_changes(session: MapSession) {
     if is_canvas_ready(session) {
         let due = session.cart.with_untracked(|cart| session.board.update_value(|board| board.dots_to_paint(cart)));
         session.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));

@@ -9,7 +9,7 @@ use domain::wire::{Dot, SeatChange};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::large_rooms::dots::{Dots, Paint};
 use crate::seat_map::own_seats::cart::Cart;
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::PageSignal;
 
 /// The seat states of a room, and local corrections that the live map has not confirmed yet.
 #[derive(Default)]
@@ -22,12 +22,11 @@ pub struct Board {
     /// because they have no version in its order.
     refused: Vec<(SeatIndex, SeatState)>,
     /// The dots of a large room, once the seat positions are loaded.
-    dots: Option<Dots>,
+    pub dots: Option<Dots>,
 }
 
 impl Board {
     /// A room of `seats` seats, all unknown. Not to be shown before the first snapshot.
-    #[must_use]
     pub fn new(seats: u32) -> Self {
         let seats = seats as usize;
         Self { states: vec![SeatState::Available; seats], painted: vec![None; seats], ..Self::default() }
@@ -40,14 +39,11 @@ impl Board {
         Some(*slot.get_or_insert_with(|| PageSignal::new(look)))
     }
 
-    /// A seat's state in the live map.
-    #[must_use]
     pub fn state(&self, seat: SeatIndex) -> SeatState {
         self.states.get(seat as usize).copied().unwrap_or_default()
     }
 
     /// A seat's appearance to the owner of this cart.
-    #[must_use]
     pub fn look(&self, seat: SeatIndex, cart: &Cart) -> SeatAppearance {
         let refused = self.refused.iter().find(|(refused, _)| *refused == seat);
         let state = refused.map_or_else(|| self.state(seat), |(_, state)| *state);
@@ -58,16 +54,6 @@ impl Board {
             (false, _) if is_released && state == SeatState::Locked => SeatAppearance::Available,
             (false, _) => state.into(),
         }
-    }
-
-    /// The dots of a large room, if loaded.
-    pub fn dots(&mut self) -> Option<&mut Dots> {
-        self.dots.as_mut()
-    }
-
-    /// Sets the dots of a large room.
-    pub fn set_dots(&mut self, dots: Dots) {
-        self.dots = Some(dots);
     }
 
     /// The dots whose paint changed since the last call.
@@ -91,7 +77,6 @@ impl Board {
         fits
     }
 
-    /// Applies changes.
     pub fn apply(&mut self, changes: &[SeatChange], cart: &Cart) {
         for change in changes {
             if let Some(state) = self.states.get_mut(change.seat as usize) {
@@ -150,8 +135,6 @@ impl Board {
         }
     }
 
-    /// Free seats among the `count` seats from `first` on.
-    #[must_use]
     pub fn free_among(&self, first: SeatIndex, count: u32) -> u32 {
         let seats = self.states.iter().skip(first as usize).take(count as usize);
         u32::try_from(seats.filter(|state| **state == SeatState::Available).count()).unwrap_or(u32::MAX)
@@ -161,6 +144,7 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seat_map::large_rooms::dots::{GONE, MINE};
 
     #[test]
     fn a_tapped_seat_is_painted_as_own_before_the_answer() {
@@ -206,15 +190,12 @@ mod tests {
     fn dots_follow_the_seats_appearance() {
         let (mut board, mut cart) = (Board::new(3), Cart::default());
         assert!(board.dots_to_paint(&cart).is_empty(), "no seat positions are loaded");
-        board.set_dots(Dots::new((0..3).map(|seat| Dot { x: seat, y: 0, category: 0 }).collect()));
+        board.dots = Some(Dots::new((0..3).map(|seat| Dot { x: seat, y: 0, category: 0 }).collect()));
         assert_eq!(board.dots_to_paint(&cart).len(), 3);
         cart.tap(1);
         board.repaint(1, &cart);
         board.apply(&[SeatChange { seat: 2, state: SeatState::Booked }], &cart);
         let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
-        assert_eq!(
-            painted,
-            [(crate::seat_map::large_rooms::dots::MINE, 1), (crate::seat_map::large_rooms::dots::GONE, 2)]
-        );
+        assert_eq!(painted, [(MINE, 1), (GONE, 2)]);
     }
 }

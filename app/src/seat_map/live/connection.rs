@@ -1,25 +1,27 @@
-//! Opens the live connection of a session, follows it, and reconnects.
+//! Keeps the map of a session current: opens the live connection, follows it, and reconnects.
 //!
 //! Reconnects with full jitter and doubling pauses, and resumes from the last version. After a gap, a new epoch or
-//! garbage it requests a snapshot. `http_fallback` reads the map while no connection can be opened.
+//! garbage it requests a snapshot. While no connection can be opened, it reads the map over HTTP, which is stale as soon as
+//! it is read.
 
 use std::collections::BTreeSet;
 
 use domain::api::PlanView;
-use domain::wire::{ClientMessage, MAX_SECTIONS_PER_READER};
+use domain::json::{FromJson, Json};
+use domain::seats::{AreaIndex, SeatState};
+use domain::wire::{ClientMessage, Frame, MAX_SECTIONS_PER_READER, SeatChange};
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
 use super::connection_state::{TRIES_UNTIL_OFFLINE, has_elapsed};
-use super::follower::MapUpdate;
-use super::{http_fallback, map_changes};
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, socket_origin};
-use crate::seat_map::large_rooms::counting;
-use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::own_seats::own_hold;
+use crate::seat_map::large_rooms::{counting, painting};
+use crate::seat_map::notice::Notice;
+use crate::seat_map::own_seats::{own_hold, watched};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
+use crate::seat_map::signals::SendWrapper;
 
 /// Longest pause before the second attempt, milliseconds. Doubles with each further attempt…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -28,7 +30,7 @@ const LONGEST_PAUSE_MS: u32 = 10_000;
 /// A connection is replaced after the page was hidden for longer than this, milliseconds.
 const MAX_HIDDEN_MS: f64 = 5_000.0;
 /// Interval of the check for a silent connection, milliseconds.
-pub(in crate::seat_map) const SILENCE_CHECK_MS: u32 = 5_000;
+pub const SILENCE_CHECK_MS: u32 = 5_000;
 /// Longest pause before checking whether the show moved to another room, milliseconds.
 const MAX_MOVE_CHECK_PAUSE_MS: u32 = 1_000;
 /// Most frames buffered while the room plan is loading. More means that something is wrong.
@@ -41,7 +43,7 @@ fn in_query(sections: &[u16]) -> Option<String> {
 }
 
 /// Connects and resumes from the last version, if there is one.
-pub(in crate::seat_map) fn connect(session: MapSession) {
+pub fn connect(session: MapSession) {
     let resume = session.connection.with_value(|connection| connection.follower.resume_from());
     let subscribed = sections_to_subscribe(session);
     let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
@@ -64,7 +66,7 @@ pub(in crate::seat_map) fn connect(session: MapSession) {
     });
     session.connection.update_value(|connection| {
         connection.generation += 1;
-        connection.socket = socket;
+        connection.socket = socket.map(SendWrapper::new);
         connection.subscribed = subscribed;
         connection.received_at = clock::device_ms();
     });
@@ -78,7 +80,8 @@ fn sections_to_subscribe(session: MapSession) -> Vec<u16> {
         let own = session.cart.with_untracked(|cart| cart.want().to_vec());
         let offered = session.notice.with_untracked(|notice| notice.as_ref()?.offer.clone());
         let offered = offered.into_iter().flat_map(|offer| offer.seats.to_vec());
-        let seats = own.into_iter().chain(session.watched_seats()).chain(offered);
+        let watched: Vec<_> = session.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect());
+        let seats = own.into_iter().chain(watched).chain(offered);
         seats.filter_map(|seat| room.as_ref()?.section_of(seat)).collect::<Vec<_>>()
     });
     let all = elsewhere.into_iter().chain([on_screen]);
@@ -87,7 +90,7 @@ fn sections_to_subscribe(session: MapSession) -> Vec<u16> {
 }
 
 /// Subscribes to the sections in use, if they differ from the subscribed ones.
-pub(in crate::seat_map) fn subscribe_sections(session: MapSession) {
+pub fn subscribe_sections(session: MapSession) {
     let wanted = sections_to_subscribe(session);
     session.connection.update_value(|connection| {
         let ask = || ClientMessage::Subscribe { sections: wanted.clone() }.encode();
@@ -106,7 +109,7 @@ fn reconnect_now(session: MapSession) {
 }
 
 /// Replaces a connection that has been silent for too long.
-pub(in crate::seat_map) fn check_silence(session: MapSession) {
+pub fn check_silence(session: MapSession) {
     let now = clock::device_ms();
     let is_dead = session.connection.update_value(|connection| {
         let is_dead = connection.is_silent(now);
@@ -125,29 +128,15 @@ pub(in crate::seat_map) fn check_silence(session: MapSession) {
 }
 
 /// Reconnects after a request got no answer, because a connection that looks alive may be dead.
-pub(in crate::seat_map) fn reconnect_if_unreachable(session: MapSession, failure: &Failure) {
+pub fn reconnect_if_unreachable(session: MapSession, failure: &Failure) {
     if *failure == Failure::Unreachable && session.connection_status.get_untracked() == ConnectionStatus::Live {
         session.connection.update_value(|connection| connection.is_reconnect_after_failure = true);
         reconnect_now(session);
     }
 }
 
-/// Closes the connection. Returning to the page opens it again.
-pub(in crate::seat_map) fn disconnect(session: MapSession) {
-    session.connection.update_value(|connection| {
-        connection.generation += 1;
-        connection.socket = None;
-    });
-    session.connection_status.set(ConnectionStatus::Connecting);
-}
-
-/// Shows that the browser reports no network.
-pub(in crate::seat_map) fn go_offline(session: MapSession) {
-    session.connection_status.set(ConnectionStatus::Offline);
-}
-
 /// Handles the frames that arrived while the room plan was loading.
-pub(in crate::seat_map) fn replay_buffered_frames(session: MapSession) {
+pub fn replay_buffered_frames(session: MapSession) {
     let buffered = session.connection.update_value(|connection| std::mem::take(&mut connection.buffered));
     buffered.into_iter().for_each(|(bytes, received_at)| handle_frame(session, bytes, received_at));
 }
@@ -163,10 +152,8 @@ fn mark_connected(session: MapSession) {
             // Only this notice: any other is still true.
             session.dismiss(&Notice::failed(&Failure::Unreachable));
         }
-        if let Some(map_failure_notice) =
-            session.connection.update_value(|connection| connection.map_failure_notice.take())
-        {
-            session.dismiss(&map_failure_notice);
+        if let Some(notice) = session.connection.update_value(|connection| connection.map_failure_notice.take()) {
+            session.dismiss(&notice);
         }
     }
 }
@@ -182,34 +169,35 @@ fn handle_frame(session: MapSession, bytes: Vec<u8>, received_at: f64) {
         return;
     };
     let before = session.connection.with_value(|connection| connection.follower.resume_from());
-    let news = session.connection.update_value(|connection| connection.follower.read_frame(&bytes, seats));
+    let frame = session.connection.update_value(|connection| connection.follower.read_frame(&bytes, seats));
     let after = session.connection.with_value(|connection| connection.follower.resume_from());
     // After a new epoch or an invalid frame the show may be in another room.
-    if news == MapUpdate::Desynced || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
+    if frame.is_none() || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
         reload_if_moved(session);
     }
-    match news {
-        MapUpdate::Snapshot { map, now } => {
+    match frame {
+        Some(Frame::Snapshot { map, now, .. }) => {
             clock::observe_frame(now, received_at);
             mark_connected(session);
-            map_changes::replace_map(session, &map);
+            replace_map(session, &map);
         }
-        MapUpdate::Changes(changes) => {
+        Some(Frame::Delta { changes, .. }) => {
             mark_connected(session);
-            map_changes::apply_changes(session, &changes);
+            apply_changes(session, &changes);
         }
-        MapUpdate::OwnHold { mine, now } => {
+        Some(Frame::OwnHold { mine, now }) => {
             clock::observe_frame(now, received_at);
             own_hold::compare_with_live_map(session, mine.as_ref());
         }
-        MapUpdate::Areas(left) => session.places_left.set(left),
-        MapUpdate::FreeSeats(free) => counting::set_free_counts(session, &free),
-        MapUpdate::Queue => {}
-        MapUpdate::Drain { retry_ms } => {
+        Some(Frame::Areas { left }) => session.places_left.set(left),
+        Some(Frame::Overview { free }) => counting::set_free_counts(session, &free),
+        // Of no use to a visitor who sees the map.
+        Some(Frame::Queue(_)) => {}
+        Some(Frame::Drain { retry_ms }) => {
             let pause = u32::try_from(retry_ms).unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
             reconnect_after(session, pause / 2 + ids::jitter(pause));
         }
-        MapUpdate::Desynced => reconnect_after(session, ids::jitter(FIRST_PAUSE_MS)),
+        None => reconnect_after(session, ids::jitter(FIRST_PAUSE_MS)),
     }
 }
 
@@ -239,7 +227,7 @@ fn handle_end(session: MapSession) {
     });
     let longest = FIRST_PAUSE_MS.saturating_mul(1 << failures.min(8)).min(LONGEST_PAUSE_MS);
     reconnect_after(session, ids::jitter(longest));
-    http_fallback::read_map_if_offline(session);
+    read_map_if_offline(session);
 }
 
 /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its own callback runs.
@@ -257,10 +245,15 @@ fn reconnect_after(session: MapSession, pause_ms: u32) {
 }
 
 /// Reacts to the page being hidden, shown, left and restored.
-pub(in crate::seat_map) fn watch_page(session: MapSession) {
+pub fn watch_page(session: MapSession) {
     events::on_window("pagehide", move |_| {
         own_hold::shorten_on_leave(session);
-        disconnect(session);
+        // Returning to the page opens the connection again.
+        session.connection.update_value(|connection| {
+            connection.generation += 1;
+            connection.socket = None;
+        });
+        session.connection_status.set(ConnectionStatus::Connecting);
     });
     events::on_window("pageshow", move |event| {
         // Restored from the back-forward cache, not loaded.
@@ -281,7 +274,7 @@ pub(in crate::seat_map) fn watch_page(session: MapSession) {
         own_hold::refresh(session);
         reconnect_now(session);
     });
-    events::on_window("offline", move |_| go_offline(session));
+    events::on_window("offline", move |_| session.connection_status.set(ConnectionStatus::Offline));
 }
 
 /// Refreshes hold and connection when the page becomes visible.
@@ -298,6 +291,104 @@ fn resume_page(session: MapSession) {
     }
 }
 
+/// The map in the API's HTTP format.
+struct SeatsView {
+    epoch: u64,
+    version: u64,
+    states: String,
+    areas: Vec<AreaPlaces>,
+}
+
+struct AreaPlaces {
+    area: AreaIndex,
+    left: u32,
+}
+
+impl FromJson for SeatsView {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self {
+            epoch: json.field("epoch")?,
+            version: json.field("version")?,
+            states: json.field("states")?,
+            areas: json.field("areas")?,
+        })
+    }
+}
+
+impl FromJson for AreaPlaces {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self { area: json.field("area")?, left: json.field("left")? })
+    }
+}
+
+impl SeatsView {
+    /// Every seat's state; `None` for an invalid digit.
+    fn map(&self) -> Option<Vec<SeatState>> {
+        self.states.bytes().map(|digit| SeatState::from_byte(digit.wrapping_sub(b'0'))).collect()
+    }
+}
+
+/// Reads the map over HTTP if there is no connection and the map is missing or already shown as stale.
+pub fn read_map_if_offline(session: MapSession) {
+    let failures = session.connection.with_value(|connection| connection.failures);
+    let has_room = session.room.with_untracked(Option::is_some);
+    let limit = if session.is_map_known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
+    if !has_room || failures < limit {
+        return;
+    }
+    spawn_local(async move {
+        let seats = match calls::read::<SeatsView>(&session.path("/seats")).await {
+            Ok(seats) => seats,
+            // Without an answer the next failed attempt reads again.
+            Err(Failure::Unreachable) => return,
+            Err(refused @ Failure::Problem(_)) => return show_failure_once(session, &refused),
+        };
+        let reached = session.connection.with_value(|connection| connection.follower.resume_from());
+        let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
+        // The live connection resumes from its own version: its deltas repeat what this map contains.
+        if let (Some(map), false, true) =
+            (seats.map(), is_older, session.connection_status.get_untracked() != ConnectionStatus::Live)
+        {
+            replace_map(session, &map);
+            session.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
+        }
+    });
+}
+
+/// Shows why there is no map (for example, seats cannot be held now). Once until the next connection, and never over
+/// another notice.
+fn show_failure_once(session: MapSession, refused: &Failure) {
+    let is_shown = session.connection.with_value(|connection| connection.map_failure_notice.is_some());
+    if is_shown || session.notice.with_untracked(Option::is_some) {
+        return;
+    }
+    let notice = Notice::failed(refused);
+    session.connection.update_value(|connection| connection.map_failure_notice = Some(notice.clone()));
+    session.notice.set(Some(notice));
+}
+
+fn replace_map(session: MapSession, map: &[SeatState]) {
+    let replaced = session.cart.with_untracked(|cart| session.board.update_value(|board| board.replace(map, cart)));
+    if replaced && !session.is_map_known.get_untracked() {
+        session.is_map_known.set(true);
+    }
+    counting::count_all(session);
+    painting::paint_changes(session);
+    watched::notify_watched(session);
+}
+
+fn apply_changes(session: MapSession, changes: &[SeatChange]) {
+    // A seat of our hold that is not locked any more: the hold ended elsewhere.
+    let lost = |change: &SeatChange| change.state != SeatState::Locked;
+    if session.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
+        own_hold::refresh(session);
+    }
+    session.cart.with_untracked(|cart| session.board.update_value(|board| board.apply(changes, cart)));
+    counting::count_changed(session, changes);
+    painting::paint_changes(session);
+    watched::notify_watched(session);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,5 +397,19 @@ mod tests {
     fn subscribed_sections_are_in_the_query_and_none_means_all() {
         assert_eq!(in_query(&[2, 5]).as_deref(), Some("sections=2,5"));
         assert_eq!(in_query(&[]), None);
+    }
+
+    #[test]
+    fn a_map_in_digits_is_parsed_as_seat_states() {
+        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned(), areas: vec![] };
+        let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
+        assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
+        assert_eq!(seats("01x").map(), None);
+        let read = domain::json::read::<SeatsView>(
+            r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
+        );
+        let read = read.expect("the API's format");
+        assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
+        assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
     }
 }

@@ -1,8 +1,11 @@
-//! The state of a live connection, without the connection's behaviour.
+//! The state of a live connection, without the connection's behaviour: what is open, and the position in the versions of
+//! the map, which decides which frame fits and when a new snapshot is needed.
 
-use super::follower::Follower;
+use domain::wire::Frame;
+
 use crate::browser::socket::Socket;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::notice::Notice;
+use crate::seat_map::signals::SendWrapper;
 
 /// Failed attempts in a row after which the page shows that it is offline.
 pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
@@ -10,10 +13,9 @@ pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// (`HEARTBEAT_PERIOD` in `server/seats/src/live/socket.rs`).
 const LONGEST_SILENCE_MS: f64 = 60_000.0;
 
-/// The state of a session's live connection.
 #[derive(Default)]
 pub struct ConnectionState {
-    pub(super) socket: Option<Socket>,
+    pub(super) socket: Option<SendWrapper<Socket>>,
     pub(super) follower: Follower,
     /// Failed attempts in a row.
     pub(super) failures: u32,
@@ -47,8 +49,43 @@ pub(super) fn has_elapsed(limit_ms: f64, since: f64, now: f64) -> bool {
     !(0.0..limit_ms).contains(&(now - since))
 }
 
+/// Our position in the history of a map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Follower {
+    at: Option<(u64, u64)>,
+}
+
+impl Follower {
+    /// The epoch and version reached, to resume from. `None` requests a snapshot.
+    pub fn resume_from(&self) -> Option<(u64, u64)> {
+        self.at
+    }
+
+    /// Decodes a frame for a room of `seats` seats. `None` if it is invalid or does not follow our version: the position
+    /// is forgotten, and the next connection requests a snapshot.
+    pub fn read_frame(&mut self, bytes: &[u8], seats: u32) -> Option<Frame> {
+        let frame = Frame::decode(bytes, seats).ok();
+        match (&frame, self.at) {
+            (Some(Frame::Snapshot { epoch, version, .. }), _) => self.at = Some((*epoch, *version)),
+            (Some(Frame::Delta { from, to, .. }), Some((epoch, version))) if version == *from => {
+                self.at = Some((epoch, *to));
+            }
+            (Some(Frame::Delta { .. }) | None, _) => {
+                self.at = None;
+                return None;
+            }
+            _ => {}
+        }
+        frame
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use domain::seats::SeatState;
+    use domain::time::Timestamp;
+    use domain::wire::SeatChange;
+
     use super::*;
 
     #[test]
@@ -57,5 +94,47 @@ mod tests {
         assert!(!has_elapsed(1_000.0) && !has_elapsed(60_999.0));
         assert!(has_elapsed(61_000.0) && has_elapsed(999.0));
         assert!(!ConnectionState::default().is_silent(1e9), "no connection");
+    }
+
+    fn snapshot(version: u64) -> Vec<u8> {
+        Frame::Snapshot { epoch: 1, version, now: Timestamp(5), map: vec![SeatState::Available; 4] }.encode()
+    }
+
+    fn delta(from: u64, to: u64) -> Vec<u8> {
+        Frame::Delta { from, to, changes: vec![SeatChange { seat: 2, state: SeatState::Locked }] }.encode()
+    }
+
+    #[test]
+    fn deltas_advance_the_version_after_a_snapshot() {
+        let mut follower = Follower::default();
+        assert!(matches!(follower.read_frame(&snapshot(10), 4), Some(Frame::Snapshot { .. })));
+        assert!(
+            matches!(follower.read_frame(&delta(10, 13), 4), Some(Frame::Delta { changes, .. }) if changes.len() == 1)
+        );
+        assert_eq!(follower.resume_from(), Some((1, 13)));
+    }
+
+    #[test]
+    fn an_empty_delta_changes_nothing() {
+        let mut follower = Follower::default();
+        follower.read_frame(&snapshot(10), 4);
+        let nothing_new = Frame::Delta { from: 10, to: 10, changes: vec![] };
+        assert_eq!(follower.read_frame(&nothing_new.encode(), 4), Some(nothing_new));
+        assert_eq!(follower.resume_from(), Some((1, 10)));
+    }
+
+    #[test]
+    fn a_version_gap_requests_a_snapshot() {
+        let mut follower = Follower::default();
+        follower.read_frame(&snapshot(10), 4);
+        assert_eq!(follower.read_frame(&delta(11, 12), 4), None);
+        assert_eq!(follower.resume_from(), None);
+    }
+
+    #[test]
+    fn a_delta_without_snapshot_and_garbage_request_a_snapshot() {
+        assert_eq!(Follower::default().read_frame(&delta(0, 1), 4), None);
+        assert_eq!(Follower::default().read_frame(&[99, 1, 2], 4), None);
+        assert_eq!(Follower::default().read_frame(&[], 4), None);
     }
 }

@@ -3,6 +3,3 @@
 pub mod board;
 pub(super) mod connection;
 pub(super) mod connection_state;
-pub(super) mod follower;
-pub(super) mod http_fallback;
-pub(super) mod map_changes;

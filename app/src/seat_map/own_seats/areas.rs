@@ -9,9 +9,9 @@ use web_sys::HtmlElement;
 use super::cart::Cart;
 use crate::language::{current, number};
 use crate::say;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// The areas of the room with a stepper each; nothing in a room without areas.
 pub fn areas(session: MapSession) -> impl IntoView {
@@ -24,9 +24,7 @@ pub fn areas(session: MapSession) -> impl IntoView {
 
 fn card(session: MapSession, area: AreaView) -> impl IntoView {
     let AreaView { area, name, category_label, price, .. } = area;
-    let left = Memo::new(move |_| {
-        session.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
-    });
+    let left = Memo::new(move |_| session.places_left_in(area));
     let wanted = Memo::new(move |_| session.cart.with(|cart| cart.wanted_in(area)));
     // Places of our hold do not count as left.
     let may_add = Memo::new(move |_| {
@@ -68,12 +66,8 @@ fn left_in_words(left: Option<u32>) -> String {
     left.map(|left| say!("map.places_left", places = left)).unwrap_or_default()
 }
 
-/// The areas without numbered seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn areas_part(
-    session: MapSession,
-    place: HtmlElement,
-) -> Result<MountedPart, SplitLoaderError> {
+pub fn areas_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || move || areas(session)))
 }
 

@@ -1,9 +1,7 @@
 //! The wish of the visitor, the hold the server granted, and the next request.
 //!
 //! Taps change the wish at once. One request at a time brings the hold to the wish, so that fast taps coalesce and
-//! nothing arrives out of order. `answers` applies the server's answers. Pure: no network, no clock, no DOM.
-
-mod answers;
+//! nothing arrives out of order. Pure: no network, no clock, no DOM.
 
 use domain::api::{AreaQuantity, HoldView};
 use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex};
@@ -12,29 +10,20 @@ use uuid::Uuid;
 /// A change of the hold to request from the server. One intent has one idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldIntent {
-    /// Start a hold.
     Take {
-        /// Its seats.
         seats: Vec<SeatIndex>,
         /// Its places in one area. Further areas follow in the next request.
         places: Option<AreaQuantity>,
     },
     /// Adds and releases seats and places in one step.
     Change {
-        /// The hold.
         hold: Uuid,
-        /// Seats to add.
         add: Vec<SeatIndex>,
-        /// Seats to release.
         remove: Vec<SeatIndex>,
-        /// Places to add.
         add_places: Vec<AreaQuantity>,
-        /// Places to release.
         remove_places: Vec<AreaQuantity>,
     },
-    /// Releases the hold.
     Drop {
-        /// The hold.
         hold: Uuid,
     },
 }
@@ -42,9 +31,7 @@ pub enum HoldIntent {
 /// The effect of a tap on the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TapOutcome {
-    /// The seat or place was added.
     Added,
-    /// The seat or place was removed.
     Removed,
     /// Refused: the wish has ten seats and places, the limit.
     LimitReached,
@@ -73,73 +60,55 @@ pub struct Cart {
 
 impl Cart {
     /// The hold that the server granted last.
-    #[must_use]
     pub fn held(&self) -> Option<&HoldView> {
         self.held.as_ref()
     }
 
     /// The wanted seats, in order.
-    #[must_use]
     pub fn want(&self) -> &[SeatIndex] {
         &self.want
     }
 
-    /// The wanted places, by area.
-    #[must_use]
     pub fn want_places(&self) -> &[AreaQuantity] {
         &self.want_places
     }
 
-    /// The wanted places in an area.
-    #[must_use]
     pub fn wanted_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.want_places, area)
     }
 
-    /// The held places in an area.
-    #[must_use]
     pub fn held_in(&self, area: AreaIndex) -> u32 {
         quantity_in(&self.held_places(), area)
     }
 
     /// The number of wanted seats and places.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.want_places.iter().fold(self.want.len(), |sum, places| sum + places.quantity as usize)
     }
 
-    /// Returns true if nothing is wanted.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.want.is_empty() && self.want_places.is_empty()
     }
 
     /// Returns true if there are seats or places of an expired hold.
-    #[must_use]
     pub fn has_lost(&self) -> bool {
         !(self.lost.is_empty() && self.lost_places.is_empty())
     }
 
-    /// Returns true if the visitor wants this seat.
-    #[must_use]
     pub fn wants(&self, seat: SeatIndex) -> bool {
         self.want.binary_search(&seat).is_ok()
     }
 
     /// Returns true if the server has granted this seat.
-    #[must_use]
     pub fn holds(&self, seat: SeatIndex) -> bool {
         self.held.as_ref().is_some_and(|held| held.seats.iter().any(|line| line.seat == seat))
     }
 
     /// Returns true if the hold matches the wish and no request is in flight.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.in_flight.is_none() && self.want == self.held_seats() && self.want_places == self.held_places()
     }
 
-    /// Returns true if a payment is in progress.
-    #[must_use]
     pub fn is_paying(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.paying)
     }
@@ -208,8 +177,6 @@ impl Cart {
         self.lost_places.clear();
     }
 
-    /// Returns true if a request is due.
-    #[must_use]
     pub fn is_due(&self) -> bool {
         self.in_flight.is_none() && self.intent().is_some()
     }
@@ -243,15 +210,149 @@ impl Cart {
     }
 
     /// The number of the last request, unless something overtook it.
-    #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Adds the lost seats to the wish.
     pub fn reclaim_lost(&mut self) {
         self.want = std::mem::take(&mut self.lost);
         self.want_places = std::mem::take(&mut self.lost_places);
+    }
+
+    /// The request was answered. Other methods apply the answer, unless it was overtaken.
+    pub fn answered(&mut self) {
+        self.in_flight = None;
+    }
+
+    /// The request was granted. Taps made meanwhile stay in the wish.
+    pub fn granted(&mut self, hold: HoldView) {
+        self.in_flight = None;
+        self.held = Some(hold);
+        if self.exchange.iter().all(|seat| self.holds(*seat) || !self.wants(*seat)) {
+            self.exchange.clear();
+        }
+    }
+
+    /// The hold was released as requested.
+    pub fn dropped(&mut self) {
+        self.in_flight = None;
+        self.held = None;
+    }
+
+    /// The change left no seat in the hold: the hold and the wish are empty.
+    pub fn emptied(&mut self) {
+        self.dropped();
+        self.want.clear();
+        self.want_places.clear();
+    }
+
+    /// The request was refused because of these seats, and of these areas with so many places left. They leave the
+    /// wish, and the next intent requests the rest. Returns true for a refused exchange, which changes nothing.
+    pub fn refused(&mut self, seats: &[SeatIndex], areas: &[(AreaIndex, u32)]) -> bool {
+        let before = self.count();
+        self.in_flight = None;
+        if self.held.is_some() && seats.iter().any(|seat| self.exchange.contains(seat)) {
+            self.keep_hold(seats);
+            return true;
+        }
+        self.want.retain(|seat| !seats.contains(seat));
+        for (area, left) in areas {
+            let possible = self.held_in(*area).saturating_add(*left);
+            self.set_places(*area, self.wanted_in(*area).min(possible));
+        }
+        if self.count() == before {
+            // A refusal that names nothing we want would be requested again without end.
+            self.reset_wish();
+        }
+        false
+    }
+
+    /// Keeps the hold after a refused exchange, and what was wanted beside it.
+    fn keep_hold(&mut self, refused: &[SeatIndex]) {
+        let (exchange, mut beside) = (std::mem::take(&mut self.exchange), std::mem::take(&mut self.want));
+        beside.retain(|seat| !exchange.contains(seat) && !refused.contains(seat));
+        let places = std::mem::take(&mut self.want_places);
+        self.reset_wish();
+        self.extend_wish(&beside, &places);
+    }
+
+    fn reset_wish(&mut self) {
+        self.want = self.held_seats();
+        self.want_places = self.held_places();
+        self.exchange.clear();
+    }
+
+    /// Adds these to the wish, up to the limit.
+    fn extend_wish(&mut self, seats: &[SeatIndex], places: &[AreaQuantity]) {
+        for seat in seats {
+            if let Err(place) = self.want.binary_search(seat)
+                && self.count() < MAX_SEATS_PER_HOLD
+            {
+                self.want.insert(place, *seat);
+            }
+        }
+        for places in places {
+            let room = u32::try_from(MAX_SEATS_PER_HOLD.saturating_sub(self.count())).unwrap_or(0);
+            let wanted = self.wanted_in(places.area);
+            self.set_places(places.area, wanted.max(places.quantity).min(wanted + room));
+        }
+    }
+
+    /// The request failed finally: the hold stays and the rest of the wish is dropped.
+    pub fn failed(&mut self) {
+        self.in_flight = None;
+        self.reset_wish();
+    }
+
+    /// Takes over the hold as read from the server. Ignored while a request is in flight, whose answer is newer.
+    /// Returns whether anything changed.
+    pub fn replace_hold(&mut self, hold: Option<HoldView>) -> bool {
+        if self.in_flight.is_some() || self.held == hold {
+            return false;
+        }
+        self.held = hold;
+        self.reset_wish();
+        if self.held.is_some() {
+            self.clear_lost();
+        }
+        true
+    }
+
+    /// Takes over the new expiry of this hold, and nothing else: answers to later requests report the seats. Returns
+    /// false if another hold, or none, is held, or if it is being paid for.
+    pub fn extend_time(&mut self, hold: &HoldView) -> bool {
+        let Some(held) = self.held.as_mut().filter(|held| held.id == hold.id && !held.paying) else { return false };
+        held.expires_at.clone_from(&hold.expires_at);
+        (held.expires_at_ms, held.latest_ms) = (hold.expires_at_ms, hold.latest_ms);
+        true
+    }
+
+    /// Records that the hold is being paid for as this booking.
+    pub fn record_payment(&mut self, hold: Uuid, booking: Uuid) {
+        if let Some(held) = self.held.as_mut().filter(|held| held.id == hold) {
+            (held.paying, held.booking) = (true, Some(booking));
+        }
+    }
+
+    /// Takes over another hold of this visitor, made in another tab. Its seats join the wish.
+    pub fn join(&mut self, hold: HoldView) {
+        self.in_flight = None;
+        self.held = Some(hold);
+        self.exchange.clear();
+        self.extend_wish(&self.held_seats(), &self.held_places());
+    }
+
+    /// The hold expired: its seats are remembered as lost. A request in flight is overtaken, yet stays the only one
+    /// until it is answered.
+    pub fn expired(&mut self) {
+        let (lost, lost_places) = (std::mem::take(&mut self.want), std::mem::take(&mut self.want_places));
+        self.finish();
+        (self.lost, self.lost_places) = (lost, lost_places);
+    }
+
+    /// The hold became a booking, or its payment ended: nothing is lost. A request in flight is overtaken.
+    pub fn finish(&mut self) {
+        *self = Self { in_flight: self.in_flight.take(), number: self.number + 1, ..Self::default() };
     }
 
     fn held_seats(&self) -> Vec<SeatIndex> {
@@ -282,4 +383,4 @@ fn surplus(these: &[AreaQuantity], those: &[AreaQuantity]) -> Vec<AreaQuantity> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,18 +1,10 @@
 //! The visitor's wish and hold: the cart, the requests that bring the hold to the wish, and offers of other seats.
 
-pub(super) mod alternatives;
 pub(super) mod areas;
 pub mod cart;
-pub(super) mod cart_changes;
-pub mod expiry_check;
-pub mod extending;
-pub(super) mod nearest;
-pub(super) mod offer;
+pub(super) mod offers;
 pub mod own_hold;
 pub(super) mod party;
 pub(super) mod reoffer;
-pub(super) mod requests;
-pub(super) mod watch;
-pub(super) mod watch_notices;
 pub(super) mod watched;
 pub mod wishes;

@@ -1,23 +1,26 @@
-//! The visitor's own hold: reads it from the server, counts it down and explains its end.
+//! The visitor's own hold: changes the cart, reads the hold from the server, counts it down, extends it and explains its
+//! end.
 //!
 //! A hold ends by release, expiry or booking. Only the first two lose seats, and only the server can say which one
 //! happened: a countdown at zero therefore triggers a request and is no answer.
 
 use domain::api::HoldView;
-use domain::seats::{SeatState, sort_for_display};
+use domain::seats::{SeatIndex, SeatState, sort_for_display};
 use domain::time::{SECOND_MS, Timestamp};
 use domain::wire::OwnHold;
+use gloo_net::http::Method;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::cart::Cart;
-use super::cart_changes;
-use super::expiry_check::ExpiryCheck;
-use crate::browser::tabs::Tabs;
-use crate::browser::{calls, clock, events};
-use crate::seat_map::notices::notice::{Notice, places_in_words};
-use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::page_cell::SendWrapper;
+use crate::browser::events::Tabs;
+use crate::browser::{calls, clock, events, ids};
+use crate::say;
+use crate::seat_map::large_rooms::painting;
+use crate::seat_map::live::connection;
+use crate::seat_map::notice::{Notice, places_in_words};
+use crate::seat_map::session::{ExpiryCheck, MapSession};
+use crate::seat_map::signals::SendWrapper;
 
 /// A closing tab's beacon has arrived after this long, milliseconds.
 const BEACON_DELAY_MS: u32 = 1_500;
@@ -27,14 +30,14 @@ const EXPIRY_TOLERANCE_MS: i64 = 2 * SECOND_MS;
 const EXPIRY_GRACE_MS: f64 = 2_000.0;
 
 /// Subscribes to the visitor's other tabs.
-pub(in crate::seat_map) fn join_tabs(session: MapSession) {
+pub fn join_tabs(session: MapSession) {
     // The other tab may be closing: its beacon arrives after its message.
     let tabs = Tabs::join(&format!("rowlock-hold-{}", session.show), move || refresh_after_beacons(session));
     session.tabs.set_value(Some(SendWrapper::new(tabs)));
 }
 
 /// Shortens the hold when the visitor leaves the page, unless a payment is pending.
-pub(in crate::seat_map) fn shorten_on_leave(session: MapSession) {
+pub fn shorten_on_leave(session: MapSession) {
     let hold = session.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
     if let (Some(hold), false) = (hold, session.is_payment_pending.get_value()) {
         calls::beacon(&session.path(&format!("/holds/{hold}/leave")));
@@ -44,14 +47,14 @@ pub(in crate::seat_map) fn shorten_on_leave(session: MapSession) {
 
 /// Clears the cart after its hold was sold or made house seats.
 pub fn finish(session: MapSession) {
-    cart_changes::change_cart(session, Cart::finish);
+    change_cart(session, Cart::finish);
     session.notice.set(None);
     update_countdown(session);
 }
 
 /// Records that a payment for this hold has begun. A page that stays open then links to the booking.
 pub fn record_payment(session: MapSession, hold: Uuid, booking: Uuid) {
-    cart_changes::change_cart(session, |cart| cart.record_payment(hold, booking));
+    change_cart(session, |cart| cart.record_payment(hold, booking));
     session.set_payment_pending(false);
 }
 
@@ -62,7 +65,7 @@ pub fn refresh(session: MapSession) {
 
 /// Reads the hold now, and again after a pending beacon has arrived: the beacon may shorten the hold after the first
 /// read restored it.
-pub(in crate::seat_map) fn refresh_after_beacons(session: MapSession) {
+pub fn refresh_after_beacons(session: MapSession) {
     spawn_local(async move {
         fetch(session).await;
         events::after(BEACON_DELAY_MS).await;
@@ -77,17 +80,20 @@ async fn fetch(session: MapSession) {
         return;
     }
     // Without an answer, the live connection or the next tap corrects the hold.
-    if let Ok(hold) = answer {
-        if hold.is_some() {
-            session.expiry_check.set_value(None);
-        }
-        take_over(session, hold);
+    let Ok(hold) = answer else { return };
+    if hold.is_some() {
+        session.expiry_check.set_value(None);
+    }
+    if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
+        explain_loss(session);
+    } else if change_cart(session, |cart| cart.replace_hold(hold)) {
+        update_countdown(session);
     }
 }
 
 /// Reads the hold again if the live connection reports a different one. The live report may be older than the last
 /// answer, so it is not applied directly.
-pub(in crate::seat_map) fn compare_with_live_map(session: MapSession, mine: Option<&OwnHold>) {
+pub fn compare_with_live_map(session: MapSession, mine: Option<&OwnHold>) {
     let differs = session.cart.with_untracked(|cart| match (cart.held(), mine) {
         (None, None) => false,
         (Some(held), Some(mine)) => {
@@ -104,7 +110,7 @@ pub(in crate::seat_map) fn compare_with_live_map(session: MapSession, mine: Opti
 }
 
 /// Updates the countdown, and checks a hold whose time is over.
-pub(in crate::seat_map) fn update_countdown(session: MapSession) {
+pub fn update_countdown(session: MapSession) {
     let ends = session.cart.with_untracked(|cart| cart.held().map(|held| (held.expires_at_ms, held.paying)));
     let (Some((ends_ms, paying)), Some(now)) = (ends, clock::server_now()) else {
         session.expiry_check.set_value(None);
@@ -153,8 +159,7 @@ fn confirm_expiry(session: MapSession) {
     }
 }
 
-/// Ends the hold as expired.
-pub(in crate::seat_map) fn expire(session: MapSession) {
+pub fn expire(session: MapSession) {
     let (seats, places) = session.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
     let mut seat_names: Vec<String> = seats.iter().map(|seat| session.seat_name(*seat)).collect();
     sort_for_display(&mut seat_names, String::as_str);
@@ -162,11 +167,11 @@ pub(in crate::seat_map) fn expire(session: MapSession) {
     let names: Vec<String> = seat_names.into_iter().chain(place_names).collect();
     session.board.update_value(|board| board.record_released(&seats));
     lose(session, Notice::expired(&names));
-    cart_changes::expire_corrections(session, seats);
+    expire_corrections(session, seats);
 }
 
 /// Ends a hold that the server does not know any more, and explains why, if known.
-pub(in crate::seat_map) fn explain_loss(session: MapSession) {
+pub fn explain_loss(session: MapSession) {
     // Paid in another tab, or expired: the pending answer says which, and reads the hold again if there is no booking.
     if session.is_payment_pending.get_value() {
         return;
@@ -175,10 +180,11 @@ pub(in crate::seat_map) fn explain_loss(session: MapSession) {
         return;
     };
     let of_seats = |wanted: SeatState| held.seats.iter().filter(move |line| session.seat_state(line.seat) == wanted);
-    let booking = held.booking.or_else(|| booking_of(session, held.id));
+    let booked_here = session.booked_hold.get_value().filter(|(hold, _)| *hold == held.id);
+    let booking = held.booking.or(booked_here.map(|(_, booking)| booking));
     let is_sold = of_seats(SeatState::Booked).next().is_some();
     if booking.is_some() || held.paying || is_sold {
-        cart_changes::change_cart(session, Cart::finish);
+        change_cart(session, Cart::finish);
         update_countdown(session);
         session.notice.set(Some(Notice::sale_finished(booking)));
     } else if clock::server_now().is_none_or(|now| held.expires_at_ms - now.0 < EXPIRY_TOLERANCE_MS) {
@@ -191,19 +197,76 @@ pub(in crate::seat_map) fn explain_loss(session: MapSession) {
 }
 
 fn lose(session: MapSession, notice: Notice) {
-    cart_changes::change_cart(session, Cart::expired);
+    change_cart(session, Cart::expired);
     update_countdown(session);
     session.notice.set(Some(notice));
 }
 
-fn booking_of(session: MapSession, hold: Uuid) -> Option<Uuid> {
-    session.booked_hold.get_value().filter(|(booked, _)| *booked == hold).map(|(_, booking)| booking)
+/// Requests as much time as the show allows. A second press while the first request is pending does nothing.
+pub fn extend_hold(session: MapSession) {
+    if session.is_extending.get_untracked() {
+        return;
+    }
+    let held = session
+        .cart
+        .with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| (held.id, held.expires_at_ms)));
+    let Some((hold, ended_ms)) = held else { return };
+    session.is_extending.set(true);
+    spawn_local(async move {
+        let path = session.path(&format!("/holds/{hold}/extend"));
+        let answer = calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await;
+        session.is_extending.set(false);
+        match answer {
+            Ok(hold) => {
+                match Notice::shorter_extension(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
+                    Some(notice) => session.notice.set(Some(notice)),
+                    None => session.announcement.set(say!("map.more_time")),
+                }
+                // Only the time is taken over: seats may have changed since the request was sent.
+                if change_cart(session, |cart| cart.extend_time(&hold)) {
+                    update_countdown(session);
+                } else {
+                    refresh(session);
+                }
+                session.notify_tabs();
+            }
+            // The visitor already sees the countdown.
+            Err(failure) if failure.code() == "hold_capped" => refresh(session),
+            Err(failure) => {
+                session.notice.set(Some(Notice::failed(&failure)));
+                connection::reconnect_if_unreachable(session, &failure);
+                refresh(session);
+            }
+        }
+    });
 }
 
-fn take_over(session: MapSession, hold: Option<HoldView>) {
-    if hold.is_none() && session.cart.with_untracked(|cart| cart.held().is_some() && cart.is_settled()) {
-        explain_loss(session);
-    } else if cart_changes::change_cart(session, |cart| cart.replace_hold(hold)) {
-        update_countdown(session);
-    }
+/// Lifetime of a local correction of the map without confirmation, milliseconds.
+const CORRECTION_MS: u32 = 2_000;
+
+/// Changes the cart, then repaints the affected seats.
+pub(super) fn change_cart<T>(session: MapSession, change: impl FnOnce(&mut Cart) -> T) -> T {
+    session.hold_version.update_value(|version| *version += 1);
+    let mut affected = session.cart.with_untracked(seats_in);
+    let outcome = session.cart.update(change);
+    session.cart.with_untracked(|cart| {
+        affected.extend(seats_in(cart));
+        session.board.update_value(|board| affected.iter().for_each(|seat| board.repaint(*seat, cart)));
+    });
+    painting::paint_changes(session);
+    outcome
+}
+
+/// Drops the local corrections of these seats after a moment, when the live map has caught up.
+pub fn expire_corrections(session: MapSession, seats: Vec<SeatIndex>) {
+    spawn_local(async move {
+        events::after(CORRECTION_MS).await;
+        session.cart.with_untracked(|cart| session.board.update_value(|board| board.drop_corrections(&seats, cart)));
+        painting::paint_changes(session);
+    });
+}
+
+fn seats_in(cart: &Cart) -> Vec<SeatIndex> {
+    let held = cart.held().into_iter().flat_map(|held| held.seats.iter().map(|line| line.seat));
+    cart.want().iter().copied().chain(held).collect()
 }

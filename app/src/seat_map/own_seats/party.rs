@@ -11,19 +11,18 @@ use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::cart::{Cart, TapOutcome};
-use super::offer::names_of;
+use super::offers::names_of;
 use super::wishes;
 use crate::browser::{self, calls};
 use crate::language::{Arg, listed};
 use crate::say;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::notice::Notice;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
-use crate::seat_map::signals::drawn_once::DrawnOnce;
+use crate::seat_map::signals::DrawnOnce;
 
-/// Default size of a party.
 const DEFAULT_PARTY: usize = 2;
 
 /// The last suggestions, and the one on show.
@@ -48,7 +47,6 @@ impl PartyQuery {
     }
 }
 
-/// The finder above the map.
 pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView + use<> {
     let count = RwSignal::new(DEFAULT_PARTY);
     let category = RwSignal::new(String::new());
@@ -184,10 +182,7 @@ fn in_words(place: &SuggestionView) -> String {
 
 /// The finder, once the room plan is loaded.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn finder_part(
-    session: MapSession,
-    place: HtmlElement,
-) -> Result<MountedPart, SplitLoaderError> {
+pub fn finder_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
         // Unchanged when the rows of a section are loaded.
         let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));

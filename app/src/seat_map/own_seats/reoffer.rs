@@ -1,27 +1,27 @@
 //! Offers the seats of a failed payment again. The address of the page names them
-//! ([`crate::payment_retry::seats_query`]).
+//! ([`crate::payment_retry`]).
 //!
 //! Free seats are offered for one tap; opening the page holds nothing. Seats that are taken are named. After the rest
 //! was taken, or if nothing is free, other seats nearby are offered, as after any refusal. All of this loads after the
 //! map, with the notice box.
 
-use domain::api::{AreaProblem, AreaView, PlaceLine, SeatLine, SeatProblem};
-use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState, sort_for_display};
+use domain::api::{AreaProblem, PlaceLine, SeatLine, SeatProblem};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState, sort_for_display};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::Cart;
-use super::offer::{SeatOffer, quantity_of};
+use super::offers::{SeatOffer, quantity_of};
 use crate::browser::{self, events};
-use crate::payment_retry::seats_query::{self, RequestedSeats};
+use crate::payment_retry::{self, RequestedSeats};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::live::connection;
 use crate::seat_map::loading;
-use crate::seat_map::notices::notice::Notice;
-use crate::seat_map::own_seats::alternatives;
+use crate::seat_map::notice::Notice;
+use crate::seat_map::own_seats::offers;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::PageSignal;
 
 /// Pause before the first notice, milliseconds: a screen reader announces only changes of a box that exists already.
 const FIRST_NOTICE_MS: u32 = 200;
@@ -29,12 +29,10 @@ const FIRST_NOTICE_MS: u32 = 200;
 /// them.
 const PATIENCE_MS: u32 = 2_000;
 
-/// Progress of the offer.
 #[derive(Default)]
 struct ReofferState {
     /// True if the sections of the seats were requested, in a large room.
     is_requested: bool,
-    /// The last offer.
     offered: Option<Notice>,
     /// True if the offer has ended.
     is_over: bool,
@@ -58,15 +56,14 @@ enum ReofferAction {
 struct SeatStatus {
     free: Vec<SeatIndex>,
     gone: Vec<(SeatIndex, SeatState)>,
-    /// Places that are left.
     places: Vec<PlaceLine>,
     /// Areas with too few places left.
     short: Vec<AreaProblem>,
 }
 
 /// Offers the seats that the address names, once their states are known.
-pub(in crate::seat_map) fn offer(session: MapSession) {
-    let wanted = seats_query::parse(&browser::query());
+pub fn offer(session: MapSession) {
+    let wanted = payment_retry::parse_seats(&browser::query());
     if wanted.is_empty() {
         return;
     }
@@ -112,8 +109,9 @@ fn advance(
         return ReofferState { is_requested: true, ..state };
     }
     let names: Vec<String> = seats.iter().filter_map(|seat| Some(room.line(*seat)?.label)).collect();
-    let areas: Vec<&AreaView> = wanted.places.iter().filter_map(|places| area_of(room, places.area)).collect();
-    let names = names.iter().map(String::as_str).chain(areas.iter().map(|area| area.name.as_str()));
+    let places: Vec<PlaceLine> =
+        wanted.places.iter().filter_map(|places| room.place_line(places.area, places.quantity)).collect();
+    let names = names.iter().map(String::as_str).chain(places.iter().map(|line| line.label.as_str()));
     if !wanted.has_checksum_of(names) {
         // The show has moved to another room.
         withdraw_offer(session, state);
@@ -122,11 +120,13 @@ fn advance(
     let known = seats.iter().copied().filter(|seat| room.seat(*seat).is_some());
     let looks: Vec<(SeatIndex, SeatAppearance)> =
         known.map(|seat| (seat, session.appearance_signal(seat).get())).collect();
-    let places: Vec<(PlaceLine, u32)> = areas
-        .into_iter()
-        .zip(&wanted.places)
-        .map(|(area, places)| missing_places(session, area, places.quantity))
-        .collect();
+    // Only the places still to be added. Places of our hold do not count as left.
+    let missing = |line: PlaceLine| {
+        let quantity = line.quantity.saturating_sub(session.cart.with(|cart| cart.wanted_in(line.area)));
+        let left = session.places_left_in(line.area).unwrap_or_default();
+        (PlaceLine { quantity, ..line }, left)
+    };
+    let places: Vec<(PlaceLine, u32)> = places.into_iter().map(missing).collect();
     let on_show = session.notice.get();
     if state.offered.is_some() && state.offered != on_show {
         let is_awaited_in =
@@ -181,25 +181,6 @@ fn withdraw_offer(session: MapSession, state: ReofferState) -> ReofferState {
 fn finish() -> ReofferState {
     browser::forget_query();
     ReofferState { is_over: true, ..ReofferState::default() }
-}
-
-fn area_of(room: &RoomPlan, area: AreaIndex) -> Option<&AreaView> {
-    room.plan().areas.iter().find(|known| known.area == area)
-}
-
-/// The places still to be added in an area, and how many are left. Places of our hold do not count as left.
-fn missing_places(session: MapSession, area: &AreaView, quantity: u32) -> (PlaceLine, u32) {
-    let missing = quantity.saturating_sub(session.cart.with(|cart| cart.wanted_in(area.area)));
-    let left =
-        session.places_left.with(|left| left.iter().find(|(known, _)| *known == area.area).map(|(_, left)| *left));
-    let line = PlaceLine {
-        area: area.area,
-        label: area.name.clone(),
-        category: area.category_label.clone(),
-        price: area.price,
-        quantity: missing,
-    };
-    (line, left.unwrap_or_default())
 }
 
 /// The next action for seats, and for places with the number left.
@@ -260,7 +241,7 @@ fn report_taken(session: MapSession, SeatStatus { gone, short, .. }: &SeatStatus
     }
     session.notice.set(Some(Notice::refused(&problems(session, gone), has_others).with_shortages(short)));
     let seats: Vec<SeatIndex> = gone.iter().map(|(seat, _)| *seat).collect();
-    alternatives::offer_alternatives(session, &seats);
+    offers::offer_alternatives(session, &seats);
 }
 
 fn problems(session: MapSession, gone: &[(SeatIndex, SeatState)]) -> Vec<SeatProblem> {

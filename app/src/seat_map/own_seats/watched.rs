@@ -1,18 +1,20 @@
-//! Watched seats, and the events that notify the visitor.
+//! Watches seats in other visitors' holds: notifies the visitor when one becomes free, is taken again, or is sold.
+//!
+//! Notifications come from the live map. The server is not involved and nothing is reserved: the first tap on a free
+//! seat takes it.
 
-use domain::seats::{SeatIndex, SeatState};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use leptos::prelude::*;
 
-/// A watched seat.
+use super::cart::Cart;
+use super::offers::SeatOffer;
+use crate::seat_map::live::connection;
+use crate::seat_map::notice::Notice;
+use crate::seat_map::session::{MapSession, WatchedSeat};
+use crate::{browser, say};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WatchedSeat {
-    pub(in crate::seat_map) seat: SeatIndex,
-    /// True if the visitor has been notified that it is free.
-    pub(super) is_notified: bool,
-}
-
-/// A change of a watched seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WatchEvent {
+enum WatchEvent {
     Free(SeatIndex),
     /// Locked again by another visitor.
     TakenAgain(SeatIndex),
@@ -20,7 +22,7 @@ pub(super) enum WatchEvent {
 }
 
 /// The events since the last call. Stops watching seats that were got or sold.
-pub(super) fn watch_events(
+fn watch_events(
     watched: &mut Vec<WatchedSeat>,
     state_of: impl Fn(SeatIndex) -> SeatState,
     is_mine: impl Fn(SeatIndex) -> bool,
@@ -49,6 +51,70 @@ pub(super) fn watch_events(
         true
     });
     news
+}
+
+/// Watches a seat. An eleventh watched seat replaces the oldest.
+pub fn watch_seat(session: MapSession, seat: SeatIndex) {
+    session.watched.update_value(|watched| {
+        watched.retain(|other| other.seat != seat);
+        if watched.len() >= MAX_SEATS_PER_HOLD {
+            watched.remove(0);
+        }
+        watched.push(WatchedSeat { seat, is_notified: false });
+    });
+    session.notice.set(Some(Notice::watching(&session.seat_name(seat))));
+    // The seat may be in a section that is not on screen.
+    connection::subscribe_sections(session);
+    // The seat may have become free while the button was on show.
+    notify_watched(session);
+}
+
+/// Compares the map with the watched seats. Called after every change of the map.
+pub fn notify_watched(session: MapSession) {
+    if session.watched.with_value(Vec::is_empty) {
+        return;
+    }
+    let is_mine = |seat| session.cart.with_untracked(|cart| cart.wants(seat) || cart.holds(seat));
+    let news = session.watched.update_value(|watched| watch_events(watched, |seat| session.seat_state(seat), is_mine));
+    for news in news {
+        match news {
+            WatchEvent::Free(seat) => offer_freed_seat(session, seat),
+            WatchEvent::TakenAgain(seat) if is_announced_free(session, seat) => {
+                session.notice.set(Some(Notice::watching(&session.seat_name(seat))));
+            }
+            WatchEvent::TakenAgain(_) => {}
+            WatchEvent::Sold(seat) => session.notice.set(Some(Notice::watched_seat_sold(&session.seat_name(seat)))),
+        }
+    }
+}
+
+fn offer_freed_seat(session: MapSession, seat: SeatIndex) {
+    let name = session.seat_name(seat);
+    // Nothing can be taken during a payment: the notice then has no offer.
+    let offer = (!session.cart.with_untracked(Cart::is_paying)).then(|| {
+        let price = session.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
+        let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
+        SeatOffer { seats: [seat].into(), places: [].into(), words }
+    });
+    session.notice.set(Some(Notice::watched_seat_free(&name, offer)));
+}
+
+/// Returns true if the notice on show says that this seat is free.
+fn is_announced_free(session: MapSession, seat: SeatIndex) -> bool {
+    let headline = Notice::watched_seat_free(&session.seat_name(seat), None).headline;
+    session.notice.with_untracked(|notice| notice.as_ref().is_some_and(|notice| notice.headline == headline))
+}
+
+/// Puts the notice's headline in front of the page title.
+pub fn keep_title(session: MapSession) {
+    let usual = browser::title();
+    Effect::new(move |_| {
+        let headline = session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.headline.clone()));
+        match headline {
+            Some(words) => browser::set_title(&format!("{words} · {usual}")),
+            None => browser::set_title(&usual),
+        }
+    });
 }
 
 #[cfg(test)]

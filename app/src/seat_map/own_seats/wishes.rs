@@ -1,12 +1,23 @@
 //! The visitor's taps: each changes the wish and sends the next request.
+//!
+//! Requests bring the hold to the wish, one at a time. The answer to one sends the next.
 
-use domain::seats::{AreaIndex, SeatIndex};
+use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
+use domain::seats::{AreaIndex, SeatIndex, sort_for_display};
+use gloo_net::http::Method;
+use leptos::task::spawn_local;
 
-use super::cart::{Cart, TapOutcome};
-use super::offer::SeatOffer;
-use super::{alternatives, cart_changes, requests};
+use super::cart::{Cart, HoldIntent, TapOutcome};
+use super::offers::{self, SeatOffer};
+use super::own_hold;
+use crate::browser::calls::{self, Failure};
+use crate::browser::ids;
+use crate::language::{Arg, listed};
+use crate::say;
 use crate::seat_map::appearance::SeatAppearance;
-use crate::seat_map::notices::notice::Notice;
+use crate::seat_map::large_rooms::painting;
+use crate::seat_map::live::connection;
+use crate::seat_map::notice::{Notice, places_in_words};
 use crate::seat_map::session::MapSession;
 
 /// Handles a tap, click or key on a seat.
@@ -20,7 +31,7 @@ pub fn tap_seat(session: MapSession, seat: SeatIndex) {
     if !look.can_be_tapped() {
         session.unavailable_tap.set(Some(seat));
         let watchable = (look == SeatAppearance::Locked).then_some(seat);
-        let offer = watchable.and_then(|seat| alternatives::nearest_offer(session, &[seat]));
+        let offer = watchable.and_then(|seat| offers::nearest_offer(session, &[seat]));
         session.notice.set(Some(Notice { offer, ..Notice::unavailable(&session.seat_name(seat), look, watchable) }));
         return;
     }
@@ -39,7 +50,7 @@ fn change_wish(session: MapSession, change: impl FnOnce(&mut Cart) -> TapOutcome
     if session.is_payment_pending.get_value() {
         TapOutcome::PaymentPending
     } else {
-        cart_changes::change_cart(session, change)
+        own_hold::change_cart(session, change)
     }
 }
 
@@ -47,7 +58,7 @@ fn show_outcome(session: MapSession, outcome: TapOutcome) {
     match outcome {
         TapOutcome::Added | TapOutcome::Removed => {
             session.notice.set(None);
-            requests::send_next(session);
+            send_next(session);
         }
         TapOutcome::LimitReached => session.notice.set(Some(Notice::limit_reached())),
         TapOutcome::PaymentPending => session.notice.set(Some(Notice::payment_pending())),
@@ -55,37 +66,204 @@ fn show_outcome(session: MapSession, outcome: TapOutcome) {
 }
 
 /// Replaces the wish with these seats.
-pub(super) fn replace_wish(session: MapSession, seats: &[SeatIndex]) -> TapOutcome {
+pub fn replace_wish(session: MapSession, seats: &[SeatIndex]) -> TapOutcome {
     let outcome = change_wish(session, |cart| cart.exchange_for(seats));
     session.notice.set((outcome == TapOutcome::PaymentPending).then(Notice::payment_pending));
-    requests::send_next(session);
+    send_next(session);
     outcome
-}
-
-/// Chooses seats again that were released for an exchange that was refused.
-pub fn choose_again(session: MapSession, seats: &[SeatIndex]) {
-    replace_wish(session, seats);
 }
 
 /// Requests the seats of an expired hold again.
 pub fn reclaim_lost_seats(session: MapSession) {
     session.notice.set(None);
-    cart_changes::change_cart(session, Cart::reclaim_lost);
-    requests::send_next(session);
+    own_hold::change_cart(session, Cart::reclaim_lost);
+    send_next(session);
 }
 
 /// Adds the offered seats and places to the wish.
-pub(in crate::seat_map) fn accept_offer(session: MapSession, offer: &SeatOffer) {
+pub fn accept_offer(session: MapSession, offer: &SeatOffer) {
     session.notice.set(None);
     for seat in offer.seats.iter() {
         if !session.cart.with_untracked(|cart| cart.wants(*seat)) {
-            cart_changes::change_cart(session, |cart| cart.tap(*seat));
+            own_hold::change_cart(session, |cart| cart.tap(*seat));
         }
     }
     for places in offer.places.iter() {
         for _ in 0..places.quantity {
-            cart_changes::change_cart(session, |cart| cart.change_places(places.area, true));
+            own_hold::change_cart(session, |cart| cart.change_places(places.area, true));
         }
     }
-    requests::send_next(session);
+    send_next(session);
+}
+
+/// Sends the next request, if one is due. Its answer calls this again.
+fn send_next(session: MapSession) {
+    // Checked first: every change of the cart makes pending reads of the hold stale.
+    if !session.cart.with_untracked(Cart::is_due) {
+        return;
+    }
+    let Some((number, intent)) =
+        own_hold::change_cart(session, |cart| cart.next_intent().map(|intent| (cart.number(), intent)))
+    else {
+        return;
+    };
+    spawn_local(async move {
+        let key = ids::new_key();
+        let answer = send(session, &intent, &key).await;
+        if session.cart.with_untracked(Cart::number) == number {
+            handle_response(session, &intent, answer).await;
+        } else {
+            own_hold::change_cart(session, Cart::answered);
+            own_hold::refresh(session);
+        }
+        send_next(session);
+    });
+}
+
+async fn send(session: MapSession, intent: &HoldIntent, key: &str) -> Result<Option<HoldView>, Failure> {
+    match intent {
+        HoldIntent::Take { seats, places } => {
+            let (area, quantity) = (places.map(|places| places.area), places.map(|places| places.quantity));
+            let body = HoldRequest { seats: seats.clone(), area, quantity };
+            let path = session.path("/holds");
+            let answer = calls::take(
+                &path,
+                key,
+                &body,
+                || session.notice.set(Some(Notice::solving_puzzle())),
+                || session.cart.with_untracked(|cart| is_still_wanted(cart, seats, *places)),
+            );
+            let answer = answer.await;
+            // The puzzle is solved or was given up.
+            session.dismiss(&Notice::solving_puzzle());
+            answer
+        }
+        HoldIntent::Change { hold, add, remove, add_places, remove_places } => {
+            let body = HoldChange {
+                add: add.clone(),
+                remove: remove.clone(),
+                add_places: add_places.clone(),
+                remove_places: remove_places.clone(),
+            };
+            calls::ask(Method::PATCH, &session.path(&format!("/holds/{hold}")), key, &body).await
+        }
+        HoldIntent::Drop { hold } => calls::remove(&session.path(&format!("/holds/{hold}")), key).await.map(|()| None),
+    }
+}
+
+async fn handle_response(session: MapSession, intent: &HoldIntent, answer: Result<Option<HoldView>, Failure>) {
+    let before = session.cart.with_untracked(|cart| cart.held().cloned());
+    match answer {
+        Ok(hold) => {
+            record_released_seats(session, before.as_ref(), hold.as_ref());
+            announce_changes(session, before.as_ref(), hold.as_ref());
+            own_hold::change_cart(session, |cart| match hold {
+                Some(hold) => cart.granted(hold),
+                // The change left no seat in the hold: requesting the rest again would loop.
+                None if matches!(intent, HoldIntent::Change { .. }) => cart.emptied(),
+                None => cart.dropped(),
+            });
+            own_hold::update_countdown(session);
+            session.notify_tabs();
+        }
+        Err(failure) => handle_refusal(session, intent, failure).await,
+    }
+}
+
+async fn handle_refusal(session: MapSession, intent: &HoldIntent, failure: Failure) {
+    match (failure.code(), &failure) {
+        ("seats_locked" | "seats_taken", Failure::Problem(problem)) if !problem.areas.is_empty() => {
+            refuse_places(session, &problem.areas, &failure);
+        }
+        ("seats_locked" | "seats_taken", Failure::Problem(problem)) => refuse_seats(session, &problem.seats),
+        ("one_hold_per_show", _) => match calls::read::<HoldView>(&session.path("/hold")).await {
+            Ok(hold) => own_hold::change_cart(session, |cart| cart.join(hold)),
+            Err(_) => handle_failure(session, &failure),
+        },
+        // The hold to release is already gone.
+        ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Drop { .. }) => {
+            own_hold::change_cart(session, Cart::dropped);
+        }
+        ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Change { .. }) => {
+            own_hold::change_cart(session, Cart::answered);
+            own_hold::explain_loss(session);
+        }
+        ("waiting_list_first", _) => {
+            session.are_others_waiting.set(true);
+            handle_failure(session, &failure);
+        }
+        _ => handle_failure(session, &failure),
+    }
+}
+
+fn refuse_seats(session: MapSession, seats: &[SeatProblem]) {
+    let refused: Vec<_> = seats.iter().map(|seat| seat.seat).collect();
+    // Paint the refused seats before the live map reports them.
+    let states: Vec<_> = seats.iter().map(|seat| (seat.seat, seat.state)).collect();
+    session.cart.with_untracked(|cart| session.board.update_value(|board| board.record_refused(&states, cart)));
+    painting::paint_changes(session);
+    own_hold::expire_corrections(session, refused.clone());
+    let (is_kept, others) = own_hold::change_cart(session, |cart| (cart.refused(&refused, &[]), !cart.is_empty()));
+    if is_kept {
+        // Nothing was lost, so nothing is offered instead.
+        session.notice.set(Some(Notice::not_exchanged(seats)));
+        return;
+    }
+    session.notice.set(Some(Notice::refused(seats, others)));
+    offers::offer_alternatives(session, &refused);
+}
+
+/// Handles a refusal because of full areas, whose places left it names.
+fn refuse_places(session: MapSession, areas: &[AreaProblem], failure: &Failure) {
+    let left: Vec<_> = areas.iter().map(|area| (area.area, area.left)).collect();
+    session.merge_places_left(&left);
+    own_hold::change_cart(session, |cart| cart.refused(&[], &left));
+    session.notice.set(Some(Notice::failed(failure)));
+}
+
+fn handle_failure(session: MapSession, failure: &Failure) {
+    own_hold::change_cart(session, Cart::failed);
+    session.notice.set(Some(Notice::failed(failure)));
+    connection::reconnect_if_unreachable(session, failure);
+    // Without an answer the hold is unknown.
+    own_hold::refresh(session);
+}
+
+fn record_released_seats(session: MapSession, before: Option<&HoldView>, after: Option<&HoldView>) {
+    let kept = |seat: SeatIndex| after.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
+    let gone: Vec<_> =
+        before.iter().flat_map(|hold| &hold.seats).map(|line| line.seat).filter(|seat| !kept(*seat)).collect();
+    if !gone.is_empty() {
+        session.board.update_value(|board| board.record_released(&gone));
+        own_hold::expire_corrections(session, gone);
+    }
+}
+
+fn announce_changes(session: MapSession, before: Option<&HoldView>, after: Option<&HoldView>) {
+    let names = |hold: Option<&HoldView>, without: Option<&HoldView>| -> Vec<String> {
+        let has = |seat| without.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
+        let lines = hold.iter().flat_map(|hold| &hold.seats);
+        let mut seats: Vec<_> = lines.filter(|line| !has(line.seat)).map(|line| line.label.clone()).collect();
+        sort_for_display(&mut seats, String::as_str);
+        let had = |area| {
+            let mut lines = without.into_iter().flat_map(|hold| &hold.places);
+            lines.find(|line| line.area == area).map_or(0, |line| line.quantity)
+        };
+        let places = hold.iter().flat_map(|hold| &hold.places).filter_map(|line| {
+            let more = line.quantity.saturating_sub(had(line.area));
+            (more > 0).then(|| places_in_words(more, &line.label))
+        });
+        seats.into_iter().chain(places).collect()
+    };
+    let said = |names: Vec<String>, key: &str| {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        (!names.is_empty()).then(|| say!(key, seats = Arg::Ours(&listed(&names))))
+    };
+    let parts = [said(names(after, before), "map.held_for_you"), said(names(before, after), "map.let_go")];
+    session.announcement.set(parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
+}
+
+fn is_still_wanted(cart: &Cart, seats: &[SeatIndex], places: Option<AreaQuantity>) -> bool {
+    seats.iter().all(|seat| cart.wants(*seat))
+        && places.is_none_or(|places| cart.wanted_in(places.area) >= places.quantity)
 }

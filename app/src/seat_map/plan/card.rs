@@ -1,4 +1,7 @@
 //! The card of one seat: its place, kind and price, and the view of the screen from it.
+//!
+//! The view is a perspective drawing: the eye looks at the middle of the screen, whose far side is shorter than its near
+//! side. The plan has no heights, so an even rise is assumed (see the constants).
 
 use domain::api::PlanView;
 use domain::seats::SeatIndex;
@@ -7,22 +10,20 @@ use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::drawing::escaped;
-use super::sight::{self, ViewFromSeat};
 use crate::language::{Arg, current, money};
 use crate::say;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::room_plan::{RoomPlan, Seat};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// Angles below this count as straight ahead, degrees.
 const STRAIGHT_DEGREES: f64 = 6.0;
 
-/// The view from a seat of this room.
 pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> ViewFromSeat {
     // Sections of a large room have bounds; the nearest one has the first row.
     let first_row = plan.sections.iter().map(|section| section.bounds[1]).min().unwrap_or(0);
-    sight::from((seat.x, seat.y), plan.focus_at, first_row)
+    view_from((seat.x, seat.y), plan.focus_at, first_row)
 }
 
 /// The fixed part of a seat's name for screen readers: place, kind, price and view.
@@ -74,7 +75,7 @@ fn markup(room: &RoomPlan, seat: &Seat<'_>) -> String {
     let (place, what) = (escaped(&place), escaped(&what_of(seat)));
     let (price, fees) = (escaped(&money(seat.category.price, current())), say!("map.card_fees"));
     let (points, view) = (sight.points(), view_in_words(&sight, &room.plan().focus));
-    let (width, height) = (sight::WIDTH as i32, sight::HEIGHT as i32);
+    let (width, height) = (WIDTH as i32, HEIGHT as i32);
     format!(
         "<svg class=\"sight\" viewBox=\"0 0 {width} {height}\" focusable=\"false\"><rect class=\"sight-dark\" width=\"{width}\" height=\"{height}\"/>\
          <polygon class=\"sight-glow\" points=\"{points}\"/><polygon class=\"sight-screen\" points=\"{points}\"/>\
@@ -105,10 +106,80 @@ fn view_in_words(sight: &ViewFromSeat, focus: &str) -> String {
     }
 }
 
-/// The card of the seat pointed at.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn card_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
+pub fn card_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || card_view(session)))
+}
+
+/// Aspect ratio of a screen: "scope", the wider of the two usual formats.
+const SCREEN_FORMAT: f64 = 2.39;
+/// Rise of the floor per unit of depth: a cinema's usual 10 degrees.
+const RAKE: f64 = 0.18;
+/// Height of the screen's lower edge above the eyes of the first row, as a share of the screen's height.
+const SILL: f64 = 0.22;
+/// Smallest distance of a seat, plan units. It keeps drawings finite.
+const CLOSEST: f64 = 30.0;
+/// From this angle to the side on, degrees, a seat has a restricted view.
+const RESTRICTED_DEGREES: f64 = 40.0;
+
+pub const WIDTH: f64 = 120.0;
+pub const HEIGHT: f64 = 68.0;
+/// Half of the drawing's horizontal view, as the tangent of its angle: 50 degrees.
+const HALF_VIEW: f64 = 1.19;
+
+/// The screen as seen from a seat.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ViewFromSeat {
+    /// Its corners in the drawing: top left, top right, bottom right, bottom left. May be beyond the edge.
+    pub corners: [(f64, f64); 4],
+    /// Angle from straight ahead, degrees; negative for seats on the left.
+    pub aside: f64,
+    /// Horizontal angle that the screen fills, degrees.
+    pub fills: f64,
+}
+
+/// The view of a screen at `focus` (centre x, y and width, plan units) from a seat. `first_row` is the y of the nearest
+/// seats.
+fn view_from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> ViewFromSeat {
+    let [x, y, width] = focus.map(f64::from);
+    let (seat_x, seat_y) = (f64::from(seat.0), f64::from(seat.1));
+    // The eye is at the origin, and the screen in front at distance "depth".
+    let (aside, depth) = (x - seat_x, (seat_y - y).max(CLOSEST));
+    let distance = aside.hypot(depth);
+    let (ahead_x, ahead_y) = (aside / distance, depth / distance);
+    let eye = RAKE * (seat_y - f64::from(first_row)).max(0.0);
+    let height = width / SCREEN_FORMAT;
+    let (low, high) = (SILL * height - eye, (1.0 + SILL) * height - eye);
+    let edge = |side: f64| {
+        let across = aside + side * width / 2.0;
+        let away = (across * ahead_x + depth * ahead_y).max(CLOSEST / 2.0);
+        ((across * ahead_y - depth * ahead_x) / away, away)
+    };
+    // The middle of the drawing shows the middle of the screen, slightly raised.
+    let level = f64::midpoint(low, high) / distance;
+    let place = |(right, away): (f64, f64), up: f64| {
+        let scale = WIDTH / 2.0 / HALF_VIEW;
+        (WIDTH / 2.0 + right * scale, HEIGHT * 0.44 - (up / away - level) * scale)
+    };
+    let (left, right) = (edge(-1.0), edge(1.0));
+    ViewFromSeat {
+        corners: [place(left, high), place(right, high), place(right, low), place(left, low)],
+        aside: (-aside).atan2(depth).to_degrees(),
+        fills: (right.0.atan() - left.0.atan()).to_degrees(),
+    }
+}
+
+impl ViewFromSeat {
+    /// Returns true if the seat is so far to the side that buyers must know before they pay.
+    pub fn is_restricted(&self) -> bool {
+        self.aside.abs() >= RESTRICTED_DEGREES
+    }
+
+    /// The corners as points of an SVG polygon.
+    pub fn points(&self) -> String {
+        let points = self.corners.map(|(x, y)| format!("{},{}", x.round() as i32, y.round() as i32));
+        points.join(" ")
+    }
 }
 
 #[cfg(test)]
@@ -139,5 +210,47 @@ mod tests {
         let sight = |aside| ViewFromSeat { corners: [(0.0, 0.0); 4], aside, fills: 41.6 };
         assert_eq!(view_in_words(&sight(-2.0), "screen"), "Straight ahead; the screen fills 42° of your view");
         assert_eq!(view_in_words(&sight(-25.2), "stage"), "25° from the left; the stage fills 42° of your view");
+    }
+
+    /// A screen 400 wide at the top of a room whose rows start at 100.
+    const FOCUS: [i32; 3] = [300, 20, 400];
+
+    fn width_of(sight: &ViewFromSeat) -> f64 {
+        sight.corners[1].0 - sight.corners[0].0
+    }
+
+    #[test]
+    fn the_view_from_the_middle_is_straight_and_level() {
+        let sight = view_from((300, 400), FOCUS, 100);
+        let [top_left, top_right, bottom_right, bottom_left] = sight.corners;
+        assert!(sight.aside.abs() < 1e-9 && !sight.is_restricted());
+        assert!((top_left.1 - top_right.1).abs() < 1e-9 && (bottom_left.1 - bottom_right.1).abs() < 1e-9);
+        assert!((top_left.0 + top_right.0 - WIDTH).abs() < 1e-9, "as far from the left as from the right");
+        assert!(top_left.1 < bottom_left.1, "up is up");
+    }
+
+    #[test]
+    fn the_screen_is_smaller_from_further_back() {
+        let (near, far) = (view_from((300, 150), FOCUS, 100), view_from((300, 600), FOCUS, 100));
+        assert!(width_of(&near) > 2.0 * width_of(&far));
+        assert!(near.fills > far.fills && far.fills > 0.0);
+    }
+
+    #[test]
+    fn the_near_edge_of_the_screen_is_taller_from_the_side() {
+        let sight = view_from((60, 200), FOCUS, 100);
+        let [top_left, top_right, bottom_right, bottom_left] = sight.corners;
+        assert!(bottom_left.1 - top_left.1 > bottom_right.1 - top_right.1);
+        assert!(sight.aside < 0.0, "the seat is on the left");
+        assert!(sight.is_restricted(), "{}", sight.aside);
+        let mirrored = view_from((540, 200), FOCUS, 100);
+        assert!((mirrored.aside + sight.aside).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_seat_beside_the_screen_has_a_finite_view() {
+        let sight = view_from((300, -50), FOCUS, 100);
+        assert!(sight.corners.iter().all(|(x, y)| x.is_finite() && y.is_finite()));
+        assert!(!sight.points().contains("NaN"));
     }
 }

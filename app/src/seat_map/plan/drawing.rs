@@ -8,8 +8,7 @@ use std::fmt::Write;
 use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
-use super::glyphs::glyph;
-use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::appearance::{SeatAppearance, glyph};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units. It contains the row letters.
@@ -23,7 +22,6 @@ const LIGHT: i32 = 9 * SEAT_PITCH;
 pub type Rows<'a> = [(&'a str, &'a RowView)];
 
 /// All seats of these rows, and the screen or stage if it is in the frame.
-#[must_use]
 pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: bool) -> String {
     let mut out = String::with_capacity(rows.len() * 4_096);
     if with_focus {
@@ -143,22 +141,17 @@ fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
     }
 }
 
-/// The part of the plan to show.
+/// The part of the plan to show, plan units.
 #[derive(Clone, Copy)]
 pub struct PlanFrame {
-    /// Left edge, plan units.
     pub left: i32,
-    /// Top edge, plan units.
     pub top: i32,
-    /// Plan units.
     pub width: i32,
-    /// Plan units.
     pub height: i32,
 }
 
 impl PlanFrame {
     /// The frame around these rows, and around the screen or stage if wanted.
-    #[must_use]
     pub fn around(plan: &PlanView, rows: &Rows<'_>, with_focus: bool) -> Self {
         let xs = || rows.iter().flat_map(|(_, row)| row.x.iter().copied());
         let ys = || rows.iter().flat_map(|(_, row)| row.y.iter().copied());
@@ -176,8 +169,6 @@ impl PlanFrame {
         }
     }
 
-    /// The `viewBox` of SVG.
-    #[must_use]
     pub fn view_box(self) -> String {
         format!("{} {} {} {}", self.left, self.top, self.width, self.height)
     }

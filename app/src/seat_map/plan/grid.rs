@@ -19,10 +19,10 @@ use super::drawing::{self, PlanFrame};
 use super::plane::Plane;
 use super::steps::{MapStep, Steps};
 use super::{legend, minimap, zoom};
+use crate::seat_map::deferred::deferred;
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::deferred;
 use crate::{browser, say};
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap zooms in first.
@@ -107,7 +107,6 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
     }
 }
 
-/// The place of the minimap.
 fn minimap_place(
     grid: &Rc<Grid>,
     room: &Arc<RoomPlan>,
@@ -204,7 +203,6 @@ impl Grid {
         }
     }
 
-    /// Moves the map's one tab stop.
     fn set_tab_stop(&self, seat: SeatIndex) {
         let set = |seat: SeatIndex, value: &str| {
             if let Some(element) = browser::element(&format!("seat-{seat}")) {

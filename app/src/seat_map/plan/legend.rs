@@ -8,15 +8,14 @@ use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use super::glyphs::glyph;
 use crate::language::{current, money};
 use crate::say;
-use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::appearance::{SeatAppearance, glyph};
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
-use crate::seat_map::signals::drawn_once::DrawnOnce;
+use crate::seat_map::signals::DrawnOnce;
 
 /// The states explained, in the order in which a visitor meets them.
 const STATES: [(SeatAppearance, &str); 4] = [
@@ -79,9 +78,8 @@ fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl I
     }
 }
 
-/// The legend of the drawing.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn legend_part(
+pub fn legend_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,

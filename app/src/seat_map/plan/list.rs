@@ -10,18 +10,17 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
-use web_sys::Element;
-use web_sys::HtmlElement;
+use web_sys::{Element, HtmlElement};
 
 use super::card::with_view;
 use super::drawing::escaped;
 use crate::browser;
 use crate::language::{current, money};
 use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room_plan::{RoomPlan, row_in_words, seat_and_state};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
 
 /// The seats of a section, or of the whole room.
 pub fn list(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
@@ -94,9 +93,8 @@ fn markup(room: &RoomPlan, section: Option<usize>) -> String {
     out
 }
 
-/// The list of seats.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn list_part(
+pub fn list_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,

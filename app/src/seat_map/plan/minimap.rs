@@ -14,14 +14,13 @@ use web_sys::HtmlElement;
 
 use super::drawing::PlanFrame;
 use super::zoom::{self, WindowPoint};
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::canvas::Canvas;
 use crate::seat_map::large_rooms::dots::Dots;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::{MapSession, SeatListener};
-use crate::seat_map::signals::deferred::{MountedPart, SplitLoaderError, mount_part};
-use crate::seat_map::signals::page_cell::SendWrapper;
+use crate::seat_map::signals::SendWrapper;
 
-/// The state of a minimap.
 struct Minimap {
     session: MapSession,
     frame: PlanFrame,
@@ -83,7 +82,6 @@ impl Minimap {
         })
     }
 
-    /// Marks a seat as changed.
     fn mark(self: &Rc<Self>, seat: SeatIndex) {
         self.dots.borrow_mut().mark(seat.wrapping_sub(self.first));
         self.paint_soon();
@@ -169,9 +167,8 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(WindowPoint)>) 
     }
 }
 
-/// The whole room as a minimap.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub(in crate::seat_map) fn minimap_part(
+pub fn minimap_part(
     session: MapSession,
     room: Arc<RoomPlan>,
     section: Option<usize>,

@@ -14,7 +14,7 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
 
 use super::zoom::{self, Pinch, WindowPoint, WindowRect};
-use crate::seat_map::signals::page_signal::PageSignal;
+use crate::seat_map::signals::PageSignal;
 
 /// Mouse movement below this while pressed is a click, pixels.
 const DRAG_PX: f64 = 5.0;
@@ -25,7 +25,6 @@ const OVERHANG_PX: f64 = 4.0;
 
 /// Kept as long as its element may call it.
 type Listener = Closure<dyn FnMut(Event)>;
-/// A handler of an event.
 type Reaction = fn(&Plane, &Event);
 
 /// The visible part of the map, for the page.
@@ -39,12 +38,13 @@ pub struct MapView {
     pub part: PageSignal<Option<[f64; 4]>>,
 }
 
-impl MapView {
-    /// The whole room.
-    pub fn new() -> Self {
-        Self { zoom: PageSignal::new(1.0), largest: PageSignal::new(false), part: PageSignal::new(None) }
+impl Default for MapView {
+    fn default() -> Self {
+        Self { zoom: PageSignal::new(1.0), largest: PageSignal::default(), part: PageSignal::default() }
     }
+}
 
+impl MapView {
     /// Shows the whole room again.
     pub fn reset(self) {
         self.zoom.set(1.0);

@@ -8,34 +8,23 @@ use domain::seats::SeatIndex;
 /// Rows per Page Up and Page Down.
 const PAGE_ROWS: usize = 5;
 
-/// A step on the map.
+/// A step on the map. `Up` leads towards the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapStep {
-    /// One seat to the left.
     Left,
-    /// One seat to the right.
     Right,
-    /// One row towards the screen.
     Up,
-    /// One row away from the screen.
     Down,
-    /// First seat of the row.
     RowStart,
-    /// Last seat of the row.
     RowEnd,
-    /// First seat of the map.
     First,
-    /// Last seat of the map.
     Last,
-    /// Five rows towards the screen.
     PageUp,
-    /// Five rows away from it.
     PageDown,
 }
 
 impl MapStep {
     /// The step of a key in an ARIA grid.
-    #[must_use]
     pub fn of_key(key: &str, control: bool) -> Option<Self> {
         Some(match (key, control) {
             ("ArrowLeft", _) => Self::Left,
@@ -69,7 +58,6 @@ pub struct Steps {
 
 impl Steps {
     /// The seats of these rows.
-    #[must_use]
     pub fn new<'a>(rows: impl Iterator<Item = &'a RowView>) -> Self {
         let mut points = Vec::new();
         for (place, row) in rows.enumerate() {
@@ -85,7 +73,6 @@ impl Steps {
     }
 
     /// The initial seat: a free one near the middle, else any near the middle.
-    #[must_use]
     pub fn start(&self, is_free: impl Fn(SeatIndex) -> bool) -> Option<SeatIndex> {
         let count = i64::try_from(self.points.len()).ok().filter(|count| *count > 0)?;
         let mean =
@@ -100,7 +87,6 @@ impl Steps {
     }
 
     /// The target of a step from a seat, or the seat itself at the edge.
-    #[must_use]
     pub fn step(&self, from: SeatIndex, step: MapStep) -> SeatIndex {
         let Some(at) = self.points.iter().find(|point| point.seat == from).copied() else {
             return self.points.first().map_or(from, |point| point.seat);

@@ -11,16 +11,12 @@ const FINGER_SEAT_PX: f64 = 25.0;
 /// Wheel pixels for a factor of e.
 const WHEEL_PX: f64 = 420.0;
 
-/// A rectangle in the window.
+/// A rectangle in the window, pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowRect {
-    /// Distance from the window's left.
     pub left: f64,
-    /// Distance from the window's top.
     pub top: f64,
-    /// Pixels.
     pub width: f64,
-    /// Pixels.
     pub height: f64,
 }
 
@@ -28,33 +24,27 @@ pub struct WindowRect {
 pub type WindowPoint = (f64, f64);
 
 impl WindowRect {
-    /// The middle.
-    #[must_use]
     pub fn middle(self) -> WindowPoint {
         (self.left + self.width / 2.0, self.top + self.height / 2.0)
     }
 }
 
 /// Limits the magnification. It is at least 1; `seat_px` is the size of a seat at 1.
-#[must_use]
 pub fn clamped(zoom: f64, seat_px: f64) -> f64 {
     zoom.clamp(1.0, (LARGEST_SEAT_PX / seat_px.max(0.1)).max(1.0))
 }
 
 /// The initial magnification: 1 with a mouse, seats large enough for a finger otherwise.
-#[must_use]
 pub fn start(seat_px: f64, by_finger: bool) -> f64 {
     clamped(if by_finger { FINGER_SEAT_PX / seat_px.max(0.1) } else { 1.0 }, seat_px)
 }
 
 /// The factor for a wheel movement in pixels. Down zooms out.
-#[must_use]
 pub fn wheel_factor(delta_px: f64) -> f64 {
     (-delta_px / WHEEL_PX).clamp(-1.0, 1.0).exp()
 }
 
 /// The distance the map moved under `point` when its box changed: scroll by it to keep that point in place.
-#[must_use]
 pub fn drift(before: WindowRect, after: WindowRect, point: WindowPoint) -> WindowPoint {
     let share = |at: f64, from: f64, length: f64| (at - from) / length.max(1.0);
     (
@@ -64,14 +54,12 @@ pub fn drift(before: WindowRect, after: WindowRect, point: WindowPoint) -> Windo
 }
 
 /// The transform, with its origin at the corner, that makes `now` look like `looks`.
-#[must_use]
 pub fn transform(now: WindowRect, looks: WindowRect) -> String {
     let (x, y) = (decimal(looks.left - now.left), decimal(looks.top - now.top));
     format!("translate({x}px, {y}px) scale({})", decimal(looks.width / now.width.max(1.0)))
 }
 
 /// A number with three decimals for CSS. Rust's float formatting would add fifteen kilobytes to the module.
-#[must_use]
 pub fn decimal(number: f64) -> String {
     let thousandths = (number * 1_000.0).round() as i64;
     let sign = if thousandths < 0 { "-" } else { "" };
@@ -82,7 +70,6 @@ pub fn decimal(number: f64) -> String {
 /// A pinch with two fingers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pinch {
-    /// The map at the start.
     pub start: WindowRect,
     /// The middle between the fingers at the start.
     middle: WindowPoint,
@@ -90,15 +77,12 @@ pub struct Pinch {
 }
 
 impl Pinch {
-    /// Starts a pinch.
-    #[must_use]
     pub fn new(start: WindowRect, one: WindowPoint, other: WindowPoint) -> Self {
         Self { start, middle: between(one, other), distance: distance(one, other) }
     }
 
     /// The factor and the box of the map during the pinch: the touched points stay under the fingers. `limit` bounds
     /// the factor.
-    #[must_use]
     pub fn looks(self, one: WindowPoint, other: WindowPoint, limit: impl Fn(f64) -> f64) -> (f64, WindowRect) {
         let factor = limit(distance(one, other) / self.distance.max(1.0));
         let middle = between(one, other);

@@ -27,14 +27,31 @@ fn take(seats: Vec<SeatIndex>) -> HoldIntent {
 }
 
 fn add(add: Vec<SeatIndex>) -> HoldIntent {
-    HoldIntent::Change { hold: Uuid::from_u128(7), add, remove: vec![], add_places: vec![], remove_places: vec![] }
+    change(add, vec![], vec![], vec![])
 }
 
-fn in_area(area: AreaIndex, quantity: u32) -> AreaQuantity {
+fn change(
+    add: Vec<SeatIndex>,
+    remove: Vec<SeatIndex>,
+    add_places: Vec<AreaQuantity>,
+    remove_places: Vec<AreaQuantity>,
+) -> HoldIntent {
+    HoldIntent::Change { hold: Uuid::from_u128(7), add, remove, add_places, remove_places }
+}
+
+/// A cart with this hold.
+fn holding(hold: HoldView) -> Cart {
+    let mut cart = Cart::default();
+    cart.replace_hold(Some(hold));
+    cart
+}
+
+pub(crate) fn in_area(area: AreaIndex, quantity: u32) -> AreaQuantity {
     AreaQuantity { area, quantity }
 }
 
-fn with_places(seats: &[SeatIndex], places: &[AreaQuantity]) -> HoldView {
+/// A hold of these seats and places at 12.50 each.
+pub(crate) fn with_places(seats: &[SeatIndex], places: &[AreaQuantity]) -> HoldView {
     let mut hold = hold(seats);
     let line = |places: &AreaQuantity| PlaceLine {
         area: places.area,
@@ -56,17 +73,11 @@ fn places_are_added_and_removed_beside_seats() {
     cart.change_places(1, true);
     cart.tap(4);
     cart.granted(with_places(&[], &[in_area(1, 1)]));
-    let (add, add_places) = (vec![4], vec![in_area(1, 2)]);
-    let change =
-        HoldIntent::Change { hold: Uuid::from_u128(7), add, remove: vec![], add_places, remove_places: vec![] };
-    assert_eq!(cart.next_intent(), Some(change));
+    assert_eq!(cart.next_intent(), Some(change(vec![4], vec![], vec![in_area(1, 2)], vec![])));
     cart.granted(with_places(&[4], &[in_area(1, 3)]));
     assert!(cart.is_settled());
     assert_eq!(cart.change_places(1, false), TapOutcome::Removed);
-    let remove_places = vec![in_area(1, 1)];
-    let change =
-        HoldIntent::Change { hold: Uuid::from_u128(7), add: vec![], remove: vec![], add_places: vec![], remove_places };
-    assert_eq!(cart.next_intent(), Some(change));
+    assert_eq!(cart.next_intent(), Some(change(vec![], vec![], vec![], vec![in_area(1, 1)])));
 }
 
 #[test]
@@ -84,8 +95,7 @@ fn places_count_towards_the_limit_and_stop_at_zero() {
 
 #[test]
 fn a_full_area_limits_the_wish_to_held_and_left_places() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(with_places(&[1], &[in_area(0, 2)])));
+    let mut cart = holding(with_places(&[1], &[in_area(0, 2)]));
     (0..3).for_each(|_| assert_eq!(cart.change_places(0, true), TapOutcome::Added));
     cart.next_intent().expect("a change");
     cart.refused(&[], &[(0, 1)]);
@@ -108,12 +118,9 @@ fn the_first_tap_takes_and_taps_made_meanwhile_are_coalesced() {
 
 #[test]
 fn an_exchange_adds_and_removes_in_one_request() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(with_places(&[1, 2], &[in_area(0, 1)])));
+    let mut cart = holding(with_places(&[1, 2], &[in_area(0, 1)]));
     assert_eq!(cart.exchange_for(&[9, 2, 9]), TapOutcome::Added);
-    let (add, remove, remove_places) = (vec![9], vec![1], vec![in_area(0, 1)]);
-    let change = HoldIntent::Change { hold: Uuid::from_u128(7), add, remove, add_places: vec![], remove_places };
-    assert_eq!(cart.next_intent(), Some(change));
+    assert_eq!(cart.next_intent(), Some(change(vec![9], vec![1], vec![], vec![in_area(0, 1)])));
     cart.granted(HoldView { paying: true, ..hold(&[2, 9]) });
     assert_eq!(cart.exchange_for(&[4]), TapOutcome::PaymentPending);
     assert_eq!(cart.want(), [2, 9]);
@@ -121,8 +128,7 @@ fn an_exchange_adds_and_removes_in_one_request() {
 
 /// A cart that holds seats 1 and 2 and has requested 8 and 9 in exchange.
 fn exchange_requested() -> Cart {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(with_places(&[1, 2], &[in_area(0, 1)])));
+    let mut cart = holding(with_places(&[1, 2], &[in_area(0, 1)]));
     cart.exchange_for(&[8, 9]);
     cart.next_intent().expect("a change");
     cart
@@ -147,20 +153,12 @@ fn seats_chosen_during_an_exchange_stay_in_the_wish() {
     assert!(cart.refused(&[8, 9], &[]));
     assert_eq!((cart.want(), cart.wanted_in(0), cart.wanted_in(3)), ([1, 2, 5].as_slice(), 1, 1));
     // A seat requested beside the exchange was refused: only that seat is lost.
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(hold(&[1])));
+    let mut cart = holding(hold(&[1]));
     cart.exchange_for(&[8]);
     cart.tap(5);
     cart.next_intent().expect("a change");
     assert!(!cart.refused(&[5], &[]));
-    let change = HoldIntent::Change {
-        hold: Uuid::from_u128(7),
-        add: vec![8],
-        remove: vec![1],
-        add_places: vec![],
-        remove_places: vec![],
-    };
-    assert_eq!(cart.next_intent(), Some(change));
+    assert_eq!(cart.next_intent(), Some(change(vec![8], vec![1], vec![], vec![])));
 }
 
 #[test]
@@ -195,8 +193,7 @@ fn an_exchange_without_a_hold_takes_the_seats_that_are_left() {
 
 #[test]
 fn releasing_the_last_seat_drops_the_hold() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(hold(&[4])));
+    let mut cart = holding(hold(&[4]));
     assert_eq!(cart.tap(4), TapOutcome::Removed);
     assert_eq!(cart.next_intent(), Some(HoldIntent::Drop { hold: Uuid::from_u128(7) }));
     cart.dropped();
@@ -205,8 +202,7 @@ fn releasing_the_last_seat_drops_the_hold() {
 
 #[test]
 fn a_refusal_removes_only_the_named_seat() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(hold(&[1, 2])));
+    let mut cart = holding(hold(&[1, 2]));
     cart.tap(3);
     cart.tap(4);
     cart.next_intent().expect("a change");
@@ -237,8 +233,7 @@ fn an_eleventh_seat_is_not_requested() {
 
 #[test]
 fn seats_of_an_expired_hold_can_be_reclaimed() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(hold(&[1, 2])));
+    let mut cart = holding(hold(&[1, 2]));
     cart.expired();
     assert!(cart.want().is_empty() && cart.held().is_none());
     cart.reclaim_lost();
@@ -247,8 +242,7 @@ fn seats_of_an_expired_hold_can_be_reclaimed() {
 
 #[test]
 fn a_request_overtaken_by_the_expiry_still_blocks_the_next() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(hold(&[1])));
+    let mut cart = holding(hold(&[1]));
     cart.tap(2);
     cart.next_intent().expect("a change");
     let number = cart.number();
@@ -262,8 +256,7 @@ fn a_request_overtaken_by_the_expiry_still_blocks_the_next() {
 
 #[test]
 fn an_extension_changes_only_the_expiry() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(hold(&[1])));
+    let mut cart = holding(hold(&[1]));
     let longer = HoldView { expires_at_ms: 9_000, latest_ms: 20_000, ..hold(&[1]) };
     cart.tap(2);
     cart.next_intent().expect("a change");
@@ -280,8 +273,7 @@ fn an_extension_changes_only_the_expiry() {
 
 #[test]
 fn bought_seats_are_not_lost() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(HoldView { paying: true, ..hold(&[1]) }));
+    let mut cart = holding(HoldView { paying: true, ..hold(&[1]) });
     cart.finish();
     assert!(cart.held().is_none() && cart.want().is_empty() && !cart.has_lost());
 }
@@ -289,8 +281,7 @@ fn bought_seats_are_not_lost() {
 #[test]
 fn a_recorded_payment_counts_before_the_server_reports_it() {
     let (mine, booking) = (Uuid::from_u128(7), Uuid::from_u128(9));
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(hold(&[1])));
+    let mut cart = holding(hold(&[1]));
     cart.record_payment(Uuid::from_u128(8), booking);
     assert!(!cart.is_paying(), "that was another hold");
     cart.record_payment(mine, booking);
@@ -300,8 +291,7 @@ fn a_recorded_payment_counts_before_the_server_reports_it() {
 
 #[test]
 fn taps_are_refused_during_a_payment() {
-    let mut cart = Cart::default();
-    cart.replace_hold(Some(HoldView { paying: true, ..hold(&[1]) }));
+    let mut cart = holding(HoldView { paying: true, ..hold(&[1]) });
     assert_eq!(cart.tap(1), TapOutcome::PaymentPending);
     assert_eq!(cart.tap(2), TapOutcome::PaymentPending);
 }

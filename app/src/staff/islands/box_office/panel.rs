@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use super::selling::{CALLER_MINUTES, CounterSaleState};
 use super::{callers, exchange, pending, seat};
 use crate::browser::ids;
-use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
+use crate::checkout::{self, count_in_words, lines, place_lines, total_of};
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
@@ -27,7 +27,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
             {move || exchange::exchanged_booking(selling)}
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
-                {countdown::countdown(session)}
+                {checkout::countdown(session)}
             </div>
             <p class="quiet" hidden=move || !is_empty.get()>{say!("box_office.choose")}</p>
             <ul class="cart-seats">{move || lines(session)}{move || place_lines(session)}</ul>

@@ -3,7 +3,6 @@
 
 use domain::api::accounts::Password;
 use domain::api::box_office::{CounterBooking, ExchangeRequest, SaleRequest};
-use gloo_net::http::Method;
 use leptos::html::Button;
 use leptos::prelude::*;
 use uuid::Uuid;
@@ -102,13 +101,11 @@ impl CounterSaleState {
 
     async fn request(self, pending: &PendingSale, pin: Option<Password>) -> Result<CounterBooking, Failure> {
         match &pending.intent {
-            SaleIntent::Sale(intent) => {
-                calls::change(Method::POST, &self.path_of_show("sales"), &pending.key, intent).await
-            }
+            SaleIntent::Sale(intent) => calls::change(&self.path_of_show("sales"), &pending.key, intent).await,
             SaleIntent::Exchange(from, intent) => {
                 let path = self.path(&format!("bookings/{from}/exchange"));
                 let intent = ExchangeRequest { pin, ..intent.clone() };
-                calls::change(Method::POST, &path, &pending.key, &intent).await
+                calls::change(&path, &pending.key, &intent).await
             }
         }
     }

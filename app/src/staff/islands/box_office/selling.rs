@@ -10,7 +10,6 @@ use domain::api::box_office::{
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::till::Means;
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -156,7 +155,7 @@ impl CounterSaleState {
         let request = Reason { reason: say!("box_office.undo_reason") };
         self.act(async move {
             let path = self.path(&format!("bookings/{booking}/undo"));
-            calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &request).await?;
+            calls::change::<CounterBooking>(&path, &ids::new_key(), &request).await?;
             self.sold.set(None);
             self.session.announcement.set(say!("box_office.undone"));
             Ok(())
@@ -188,7 +187,7 @@ impl CounterSaleState {
         self.act(async move {
             self.release_hold(held.id).await?;
             let path = self.path_of_show("caller-holds");
-            let taken = calls::change::<CallerHoldView>(Method::POST, &path, &ids::new_key(), &request).await;
+            let taken = calls::change::<CallerHoldView>(&path, &ids::new_key(), &request).await;
             // Without an answer they may be held all the same; the list shows it.
             self.load_callers();
             self.restore_on_failure(&seats, taken)?;
@@ -212,7 +211,7 @@ impl CounterSaleState {
         let request = Reason { reason: say!("box_office.caller_gone") };
         self.act(async move {
             let path = self.path_of_show(&format!("caller-holds/{hold}/release"));
-            calls::change::<()>(Method::POST, &path, &ids::new_key(), &request).await?;
+            calls::change::<()>(&path, &ids::new_key(), &request).await?;
             self.load_callers();
             Ok(())
         });
@@ -237,7 +236,7 @@ impl CounterSaleState {
     /// Holds the seats again after a failure. Seats taken meanwhile stay lost.
     fn restore_on_failure<T>(self, seats: &[SeatIndex], done: Result<T, Failure>) -> Result<T, Failure> {
         if done.is_err() {
-            wishes::choose_again(self.session, seats);
+            wishes::replace_wish(self.session, seats);
         }
         done
     }
@@ -259,7 +258,7 @@ impl CounterSaleState {
         let request = GuestSeats { seats: vec![seat], reason };
         self.act(async move {
             let path = self.path_of_show("house-seats/hold");
-            let taken = calls::change::<HoldView>(Method::POST, &path, &ids::new_key(), &request).await;
+            let taken = calls::change::<HoldView>(&path, &ids::new_key(), &request).await;
             if taken.is_err() {
                 // It may no longer be a house seat: look it up again.
                 self.look_up_holder(seat);
@@ -291,7 +290,7 @@ impl CounterSaleState {
 
     async fn change_house_seats(self, request: HouseSeats) -> Result<(), Failure> {
         let path = self.path_of_show("house-seats");
-        calls::change::<()>(Method::POST, &path, &ids::new_key(), &request).await?;
+        calls::change::<()>(&path, &ids::new_key(), &request).await?;
         self.reason.set(String::new());
         Ok(())
     }

@@ -18,12 +18,12 @@ fn of_show(what: &str, show: Uuid) -> String {
 }
 
 fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
-    serde_json::from_str(&storage::read(name)?).ok()
+    serde_json::from_str(&storage::DEVICE.read(name)?).ok()
 }
 
 /// Stores a value. `false` without space: it then lasts as long as the page.
 fn write(name: &str, what: &impl Serialize) -> bool {
-    serde_json::to_string(what).is_ok_and(|text| storage::write(name, &text))
+    serde_json::to_string(what).is_ok_and(|text| storage::DEVICE.write(name, &text))
 }
 
 /// This device.
@@ -58,13 +58,17 @@ pub fn save_admitted(show: Uuid, here: &[&str]) {
 
 /// Removes the list and the admissions.
 pub fn remove_list(show: Uuid) {
-    storage::remove(&of_show("list", show));
-    storage::remove(&of_show("here", show));
+    storage::DEVICE.remove(&of_show("list", show));
+    storage::DEVICE.remove(&of_show("here", show));
 }
 
 /// Removes the lists of other shows, which would fill the device. Their queues stay.
 pub fn remove_other_lists(show: Uuid) {
-    storage::names().iter().filter(|name| is_list_of_another(name, show)).for_each(|name| storage::remove(name));
+    storage::DEVICE
+        .names()
+        .iter()
+        .filter(|name| is_list_of_another(name, show))
+        .for_each(|name| storage::DEVICE.remove(name));
 }
 
 fn is_list_of_another(name: &str, show: Uuid) -> bool {
@@ -81,7 +85,7 @@ pub fn queue(show: Uuid) -> ScanQueue {
 /// Stores the queue. `false` if it could not be stored.
 pub fn save_queue(show: Uuid, queue: &ScanQueue) -> bool {
     if queue.is_empty() {
-        storage::remove(&of_show("queue", show));
+        storage::DEVICE.remove(&of_show("queue", show));
         return true;
     }
     write(&of_show("queue", show), queue)

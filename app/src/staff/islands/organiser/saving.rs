@@ -2,7 +2,6 @@
 //! request is repeated under the same key.
 
 use domain::api::organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -115,7 +114,7 @@ impl SavingState {
         let key = before.map_or_else(ids::new_key, |(_, key)| key);
         self.unanswered.set_value(Some((request.clone(), key.clone())));
         let path = format!("/api/v1/theatres/{}/layouts", editor.theatre.get_value());
-        let saved = calls::change::<LayoutView>(Method::POST, &path, &key, &request).await;
+        let saved = calls::change::<LayoutView>(&path, &key, &request).await;
         if !matches!(saved, Err(Failure::Unreachable)) {
             self.unanswered.set_value(None);
         }
@@ -141,12 +140,11 @@ impl SavingState {
             if screen.is_empty() {
                 let request = ScreenRequest { name, layout, reason };
                 let key = self.key_for(format!("{request:?}"));
-                calls::change::<ScreenView>(Method::POST, &screens, &key, &request).await?;
+                calls::change::<ScreenView>(&screens, &key, &request).await?;
             } else {
                 let request = PublishRequest { layout, reason };
                 let key = self.key_for(format!("{screen} {request:?}"));
-                calls::change::<ScreenView>(Method::POST, &format!("{screens}/{screen}/layout"), &key, &request)
-                    .await?;
+                calls::change::<ScreenView>(&format!("{screens}/{screen}/layout"), &key, &request).await?;
             }
             go_to(&format!("/staff/{}/screens?done=true", self.editor.theatre.get_value()));
             Ok(())

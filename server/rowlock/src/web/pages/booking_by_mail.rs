@@ -1,6 +1,6 @@
 //! Pages of bookings that open without the buyer's cookie: the signed address, "Find my booking", and cancelling.
 
-use app::pages::booking_by_mail::{CancelByMailPage, FindBookingPage, MailedBookingPage};
+use app::pages::booking::{CancelByMailPage, FindBookingPage, MailedBookingPage};
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::response::Response;
 use axum::routing::{get, post};

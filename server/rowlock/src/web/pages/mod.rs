@@ -4,8 +4,7 @@
 
 use app::language::{self, Moment};
 use app::pages::accounts::Notice;
-use app::pages::not_found::NotFoundPage;
-use app::pages::problems::{ProblemEntry, ProblemsPage};
+use app::pages::problems::{NotFoundPage, ProblemEntry, ProblemsPage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{Form, Path, Query};

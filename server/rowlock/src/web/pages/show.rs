@@ -2,8 +2,7 @@
 //! side, all come from the same visitor.
 
 use app::PageLink;
-use app::pages::show::SeatMapPage;
-use app::pages::waiting_room::QueuePage;
+use app::pages::show::{QueuePage, SeatMapPage};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;

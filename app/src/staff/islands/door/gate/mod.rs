@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use domain::api::door::{DoorDevice, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, UndoRequest};
 use domain::door::{self, Code, device_name, digest};
 use domain::time::Timestamp;
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -320,7 +319,7 @@ impl Gate {
     pub async fn undo(self, undo: &UndoableAdmission, reason: String, key: &str) -> Option<Hindrance> {
         let path = format!("{}/undo", self.base.get_value());
         let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
-        if let Err(failure) = calls::change::<Option<()>>(Method::POST, &path, key, &request).await {
+        if let Err(failure) = calls::change::<Option<()>>(&path, key, &request).await {
             return Some(in_words(&failure));
         }
         self.recent.update(|recent| {

@@ -2,7 +2,6 @@
 
 use domain::api::door::{DoorList, DoorView, QueuedScan, SettleRequest, Settlement};
 use domain::door::digest;
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -66,7 +65,7 @@ impl Gate {
                 scans,
             };
             let path = format!("{}/settlements", self.base.get_value());
-            match calls::change::<Settlement>(Method::POST, &path, &ids::new_key(), &request).await {
+            match calls::change::<Settlement>(&path, &ids::new_key(), &request).await {
                 Ok(settled) => {
                     has_settled = true;
                     self.record_settled(&sent, &settled);

@@ -2,7 +2,7 @@
 
 use app::language::{Moment, isolated};
 use app::pages::listing::{FilmCard, ShowChip, ShowGroup, StripChoice, running_time};
-use app::pages::theatre::FilmTimes;
+use app::pages::places::FilmTimes;
 use app::{PageLink, say};
 use chrono::{Days, NaiveDate};
 use domain::api::catalogue::{FilmView, ShowView};

@@ -4,10 +4,8 @@ use axum::extract::{Path, Query, State};
 use axum::routing::get;
 use domain::api::catalogue::DayQuery;
 
-use app::pages::city::{CityPage, TheatreCard};
-use app::pages::home::HomePage;
 use app::pages::listing::FilmCard;
-use app::pages::theatre::TheatreListingPage;
+use app::pages::places::{CityPage, HomePage, TheatreCard, TheatreListingPage};
 use app::{PageLink, say};
 
 use super::{Page, PageError, for_all};

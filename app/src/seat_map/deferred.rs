@@ -25,7 +25,6 @@ const LONGEST_PAUSE_MS: u32 = 16_000;
 
 /// A mounted part. Dropping it removes it.
 pub type MountedPart = Box<dyn Any>;
-/// A part that is loading.
 pub type PendingPart = Pin<Box<dyn Future<Output = Result<MountedPart, SplitLoaderError>>>>;
 
 /// A place in which `load` mounts a part, once it is `wanted` and its code has arrived; until then an empty box of the
@@ -88,7 +87,6 @@ fn rebuilt_in(mount: Rc<dyn Fn(HtmlElement) -> MountedPart>) -> impl IntoView {
     view! { <div class="later" node_ref=place></div> }
 }
 
-/// Mounts a part in its place.
 pub fn mount_part<V: IntoView + 'static>(place: HtmlElement, part: impl FnOnce() -> V + 'static) -> MountedPart {
     place.set_inner_html("");
     Box::new(mount_to(place, part))

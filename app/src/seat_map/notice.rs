@@ -1,20 +1,25 @@
-//! Messages to the visitor after a refusal or a change: which seat, what stays, what to do next.
+//! Messages to the visitor after a refusal or a change (which seat, what stays, what to do next), and the box that shows
+//! them.
 
 use domain::api::{AreaProblem, SeatProblem};
 use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, SECOND_MS};
+use leptos::prelude::*;
 use uuid::Uuid;
 
+use super::SEATS;
+use super::appearance::SeatAppearance;
+use super::own_seats::cart::Cart;
+use super::own_seats::offers::SeatOffer;
+use super::own_seats::{watched, wishes};
+use super::session::MapSession;
 use crate::browser::calls::Failure;
-use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
-use crate::say;
-use crate::seat_map::appearance::SeatAppearance;
-use crate::seat_map::own_seats::offer::SeatOffer;
+use crate::language::{Arg, clock, current, listed, tenths};
+use crate::{browser, say};
 
 /// A message to the visitor.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Notice {
-    /// The text.
     pub text: String,
     /// True if a button requests the lost seats again.
     pub may_ask_again: bool,
@@ -32,20 +37,11 @@ pub struct Notice {
 
 impl Notice {
     /// A message without buttons.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            may_ask_again: false,
-            booking: None,
-            offer: None,
-            watchable: None,
-            is_good: false,
-            headline: None,
-        }
+    pub fn new(text: String) -> Self {
+        Self { text, ..Self::default() }
     }
 
     /// Seats were refused. `others` says whether the visitor holds or wants others.
-    #[must_use]
     pub fn refused(seats: &[SeatProblem], others: bool) -> Self {
         let mut sentences = why_refused(seats);
         sentences.push(if others { say!("map.others_are_safe") } else { say!("map.pick_another") });
@@ -54,7 +50,6 @@ impl Notice {
     }
 
     /// An exchange was refused: the visitor keeps the hold.
-    #[must_use]
     pub fn not_exchanged(seats: &[SeatProblem]) -> Self {
         let mut sentences = why_refused(seats);
         sentences.push(say!("map.you_keep_yours"));
@@ -62,7 +57,6 @@ impl Notice {
     }
 
     /// Seats and places of an earlier attempt: some are free and offered for one tap, others are taken.
-    #[must_use]
     pub fn reoffer(free: &[&str], gone: &[SeatProblem], short: &[AreaProblem], offer: SeatOffer) -> Self {
         let count = offer.places.iter().fold(offer.seats.len(), |sum, places| sum + places.quantity as usize);
         let still_free = say!("map.still_free", count = count, seats = Arg::Ours(&listed(free)));
@@ -71,20 +65,17 @@ impl Notice {
     }
 
     /// Adds areas with too few places left in front of the text.
-    #[must_use]
     pub fn with_shortages(self, short: &[AreaProblem]) -> Self {
         let sentences: Vec<String> = shortages(short).into_iter().chain([self.text]).collect();
         Self { text: sentences.join(" "), ..self }
     }
 
     /// Says whether the visitor's other seats are safe, with no other message.
-    #[must_use]
     pub fn others_status(others: bool) -> Self {
         Self::new(if others { say!("map.others_are_safe") } else { say!("map.pick_another") })
     }
 
     /// The hold expired.
-    #[must_use]
     pub fn expired(seats: &[String]) -> Self {
         let names: Vec<&str> = seats.iter().map(String::as_str).collect();
         let text = if names.is_empty() {
@@ -96,44 +87,35 @@ impl Notice {
     }
 
     /// The same visitor released the hold elsewhere.
-    #[must_use]
     pub fn released_elsewhere() -> Self {
         Self { may_ask_again: true, ..Self::new(say!("map.let_go_elsewhere")) }
     }
 
     /// The hold ended early for an unknown reason, and its seats are not free.
-    #[must_use]
     pub fn ended() -> Self {
         Self { may_ask_again: true, ..Self::new(say!("map.hold_ended")) }
     }
 
     /// The hold was paid for, or its payment ended: nothing was lost.
-    #[must_use]
     pub fn sale_finished(booking: Option<Uuid>) -> Self {
         let text = if booking.is_some() { say!("map.moved_on") } else { say!("map.sale_finished") };
         Self { booking, ..Self::new(text) }
     }
 
-    /// The hold has reached its limit.
-    #[must_use]
     pub fn limit_reached() -> Self {
         Self::new(say!("map.full", most = MAX_SEATS_PER_HOLD))
     }
 
-    /// A payment is in progress.
-    #[must_use]
     pub fn payment_pending() -> Self {
         Self::new(say!("map.paying"))
     }
 
     /// The browser solves a puzzle before the seats are taken.
-    #[must_use]
     pub fn solving_puzzle() -> Self {
         Self { is_good: true, ..Self::new(say!("map.proving")) }
     }
 
     /// A tapped seat is not free. `watchable` if it may become free.
-    #[must_use]
     pub fn unavailable(name: &str, look: SeatAppearance, watchable: Option<SeatIndex>) -> Self {
         let text = match look {
             SeatAppearance::Booked => say!("map.is_sold", seat = name),
@@ -143,14 +125,11 @@ impl Notice {
         Self { watchable, ..Self::new(text) }
     }
 
-    /// The seat is being watched.
-    #[must_use]
     pub fn watching(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.watching", seat = name)) }
     }
 
     /// A watched seat became free. Without an offer if it cannot be taken now.
-    #[must_use]
     pub fn watched_seat_free(name: &str, offer: Option<SeatOffer>) -> Self {
         let headline = Some(say!("map.free_now_short", seat = name));
         let text = say!("map.free_now", seat = name);
@@ -158,7 +137,6 @@ impl Notice {
     }
 
     /// The extension was shorter than usual: `given_ms` instead of up to `left_ms`. `None` if nothing was cut.
-    #[must_use]
     pub fn shorter_extension(given_ms: i64, left_ms: i64) -> Option<Self> {
         let full_ms = HOLD_EXTENSION_MS.min(left_ms);
         // Both times are the lock store's own: a difference is a cut, not rounding.
@@ -170,19 +148,13 @@ impl Notice {
         Some(Self { is_good: true, ..Self::new(text) })
     }
 
-    /// A watched seat was sold.
-    #[must_use]
     pub fn watched_seat_sold(name: &str) -> Self {
         Self { is_good: true, ..Self::new(say!("map.sold_after_all", seat = name)) }
     }
 
     /// A request failed for a reason other than seats.
-    #[must_use]
     pub fn failed(failure: &Failure) -> Self {
-        match failure {
-            Failure::Unreachable => Self::new(say!("map.unreachable")),
-            Failure::Problem(problem) => Self::new(problem_in_words(problem)),
-        }
+        Self::new(failure.in_words("map.unreachable"))
     }
 }
 
@@ -246,9 +218,68 @@ fn about_seats(key: &str, names: &[&str]) -> String {
 }
 
 /// `one place in Standing floor`, `3 places in Standing floor`.
-#[must_use]
 pub fn places_in_words(count: u32, area: &str) -> String {
     say!("map.places_in_area", count = count, area = area)
+}
+
+/// The notice box. Present without a notice too, so that screen readers announce its changes.
+pub fn notice_view(session: MapSession) -> impl IntoView {
+    // Good news is announced politely, trouble at once.
+    let text = move |is_good: bool| {
+        session.notice.with(|notice| {
+            let said = notice.as_ref().filter(|notice| notice.is_good == is_good);
+            said.map(|notice| notice.text.clone()).unwrap_or_default()
+        })
+    };
+    let tone = move || session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.is_good));
+    let watchable = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.watchable));
+    let may_ask = move || {
+        session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.may_ask_again))
+            && session.cart.with(Cart::has_lost)
+    };
+    let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
+    let offer = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.offer.clone()));
+    let shown = move || session.notice.with(Option::is_some);
+    // The buttons disappear with the notice: without a target the focus would fall to the page's top.
+    let close = move |_| {
+        browser::focus_first(SEATS);
+        session.notice.set(None);
+    };
+    let ask_again = move |_| {
+        browser::focus_first(SEATS);
+        wishes::reclaim_lost_seats(session);
+    };
+    view! {
+        <div class="notice" data-shown=move || if shown() { "true" } else { "false" }
+            data-tone=move || if tone() { "good" } else { "trouble" }>
+            <p role="alert" data-testid="message">{move || text(false)}</p>
+            <p role="status" data-testid="news">{move || text(true)}</p>
+            {move || offer().map(|offer| {
+                let words = offer.words.clone();
+                let accept = move |_| {
+                    browser::focus_first(SEATS);
+                    wishes::accept_offer(session, &offer);
+                };
+                view! { <button type="button" class="notice-action" data-testid="accept-offer" on:click=accept>{words}</button> }
+            })}
+            {move || watchable().map(|seat| {
+                let watch = move |_| {
+                    browser::focus_first(SEATS);
+                    watched::watch_seat(session, seat);
+                };
+                view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>{say!("map.watch")}</button> }
+            })}
+            {move || may_ask().then(|| view! {
+                <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>{say!("map.ask_again")}</button>
+            })}
+            {move || booking().map(|booking| view! {
+                <a class="notice-action" data-testid="notice-booking" href=format!("/bookings/{booking}")>{say!("map.see_booking")}</a>
+            })}
+            {move || shown().then(|| view! {
+                <button type="button" class="notice-close" aria-label=say!("map.close_message") on:click=close>"×"</button>
+            })}
+        </div>
+    }
 }
 
 #[cfg(test)]

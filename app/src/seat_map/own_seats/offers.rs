@@ -1,16 +1,27 @@
-//! Finds the free seats nearest to the visitor's own seats.
+//! Seats and places that a notice offers for one tap, for a visitor who cannot have the seats they chose.
 //!
-//! Seats beside the party come first, then its row, then the nearest row. Pure; considers the loaded sections only.
+//! The free seats nearest to the visitor's own: seats beside the party come first, then its row, then the nearest row.
+//! [`nearest`] is pure and considers the loaded sections only.
 
-use domain::api::{SEAT_PITCH, SeatKind};
-use domain::seats::SeatIndex;
+use std::sync::Arc;
 
+use domain::api::{AreaQuantity, BestView, PlaceLine, SEAT_PITCH, SeatKind, SeatLine};
+use domain::money::Money;
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, sort_for_display};
+use leptos::task::spawn_local;
+
+use super::cart::Cart;
+use crate::browser::{self, calls};
+use crate::checkout::sum;
+use crate::language::{Arg, current, listed, number};
+use crate::say;
+use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::room_plan::RoomPlan;
+use crate::seat_map::session::MapSession;
 
 /// Largest distance between neighbours, plan units. More is an aisle.
 const AISLE: i32 = SEAT_PITCH * 3 / 2;
 
-/// The position of a seat.
 #[derive(Clone, Copy)]
 struct SeatPosition {
     seat: SeatIndex,
@@ -35,7 +46,6 @@ enum SeatDistance {
 ///
 /// `None` if there are too few, and where only a look at the whole room helps: for several seats without a party, and
 /// for couple seats, which strangers do not share.
-#[must_use]
 pub fn nearest(
     room: &RoomPlan,
     lost: &[SeatIndex],
@@ -146,11 +156,99 @@ impl SeatPosition {
     }
 }
 
+/// The free seats nearest to the visitor's own, or nearest to the lost seats without own seats. As many as were lost.
+pub fn nearest_offer(session: MapSession, lost: &[SeatIndex]) -> Option<SeatOffer> {
+    let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
+    let room = session.room.get_untracked().filter(|_| session.cart.with_untracked(takes_more))?;
+    let seats = session.cart.with_untracked(|cart| {
+        session.board.with_value(|board| {
+            nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == SeatAppearance::Available)
+        })
+    })?;
+    let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
+    Some(SeatOffer::instead(&lines, sum(lines.iter().map(|line| line.price))?))
+}
+
+/// Finds as many free seats as were lost and adds them to the notice on show as an offer.
+pub fn offer_alternatives(session: MapSession, lost: &[SeatIndex]) {
+    if let Some(offer) = nearest_offer(session, lost) {
+        session.notice.update(|notice| {
+            if let Some(notice) = notice {
+                notice.offer = Some(offer);
+            }
+        });
+        return;
+    }
+    let category = session.room.with_untracked(|room| {
+        let room = room.as_ref()?;
+        lost.first().and_then(|seat| room.seat(*seat)).map(|seat| seat.category.name.clone())
+    });
+    let (Some(category), count) = (category, lost.len()) else { return };
+    let about = session.notice.get_untracked();
+    spawn_local(async move {
+        let path = session.path(&format!("/best?count={count}&category={}&most=1", browser::encoded(&category)));
+        let Ok(best) = calls::read::<BestView>(&path).await else { return };
+        let Some(place) = best.suggestions.into_iter().next() else { return };
+        let offer = SeatOffer::instead(&place.seats, place.total);
+        session.notice.update(|notice| {
+            // Only while the notice is still the same.
+            if *notice == about
+                && let Some(notice) = notice
+            {
+                notice.offer = Some(offer);
+            }
+        });
+    });
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeatOffer {
+    pub seats: Arc<[SeatIndex]>,
+    /// Places without numbers beside them.
+    pub places: Arc<[AreaQuantity]>,
+    /// Label of the button: names and total price.
+    pub words: String,
+}
+
+impl SeatOffer {
+    /// Offers these seats as an alternative to refused ones.
+    pub(super) fn instead(lines: &[SeatLine], total: Money) -> Self {
+        let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names_of(lines))), price = total);
+        Self { seats: lines.iter().map(|line| line.seat).collect(), places: [].into(), words }
+    }
+
+    /// Offers seats and places that the visitor had before. `None` without a total price.
+    pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
+        let total = sum(lines.iter().map(|line| line.price).chain(places.iter().map(PlaceLine::total)))?;
+        let words = places.iter().map(quantity_of);
+        let words: Vec<String> = names_of(lines).into_iter().map(str::to_owned).chain(words).collect();
+        let names: Vec<&str> = words.iter().map(String::as_str).collect();
+        Some(Self {
+            seats: lines.iter().map(|line| line.seat).collect(),
+            places: places.iter().map(|line| AreaQuantity { area: line.area, quantity: line.quantity }).collect(),
+            words: say!("map.take_again", seats = Arg::Ours(&listed(&names)), price = total),
+        })
+    }
+}
+
+pub(super) fn names_of(lines: &[SeatLine]) -> Vec<&str> {
+    let mut names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
+    sort_for_display(&mut names, |name| name);
+    names
+}
+
+/// `2 × Standing floor`: the same within a list in every sentence of every language.
+pub fn quantity_of(places: &PlaceLine) -> String {
+    format!("{} × {}", number(i64::from(places.quantity), current()), places.label)
+}
+
 #[cfg(test)]
 mod tests {
+    use domain::api::{CategoryView, PlanView};
+    use domain::money::Currency;
+
     use super::*;
     use crate::seat_map::room_plan::tests::two_sections;
-    use domain::api::{CategoryView, PlanView};
 
     /// The nearest seats in a room with only these taken: stalls A1 to A4 (0 to 3) and B1 to B4 (4 to 7), circle A1 and
     /// A2 (8, 9).
@@ -230,5 +328,19 @@ mod tests {
         plan.sections[1].rows.clear();
         assert_eq!(found(plan.clone(), &[8], &[], &[]), None);
         assert_eq!(found(plan, &[3], &[8], &[3]), Some(vec![2]), "the party is not loaded");
+    }
+
+    #[test]
+    fn an_offer_of_previous_seats_names_them_with_their_total() {
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
+        // A row numbered from the right.
+        let offer = SeatOffer::again(&[line(30, "C8"), line(31, "C7")], &[]).expect("there are seats");
+        assert_eq!((offer.words.as_str(), &*offer.seats), ("Take C7 and C8 again, €25.00", &[30, 31][..]));
+        assert_eq!(SeatOffer::again(&[], &[]), None);
+        let floor = PlaceLine { area: 0, label: "Floor".to_owned(), category: "Floor".to_owned(), price, quantity: 2 };
+        let offer = SeatOffer::again(&[line(31, "C7")], &[floor]).expect("there are seats");
+        assert_eq!(offer.words, "Take C7 and 2 × Floor again, €37.50");
+        assert_eq!(&*offer.places, &[AreaQuantity { area: 0, quantity: 2 }]);
     }
 }

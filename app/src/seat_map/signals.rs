@@ -1,12 +1,14 @@
-//! A signal that lives as long as the page.
+//! Values that live as long as the page, and lists that are drawn once.
 //!
-//! Has the methods of Leptos' `RwSignal` and notifies the same effects. Leptos generates the code of a signal for every
-//! type it stores, which was a fifth of the code needed before a seat could be taken. Here one notification serves all
-//! types, and a type adds only its accessors.
+//! Leptos generates the code of a signal for every type it stores, which was a fifth of the code needed before a seat
+//! could be taken, and looks each stored value up under its owner. A session ends with its page, so these values have no
+//! owner and no disposal, and one notification serves all types. Created in the browser only: on a server they would leak
+//! memory.
 
 use std::sync::{PoisonError, RwLock};
 
-use leptos::prelude::{ArcTrigger, Notify, Track};
+use leptos::prelude::{ArcTrigger, IntoView, Notify, Track};
+use leptos::tachys::view::iterators::StaticVec;
 
 /// A reactive value without an owner. A handle: copy it.
 pub struct PageSignal<T: 'static>(&'static SignalState<T>);
@@ -23,6 +25,12 @@ impl<T> Clone for PageSignal<T> {
 }
 
 impl<T> Copy for PageSignal<T> {}
+
+impl<T: Default> Default for PageSignal<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
 
 impl<T> PageSignal<T> {
     /// Stores a value until the page ends.
@@ -77,6 +85,61 @@ impl<T> PageSignal<T> {
     }
 }
 
+/// Holds browser objects, which stay in the page's one thread.
+pub use send_wrapper::SendWrapper;
+
+/// A value without an owner. A handle: copy it.
+pub struct PageCell<T: 'static>(&'static RwLock<T>);
+
+impl<T> Clone for PageCell<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for PageCell<T> {}
+
+impl<T: Default> Default for PageCell<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> PageCell<T> {
+    /// Stores a value until the page ends.
+    pub fn new(value: T) -> Self {
+        Self(Box::leak(Box::new(RwLock::new(value))))
+    }
+
+    pub fn with_value<U>(self, read: impl FnOnce(&T) -> U) -> U {
+        read(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn update_value<U>(self, change: impl FnOnce(&mut T) -> U) -> U {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn set_value(self, value: T) {
+        self.update_value(|stored| *stored = value);
+    }
+
+    pub fn get_value(self) -> T
+    where
+        T: Clone,
+    {
+        self.with_value(T::clone)
+    }
+}
+
+/// Collects views into a list that is drawn once.
+pub trait DrawnOnce: Iterator<Item: IntoView> + Sized {
+    fn drawn_once(self) -> StaticVec<Self::Item> {
+        self.collect::<Vec<_>>().into()
+    }
+}
+
+impl<I: Iterator<Item: IntoView>> DrawnOnce for I {}
+
 #[cfg(test)]
 mod tests {
     use leptos::prelude::{Get, GetUntracked, Memo, Owner};
@@ -110,5 +173,21 @@ mod tests {
         assert_eq!(sum.get_untracked(), 3, "not notified");
         tracked.set(2);
         assert_eq!(sum.get(), 14);
+    }
+
+    #[test]
+    fn copies_share_one_value() {
+        let cell = PageCell::new(vec![1]);
+        let other = cell;
+        assert_eq!(
+            other.update_value(|list| {
+                list.push(2);
+                list.len()
+            }),
+            2
+        );
+        assert_eq!((cell.get_value(), cell.with_value(Vec::len)), (vec![1, 2], 2));
+        cell.set_value(Vec::new());
+        assert!(other.get_value().is_empty());
     }
 }
