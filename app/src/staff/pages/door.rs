@@ -4,30 +4,18 @@ use domain::api::door::DoorShow;
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use super::{Desk, frame};
+use super::{Desk, frame, page};
 use crate::language::{Arg, Moment, current};
 use crate::say;
 use crate::shell::{Head, OfflinePage, Page, WasmModule};
 use crate::staff::islands::door::{StaffDoor, WORDS};
 
-/// The shows whose doors are open.
-#[derive(Clone, Debug)]
-pub struct DoorShows {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// In order of their start.
-    pub shows: Vec<DoorShow>,
-}
-
-impl Page for DoorShows {
-    fn head(&self) -> Head {
-        Head { title: say!("door.choose"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let theatre = self.desk.theatre.clone();
-        let none = self.shows.is_empty().then(|| view! { <p class="quiet">{say!("door.no_shows")}</p> });
-        let shows = self.shows.into_iter().map(|show| {
+/// The shows whose doors are open, in order of their start.
+pub fn door_shows_page(desk: Desk, shows: Vec<DoorShow>) -> impl Page {
+    page(desk, "door.choose", move |desk| {
+        let theatre = &desk.theatre;
+        let none = shows.is_empty().then(|| view! { <p class="quiet">{say!("door.no_shows")}</p> });
+        let shows = shows.into_iter().map(|show| {
             let came = say!("door.came", admitted = show.counts.admitted, sold = show.counts.sold);
             let conflicts = (show.counts.conflicts > 0).then(|| {
                 view! { <span class="field-error">{say!("door.conflicts_count", count = show.counts.conflicts)}</span> }
@@ -42,12 +30,12 @@ impl Page for DoorShows {
                 </li>
             }
         });
-        let content = view! {
+        view! {
             {none}
             <ul class="door-shows">{shows.collect_view()}</ul>
-        };
-        frame(&self.desk, say!("door.choose"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 /// The door of a show.

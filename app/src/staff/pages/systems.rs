@@ -10,25 +10,10 @@ use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, form::REASON, frame};
+use super::{Desk, Form, REASON, page, wide_table};
 use crate::language::{self, Moment, number};
 use crate::say;
-use crate::shell::{Head, Page};
-
-/// The page of other systems.
-#[derive(Clone, Debug)]
-pub struct Systems {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The keys.
-    pub keys: Vec<ApiKeyView>,
-    /// The endpoints with their last deliveries.
-    pub endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
-    /// A secret that was just created. Shown only once.
-    pub made: Option<Made>,
-    /// The refused form. Its name ends the form's key.
-    pub form: Form,
-}
+use crate::shell::Page;
 
 const WHY: Field = Field::reason("", "systems.reason");
 /// The name of the form of a new key.
@@ -68,16 +53,19 @@ pub enum Made {
     Secret(String),
 }
 
-impl Page for Systems {
-    fn head(&self) -> Head {
-        Head { title: say!("systems.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, keys, endpoints, made, form } = self;
+/// The page of other systems: the keys; the endpoints with their last deliveries; a secret that was just created, which is
+/// shown only once; and the refused form, whose name ends the form's key.
+pub fn systems_page(
+    desk: Desk,
+    keys: Vec<ApiKeyView>,
+    endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
+    made: Option<Made>,
+    form: Form,
+) -> impl Page {
+    page(desk, "systems.title", move |desk| {
         let base = format!("/staff/{}/systems", desk.theatre);
         let context = FormContext { intent: &desk.key, form: &form };
-        let content = view! {
+        view! {
             <div class="systems">
                 {desk.trouble("systems-trouble")}
                 {made.map(made_view)}
@@ -94,9 +82,9 @@ impl Page for Systems {
                     {new_endpoint(&base, context)}
                 </section>
             </div>
-        };
-        frame(&desk, say!("systems.title"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 fn made_view(made: Made) -> AnyView {
@@ -312,24 +300,14 @@ fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: For
             </tr>
         }
     };
-    view! {
-        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("systems.log")>
-            <table class="reports-table">
-                <caption class="visually-hidden">{say!("systems.log")}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">{say!("systems.event")}</th>
-                        <th scope="col" class="reports-words">{say!("systems.happened")}</th>
-                        <th scope="col" class="reports-words">{say!("systems.outcome")}</th>
-                        <th scope="col">{say!("systems.tries")}</th>
-                        <td></td>
-                    </tr>
-                </thead>
-                <tbody>{deliveries.into_iter().map(row).collect_view()}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    let columns = [
+        ("systems.event", false),
+        ("systems.happened", true),
+        ("systems.outcome", true),
+        ("systems.tries", false),
+        ("", false),
+    ];
+    wide_table(say!("systems.log"), &columns, deliveries.into_iter().map(row).collect_view())
 }
 
 #[cfg(test)]

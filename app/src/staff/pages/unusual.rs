@@ -7,37 +7,24 @@ use domain::fairness::{UnusualKind, UnusualSubject};
 use leptos::prelude::*;
 
 use super::fields::hidden;
-use super::{Desk, frame};
+use super::{Desk, page, wide_table};
 use crate::language::{self, Moment, number};
 use crate::say;
-use crate::shell::{Head, Page};
+use crate::shell::Page;
 
-/// The page of unusual patterns.
-#[derive(Clone, Debug)]
-pub struct Unusual {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The patterns, those that are not dismissed first.
-    pub flags: Vec<UnusualView>,
-}
-
-impl Page for Unusual {
-    fn head(&self) -> Head {
-        Head { title: say!("unusual.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, flags } = self;
+/// The page of unusual patterns, those that are not dismissed first.
+pub fn unusual_page(desk: Desk, flags: Vec<UnusualView>) -> impl Page {
+    page(desk, "unusual.title", move |desk| {
         let base = format!("/staff/{}/unusual", desk.theatre);
-        let content = view! {
+        view! {
             <div class="systems">
                 {desk.trouble("unusual-trouble")}
                 <p class="quiet">{say!("unusual.lead")}</p>
                 {list(&base, flags, &desk.key)}
             </div>
-        };
-        frame(&desk, say!("unusual.title"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 /// A time in the reader's language, in UTC because it may concern shows of several halls and days.
@@ -66,25 +53,15 @@ fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
         return view! { <p class="card systems-part" data-testid="unusual-none">{say!("unusual.none")}</p> }.into_any();
     }
     let rows = flags.into_iter().map(|flag| row(base, flag, intent)).collect_view();
-    view! {
-        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("unusual.list")>
-            <table class="reports-table">
-                <caption class="visually-hidden">{say!("unusual.list")}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">{say!("unusual.what")}</th>
-                        <th scope="col" class="reports-words">{say!("unusual.whose")}</th>
-                        <th scope="col">{say!("unusual.how_many")}</th>
-                        <th scope="col" class="reports-words">{say!("unusual.since")}</th>
-                        <th scope="col" class="reports-words">{say!("unusual.last")}</th>
-                        <td></td>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    let columns = [
+        ("unusual.what", false),
+        ("unusual.whose", true),
+        ("unusual.how_many", false),
+        ("unusual.since", true),
+        ("unusual.last", true),
+        ("", false),
+    ];
+    wide_table(say!("unusual.list"), &columns, rows)
 }
 
 fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {

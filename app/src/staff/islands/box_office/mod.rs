@@ -56,6 +56,13 @@ pub fn StaffCounter(
     }
 }
 
+/// A booking's seats and places: `C7, C8, 2 × Standing`.
+pub(crate) fn seats_in_words(booking: &CounterBooking) -> String {
+    let seats = booking.seats.iter().map(|line| line.label.clone());
+    let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
+    seats.chain(places).collect::<Vec<_>>().join(", ")
+}
+
 fn parts(selling: CounterSaleState) -> impl IntoView {
     let session = selling.session;
     let beside = if session.is_read_only {

@@ -108,9 +108,7 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
     let page = format!("/staff/{theatre}/box-office/bookings/{}", sold.id);
     let print = format!("{page}/tickets");
     let booking = sold.id;
-    let seats = sold.seats.iter().map(|line| line.label.clone());
-    let places = sold.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
-    let what = seats.chain(places).collect::<Vec<_>>().join(", ");
+    let what = seats_in_words(&sold);
     view! {
         <div class="counter-sold" data-testid="sold" data-booking=booking.to_string()>
             <p role="status">

@@ -5,9 +5,9 @@ use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::form::REASON;
-use super::{Desk, Form, Tab, head, page};
+use super::{Desk, Form, Tab, page};
 use crate::say;
-use crate::shell::{Head, Page};
+use crate::shell::Page;
 
 const TITLE: Field = Field::text("title", "organiser.film_title").required();
 const RUNNING_MINUTES: Field = Field::number("running_minutes", "organiser.running_minutes").required().marked();
@@ -32,24 +32,10 @@ pub fn film_request(form: &Form) -> Result<FilmRequest, String> {
     })
 }
 
-/// The page of films.
-#[derive(Clone, Debug)]
-pub struct Films {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// All films, by title.
-    pub films: Vec<FilmChoice>,
-    /// The values of the form.
-    pub form: Form,
-}
-
-impl Page for Films {
-    fn head(&self) -> Head {
-        head(say!("organiser.films"))
-    }
-
-    fn view(self) -> AnyView {
-        let films = self.films.into_iter().map(|film| {
+/// The page of all films by title, with the values of the form of a new one.
+pub fn films_page(desk: Desk, films: Vec<FilmChoice>, form: Form) -> impl Page {
+    page(desk, Tab::Films, move |desk| {
+        let films = films.into_iter().map(|film| {
             view! {
                 <li>
                     <a href=format!("/films/{}", film.id)><bdi>{film.title}</bdi></a>
@@ -58,12 +44,11 @@ impl Page for Films {
             }
         });
         let films = films.collect_view();
-        let form = self.form;
-        let content = view! {
+        view! {
             <section class="card organiser-card" aria-labelledby="new-film">
                 <h2 id="new-film">{say!("organiser.new_film")}</h2>
-                <form class="organiser-form" action=format!("/staff/{}/films", self.desk.theatre) method="post">
-                    {hidden("key", &self.desk.key)}
+                <form class="organiser-form" action=format!("/staff/{}/films", desk.theatre) method="post">
+                    {hidden("key", &desk.key)}
                     {TITLE.view(&form)}
                     {RUNNING_MINUTES.view(&form)}
                     {GENRE.view(&form)}
@@ -78,7 +63,7 @@ impl Page for Films {
                 </form>
             </section>
             <ul class="organiser-films">{films}</ul>
-        };
-        page(&self.desk, Tab::Films, say!("organiser.films"), content.into_any())
-    }
+        }
+        .into_any()
+    })
 }

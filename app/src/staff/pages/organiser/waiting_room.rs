@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, Tab, head, page, when};
+use super::{Desk, Form, Tab, frame, head, tabbed, when};
 use crate::language::{self, Arg, number};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -113,7 +113,7 @@ impl Page for WaitingRoomPage {
             <div class="organiser-facts"><p><a href=base><bdi>{back}</bdi></a></p></div>
             {content}
         };
-        page(&desk, Tab::Programme, say!("waiting_room.title"), content.into_any())
+        frame(&desk, say!("waiting_room.title"), tabbed(&desk, Tab::Programme, content.into_any()))
     }
 }
 

@@ -101,7 +101,7 @@ pub(super) fn view(report: &OccupancyReport, room: Option<RoomDrawing>) -> AnyVi
         {legend()}
         <p class="quiet small">{described}</p>
         {other}
-        {numbers(say!("reports.by_row"), rows(&room, report.shows))}
+        {numbers("reports.by_row", &["reports.row", "reports.seats", "reports.sold", "reports.full"], rows(&room, report.shows))}
     }
     .into_any()
 }
@@ -124,7 +124,7 @@ fn legend() -> AnyView {
     view! { <ul class="heat-legend">{(0..=STEPS).map(entry).collect_view()}</ul> }.into_any()
 }
 
-fn rows(room: &RoomDrawing, shows: i64) -> AnyView {
+fn rows(room: &RoomDrawing, shows: i64) -> impl IntoView + use<> {
     let rows = room.rows.iter().take(MAX_ROWS).map(|row| {
         let places = i64::from(row.seats) * shows.max(1);
         let percent = i64::from(row.sold) * 100 / places.max(1);
@@ -137,19 +137,7 @@ fn rows(room: &RoomDrawing, shows: i64) -> AnyView {
             </tr>
         }
     });
-    let rows = rows.collect_view();
-    view! {
-        <thead>
-            <tr>
-                <th scope="col">{say!("reports.row")}</th>
-                <th scope="col">{say!("reports.seats")}</th>
-                <th scope="col">{say!("reports.sold")}</th>
-                <th scope="col">{say!("reports.full")}</th>
-            </tr>
-        </thead>
-        <tbody>{rows}</tbody>
-    }
-    .into_any()
+    rows.collect_view()
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use domain::api::reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
 use leptos::prelude::*;
 
-use super::charts::{nothing, whole};
-use super::money::amount;
+use super::charts::{amount, nothing, whole};
 use crate::language::{self, Moment};
 use crate::say;
 

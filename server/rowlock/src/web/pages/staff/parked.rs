@@ -1,6 +1,6 @@
 //! The page of what waits for a manager, and its forms. They do what the API does, through the same service.
 
-use app::staff::pages::parked::ParkedPage;
+use app::staff::pages::parked::parked_page;
 use app::staff::pages::{Form, REASON};
 use domain::api::systems::ReasonRequest;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ async fn page(visit: StaffVisit, refused: Form) -> SignedInPageResult {
     let zone = zone_of(&visit.state, &visit.desk.theatre).await?;
     let mut parked = bookings::parked_at(&visit.state, &visit.desk.theatre).await?;
     parked.iter_mut().for_each(|one| one.since = on_its_clocks(&one.since, zone));
-    Ok(visit.show(|desk| ParkedPage { desk, parked, refused }))
+    Ok(visit.show(|desk| parked_page(desk, parked, refused)))
 }
 
 #[derive(Deserialize)]

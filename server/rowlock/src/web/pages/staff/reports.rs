@@ -1,6 +1,6 @@
 //! The page with all reports of the chosen days.
 
-use app::staff::pages::reports::{Figures, Reports, RoomDrawing, RoomRow};
+use app::staff::pages::reports::{Figures, RoomDrawing, RoomRow, reports_page};
 use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
 use super::super::{PageError, SignedInPageResult};
@@ -17,13 +17,13 @@ pub(super) async fn page(visit: StaffVisit, PageQuery(query): PageQuery<ReportQu
     let screen = query.screen.clone().filter(|id| !id.is_empty());
     match figures(state, theatre, &found.time_zone, &query, &screens).await {
         Ok((range, figures)) => {
-            let (from, to, figures) = (range.from.to_string(), range.to.to_string(), Some(Box::new(figures)));
-            Ok(visit.show(|desk| Reports { desk, from, to, screens, screen, figures }))
+            let (from, to, figures) = (range.from.to_string(), range.to.to_string(), Some(figures));
+            Ok(visit.show(|desk| reports_page(desk, from, to, screens, screen, figures)))
         }
         Err(problem) => {
             let (from, to) = (query.from.unwrap_or_default(), query.to.unwrap_or_default());
             let page = visit.fail(&problem, in_words(&problem));
-            Ok(page.show(|desk| Reports { desk, from, to, screens, screen, figures: None }))
+            Ok(page.show(|desk| reports_page(desk, from, to, screens, screen, None)))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The page of other systems, and its forms. They do what the API does, through the same services.
 
-use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, Systems, endpoint_request, key_request};
+use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, endpoint_request, key_request, systems_page};
 use app::staff::pages::{Form, REASON};
 use domain::VariantName;
 use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointState, ReasonRequest};
@@ -31,7 +31,7 @@ async fn page(visit: StaffVisit, made: Option<Made>, form: Form) -> SignedInPage
         deliveries.truncate(MAX_SHOWN);
         endpoints.push((endpoint, deliveries));
     }
-    Ok(visit.show(|desk| Systems { desk, keys, endpoints, made, form }))
+    Ok(visit.show(|desk| systems_page(desk, keys, endpoints, made, form)))
 }
 
 /// The outcome of a form: its secret, shown once, or the page again, or the problem.
@@ -82,8 +82,8 @@ pub(super) async fn make_key(visit: StaffVisit, SentForm(form): SentForm) -> Sig
     let done = async {
         let intent = visit.intent(&form, &request)?;
         api_keys::make(&visit.state, &visit.staff, &visit.desk.theatre, &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(NEW_KEY), done, key_of).await
 }
 
@@ -98,8 +98,8 @@ pub(super) async fn revoke_key(visit: StaffVisit<KeyPath>, SentForm(form): SentF
     let done = async {
         let intent = visit.intent(&form, &request)?;
         api_keys::revoke(&visit.state, &visit.staff, (&visit.desk.theatre, key), &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("revoke-{key}")), done, nothing).await
 }
 
@@ -108,8 +108,8 @@ pub(super) async fn make_webhook(visit: StaffVisit, SentForm(form): SentForm) ->
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::make(&visit.state, &visit.staff, &visit.desk.theatre, &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(NEW_WEBHOOK), done, secret_of).await
 }
 
@@ -124,8 +124,8 @@ pub(super) async fn rotate(visit: StaffVisit<EndpointPath>, SentForm(form): Sent
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::rotate(&visit.state, &visit.staff, (&visit.desk.theatre, endpoint), &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("secret-{endpoint}")), done, secret_of).await
 }
 
@@ -137,8 +137,8 @@ pub(super) async fn switch(visit: StaffVisit<EndpointPath>, SentForm(form): Sent
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::change(&visit.state, &visit.staff, (&visit.desk.theatre, endpoint), &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("{}-{endpoint}", state.as_str())), done, nothing).await
 }
 
@@ -155,7 +155,7 @@ pub(super) async fn replay(visit: StaffVisit<DeliveryPath>, SentForm(form): Sent
         let intent = visit.intent(&form, &request)?;
         let message = (visit.desk.theatre.as_str(), endpoint, delivery);
         webhooks::replay(&visit.state, &visit.staff, message, &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("replay-{delivery}")), done, nothing).await
 }

@@ -1,7 +1,7 @@
 //! The page of what is unusual, and its form. They do what the API does, through the same service.
 
 use app::staff::pages::REASON;
-use app::staff::pages::unusual::Unusual;
+use app::staff::pages::unusual::unusual_page;
 use domain::api::systems::ReasonRequest;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use http::{Code, page_locale};
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let flags = fairness::list(&visit.state, &visit.desk.theatre).await?;
-    Ok(visit.show(|desk| Unusual { desk, flags }))
+    Ok(visit.show(|desk| unusual_page(desk, flags)))
 }
 
 #[derive(Deserialize)]

@@ -117,8 +117,8 @@ pub(in super::super) async fn close_day(visit: StaffVisit, SentForm(form): SentF
     let done = async {
         let intent = visit.intent(&form, &request)?;
         box_office::close_day(&visit.state, counter(&visit), &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, None, form.named("day-close").with_checked_reason(), done).await
 }
 

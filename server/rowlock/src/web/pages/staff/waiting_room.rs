@@ -11,8 +11,8 @@ use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
 
-use super::super::super::{SignedInPageError, SignedInPageResult};
-use super::super::visit::{PageQuery, SentForm, ShowPath, StaffVisit, malformed, marked};
+use super::super::{SignedInPageError, SignedInPageResult};
+use super::visit::{PageQuery, SentForm, ShowPath, StaffVisit, malformed, marked};
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;
@@ -28,22 +28,22 @@ const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
 /// The query of the figures.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(in super::super) struct FiguresQuery {
+pub(super) struct FiguresQuery {
     still: bool,
 }
 
-pub(in super::super) async fn show_page(
+pub(super) async fn show_page(
     visit: StaffVisit<ShowPath>,
     PageQuery(asked): PageQuery<FiguresQuery>,
 ) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::Figures { is_still: asked.still }).await
 }
 
-pub(in super::super) async fn terms(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+pub(super) async fn terms(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::Terms(None)).await
 }
 
-pub(in super::super) async fn end(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+pub(super) async fn end(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::End(Form::default())).await
 }
 
@@ -77,7 +77,7 @@ fn to_the_minute(show: &Show, at: Timestamp) -> String {
     local
 }
 
-pub(in super::super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
     let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     let done = async {
         let room = waiting_room::overview(&visit.state, show.id).await?;
@@ -95,7 +95,7 @@ pub(in super::super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): S
     }
 }
 
-pub(in super::super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
     let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     if !form.is_ticked("sure") {
         let words = app::say!(in page_locale::language(), "waiting_room.unsure");
