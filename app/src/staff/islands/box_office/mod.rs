@@ -2,14 +2,13 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
-mod callers;
 mod exchange;
 mod panel;
 mod pending;
-mod seat;
 mod selling;
 mod shows;
 
+use domain::api::box_office::CounterBooking;
 pub use exchange::BookingToExchange;
 use leptos::either::Either;
 use leptos::html::Div;

@@ -1,5 +1,5 @@
 //! The seller's actions on held seats: sell, give away, keep for the house, hold for a caller, undo. `exchange` has
-//! exchanges, `asking` sends sales and exchanges.
+//! exchanges, `pending` sends sales and exchanges.
 //!
 //! One action at a time.
 
@@ -19,10 +19,11 @@ use super::exchange::BookingToExchange;
 use super::pending::{PendingSale, SaleIntent};
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
-use crate::language::{Hindrance, current, money, problem_for_staff};
+use crate::language::{Hindrance, current, money};
 use crate::say;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::MapSession;
+use crate::staff::islands::failure_words;
 
 /// Duration of a caller hold, minutes.
 pub(super) const CALLER_MINUTES: u32 = 60;
@@ -307,7 +308,7 @@ impl CounterSaleState {
             }
             match result {
                 Ok(holder) => self.holder.set(Some((seat, holder))),
-                Err(failure) => self.lookup_error.set(Some(in_words(&failure))),
+                Err(failure) => self.lookup_error.set(Some(failure_words(&failure))),
             }
         });
     }
@@ -320,19 +321,12 @@ impl CounterSaleState {
         self.trouble.set(None);
         spawn_local(async move {
             if let Err(failure) = work.await {
-                self.trouble.set(Some(in_words(&failure)));
+                self.trouble.set(Some(failure_words(&failure)));
                 // The hold may have ended or changed.
                 own_hold::refresh(self.session);
             }
             self.busy.set(false);
         });
-    }
-}
-
-fn in_words(failure: &Failure) -> Hindrance {
-    match failure {
-        Failure::Unreachable => say!("common.unreachable").into(),
-        Failure::Problem(problem) => problem_for_staff(problem),
     }
 }
 

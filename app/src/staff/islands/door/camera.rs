@@ -218,7 +218,8 @@ fn object(fields: &[(&str, JsValue)]) -> Object {
     object
 }
 
-fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
+/// Calls a method by its name.
+pub(super) fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
     let method = Reflect::get(object, &method.into()).ok()?.dyn_into::<Function>().ok()?;
     method.apply(object, &values.iter().collect::<Array>()).ok()
 }

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::editor::Editor;
 use super::fields::{choice, input, number, number_in, text, whole_in};
-use super::new_rows::{categories, key_in, sections, shown};
+use super::rows::{categories, key_in, sections, shown};
 use crate::say;
 
 /// Initial width and depth of an area, in seats.

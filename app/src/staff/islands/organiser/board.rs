@@ -9,12 +9,10 @@ use domain::layout::editing::{DraftArea, DraftRow, ObjectKey};
 use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::svg::Svg;
-use wasm_bindgen::JsCast;
 
 use super::editor::{Drag, Editor};
+use super::input::{self, ActivePinch, PointerPress};
 use super::markup::{self, SeatLook, tenth};
-use super::pinching::{self, ActivePinch};
-use super::pointer::{self, PointerPress};
 use crate::say;
 use crate::seat_map::plan::zoom::{self, WindowRect};
 
@@ -76,13 +74,13 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
                     board.zoom(zoom::wheel_factor(event.delta_y()), Some(point));
                 }
             }
-            on:touchstart=move |event| pinching::touch(board, &event) on:touchmove=move |event| pinching::pinch(board, &event)
-            on:touchend=move |_| pinching::end(board) on:touchcancel=move |_| pinching::end(board)>
+            on:touchstart=move |event| input::touch(board, &event) on:touchmove=move |event| input::pinch(board, &event)
+            on:touchend=move |_| input::end_pinch(board) on:touchcancel=move |_| input::end_pinch(board)>
             <svg class="layout-drawing" data-testid="layout-board" data-moves="" node_ref=board.drawing tabindex="0" role="application"
                 aria-label=say!("editor.board") aria-describedby="layout-help"
                 width=move || pixels(2) height=move || pixels(3) viewBox=view_box
-                on:pointerdown=move |event| pointer::press(board, &event) on:pointermove=move |event| pointer::drag(board, &event)
-                on:pointerup=move |event| pointer::release(board, &event) on:pointercancel=move |_| pointer::cancel(board)>
+                on:pointerdown=move |event| input::press(board, &event) on:pointermove=move |event| input::drag(board, &event)
+                on:pointerup=move |event| input::release(board, &event) on:pointercancel=move |_| input::cancel(board)>
                 <g aria-hidden="true">
                     <path class="layout-focus" d=move || focus_path(editor) />
                     <text class="layout-focus-words" x=move || focus_at(editor, 0) y=move || focus_at(editor, 1)>{move || focus_words(editor)}</text>
@@ -294,9 +292,4 @@ fn drawn_frame(editor: Editor) -> Option<impl IntoView> {
     Some(view! {
         <rect class="layout-marquee" x=tenth(left) y=tenth(top) width=tenth(right - left) height=tenth(bottom - top) />
     })
-}
-
-/// The element of an event.
-pub(super) fn element_of(event: &web_sys::Event) -> Option<web_sys::Element> {
-    event.target()?.dyn_into().ok()
 }

@@ -1,11 +1,12 @@
 //! The door on a device. Tickets are checked one after another, by the server or, without a network, by the list.
 //! Admissions by the list are sent when the network is back.
 
-mod sync;
-
 use std::collections::VecDeque;
 
-use domain::api::door::{DoorDevice, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, UndoRequest};
+use domain::api::door::{
+    DoorDevice, DoorList, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, SettleRequest, Settlement,
+    UndoRequest,
+};
 use domain::door::{self, Code, device_name, digest};
 use domain::time::Timestamp;
 use gloo_net::http::Method;
@@ -20,13 +21,16 @@ use super::ticket_list::{TicketList, TicketStatus};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
-use crate::language::{Hindrance, problem_for_staff};
+use crate::language::Hindrance;
 use crate::say;
+use crate::staff::islands::failure_words;
 
 /// Deadline of the server for a ticket, milliseconds: people are queueing. Then the list decides.
 const SCAN_DEADLINE_MS: u32 = 3_000;
 /// Polling interval, milliseconds. Also the delay to notice that the network is back.
 const POLL_EVERY_MS: u32 = 3_000;
+/// Age at which the list is renewed while there is a network, milliseconds.
+const LIST_AGE_MS: i64 = 60_000;
 /// Most scanned texts waiting for their check.
 const MAX_IN_LINE: usize = 100;
 /// Most unanswered scans remembered.
@@ -251,7 +255,7 @@ impl Gate {
         if failure.status() == 401 {
             self.link.set(ServerLink::SignedOut);
         }
-        let Hindrance { words, detail } = in_words(failure);
+        let Hindrance { words, detail } = failure_words(failure);
         ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), [Some(words), detail].into_iter().flatten().collect())
     }
 
@@ -321,7 +325,7 @@ impl Gate {
         let path = format!("{}/undo", self.base.get_value());
         let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
         if let Err(failure) = calls::change::<Option<()>>(Method::POST, &path, key, &request).await {
-            return Some(in_words(&failure));
+            return Some(failure_words(&failure));
         }
         self.recent.update(|recent| {
             let known = recent.iter_mut().flat_map(|outcome| &mut outcome.undos);
@@ -343,6 +347,124 @@ impl Gate {
         true
     }
 
+    /// Loads the door's state. With a network also sends the queue and renews the list.
+    fn poll(self) {
+        if self.is_polling.get_value() {
+            return;
+        }
+        self.is_polling.set_value(true);
+        spawn_local(async move {
+            match calls::get::<DoorView>(&self.base.get_value()).await {
+                Ok(view) => {
+                    self.view.set(Some(view));
+                    self.link.set(ServerLink::Up);
+                    self.is_uncontacted.set(false);
+                    self.send_queue().await;
+                    self.renew_list().await;
+                }
+                Err(failure) if failure.may_pass() => {
+                    self.link.set(ServerLink::Down);
+                    self.check_list_expiry();
+                }
+                Err(failure) => {
+                    self.is_uncontacted.set(false);
+                    if failure.status() == 401 {
+                        self.link.set(ServerLink::SignedOut);
+                    } else {
+                        self.stuck.set(Some(failure_words(&failure)));
+                    }
+                }
+            }
+            self.is_polling.set_value(false);
+        });
+    }
+
+    /// Updates the display once the list has expired.
+    fn check_list_expiry(self) {
+        let is_over = self.list.with_value(|list| list.as_ref().is_none_or(|list| !list.is_valid(now())));
+        if is_over && self.list_of.with_untracked(Option::is_some) {
+            self.list_of.set(None);
+        }
+    }
+
+    /// Sends the queued admissions batch by batch. Unanswered scans stay in the queue.
+    async fn send_queue(self) {
+        let mut has_settled = false;
+        while let Some((seal, scans)) = self.queue.with_untracked(ScanQueue::batch) {
+            let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
+            let sent = scans.clone();
+            let request = SettleRequest {
+                device: self.device.get_untracked(),
+                seal,
+                sent_at_ms: clock::device_ms() as i64,
+                scans,
+            };
+            let path = format!("{}/settlements", self.base.get_value());
+            match calls::change::<Settlement>(Method::POST, &path, &ids::new_key(), &request).await {
+                Ok(settled) => {
+                    has_settled = true;
+                    self.record_settled(&sent, &settled);
+                    self.queue.update(|queue| queue.remove_settled(&ids));
+                    self.save_queue();
+                    if self.queue.with_untracked(|queue| queue.aside().is_empty()) {
+                        self.stuck.set(None);
+                    }
+                }
+                Err(failure) if failure.may_pass() => {
+                    self.link.set(ServerLink::Down);
+                    break;
+                }
+                Err(failure) => {
+                    self.stuck.set(Some(failure_words(&failure)));
+                    if !is_final(failure.status()) {
+                        break;
+                    }
+                    self.queue.update(|queue| queue.put_aside(&ids));
+                }
+            }
+        }
+        if has_settled && let Ok(view) = calls::get::<DoorView>(&self.base.get_value()).await {
+            self.view.set(Some(view));
+        }
+    }
+
+    /// Makes settled admissions undoable like those admitted by the server.
+    fn record_settled(self, sent: &[QueuedScan], settled: &Settlement) {
+        self.recent.update(|recent| {
+            for (scan, answer) in sent.iter().zip(&settled.scans) {
+                let undos = outcome::undos(answer, scan.codes.iter().map(String::as_str));
+                recent
+                    .iter_mut()
+                    .filter(|recent_scan| recent_scan.scan == scan.scan)
+                    .for_each(|recent_scan| recent_scan.undos.clone_from(&undos));
+            }
+        });
+    }
+
+    /// Renews an old list, but only after the queue is sent: the new list would show queued admissions as open.
+    async fn renew_list(self) {
+        let is_fresh =
+            self.list.with_value(|list| list.as_ref().is_some_and(|list| now().since(list.made()) < LIST_AGE_MS));
+        if is_fresh || self.queue.with_untracked(|queue| queue.batch().is_some()) {
+            return;
+        }
+        let path = format!("{}/list?device={}", self.base.get_value(), self.device.with_untracked(|device| device.id));
+        self.since.set_value(Vec::new());
+        // Without an answer the current list stays until it expires.
+        if let Ok(list) = calls::get::<DoorList>(&path).await {
+            // The new list may lack admissions made since the request, and it lacks the scans put aside.
+            let mut since = self.since.get_value();
+            self.queue.with_untracked(|queue| {
+                since.extend(queue.aside().into_iter().map(|code| digest(self.show, code)));
+            });
+            device_storage::save_list(self.show, &list);
+            let list = TicketList::new(self.show, list, since);
+            device_storage::save_admitted(self.show, &list.here());
+            self.list_of.set(Some(list.made_at().to_owned()));
+            self.list.set_value(Some(list));
+        }
+    }
+
     /// Returns true if a camera can read tickets.
     #[must_use]
     pub fn has_camera() -> bool {
@@ -350,11 +472,9 @@ impl Gate {
     }
 }
 
-fn in_words(failure: &Failure) -> Hindrance {
-    match failure {
-        Failure::Unreachable => say!("common.unreachable").into(),
-        Failure::Problem(problem) => problem_for_staff(problem),
-    }
+/// Returns true if a refusal is final: not one that a sign-in, a permission or a wait can change.
+const fn is_final(status: u16) -> bool {
+    matches!(status, 400..=499) && !matches!(status, 401 | 403 | 408 | 429)
 }
 
 /// The server's time if known, else the device's.
@@ -378,10 +498,19 @@ mod tests {
         };
         let failure = Failure::Problem(Box::new(refused));
         for language in Language::ALL {
-            let (outcome, fault) = with_language(language, || (in_words(&failure), say!("problem.other")));
+            let (outcome, fault) = with_language(language, || (failure_words(&failure), say!("problem.other")));
             assert_ne!(outcome.words, fault, "{language:?}");
             let shown = outcome.detail.unwrap_or(outcome.words);
             assert_eq!(shown, "The list is none of ours.", "{language:?}");
+        }
+    }
+
+    #[test]
+    fn only_final_refusals_put_scans_aside() {
+        for (status, is_final_refusal) in
+            [(404, true), (422, true), (401, false), (403, false), (429, false), (500, false)]
+        {
+            assert_eq!(is_final(status), is_final_refusal, "{status}");
         }
     }
 }
