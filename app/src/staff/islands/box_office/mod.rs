@@ -29,9 +29,7 @@ pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "
 /// The seat map of a show with the counter beside it. Mounted, not hydrated, like the customers' seat map.
 #[island]
 pub fn StaffCounter(
-    /// The theatre.
     theatre: String,
-    /// The show.
     show: Uuid,
     /// True if the show is no longer on sale: seats can only be looked up.
     for_looking: bool,

@@ -155,7 +155,6 @@ fn holder_view(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
     })
 }
 
-/// The error of the lookup.
 fn lookup_error(selling: CounterSaleState) -> impl IntoView {
     view! {
         <p class="account-trouble" role="alert" data-testid="whose-trouble"

@@ -18,7 +18,6 @@ use crate::seat_map::own_seats::own_hold;
 /// Id of the retry button, which gets the focus after the pressed button disappeared.
 const RETRY_BUTTON: &str = "ask-again";
 
-/// A request with its own key.
 #[derive(Clone, Debug)]
 pub(super) struct PendingSale {
     intent: SaleIntent,
@@ -27,10 +26,8 @@ pub(super) struct PendingSale {
     words: String,
 }
 
-/// The intent of a request.
 #[derive(Clone, Debug)]
 pub(super) enum SaleIntent {
-    /// A sale.
     Sale(SaleRequest),
     /// An exchange of this booking; without the PIN, which is never stored.
     Exchange(Uuid, ExchangeRequest),

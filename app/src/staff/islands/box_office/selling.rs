@@ -31,29 +31,21 @@ pub(super) const CALLER_MINUTES: u32 = 60;
 /// The state of the sale in one show. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 pub(super) struct CounterSaleState {
-    /// The seat map.
     pub(super) session: MapSession,
-    /// The theatre.
     pub(super) theatre: StoredValue<String>,
-    /// True if an action is running.
     pub(super) busy: RwSignal<bool>,
-    /// The error of the last action.
     pub(super) trouble: RwSignal<Option<Hindrance>>,
-    /// The last sale.
     pub(super) sold: RwSignal<Option<CounterBooking>>,
     /// Holder of the seat that was tapped last and is not free.
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
-    /// The error of that lookup.
     pub(super) lookup_error: RwSignal<Option<Hindrance>>,
     /// Caller holds of this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
-    /// The booking being exchanged.
     pub(super) exchange: RwSignal<Option<BookingToExchange>>,
     /// The amount of the last exchange, in words.
     pub(super) due: RwSignal<Option<String>>,
     /// The manager who approves a refund.
     pub(super) manager: RwSignal<Option<Uuid>>,
-    /// The typed PIN.
     pub(super) pin: RwSignal<String>,
     /// Name for the tickets; may be empty.
     pub(super) name: RwSignal<String>,
@@ -110,13 +102,11 @@ impl CounterSaleState {
         self.session.cart.with(|cart| cart.held().filter(|_| is_free && cart.is_settled()).cloned())
     }
 
-    /// Sells the held seats.
     pub(super) fn sell(self, means: Means) {
         let Some(held) = untrack(|| self.ready()) else { return };
         self.sell_hold(held.id, held.total, means, None);
     }
 
-    /// Sells a caller hold.
     pub(super) fn sell_to_caller(self, caller: &CallerHoldView, means: Means) {
         if !self.busy.get_untracked() {
             if self.name.with_untracked(String::is_empty) {
@@ -164,7 +154,6 @@ impl CounterSaleState {
         });
     }
 
-    /// Keeps the held seats for the house.
     pub(super) fn keep_for_house(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
         let Some(seats) = self.seats_without_places(&held) else { return };
@@ -176,7 +165,6 @@ impl CounterSaleState {
         });
     }
 
-    /// Turns the held seats into a caller hold.
     pub(super) fn hold_for_caller(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
         let name = self.name.get_untracked().trim().to_owned();
@@ -208,7 +196,6 @@ impl CounterSaleState {
         seats
     }
 
-    /// Releases a caller hold.
     pub(super) fn release_caller_hold(self, hold: Uuid) {
         let request = Reason { reason: say!("box_office.caller_gone") };
         self.act(async move {

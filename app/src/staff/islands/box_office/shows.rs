@@ -8,13 +8,11 @@ use uuid::Uuid;
 use crate::browser::{calls, events};
 use crate::say;
 
-/// Polling interval, milliseconds.
 const POLL_EVERY_MS: u32 = 3_000;
 
 /// The day's shows with their occupancy.
 #[island]
 pub fn StaffShows(
-    /// The theatre.
     theatre: String,
     /// The day, `YYYY-MM-DD`; empty for today.
     date: String,

@@ -26,12 +26,10 @@ fn write(name: &str, what: &impl Serialize) -> bool {
     serde_json::to_string(what).is_ok_and(|text| storage::write(name, &text))
 }
 
-/// This device.
 pub fn device() -> Option<DoorDevice> {
     read(DEVICE)
 }
 
-/// Stores this device.
 pub fn save_device(device: &DoorDevice) {
     write(DEVICE, device);
 }
@@ -73,7 +71,6 @@ fn is_list_of_another(name: &str, show: Uuid) -> bool {
         .any(|what| name.starts_with(&format!("rowlock-door-{what}-")) && name != of_show(what, show))
 }
 
-/// The queue of a show.
 pub fn queue(show: Uuid) -> ScanQueue {
     read(&of_show("queue", show)).unwrap_or_default()
 }

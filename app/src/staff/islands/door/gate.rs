@@ -12,6 +12,7 @@ use domain::time::Timestamp;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
 use super::device_storage;
@@ -38,8 +39,8 @@ const MAX_UNANSWERED: usize = 12;
 /// Number of recent scans shown.
 const MAX_RECENT: usize = 12;
 
-/// The device's connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ServerLink {
     /// The server answers.
     Up,
@@ -49,30 +50,15 @@ pub enum ServerLink {
     SignedOut,
 }
 
-impl ServerLink {
-    /// Its name on the page.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::SignedOut => "signed-out",
-        }
-    }
-}
-
 /// The door of a show on this device.
 #[derive(Clone, Copy)]
 pub struct Gate {
     show: Uuid,
     base: StoredValue<String>,
-    /// This device.
     pub device: RwSignal<DoorDevice>,
-    /// Its connection.
     pub link: RwSignal<ServerLink>,
     /// The state of the show's door, as last loaded.
     pub view: RwSignal<Option<DoorView>>,
-    /// The outcome of the last scan.
     pub answer: RwSignal<Option<ScanOutcome>>,
     /// The last scans, newest first.
     pub recent: RwSignal<VecDeque<ScanOutcome>>,
@@ -100,7 +86,6 @@ pub struct Gate {
 
 impl Gate {
     /// The door of this show, with its stored data.
-    #[must_use]
     pub fn new(theatre: &str, show: Uuid) -> Self {
         device_storage::remove_other_lists(show);
         // An expired list admits no one.
@@ -153,7 +138,6 @@ impl Gate {
     }
 
     /// Number of admitted tickets: those known to the server and those queued.
-    #[must_use]
     pub fn admitted(self) -> i64 {
         let known = self.view.with(|view| view.as_ref().map_or(0, |view| view.counts.admitted));
         known + self.queue.with(|queue| i64::try_from(queue.tickets()).unwrap_or(i64::MAX))
@@ -177,7 +161,6 @@ impl Gate {
         self.check_next();
     }
 
-    /// Checks the scanned texts in order.
     fn check_next(self) {
         if self.is_checking.get_value() {
             return;
@@ -234,7 +217,6 @@ impl Gate {
         self.unanswered.update_value(|unanswered| unanswered.retain(|(_, other)| other != key));
     }
 
-    /// Applies the server's answer.
     fn apply_answer(self, codes: &[Code], answer: &ScanAnswer) -> ScanOutcome {
         let admitted_codes =
             codes.iter().zip(&answer.tickets).filter(|(_, ticket)| ticket.outcome == Outcome::Admitted);
@@ -465,8 +447,6 @@ impl Gate {
         }
     }
 
-    /// Returns true if a camera can read tickets.
-    #[must_use]
     pub fn has_camera() -> bool {
         camera::is_available()
     }

@@ -43,12 +43,7 @@ const FIELD: &str = "door-code";
 
 /// The scanner of a show's door.
 #[island]
-pub fn StaffDoor(
-    /// The theatre.
-    theatre: String,
-    /// The show.
-    show: Uuid,
-) -> impl IntoView {
+pub fn StaffDoor(theatre: String, show: Uuid) -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
         if let Some(place) = place.get() {

@@ -32,38 +32,28 @@ impl ScanQueue {
         true
     }
 
-    /// Returns true if the queue is full.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.len() >= MAX_QUEUED_SCANS
     }
 
-    /// Number of queued scans.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns true if no scan is queued.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Returns true if a queued scan admitted this ticket.
-    #[must_use]
     pub fn has(&self, code: &str) -> bool {
         self.0.iter().any(|entry| entry.scan.codes.iter().any(|other| other == code))
     }
 
-    /// Number of queued tickets.
-    #[must_use]
     pub fn tickets(&self) -> usize {
         self.0.iter().map(|entry| entry.scan.codes.len()).sum()
     }
 
     /// The next batch: scans of one list, in order, as many as a call takes.
-    #[must_use]
     pub fn batch(&self) -> Option<(ListSeal, Vec<QueuedScan>)> {
         let open = || self.0.iter().filter(|entry| !entry.is_aside);
         let seal = &open().next()?.seal;
@@ -78,13 +68,11 @@ impl ScanQueue {
     }
 
     /// Codes of the tickets of scans put aside.
-    #[must_use]
     pub fn aside(&self) -> Vec<&str> {
         let aside = self.0.iter().filter(|entry| entry.is_aside);
         aside.flat_map(|entry| entry.scan.codes.iter().map(String::as_str)).collect()
     }
 
-    /// Removes settled scans.
     pub fn remove_settled(&mut self, scans: &[Uuid]) {
         self.0.retain(|entry| !scans.contains(&entry.scan.scan));
     }

@@ -10,18 +10,14 @@ use uuid::Uuid;
 /// The status of a ticket by the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TicketStatus {
-    /// Not used.
     Open,
     /// Used at another device, or before the list was made.
     Used {
-        /// Local time of use.
         at: String,
-        /// Device of use.
         device: String,
     },
     /// Used at this device since the list was made.
     UsedHere,
-    /// No longer valid.
     NotValid,
     /// Not on the list: sold since, or not a ticket of this show.
     Missing,
@@ -41,7 +37,6 @@ pub struct TicketList {
 
 impl TicketList {
     /// The list from the server, with the digests of this device's admissions since.
-    #[must_use]
     pub fn new(show: Uuid, list: DoorList, here: Vec<String>) -> Self {
         let DoorList { seal, made_at, open, used, not_valid } = list;
         Self {
@@ -55,32 +50,23 @@ impl TicketList {
         }
     }
 
-    /// Its seal.
-    #[must_use]
     pub const fn seal(&self) -> &ListSeal {
         &self.seal
     }
 
     /// Local time at which it was made.
-    #[must_use]
     pub fn made_at(&self) -> &str {
         &self.made_at
     }
 
-    /// Time at which it was made.
-    #[must_use]
     pub const fn made(&self) -> Timestamp {
         Timestamp(self.seal.made_at_ms)
     }
 
-    /// Returns true if it has not expired.
-    #[must_use]
     pub const fn is_valid(&self, now: Timestamp) -> bool {
         now.0 < self.seal.expires_at_ms
     }
 
-    /// The status of a ticket.
-    #[must_use]
     pub fn status(&self, code: &Code) -> TicketStatus {
         let digest = digest(self.show, code.as_str());
         if self.here.contains(&digest) {
@@ -104,7 +90,6 @@ impl TicketList {
     }
 
     /// Digests of this device's admissions since the list was made.
-    #[must_use]
     pub fn here(&self) -> Vec<&str> {
         self.here.iter().map(String::as_str).collect()
     }

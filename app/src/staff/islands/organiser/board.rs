@@ -22,7 +22,6 @@ const MARGIN: f64 = 70.0;
 const FRAME_STEP: f64 = 100.0;
 /// Smallest width and height of the frame.
 const SMALLEST_FRAME: [f64; 2] = [800.0, 500.0];
-/// Largest magnification.
 const LARGEST_ZOOM: f64 = 12.0;
 /// Magnifications below this count as 1: factors do not multiply to exactly 1.
 const WHOLE_ZOOM: f64 = 1.001;
@@ -132,7 +131,6 @@ fn bar(board: Board) -> impl IntoView {
 }
 
 impl Board {
-    /// Shows the whole room.
     fn fit_in(self) {
         let Some(scroller) = self.scroller.get_untracked() else { return };
         let [_, _, width, height] = self.frame.get_untracked();
@@ -150,7 +148,6 @@ impl Board {
         self.zoom_with(factor, move |after| zoom::drift(before, after, point));
     }
 
-    /// Limits a factor.
     pub(super) fn limited(self, factor: f64) -> f64 {
         let zoom = self.editor.zoom.get_untracked();
         (zoom * factor).clamp(1.0, LARGEST_ZOOM) / zoom
@@ -173,7 +170,6 @@ impl Board {
         });
     }
 
-    /// Sets the drawing's CSS transform.
     pub(super) fn transform(self, how: &str) {
         if let Some(drawing) = self.drawing.get_untracked() {
             // Fails only for properties that do not exist.
@@ -181,7 +177,6 @@ impl Board {
         }
     }
 
-    /// The drawing's place in the window.
     pub(super) fn place(self) -> Option<WindowRect> {
         let drawing = self.drawing.get_untracked()?;
         Some(box_of(&drawing))
@@ -284,7 +279,6 @@ fn area(editor: Editor, key: ObjectKey) -> impl IntoView {
     }
 }
 
-/// The selection frame being drawn.
 fn drawn_frame(editor: Editor) -> Option<impl IntoView> {
     let Some(Drag::Frame(sides)) = editor.drag.get() else { return None };
     let scale = markup::scale(editor.pitch());

@@ -7,7 +7,6 @@ use leptos::prelude::*;
 use super::editor::Editor;
 use crate::say;
 
-/// A line of the list.
 #[derive(Clone, Debug, PartialEq)]
 struct ContentsLine {
     key: ObjectKey,

@@ -17,7 +17,6 @@ use crate::say;
 /// Pause after the last change before the draft is checked, milliseconds.
 const CHECK_AFTER_MS: u32 = 200;
 
-/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CheckResult {
     /// True if the draft can be saved.
@@ -40,7 +39,6 @@ pub(super) enum Drag {
 /// The state of one editor. Copy it.
 #[derive(Clone, Copy)]
 pub(super) struct Editor {
-    /// The theatre.
     pub(super) theatre: StoredValue<String>,
     /// Screens that can get the layout: id and name.
     pub(super) screens: StoredValue<Vec<(String, String)>>,
@@ -58,11 +56,8 @@ pub(super) struct Editor {
     pub(super) refused: RwSignal<Option<String>>,
     /// Text for a screen reader announcement.
     pub(super) announcement: RwSignal<String>,
-    /// Magnification.
     pub(super) zoom: RwSignal<f64>,
-    /// The last saved layout.
     pub(super) saved: RwSignal<Option<LayoutView>>,
-    /// The draft as last saved or loaded.
     pub(super) saved_draft: StoredValue<Draft>,
     changes: StoredValue<u32>,
 }
@@ -132,7 +127,6 @@ impl Editor {
         done.is_ok()
     }
 
-    /// Undoes the last command.
     pub(super) fn undo(self) {
         self.history.update(|history| {
             history.undo();
@@ -141,7 +135,6 @@ impl Editor {
         self.clean_selection();
     }
 
-    /// Redoes the undone command.
     pub(super) fn redo(self) {
         self.history.update(|history| {
             history.redo();
@@ -243,7 +236,6 @@ impl Editor {
         self.sold.with_value(HashSet::len).saturating_sub(there)
     }
 
-    /// Returns true if the draft has unsaved changes.
     pub(super) fn is_unsaved(self) -> bool {
         self.now(|draft| self.saved_draft.with_value(|saved_draft| saved_draft != draft))
     }

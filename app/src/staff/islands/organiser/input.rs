@@ -27,16 +27,12 @@ const SMALL_STEP_SEATS: f64 = 0.05;
 /// Step of a bracket key, degrees.
 const TURN_DEGREES: f64 = 5.0;
 
-/// A pressed pointer.
+/// A pressed pointer, and the part, seat and corner under it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PointerPress {
-    /// Its id.
     id: i32,
-    /// The part under it.
     part: Option<ObjectKey>,
-    /// The seat under it.
     seat: Option<usize>,
-    /// The corner under it.
     corner: Option<usize>,
     /// Position of the press, units of the plan.
     from: DrawingPoint,
@@ -44,13 +40,10 @@ pub(super) struct PointerPress {
     at: (f64, f64),
     /// True if the part was selected before.
     was_chosen: bool,
-    /// True if it adds to the selection.
     adds: bool,
-    /// True if it has moved.
     moved: bool,
 }
 
-/// Handles a press.
 pub(super) fn press(board: Board, event: &PointerEvent) {
     let (editor, Some(from)) = (board.editor, point_of(board, event)) else { return };
     if event.button() != 0 || board.press.with_value(Option::is_some) {
@@ -89,7 +82,6 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
     board.press.set_value(Some(press));
 }
 
-/// Handles a movement.
 pub(super) fn drag(board: Board, event: &PointerEvent) {
     let Some(mut press) = board.press.get_value().filter(|press| press.id == event.pointer_id()) else { return };
     let way = (f64::from(event.client_x()) - press.at.0).hypot(f64::from(event.client_y()) - press.at.1);
@@ -191,11 +183,9 @@ fn point_of(board: Board, event: &PointerEvent) -> Option<DrawingPoint> {
     Some([x / scale, y / scale])
 }
 
-/// A pinch in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ActivePinch {
     pinch: Pinch,
-    /// Its current factor.
     factor: f64,
     /// The drawing's current apparent place.
     looks: WindowRect,
@@ -212,7 +202,6 @@ pub(super) fn touch(board: Board, event: &TouchEvent) {
     board.pinching.set_value(begun);
 }
 
-/// Handles a movement of the fingers.
 pub(super) fn pinch(board: Board, event: &TouchEvent) {
     let (Some(pinching), Some((one, other))) = (board.pinching.get_value(), two_fingers(event)) else { return };
     keep_from_browser(event);
@@ -297,7 +286,6 @@ fn on_parts_key(editor: Editor, event: &KeyboardEvent) -> bool {
     true
 }
 
-/// The element of an event.
 fn element_of(event: &web_sys::Event) -> Option<Element> {
     event.target()?.dyn_into().ok()
 }

@@ -12,7 +12,6 @@ use crate::seat_map::plan::drawing::escaped;
 const HALF_SEAT: f64 = 8.0;
 /// Distance of a row's letter from its last seat, units of the drawing.
 const LETTER_DISTANCE: f64 = 19.0;
-/// Number of category colours.
 pub(super) const COLOURS: usize = 8;
 
 /// The appearance of one seat.
@@ -20,11 +19,9 @@ pub(super) const COLOURS: usize = 8;
 pub(super) struct SeatLook {
     /// Index of its category.
     pub colour: usize,
-    /// Its kind.
     pub kind: SeatKind,
     /// True if it is sold in an upcoming show.
     pub is_sold: bool,
-    /// True if it is selected.
     pub is_chosen: bool,
 }
 

@@ -38,7 +38,6 @@ pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
 /// The layout editor.
 #[island]
 pub fn StaffLayoutEditor(
-    /// The theatre.
     theatre: String,
     /// The room to start with; `None` for an empty one.
     layout: Option<Uuid>,
@@ -85,7 +84,6 @@ async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
 }
 
 /// Why a room cannot be edited.
-#[must_use]
 pub fn too_large(seats: usize) -> String {
     let most = domain::layout::editing::MAX_EDITED_SEATS;
     say!("editor.too_large", seats = seats, most = most)

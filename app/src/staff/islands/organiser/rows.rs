@@ -79,7 +79,6 @@ pub(super) fn shown(value: &str, options: &[(String, String)]) -> String {
     if options.is_empty() { String::new() } else { key_in(value, options).to_string() }
 }
 
-/// The form that draws new rows.
 pub(super) fn new_rows(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
     let form = NewRowsForm {

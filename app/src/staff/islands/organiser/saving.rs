@@ -34,7 +34,6 @@ struct SavingState {
     assignment: StoredValue<Option<(String, String)>>,
 }
 
-/// The form.
 pub(super) fn form(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
     let saving = SavingState {
