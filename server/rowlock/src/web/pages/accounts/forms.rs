@@ -1,16 +1,16 @@
 //! Pages without a session: signing in, registering, a new password.
 
 use app::pages::accounts::{LoginPage, Notice, PasswordResetPage, RegisterPage};
-use axum::extract::{Form, Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use domain::api::accounts::{ForgottenRequest, LinkToken, LoginRequest, Password, RegisterRequest, ResetRequest};
 use serde::Deserialize;
 
-use super::{AccountQuery, key_of, new_key, once_more, private, see, see_with, way_on};
+use super::{AccountQuery, new_key, once_more, private, see, see_with, way_on};
 use crate::AppState;
-use crate::web::pages::{FormResult, PageResult, QueryResult};
-use http::idempotency::Intent;
+use crate::web::pages::{PageForm, PageQuery, PageResult};
+use http::idempotency::{IdempotencyKey, Intent};
 use http::{ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::{self, Registration, ResetIntent};
@@ -18,8 +18,7 @@ use identity::accounts::{self, Registration, ResetIntent};
 /// Default page after signing in.
 const HOME: &str = "/account";
 
-pub(super) async fn login(asked: QueryResult<AccountQuery>) -> PageResult {
-    let Query(asked) = asked?;
+pub(super) async fn login(PageQuery(asked): PageQuery<AccountQuery>) -> PageResult {
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
     Ok(private(LoginPage { next, notice: asked.notice(), ..LoginPage::default() }))
 }
@@ -37,9 +36,8 @@ pub(super) async fn log_in(
     visitor: Visitor,
     address: ClientAddress,
     headers: HeaderMap,
-    form: FormResult<LoginForm>,
+    PageForm(form): PageForm<LoginForm>,
 ) -> PageResult {
-    let Form(form) = form?;
     let next = way_on(&form.next).unwrap_or_default();
     let request = LoginRequest { email: form.email.clone(), password: form.password, token: false };
     Ok(match signed_in(&state, &visitor, &headers, &address, &request).await {
@@ -61,8 +59,7 @@ async fn signed_in(
     accounts::log_in(state, (visitor, before.as_ref()), address, request).await
 }
 
-pub(super) async fn register(asked: QueryResult<AccountQuery>) -> PageResult {
-    let Query(asked) = asked?;
+pub(super) async fn register(PageQuery(asked): PageQuery<AccountQuery>) -> PageResult {
     let next = way_on(&asked.next).unwrap_or_default().to_owned();
     Ok(private(RegisterPage { next, key: new_key(), ..RegisterPage::default() }))
 }
@@ -84,13 +81,12 @@ pub(super) async fn make(
     visitor: Visitor,
     address: ClientAddress,
     headers: HeaderMap,
-    form: FormResult<RegisterForm>,
+    PageForm(form): PageForm<RegisterForm>,
 ) -> PageResult {
-    let Form(form) = form?;
     let next = way_on(&form.next).unwrap_or_default();
     let request = RegisterRequest { name: form.name, email: form.email, password: form.password };
     let made = async {
-        let key = key_of(&form.key)?;
+        let key = IdempotencyKey::of_form(&form.key)?;
         let intent = Intent::new(&visitor.owner, key, "form /register", &Registration::of(&state, &request));
         accounts::register(&state, &address, &request, &intent).await
     };
@@ -109,8 +105,7 @@ pub(super) async fn make(
     })
 }
 
-pub(super) async fn reset(asked: QueryResult<AccountQuery>) -> PageResult {
-    let Query(asked) = asked?;
+pub(super) async fn reset(PageQuery(asked): PageQuery<AccountQuery>) -> PageResult {
     let (key, trouble) = (new_key(), None);
     Ok(private(if asked.token.is_empty() {
         PasswordResetPage::Ask { email: String::new(), trouble, key }
@@ -129,12 +124,11 @@ pub(super) async fn ask(
     State(state): State<AppState>,
     visitor: Visitor,
     address: ClientAddress,
-    form: FormResult<AskForm>,
+    PageForm(form): PageForm<AskForm>,
 ) -> PageResult {
-    let Form(form) = form?;
     let request = ForgottenRequest { email: form.email };
     let asked = async {
-        let intent = Intent::new(&visitor.owner, key_of(&form.key)?, "form /reset", &request);
+        let intent = Intent::new(&visitor.owner, IdempotencyKey::of_form(&form.key)?, "form /reset", &request);
         accounts::password_forgotten(&state, &address, &request, &intent).await
     };
     Ok(match asked.await {
@@ -156,13 +150,16 @@ pub(super) async fn set(
     State(state): State<AppState>,
     visitor: Visitor,
     address: ClientAddress,
-    form: FormResult<SetForm>,
+    PageForm(form): PageForm<SetForm>,
 ) -> PageResult {
-    let Form(form) = form?;
     let request = ResetRequest { token: form.token, password: form.password };
     let done = async {
-        let intent =
-            Intent::new(&visitor.owner, key_of(&form.key)?, "form /reset/new", &ResetIntent::of(&state, &request));
+        let intent = Intent::new(
+            &visitor.owner,
+            IdempotencyKey::of_form(&form.key)?,
+            "form /reset/new",
+            &ResetIntent::of(&state, &request),
+        );
         accounts::reset_password(&state, &address, &request, &intent).await
     };
     Ok(match done.await {

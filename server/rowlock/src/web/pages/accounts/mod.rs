@@ -7,7 +7,6 @@ mod own;
 
 use app::pages::accounts::Notice;
 use axum::extract::DefaultBodyLimit;
-use axum::extract::rejection::FormRejection;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -16,8 +15,7 @@ use serde::Deserialize;
 
 use super::{Page, PageError, private, see, words};
 use crate::web::budget::NEVER;
-use http::idempotency::IdempotencyKey;
-use http::{Code, Problem, describe_rejection};
+use http::{Code, Problem};
 use platform::ids;
 
 /// Largest form, bytes: an address, a name and two passwords are far below.
@@ -58,12 +56,6 @@ impl AccountQuery {
     }
 }
 
-impl From<FormRejection> for PageError {
-    fn from(rejection: FormRejection) -> Self {
-        Self::Unreadable(describe_rejection(&rejection.body_text()))
-    }
-}
-
 /// The page to go to afterwards: a path of this site only. A redirection to another site would make us vouch for it.
 fn way_on(next: &str) -> Option<&str> {
     let is_ours = next.len() <= MAX_NEXT_BYTES
@@ -94,14 +86,6 @@ pub(super) fn once_more(problem: Problem, page: impl FnOnce(String) -> Response)
         }
     }
     response
-}
-
-/// The key of a form.
-///
-/// # Errors
-/// 400 without one: it is not our form.
-fn key_of(text: &str) -> Result<IdempotencyKey, Problem> {
-    IdempotencyKey::of_form(text)
 }
 
 /// A key for a form that is shown.

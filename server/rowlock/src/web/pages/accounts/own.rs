@@ -1,29 +1,30 @@
 //! The account's own pages. Callers without a session are redirected to the sign-in page.
 
 use app::pages::accounts::{AccountPage, ConfirmEmailPage, Notice};
-use axum::extract::{Form, Query, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use domain::api::accounts::{LinkToken, Password, PasswordChange, ProofRequest};
 use serde::Deserialize;
 
-use super::super::{FormResult, PageError, QueryResult, SignedInPageResult, signed_in};
-use super::{AccountQuery, key_of, new_key, once_more, private, see, see_with};
+use super::super::{PageError, PageForm, PageQuery, SignedInPageResult, signed_in};
+use super::{AccountQuery, new_key, once_more, private, see, see_with};
 use crate::AppState;
-use http::idempotency::Intent;
+use http::idempotency::{IdempotencyKey, Intent};
 use http::{ClientAddress, Code, Problem};
 use identity::accounts::{self, Session, SignedIn};
 use selling::account_bookings;
 
 /// The signed-in account, or the problem.
 type SignedInResult = Result<SignedIn, Problem>;
+/// A form, or why it cannot be read.
+type FormResult<T> = Result<PageForm<T>, PageError>;
 
 pub(super) async fn account(
     State(state): State<AppState>,
     who: SignedInResult,
-    asked: QueryResult<AccountQuery>,
+    PageQuery(asked): PageQuery<AccountQuery>,
 ) -> SignedInPageResult {
-    let Query(asked) = asked?;
     let SignedIn(session) = signed_in(who, "/account")?;
     page(&state, &session, &asked.after, asked.notice(), None).await
 }
@@ -58,7 +59,7 @@ pub(super) async fn password(
     form: FormResult<PasswordForm>,
 ) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
-    let Form(form) = form?;
+    let PageForm(form) = form?;
     let request = PasswordChange { current: form.current, new: form.new };
     match accounts::change_password(&state, &session, &address, &request).await {
         Ok(logged_in) => Ok((logged_in, see_with("/account", Notice::PasswordChanged)).into_response()),
@@ -82,9 +83,9 @@ pub(super) async fn send_link(
     form: FormResult<KeyForm>,
 ) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
-    let Form(form) = form?;
+    let PageForm(form) = form?;
     let sent = async {
-        let intent = Intent::new(&session.owner, key_of(&form.key)?, "form /account/email-link", &());
+        let intent = Intent::new(&session.owner, IdempotencyKey::of_form(&form.key)?, "form /account/email-link", &());
         accounts::send_proof(&state, &session, &address, &intent).await
     };
     match sent.await {
@@ -99,9 +100,8 @@ pub(super) async fn send_link(
 pub(super) async fn confirm(
     State(state): State<AppState>,
     who: SignedInResult,
-    asked: QueryResult<AccountQuery>,
+    PageQuery(asked): PageQuery<AccountQuery>,
 ) -> SignedInPageResult {
-    let Query(asked) = asked?;
     // Only well-formed tokens are passed on.
     let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
     let SignedIn(session) = signed_in(who, &format!("/confirm-email?token={token}"))?;
@@ -132,10 +132,10 @@ pub(super) async fn prove(
     form: FormResult<ProofForm>,
 ) -> SignedInPageResult {
     let SignedIn(session) = signed_in(who, "/account")?;
-    let Form(form) = form?;
+    let PageForm(form) = form?;
     let request = ProofRequest { token: form.token };
     let proven = async {
-        let intent = Intent::new(&session.owner, key_of(&form.key)?, "form /confirm-email", &request);
+        let intent = Intent::new(&session.owner, IdempotencyKey::of_form(&form.key)?, "form /confirm-email", &request);
         accounts::prove(&state, &session, &address, &request, &intent).await
     };
     match proven.await {

@@ -1,6 +1,6 @@
 //! The page of a film: where and when it is on, city by city and day by day.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use domain::api::catalogue::FilmView;
 use serde::Deserialize;
 
@@ -10,8 +10,7 @@ use app::pages::listing::StripChoice;
 
 use super::listing;
 use crate::AppState;
-use crate::web::pages::{PageError, for_all};
-use crate::web::pages::{PageResult, PathResult, QueryResult};
+use crate::web::pages::{PageError, PagePath, PageQuery, PageResult, for_all};
 use catalogue::{ListedShow, ShowSearch, read_date, today_in};
 use http::cache_tags::CacheTags;
 use http::caching::CachePolicy;
@@ -26,10 +25,9 @@ pub(super) struct FilmQuery {
 
 pub(super) async fn film(
     State(state): State<AppState>,
-    id: PathResult<String>,
-    query: QueryResult<FilmQuery>,
+    PagePath(id): PagePath<String>,
+    PageQuery(query): PageQuery<FilmQuery>,
 ) -> PageResult {
-    let (Path(id), Query(query)) = (id?, query?);
     let asked = read_date(query.date.as_deref())?;
     let now = clock::now();
     let film = state.catalogue.listings().film(&id).await?.ok_or(PageError::NotFound)?;

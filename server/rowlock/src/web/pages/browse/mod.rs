@@ -1,6 +1,6 @@
 //! Front page, city, theatre, film, search. The same for everyone: they set no cookie.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::routing::get;
 use domain::api::catalogue::DayQuery;
 
@@ -10,12 +10,10 @@ use app::pages::listing::FilmCard;
 use app::pages::theatre::TheatreListingPage;
 use app::{PageLink, say};
 
-use super::{Page, PageError, for_all};
+use super::{Page, PageError, PagePath, PageQuery, PageResult, for_all};
 use crate::AppState;
 use crate::web::budget::BROWSING;
-use crate::web::pages::{PageResult, PathResult, QueryResult};
-use catalogue::ListedShow;
-use catalogue::{FilmTonight, ShowSearch, read_date, today_in};
+use catalogue::{FilmTonight, ListedShow, ShowSearch, read_date, today_in};
 use http::cache_tags::CacheTags;
 use http::caching::CachePolicy;
 use http::page_locale;
@@ -75,8 +73,7 @@ fn tonight_card(tonight: FilmTonight) -> FilmCard {
     listing::film_card(&tonight.film, None, when)
 }
 
-async fn city(State(state): State<AppState>, id: PathResult<String>) -> PageResult {
-    let Path(id) = id?;
+async fn city(State(state): State<AppState>, PagePath(id): PagePath<String>) -> PageResult {
     let now = clock::now();
     let city = state.catalogue.listings().city(&id).await?.ok_or(PageError::NotFound)?;
     let theatres = state.catalogue.listings().theatres(Some(&city.id)).await?;
@@ -105,8 +102,11 @@ async fn city(State(state): State<AppState>, id: PathResult<String>) -> PageResu
     Ok(for_all(page, kept))
 }
 
-async fn theatre(State(state): State<AppState>, id: PathResult<String>, day: QueryResult<DayQuery>) -> PageResult {
-    let (Path(id), Query(day)) = (id?, day?);
+async fn theatre(
+    State(state): State<AppState>,
+    PagePath(id): PagePath<String>,
+    PageQuery(day): PageQuery<DayQuery>,
+) -> PageResult {
     let asked = read_date(day.date.as_deref())?;
     let now = clock::now();
     let theatre = state.catalogue.listings().theatre(&id).await?.ok_or(PageError::NotFound)?;

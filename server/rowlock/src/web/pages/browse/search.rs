@@ -1,6 +1,6 @@
 //! The search page: six fields in, shows by film out.
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use domain::VariantName;
 use domain::api::catalogue::{FilmView, ShowQuery};
 use domain::pricing::Format;
@@ -13,8 +13,7 @@ use app::{PageLink, say};
 
 use super::listing;
 use crate::AppState;
-use crate::web::pages::{PageError, for_all};
-use crate::web::pages::{PageResult, QueryResult};
+use crate::web::pages::{PageError, PageQuery, PageResult, for_all};
 use catalogue::{ListedShow, ShowSearch, days_from, today_in};
 use http::cache_tags::CacheTags;
 use http::caching::CachePolicy;
@@ -24,8 +23,7 @@ use platform::clock;
 /// Groups of shows listed of one film; its own page has all.
 const GROUPS_PER_FILM: usize = 3;
 
-pub(super) async fn search(State(state): State<AppState>, query: QueryResult<ShowQuery>) -> PageResult {
-    let Query(query) = query?;
+pub(super) async fn search(State(state): State<AppState>, PageQuery(query): PageQuery<ShowQuery>) -> PageResult {
     let search = ShowSearch::read(&query)?;
     let now = clock::now();
     let found = state.catalogue.listings().search(&search, now).await?;

@@ -5,8 +5,8 @@ use app::staff::pages::organiser::{film_request, films_page, new_plan, planning_
 use chrono::{Days, NaiveDate};
 use domain::api::organiser::WeekQuery;
 
-use super::super::{PageError, SignedInPageResult};
-use super::visit::{PageQuery, SentForm, StaffVisit, malformed};
+use super::super::{PageError, PageQuery, SignedInPageResult};
+use super::visit::{SentForm, StaffVisit, malformed};
 use backoffice::organiser;
 use http::Code;
 

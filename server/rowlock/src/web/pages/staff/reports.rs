@@ -3,8 +3,8 @@
 use app::staff::pages::reports::{Figures, RoomDrawing, RoomRow, reports_page};
 use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
-use super::super::{PageError, SignedInPageResult};
-use super::visit::{PageQuery, StaffVisit};
+use super::super::{PageError, PageQuery, SignedInPageResult};
+use super::visit::StaffVisit;
 use crate::AppState;
 use backoffice::reports::{self, Range};
 use catalogue::Show;

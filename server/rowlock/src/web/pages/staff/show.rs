@@ -10,9 +10,9 @@ use domain::api::organiser::{CancelShowRequest, OrganisedShow};
 use domain::money::Currency;
 use uuid::Uuid;
 
-use super::super::{PageError, SignedInPageResult};
+use super::super::{PageError, PageQuery, SignedInPageResult};
 use super::prices::currency_of;
-use super::visit::{PageQuery, SentForm, ShowPath, StaffVisit, malformed};
+use super::visit::{SentForm, ShowPath, StaffVisit, malformed};
 use crate::AppState;
 use backoffice::organiser::{self, PriceInput};
 

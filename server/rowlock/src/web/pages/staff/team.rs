@@ -4,8 +4,8 @@ use app::staff::pages::Form;
 use app::staff::pages::team::{audit_page, grant_request, team_page};
 use domain::api::accounts::AuditQuery;
 
-use super::super::{PageError, SignedInPageResult};
-use super::visit::{PageQuery, SentForm, StaffVisit};
+use super::super::{PageError, PageQuery, SignedInPageResult};
+use super::visit::{SentForm, StaffVisit};
 use super::{on_its_clocks, zone_of};
 use http::{Code, page_locale};
 use identity::{accounts, audit};

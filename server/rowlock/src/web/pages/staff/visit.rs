@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::super::{PRIVATE_CACHE, PageError, SignedInPageError, html, see, signed_in};
+use super::super::{PageError, SignedInPageError, private, see, signed_in};
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem, page_locale};
@@ -129,7 +129,7 @@ impl<P> StaffVisit<P> {
 
     /// The page that answers. It is never cached.
     pub fn show<T: app::Page>(self, page: impl FnOnce(Desk) -> T) -> Response {
-        (self.status, html(page(self.desk), PRIVATE_CACHE)).into_response()
+        (self.status, private(page(self.desk))).into_response()
     }
 
     /// Redirects to another page of the theatre.
@@ -149,11 +149,6 @@ impl FromRequest<AppState> for SentForm {
         Ok(Self(Form::new(fields)))
     }
 }
-
-/// Parameters after the question mark.
-#[derive(FromRequestParts)]
-#[from_request(via(Query), rejection(PageError))]
-pub(super) struct PageQuery<T>(pub T);
 
 /// A form that cannot be read.
 pub(super) fn malformed(detail: impl Into<String>) -> Problem {

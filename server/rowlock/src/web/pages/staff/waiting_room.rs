@@ -11,8 +11,8 @@ use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
 
-use super::super::{SignedInPageError, SignedInPageResult};
-use super::visit::{PageQuery, SentForm, ShowPath, StaffVisit, malformed, marked};
+use super::super::{PageQuery, SignedInPageError, SignedInPageResult};
+use super::visit::{SentForm, ShowPath, StaffVisit, malformed, marked};
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;

@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use super::super::booking::{drawn, facts};
 use super::super::browse::days;
-use super::super::{PageError, SignedInPageError, SignedInPageResult, start_in_words};
-use super::visit::{PageQuery, ShowPath, StaffVisit};
+use super::super::{PageError, PageQuery, SignedInPageError, SignedInPageResult, start_in_words};
+use super::visit::{ShowPath, StaffVisit};
 use backoffice::box_office::{self, CounterStaff};
 use catalogue::{Show, clock_in, read_date, today_in};
 use http::{Code, page_locale};
