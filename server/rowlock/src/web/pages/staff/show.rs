@@ -84,6 +84,11 @@ pub(super) async fn terms(visit: StaffVisit<ShowPath>, SentForm(form): SentForm)
     }
 }
 
+async fn refused(visit: StaffVisit, show: Uuid, form: Form) -> SignedInPageResult {
+    let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
+    seen.page(visit, form.with_checked_reason()).await
+}
+
 pub(super) async fn cancel(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, ShowPath { show }) = visit.split();
     let request = CancelShowRequest { reason: form.text(REASON) };
@@ -93,11 +98,7 @@ pub(super) async fn cancel(visit: StaffVisit<ShowPath>, SentForm(form): SentForm
     };
     match done.await {
         Ok(_) => Ok(visit.see(&format!("shows/{show}"))),
-        Err(problem) => {
-            let visit = visit.refuse(&problem)?;
-            let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
-            seen.page(visit, form.named(CANCEL).with_checked_reason()).await
-        }
+        Err(problem) => refused(visit.refuse(&problem)?, show, form.named(CANCEL)).await,
     }
 }
 
@@ -110,11 +111,7 @@ pub(super) async fn defective_seats(visit: StaffVisit<ShowPath>, SentForm(form):
     };
     match done.await {
         Ok(_) => Ok(visit.see(&format!("shows/{show}?done=true"))),
-        Err(problem) => {
-            let visit = visit.refuse(&problem)?;
-            let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
-            seen.page(visit, form.named(DEFECTS).with_checked_reason()).await
-        }
+        Err(problem) => refused(visit.refuse(&problem)?, show, form.named(DEFECTS)).await,
     }
 }
 

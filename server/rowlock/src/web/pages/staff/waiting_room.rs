@@ -86,13 +86,8 @@ pub(super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -
         let intent = visit.intent(&form, &(&request, seen))?;
         waiting_room::switch(&visit.state, &show, &visit.staff, &intent, &request, Some(seen)).await
     };
-    match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id))),
-        Err(refused) => {
-            let (visit, form) = mark_refusal(visit, form, refused)?;
-            WaitingRoomVisit { visit, show }.page(RoomPart::Terms(Some(form))).await
-        }
-    }
+    let done = done.await;
+    WaitingRoomVisit { visit, show }.after(done, form, |form| RoomPart::Terms(Some(form))).await
 }
 
 pub(super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
@@ -108,13 +103,8 @@ pub(super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(form): Sent
         let intent = visit.intent(&form, &(&request, seen))?;
         waiting_room::switch(&visit.state, &show, &visit.staff, &intent, &request, Some(seen)).await
     };
-    match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id))),
-        Err(refused) => {
-            let (visit, form) = mark_refusal(visit, form, refused)?;
-            WaitingRoomVisit { visit, show }.page(RoomPart::End(form)).await
-        }
-    }
+    let done = done.await;
+    WaitingRoomVisit { visit, show }.after(done, form, RoomPart::End).await
 }
 
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
@@ -160,6 +150,21 @@ impl WaitingRoomVisit {
         let (visit, ShowPath { show }) = visit.split();
         let show = waiting_room::show_at(&visit.state, &visit.desk.theatre, show).await?;
         Ok(Self { visit, show })
+    }
+
+    /// The way on, or the form again in its part.
+    async fn after<T>(
+        self,
+        done: Result<T, SwitchError>,
+        form: Form,
+        part: fn(Form) -> RoomPart,
+    ) -> SignedInPageResult {
+        let Self { visit, show } = self;
+        let Err(refused) = done else {
+            return Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id)));
+        };
+        let (visit, form) = mark_refusal(visit, form, refused)?;
+        Self { visit, show }.page(part(form)).await
     }
 
     async fn page(self, part: RoomPart) -> SignedInPageResult {
