@@ -14,7 +14,7 @@
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, the rule beside it, and the query in its `sql`.
 //! To add a role: `domain::roles`. To add an audited action in a theatre: its name in
-//! `domain::api::accounts::THEATRE_ACTIONS`, and its text on the audit page (`app/src/staff/pages/team.rs`).
+//! `domain::api::accounts::THEATRE_ACTIONS`, and its text `acts.NAME` in `messages/*.json`.
 
 pub mod accounts;
 pub mod api_keys;

@@ -4,8 +4,8 @@ use domain::api::door::DoorShow;
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use super::{Desk, frame, page};
-use crate::language::{Arg, Moment, current};
+use super::{Desk, frame, page, when};
+use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, OfflinePage, Page, WasmModule};
 use crate::staff::islands::door::{StaffDoor, WORDS};
@@ -24,7 +24,7 @@ pub fn door_shows_page(desk: Desk, shows: Vec<DoorShow>) -> impl Page {
                 <li>
                     <a class="card door-show" href=format!("/staff/{theatre}/door/{}", show.id) data-testid="door-show" data-show=show.id.to_string()>
                         <span class="door-show-what"><strong><bdi>{show.film}</bdi></strong><span class="quiet"><bdi>{show.screen}</bdi></span></span>
-                        <time datetime=show.starts_local.clone()>{starts(&show.starts_local)}</time>
+                        <time datetime=show.starts_local.clone()>{when(&show.starts_local)}</time>
                         <span class="door-show-came"><span>{came}</span>{conflicts}</span>
                     </a>
                 </li>
@@ -56,7 +56,7 @@ pub struct Door {
 impl Page for Door {
     fn head(&self) -> Head {
         Head {
-            title: say!("door.title", film = &self.film, time = Arg::Ours(&starts(&self.starts_local))),
+            title: say!("door.title", film = &self.film, time = Arg::Ours(&when(&self.starts_local))),
             has_island: true,
             words: WORDS,
             module: WasmModule::Staff,
@@ -71,7 +71,7 @@ impl Page for Door {
         let content = view! {
             <p class="door-of">
                 <bdi>{self.screen}</bdi>
-                <time datetime=self.starts_local.clone()>{starts(&self.starts_local)}</time>
+                <time datetime=self.starts_local.clone()>{when(&self.starts_local)}</time>
                 <a href=back>{say!("door.another_show")}</a>
             </p>
             // Filled in by the script that stores the page for offline use.
@@ -81,8 +81,4 @@ impl Page for Door {
         };
         frame(&self.desk, self.film.clone(), content)
     }
-}
-
-fn starts(local: &str) -> String {
-    Moment::parse(local).map_or_else(String::new, |at| at.in_words(current()))
 }

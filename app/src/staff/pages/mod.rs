@@ -21,7 +21,7 @@ use domain::layout::import::Finding;
 use domain::roles::{Permission, Role, check_permission};
 use leptos::prelude::*;
 
-use crate::language::Hindrance;
+use crate::language::{self, Hindrance, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
@@ -188,6 +188,16 @@ fn wide_table(caption: String, columns: &[(&'static str, bool)], rows: impl Into
         </div>
     }
     .into_any()
+}
+
+/// A local time in the reader's format.
+fn when(local: &str) -> String {
+    Moment::parse(local).map_or_else(|| local.to_owned(), |moment| moment.in_words(language::current()))
+}
+
+/// A time in the reader's format, in UTC: of machines, or of shows of several halls and days.
+fn when_utc(at: &str) -> String {
+    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
 
 fn trouble_view(words: Hindrance, test: &'static str) -> AnyView {

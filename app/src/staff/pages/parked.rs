@@ -5,8 +5,8 @@ use domain::api::parked::ParkedView;
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, page};
-use crate::language::{Arg, Moment, current, money};
+use super::{Desk, Form, page, when};
+use crate::language::{Arg, current, money};
 use crate::say;
 use crate::shell::Page;
 
@@ -40,7 +40,7 @@ fn list(desk: &Desk, parked: Vec<ParkedView>, refused: &Form) -> AnyView {
 fn entry(desk: &Desk, parked: ParkedView, refused: &Form) -> AnyView {
     let ParkedView { id, booking, reference, effect, amount, attempts, why, since } = parked;
     let name = reference.clone();
-    let since = Moment::parse(&since).map_or(since, |moment| moment.in_words(current()));
+    let since = when(&since);
     let amount = amount.map(|amount| view! { ": "<strong>{money(amount, current())}</strong> });
     let form = |decision| decision_form(desk, id, decision, &effect, refused);
     let theatre = &desk.theatre;

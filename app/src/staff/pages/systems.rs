@@ -10,8 +10,8 @@ use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, REASON, page, wide_table};
-use crate::language::{self, Moment, number};
+use super::{Desk, Form, REASON, page, when_utc, wide_table};
+use crate::language::{current, number};
 use crate::say;
 use crate::shell::Page;
 
@@ -101,11 +101,6 @@ fn made_view(made: Made) -> AnyView {
     .into_any()
 }
 
-/// A time in the reader's language, in UTC because it concerns machines.
-fn when(at: &str) -> String {
-    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
-}
-
 /// A form with a reason and a button in a disclosure.
 fn act(
     context: FormContext<'_>,
@@ -135,8 +130,8 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, context: FormContext<'_>) -> Any
     }
     let line = |key: ApiKeyView| {
         let used = match (&key.revoked_at, &key.last_used_at) {
-            (Some(at), _) => say!("systems.revoked", when = &when(at)),
-            (None, Some(at)) => say!("systems.last_used", when = &when(at)),
+            (Some(at), _) => say!("systems.revoked", when = &when_utc(at)),
+            (None, Some(at)) => say!("systems.last_used", when = &when_utc(at)),
             (None, None) => say!("systems.never_used"),
         };
         let scope = if key.reads_people { say!("systems.reads_people") } else { say!("systems.reads") };
@@ -237,7 +232,7 @@ fn endpoint_view(
         view! { <p class="account-trouble" role="alert" data-testid="webhook-notice">{say!("systems.failed_lead")}" "{notice}</p> }
     });
     let old = endpoint.old_secret_until.map(|until| {
-        view! { <p class="quiet small">{say!("systems.two_secrets", when = &when(&until))}</p> }
+        view! { <p class="quiet small">{say!("systems.two_secrets", when = &when_utc(&until))}</p> }
     });
     let switch = |to: EndpointState, label: String, test| {
         let name = format!("{}-{}", to.as_str(), endpoint.id);
@@ -290,12 +285,12 @@ fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: For
         view! {
             <tr data-testid="delivery" data-state=delivery.state.as_str()>
                 <th scope="row">{event_words(delivery.event)}<span class="quiet small" dir="ltr">{delivery.subject}</span></th>
-                <td class="reports-words">{when(&delivery.happened_at)}</td>
+                <td class="reports-words">{when_utc(&delivery.happened_at)}</td>
                 <td class="reports-words">
                     {state}" "<span dir="ltr">{status}</span>
                     {delivery.last_trouble.map(|why| view! { <span class="quiet small" dir="ltr">" "{why}</span> })}
                 </td>
-                <td>{number(i64::from(delivery.tries), language::current())}</td>
+                <td>{number(i64::from(delivery.tries), current())}</td>
                 <td>{replay}</td>
             </tr>
         }

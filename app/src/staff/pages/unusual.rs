@@ -7,8 +7,8 @@ use domain::fairness::{UnusualKind, UnusualSubject};
 use leptos::prelude::*;
 
 use super::fields::hidden;
-use super::{Desk, page, wide_table};
-use crate::language::{self, Moment, number};
+use super::{Desk, page, when, when_utc, wide_table};
+use crate::language::{current, number};
 use crate::say;
 use crate::shell::Page;
 
@@ -25,11 +25,6 @@ pub fn unusual_page(desk: Desk, flags: Vec<UnusualView>) -> impl Page {
         }
         .into_any()
     })
-}
-
-/// A time in the reader's language, in UTC because it may concern shows of several halls and days.
-fn when(at: &str) -> String {
-    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
 }
 
 fn kind_words(kind: UnusualKind) -> String {
@@ -65,11 +60,10 @@ fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
 }
 
 fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
-    let starts = Moment::parse(&flag.starts_local);
-    let starts = starts.map_or(flag.starts_local, |moment| moment.in_words(language::current()));
+    let starts = when(&flag.starts_local);
     let fate = match (flag.dismissed_at, flag.reason) {
         (Some(at), reason) => {
-            let words = say!("unusual.dismissed", when = &when(&at), reason = &reason.unwrap_or_default());
+            let words = say!("unusual.dismissed", when = &when_utc(&at), reason = &reason.unwrap_or_default());
             view! { <p class="quiet small" data-testid="unusual-dismissed">{words}</p> }.into_any()
         }
         (None, _) => dismiss(format!("{base}/{}/dismiss", flag.id), &flag.id.to_string(), intent),
@@ -81,9 +75,9 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
                 <span class="quiet small">" "<bdi>{flag.film}</bdi>" · "{starts}</span>
             </th>
             <td class="reports-words">{whose(flag.subject, &flag.tag)}</td>
-            <td>{number(i64::from(flag.seen), language::current())}</td>
-            <td class="reports-words">{when(&flag.since)}</td>
-            <td class="reports-words">{when(&flag.last_at)}</td>
+            <td>{number(i64::from(flag.seen), current())}</td>
+            <td class="reports-words">{when_utc(&flag.since)}</td>
+            <td class="reports-words">{when_utc(&flag.last_at)}</td>
             <td class="reports-words">{fate}</td>
         </tr>
     }

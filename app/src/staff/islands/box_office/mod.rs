@@ -9,6 +9,7 @@ mod selling;
 mod shows;
 
 use domain::api::box_office::CounterBooking;
+use domain::till::Means;
 pub use exchange::BookingToExchange;
 use leptos::either::Either;
 use leptos::html::Div;
@@ -58,6 +59,15 @@ pub(crate) fn seats_in_words(booking: &CounterBooking) -> String {
     let seats = booking.seats.iter().map(|line| line.label.clone());
     let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
     seats.chain(places).collect::<Vec<_>>().join(", ")
+}
+
+/// A means of payment.
+pub(crate) fn means_words(means: Means) -> String {
+    match means {
+        Means::Cash => say!("box_office.cash"),
+        Means::Card => say!("box_office.card"),
+        Means::Free => say!("box_office.free"),
+    }
 }
 
 fn parts(selling: CounterSaleState) -> impl IntoView {

@@ -16,6 +16,7 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::exchange::BookingToExchange;
+use super::means_words;
 use super::pending::{PendingSale, SaleIntent};
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
@@ -132,13 +133,8 @@ impl CounterSaleState {
             self.trouble.set(Some(say!("box_office.say_why").into()));
             return;
         }
-        let paid = match means {
-            Means::Cash => say!("box_office.cash"),
-            Means::Card => say!("box_office.card"),
-            Means::Free => say!("box_office.free"),
-        };
         let sum = money(Money::new(request.total_minor, total.currency), current());
-        let words = [caller.map(str::to_owned), Some(sum), Some(paid)];
+        let words = [caller.map(str::to_owned), Some(sum), Some(means_words(means))];
         self.send_new(SaleIntent::Sale(request), words.into_iter().flatten().collect::<Vec<_>>().join(" · "), None);
     }
 

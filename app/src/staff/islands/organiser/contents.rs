@@ -63,14 +63,9 @@ fn line_view(editor: Editor, line: ContentsLine) -> impl IntoView {
 
 /// Errors and warnings. A finding with a place has a button that selects it.
 pub(super) fn findings(editor: Editor) -> impl IntoView {
-    let state = move || if editor.check_result.with(|check_result| check_result.passes) { "passes" } else { "wrong" };
-    let lead = move || {
-        if editor.check_result.with(|check_result| check_result.passes) {
-            say!("editor.passes")
-        } else {
-            say!("editor.wrong")
-        }
-    };
+    let passes = move || editor.check_result.with(|check_result| check_result.passes);
+    let state = move || if passes() { "passes" } else { "wrong" };
+    let lead = move || if passes() { say!("editor.passes") } else { say!("editor.wrong") };
     let gone = move || match editor.missing_sold_seats() {
         0 => None,
         count => {

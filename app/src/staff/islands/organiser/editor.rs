@@ -128,18 +128,18 @@ impl Editor {
     }
 
     pub(super) fn undo(self) {
-        self.history.update(|history| {
-            history.undo();
-        });
-        self.announcement.set(say!("editor.undone"));
-        self.clean_selection();
+        self.travel(History::undo, say!("editor.undone"));
     }
 
     pub(super) fn redo(self) {
+        self.travel(History::redo, say!("editor.redone"));
+    }
+
+    fn travel(self, step: fn(&mut History) -> bool, announcement: String) {
         self.history.update(|history| {
-            history.redo();
+            step(history);
         });
-        self.announcement.set(say!("editor.redone"));
+        self.announcement.set(announcement);
         self.clean_selection();
     }
 
@@ -165,22 +165,14 @@ impl Editor {
 
     /// Adds a part to the selection or removes it.
     pub(super) fn toggle(self, key: ObjectKey) {
-        self.chosen.update(|chosen| {
-            if !chosen.remove(&key) {
-                chosen.insert(key);
-            }
-        });
+        self.chosen.update(|chosen| flip(chosen, key));
         self.seats.set(BTreeSet::new());
         self.announce_selection();
     }
 
     /// Adds a seat of the only selected row to the selection or removes it.
     pub(super) fn toggle_seat(self, seat: usize) {
-        self.seats.update(|chosen| {
-            if !chosen.remove(&seat) {
-                chosen.insert(seat);
-            }
-        });
+        self.seats.update(|chosen| flip(chosen, seat));
     }
 
     fn announce_selection(self) {
@@ -259,6 +251,12 @@ impl Editor {
                 }
             });
         });
+    }
+}
+
+fn flip<T: Ord>(set: &mut BTreeSet<T>, item: T) {
+    if !set.remove(&item) {
+        set.insert(item);
     }
 }
 

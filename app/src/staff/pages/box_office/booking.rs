@@ -4,18 +4,18 @@ use domain::VariantName;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
 use domain::booking::{BookingState, MoneyState};
-use domain::till::{Means, UNDO_MS};
+use domain::till::UNDO_MS;
 use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
-use super::super::fields::{Field, hidden};
+use super::super::fields::{Field, choice, hidden};
 use super::super::{Desk, Form, Section, StaffPage};
 use crate::language::{Arg, current, money};
 use crate::pages::accounts::username;
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
 use crate::shell::{Head, Page};
-use crate::staff::islands::box_office::seats_in_words;
+use crate::staff::islands::box_office::{means_words, seats_in_words};
 
 const WHY_UNDO: Field = Field::reason("undo-reason", "box_office.reason");
 const WHY_PAY_OUT: Field = Field::reason("pay-out-reason", "box_office.reason");
@@ -112,12 +112,7 @@ fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &
         (BookingState::PaymentSucceeded, _) => say!("account.state_paid"),
         _ => say!("account.state_paying"),
     };
-    let paid = match booking.means {
-        Some(Means::Cash) => say!("box_office.cash"),
-        Some(Means::Card) => say!("box_office.card"),
-        Some(Means::Free) => say!("box_office.free"),
-        None => say!("box_office.online"),
-    };
+    let paid = booking.means.map_or_else(|| say!("box_office.online"), means_words);
     let name = (!booking.name.is_empty()).then(|| {
         view! { <div><dt>{say!("box_office.name")}</dt><dd><bdi>{booking.name.clone()}</bdi></dd></div> }
     });
@@ -208,11 +203,7 @@ fn refund(
             </fieldset>
         }
     });
-    let options = managers.into_iter().map(|manager| {
-        let account = manager.account.to_string();
-        let is_chosen = account == form.get("manager");
-        view! { <option value=account selected=is_chosen>{manager.name}</option> }
-    });
+    let managers = managers.into_iter().map(|manager| (manager.account.to_string(), manager.name)).collect();
     view! {
         <form class="card counter-form" action=format!("{base}/refund") method="post">
             {hidden("key", key)}
@@ -220,10 +211,7 @@ fn refund(
             <h2>{say!("box_office.refund")}</h2>
             {seats}
             {WHY_REFUND.view(&form)}
-            <div class="field">
-                <label for="manager">{say!("box_office.manager")}</label>
-                <select id="manager" name="manager">{options.collect_view()}</select>
-            </div>
+            {choice(&form, "manager", say!("box_office.manager"), managers)}
             <div class="field">
                 <label for="refund-pin">{say!("box_office.pin")}</label>
                 <input id="refund-pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required maxlength="12" />

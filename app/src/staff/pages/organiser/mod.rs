@@ -22,8 +22,8 @@ use domain::api::organiser::Sales;
 use domain::money::{Currency, Money};
 use leptos::prelude::*;
 
-use super::{Desk, Form, StaffPage, Trouble, fields, form, frame};
-use crate::language::{self, Moment};
+use super::{Desk, Form, StaffPage, Trouble, fields, form, frame, when};
+use crate::language;
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::in_the_way;
@@ -115,11 +115,6 @@ fn sales_words(sales: Sales) -> String {
         Sales::Open => say!("organiser.sales_open"),
         Sales::Paused => say!("organiser.sales_paused"),
     }
-}
-
-/// A local time in the reader's format.
-fn when(local: &str) -> String {
-    Moment::parse(local).map_or_else(|| local.to_owned(), |moment| moment.in_words(language::current()))
 }
 
 fn money_words(minor: i64, currency: Currency) -> String {

@@ -11,6 +11,7 @@ use super::super::wide_table;
 use super::day_words;
 use crate::language::{self, money, number};
 use crate::say;
+use crate::staff::islands::box_office::means_words;
 
 /// Width of a day in units of the drawing.
 const STEP: i64 = 12;
@@ -184,13 +185,10 @@ pub(super) fn takings(calendar: &[String], takings: &TakingsReport) -> AnyView {
 
 /// The name of a payment method. Gateways keep their own name.
 fn way_words(way: &str) -> String {
-    let means = match Means::parse_gateway_name(way) {
-        Some(Means::Cash) => say!("box_office.cash"),
-        Some(Means::Card) => say!("box_office.card"),
-        Some(Means::Free) => say!("box_office.free"),
-        None => return way.to_owned(),
-    };
-    format!("{} · {means}", say!("reports.channel_box_office"))
+    match Means::parse_gateway_name(way) {
+        Some(means) => format!("{} · {}", say!("reports.channel_box_office"), means_words(means)),
+        None => way.to_owned(),
+    }
 }
 
 fn row(line: &TakingsLine) -> impl IntoView + use<> {

@@ -3,8 +3,8 @@
 use domain::api::reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
 use leptos::prelude::*;
 
+use super::super::when;
 use super::charts::{amount, nothing, whole};
-use crate::language::{self, Moment};
 use crate::say;
 
 /// Most rows on the page; the file has all.
@@ -66,11 +66,9 @@ pub(super) fn sold(title: &str, lines: &[SoldLine]) -> AnyView {
 /// Sales by show.
 pub(super) fn shows(title: &str, shows: &[SoldShow]) -> AnyView {
     let name = |show: &SoldShow| {
-        let starts = Moment::parse(&show.starts_local);
-        let starts = starts.map_or(show.starts_local.clone(), |start| start.in_words(language::current()));
         view! {
             <a href=format!("/shows/{}", show.show)><bdi>{show.film.clone()}</bdi></a>
-            <span class="quiet small">{starts}" · "<bdi>{show.screen.clone()}</bdi></span>
+            <span class="quiet small">{when(&show.starts_local)}" · "<bdi>{show.screen.clone()}</bdi></span>
         }
         .into_any()
     };
