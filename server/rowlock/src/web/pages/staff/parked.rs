@@ -3,7 +3,6 @@
 use app::staff::pages::parked::parked_page;
 use app::staff::pages::{Form, REASON};
 use domain::api::systems::ReasonRequest;
-use serde::Deserialize;
 
 use super::super::{PageError, SignedInPageResult};
 use super::visit::{SentForm, StaffVisit, marked};
@@ -22,14 +21,11 @@ async fn page(visit: StaffVisit, refused: Form) -> SignedInPageResult {
     Ok(visit.show(|desk| parked_page(desk, parked, refused)))
 }
 
-#[derive(Deserialize)]
-pub(super) struct ParkedPath {
-    parked: i64,
-    decision: String,
-}
-
-pub(super) async fn decide(visit: StaffVisit<ParkedPath>, sent: Result<SentForm, PageError>) -> SignedInPageResult {
-    let (visit, ParkedPath { parked, decision: name }) = visit.split();
+pub(super) async fn decide(
+    visit: StaffVisit<(String, i64, String)>,
+    sent: Result<SentForm, PageError>,
+) -> SignedInPageResult {
+    let (visit, (_, parked, name)) = visit.split();
     let decision = name.parse::<Decision>().map_err(|_| PageError::NotFound)?;
     let SentForm(form) = sent?;
     let request = ReasonRequest { reason: form.text(REASON) };

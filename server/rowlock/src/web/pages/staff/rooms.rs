@@ -7,12 +7,11 @@ use domain::api::organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenVi
 use domain::layout::Layout;
 use domain::pricing::PriceList;
 use domain::seats::SeatIndex;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::{PageError, SignedInPageError, SignedInPageResult};
 use super::prices::currency_of;
-use super::visit::{SentForm, StaffVisit, malformed};
+use super::visit::{SentForm, StaffVisit, VisitOf, malformed};
 use crate::AppState;
 use backoffice::organiser::{self, LayoutDetails};
 use http::idempotency::Answer;
@@ -44,13 +43,8 @@ async fn imported(visit: &StaffVisit, form: &Form) -> Result<Uuid, Problem> {
     Ok(view.id)
 }
 
-#[derive(Deserialize)]
-pub(super) struct LayoutPath {
-    layout: Uuid,
-}
-
-pub(super) async fn room(visit: StaffVisit<LayoutPath>) -> SignedInPageResult {
-    let (visit, LayoutPath { layout }) = visit.split();
+pub(super) async fn room(visit: VisitOf<Uuid>) -> SignedInPageResult {
+    let (visit, (_, layout)) = visit.split();
     room_page(visit, layout, Form::default()).await
 }
 
@@ -80,8 +74,8 @@ pub(super) async fn draw(visit: StaffVisit) -> SignedInPageResult {
 }
 
 /// A room on the drawing board; what is saved there is another one.
-pub(super) async fn edit(visit: StaffVisit<LayoutPath>) -> SignedInPageResult {
-    let (state, theatre, id) = (&visit.state, &visit.desk.theatre, visit.path.layout);
+pub(super) async fn edit(visit: VisitOf<Uuid>) -> SignedInPageResult {
+    let (state, theatre, id) = (&visit.state, &visit.desk.theatre, visit.path.1);
     let LayoutDetails { layout: room, view, .. } = organiser::room(state, theatre, id).await?;
     let mut screens = organiser::screens(state, theatre).await?;
     screens.sort_by_key(|screen| screen.layout != id);
@@ -132,13 +126,8 @@ fn after_publishing(screen: &str, answer: &Answer) -> String {
     }
 }
 
-#[derive(Deserialize)]
-pub(super) struct ScreenPath {
-    screen: String,
-}
-
-pub(super) async fn house_seats(visit: StaffVisit<ScreenPath>) -> SignedInPageResult {
-    let (visit, ScreenPath { screen }) = visit.split();
+pub(super) async fn house_seats(visit: VisitOf<String>) -> SignedInPageResult {
+    let (visit, (_, screen)) = visit.split();
     house_seats_page(visit, &screen, Form::default(), Vec::new()).await
 }
 
@@ -171,8 +160,8 @@ fn labels(room: &Layout, first: SeatIndex, count: usize) -> Vec<String> {
     (first..).take(count).map(|seat| room.label(seat).unwrap_or_default()).collect()
 }
 
-pub(super) async fn keep_seats(visit: StaffVisit<ScreenPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, ScreenPath { screen }) = visit.split();
+pub(super) async fn keep_seats(visit: VisitOf<String>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, screen)) = visit.split();
     let request = match pages::standing_request(&form) {
         Ok(request) => request,
         Err(detail) => {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::super::{PageError, PageQuery, SignedInPageResult};
 use super::prices::currency_of;
-use super::visit::{SentForm, ShowPath, StaffVisit, malformed};
+use super::visit::{SentForm, StaffVisit, VisitOf, malformed};
 use crate::AppState;
 use backoffice::organiser::{self, PriceInput};
 
@@ -59,13 +59,13 @@ impl EditedShow {
     }
 }
 
-pub(super) async fn show_page(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn show_page(visit: VisitOf<Uuid>) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     EditedShow::of(&visit.state, &visit.desk.theatre, show).await?.page(visit, Form::default()).await
 }
 
-pub(super) async fn terms(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn terms(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
     let mut form = form.named(TERMS);
     let done = match terms_request(&mut form, seen.currency).transpose() {
@@ -89,8 +89,8 @@ async fn refused(visit: StaffVisit, show: Uuid, form: Form) -> SignedInPageResul
     seen.page(visit, form.with_checked_reason()).await
 }
 
-pub(super) async fn cancel(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn cancel(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let request = CancelShowRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -102,8 +102,8 @@ pub(super) async fn cancel(visit: StaffVisit<ShowPath>, SentForm(form): SentForm
     }
 }
 
-pub(super) async fn defective_seats(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn defective_seats(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let request = defects_request(&form);
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -116,10 +116,10 @@ pub(super) async fn defective_seats(visit: StaffVisit<ShowPath>, SentForm(form):
 }
 
 pub(super) async fn preview_move(
-    visit: StaffVisit<ShowPath>,
+    visit: VisitOf<Uuid>,
     PageQuery(MoveQuery { screen }): PageQuery<MoveQuery>,
 ) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+    let (visit, (_, show)) = visit.split();
     preview_page(visit, show, &screen, Form::default()).await
 }
 
@@ -137,8 +137,8 @@ async fn preview_page(mut visit: StaffVisit, show: Uuid, screen: &str, form: For
     Ok(visit.show(|desk| move_page(desk, known, preview, form)))
 }
 
-pub(super) async fn start_move(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn start_move(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let request = MoveRequest { screen: form.text("screen"), reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;

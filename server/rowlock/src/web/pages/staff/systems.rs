@@ -4,11 +4,10 @@ use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, endpoint_request, k
 use app::staff::pages::{Form, REASON};
 use domain::VariantName;
 use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointState, ReasonRequest};
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::{PageError, SignedInPageResult};
-use super::visit::{SentForm, StaffVisit, marked};
+use super::visit::{SentForm, StaffVisit, VisitOf, marked};
 use backoffice::webhooks;
 use http::idempotency::Answer;
 use http::{Code, Problem, page_locale};
@@ -87,13 +86,8 @@ pub(super) async fn make_key(visit: StaffVisit, SentForm(form): SentForm) -> Sig
     after(visit, form.named(NEW_KEY), done, key_of).await
 }
 
-#[derive(Deserialize)]
-pub(super) struct KeyPath {
-    key: Uuid,
-}
-
-pub(super) async fn revoke_key(visit: StaffVisit<KeyPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, KeyPath { key }) = visit.split();
+pub(super) async fn revoke_key(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, key)) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -113,13 +107,8 @@ pub(super) async fn make_webhook(visit: StaffVisit, SentForm(form): SentForm) ->
     after(visit, form.named(NEW_WEBHOOK), done, secret_of).await
 }
 
-#[derive(Deserialize)]
-pub(super) struct EndpointPath {
-    endpoint: Uuid,
-}
-
-pub(super) async fn rotate(visit: StaffVisit<EndpointPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, EndpointPath { endpoint }) = visit.split();
+pub(super) async fn rotate(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, endpoint)) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -129,8 +118,8 @@ pub(super) async fn rotate(visit: StaffVisit<EndpointPath>, SentForm(form): Sent
     after(visit, form.named(format!("secret-{endpoint}")), done, secret_of).await
 }
 
-pub(super) async fn switch(visit: StaffVisit<EndpointPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, EndpointPath { endpoint }) = visit.split();
+pub(super) async fn switch(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, endpoint)) = visit.split();
     let not_ours = |_| PageError::Unreadable("Send the form as it is.".to_owned());
     let state = form.get("state").parse::<EndpointState>().map_err(not_ours)?;
     let request = EndpointChange { state, reason: form.text(REASON) };
@@ -142,14 +131,8 @@ pub(super) async fn switch(visit: StaffVisit<EndpointPath>, SentForm(form): Sent
     after(visit, form.named(format!("{}-{endpoint}", state.as_str())), done, nothing).await
 }
 
-#[derive(Deserialize)]
-pub(super) struct DeliveryPath {
-    endpoint: Uuid,
-    delivery: i64,
-}
-
-pub(super) async fn replay(visit: StaffVisit<DeliveryPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, DeliveryPath { endpoint, delivery }) = visit.split();
+pub(super) async fn replay(visit: StaffVisit<(String, Uuid, i64)>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, endpoint, delivery)) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;

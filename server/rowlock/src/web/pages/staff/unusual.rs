@@ -3,11 +3,10 @@
 use app::staff::pages::REASON;
 use app::staff::pages::unusual::unusual_page;
 use domain::api::systems::ReasonRequest;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::SignedInPageResult;
-use super::visit::{SentForm, StaffVisit};
+use super::visit::{SentForm, StaffVisit, VisitOf};
 use admission::fairness;
 use http::{Code, page_locale};
 
@@ -16,14 +15,9 @@ pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     Ok(visit.show(|desk| unusual_page(desk, flags)))
 }
 
-#[derive(Deserialize)]
-pub(super) struct FlagPath {
-    flag: Uuid,
-}
-
-pub(super) async fn dismiss(visit: StaffVisit<FlagPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn dismiss(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let request = ReasonRequest { reason: form.text(REASON) };
-    let (visit, FlagPath { flag }) = visit.split();
+    let (visit, (_, flag)) = visit.split();
     let done = async {
         let intent = visit.intent(&form, &request)?;
         fairness::dismiss(&visit.state, &visit.staff, (&visit.desk.theatre, flag), &request, &intent).await

@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use backoffice::organiser::OrganiserAction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use super::super::{PageError, SignedInPageError, private, see, signed_in};
 use crate::AppState;
@@ -18,7 +17,7 @@ use http::{Code, Problem, page_locale};
 use identity::accounts::Staff;
 use platform::ids;
 
-/// A permitted request of a member of staff to a page of a theatre. `P` has the parameters of the path but the theatre.
+/// A permitted request of a member of staff to a page of a theatre. `P` has the parameters of the path.
 ///
 /// Callers who are not signed in are redirected to the sign-in page. Strangers and other roles get 404: the navigation
 /// never leads them here. All this happens before any data of the theatre, the query or the form is read.
@@ -39,11 +38,8 @@ struct TheatrePath {
     theatre: String,
 }
 
-/// The path of a show's page.
-#[derive(Deserialize)]
-pub(super) struct ShowPath {
-    pub show: Uuid,
-}
+/// A visit to an address with one more parameter than the theatre.
+pub(super) type VisitOf<T> = StaffVisit<(String, T)>;
 
 /// The query of a page that its form leads back to. It is ignored if it cannot be read.
 #[derive(Default, Deserialize)]

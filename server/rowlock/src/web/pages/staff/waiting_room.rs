@@ -12,7 +12,7 @@ use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
 
 use super::super::{PageQuery, SignedInPageError, SignedInPageResult};
-use super::visit::{SentForm, ShowPath, StaffVisit, malformed, marked};
+use super::visit::{SentForm, StaffVisit, VisitOf, malformed, marked};
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;
@@ -32,18 +32,15 @@ pub(super) struct FiguresQuery {
     still: bool,
 }
 
-pub(super) async fn show_page(
-    visit: StaffVisit<ShowPath>,
-    PageQuery(asked): PageQuery<FiguresQuery>,
-) -> SignedInPageResult {
+pub(super) async fn show_page(visit: VisitOf<Uuid>, PageQuery(asked): PageQuery<FiguresQuery>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::Figures { is_still: asked.still }).await
 }
 
-pub(super) async fn terms(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+pub(super) async fn terms(visit: VisitOf<Uuid>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::Terms(None)).await
 }
 
-pub(super) async fn end(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+pub(super) async fn end(visit: VisitOf<Uuid>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::End(Form::default())).await
 }
 
@@ -77,7 +74,7 @@ fn to_the_minute(show: &Show, at: Timestamp) -> String {
     local
 }
 
-pub(super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn set(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     let done = async {
         let room = waiting_room::overview(&visit.state, show.id).await?;
@@ -90,7 +87,7 @@ pub(super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -
     WaitingRoomVisit { visit, show }.after(done, form, |form| RoomPart::Terms(Some(form))).await
 }
 
-pub(super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn switch_off(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     if !form.is_ticked("sure") {
         let words = app::say!(in page_locale::language(), "waiting_room.unsure");
@@ -146,8 +143,8 @@ struct WaitingRoomVisit {
 }
 
 impl WaitingRoomVisit {
-    async fn of(visit: StaffVisit<ShowPath>) -> Result<Self, SignedInPageError> {
-        let (visit, ShowPath { show }) = visit.split();
+    async fn of(visit: VisitOf<Uuid>) -> Result<Self, SignedInPageError> {
+        let (visit, (_, show)) = visit.split();
         let show = waiting_room::show_at(&visit.state, &visit.desk.theatre, show).await?;
         Ok(Self { visit, show })
     }

@@ -4,7 +4,6 @@ use app::staff::pages::{Form, REASON, Refusal};
 use domain::api::accounts::Password;
 use domain::api::box_office::{DayQuery, PinRequest, Reason, RefundRequest};
 use domain::seats::SeatIndex;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::super::{PageError, SignedInPageError, SignedInPageResult};
@@ -65,18 +64,11 @@ fn refused_pin(problem: &Problem) -> Form {
     form
 }
 
-/// The path of a booking's form.
-#[derive(Deserialize)]
-pub(in super::super) struct BookingActPath {
-    booking: Uuid,
-    act: String,
-}
-
 pub(in super::super) async fn booking(
-    visit: StaffVisit<BookingActPath>,
+    visit: StaffVisit<(String, Uuid, String)>,
     SentForm(form): SentForm,
 ) -> SignedInPageResult {
-    let (visit, BookingActPath { booking, act }) = visit.split();
+    let (visit, (_, booking, act)) = visit.split();
     if act == "tickets" {
         return print(visit, booking, form).await;
     }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::super::booking::{drawn, facts};
 use super::super::browse::days;
 use super::super::{PageError, PageQuery, SignedInPageError, SignedInPageResult, start_in_words};
-use super::visit::{ShowPath, StaffVisit};
+use super::visit::{StaffVisit, VisitOf};
 use backoffice::box_office::{self, CounterStaff};
 use catalogue::{Show, clock_in, read_date, today_in};
 use http::{Code, page_locale};
@@ -36,12 +36,6 @@ fn is_manager<P>(visit: &StaffVisit<P>) -> bool {
 
 fn base(visit: &StaffVisit) -> String {
     Section::BoxOffice.href(&visit.desk.theatre)
-}
-
-/// The path of a booking's page.
-#[derive(Deserialize)]
-pub(super) struct BookingPath {
-    booking: Uuid,
 }
 
 pub(super) async fn day(visit: StaffVisit, PageQuery(query): PageQuery<DayQuery>) -> SignedInPageResult {
@@ -105,11 +99,8 @@ pub(super) struct ExchangeQuery {
     exchange: Option<Uuid>,
 }
 
-pub(super) async fn sale(
-    visit: StaffVisit<ShowPath>,
-    PageQuery(query): PageQuery<ExchangeQuery>,
-) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn sale(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<ExchangeQuery>) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let show = visit.state.catalogue.show(show).await?.filter(|show| show.theatre_id == visit.desk.theatre);
     let show = show.ok_or(PageError::NotFound)?;
     let till = box_office::my_till(&visit.state, counter(&visit)).await?;
@@ -163,11 +154,8 @@ async fn booking_to_exchange(
 }
 
 /// The shows of a day that a booking may be exchanged for.
-pub(super) async fn choose_show(
-    visit: StaffVisit<BookingPath>,
-    PageQuery(query): PageQuery<DayQuery>,
-) -> SignedInPageResult {
-    let (visit, BookingPath { booking }) = visit.split();
+pub(super) async fn choose_show(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<DayQuery>) -> SignedInPageResult {
+    let (visit, (_, booking)) = visit.split();
     let Some(found) = sold(&visit, booking).await? else {
         return Ok(visit.see(&format!("box-office/bookings/{booking}")));
     };
@@ -223,8 +211,8 @@ async fn find_person(visit: StaffVisit, query: FindQuery) -> SignedInPageResult 
     }
 }
 
-pub(super) async fn booking(visit: StaffVisit<BookingPath>) -> SignedInPageResult {
-    let (visit, BookingPath { booking }) = visit.split();
+pub(super) async fn booking(visit: VisitOf<Uuid>) -> SignedInPageResult {
+    let (visit, (_, booking)) = visit.split();
     booking_page(visit, booking, Form::default()).await
 }
 

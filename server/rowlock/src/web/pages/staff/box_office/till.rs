@@ -4,11 +4,10 @@ use app::staff::pages::{Form, REASON, Refusal};
 use domain::api::box_office::{CashUp, CashUpFor, DayClose, DropRequest, OpenTill};
 use domain::money::Currency;
 use domain::till::MAX_COUNTED_MINOR;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::super::{PageError, SignedInPageResult, words};
-use super::super::visit::{SentForm, StaffVisit, malformed, marked};
+use super::super::visit::{SentForm, StaffVisit, VisitOf, malformed, marked};
 use super::forms::{day_of, manager, see_day};
 use super::{counter, day_page};
 use backoffice::box_office;
@@ -46,25 +45,15 @@ impl TillAct {
     }
 }
 
-#[derive(Deserialize)]
-pub(in super::super) struct TillActPath {
-    act: String,
-}
-
-pub(in super::super) async fn till(visit: StaffVisit<TillActPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, TillActPath { act }) = visit.split();
+pub(in super::super) async fn till(visit: VisitOf<String>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, act)) = visit.split();
     let act = TillAct::parse(&act).ok_or(PageError::NotFound)?;
     sent(visit, act, form).await
 }
 
-#[derive(Deserialize)]
-pub(in super::super) struct TillPath {
-    till: Uuid,
-}
-
 /// Counts the till of another seller.
-pub(in super::super) async fn count_for(visit: StaffVisit<TillPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, TillPath { till }) = manager(visit)?.split();
+pub(in super::super) async fn count_for(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, till)) = manager(visit)?.split();
     sent(visit, TillAct::CashUpFor(till), form).await
 }
 
