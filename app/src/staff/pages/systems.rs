@@ -101,7 +101,6 @@ fn made_view(made: Made) -> AnyView {
     .into_any()
 }
 
-/// A form with a reason and a button in a disclosure.
 fn act(
     context: FormContext<'_>,
     action: String,
@@ -265,7 +264,6 @@ fn endpoint_view(
     .into_any()
 }
 
-/// The delivery log of an endpoint.
 fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: FormContext<'_>) -> AnyView {
     if deliveries.is_empty() {
         return view! { <p class="quiet">{say!("systems.told_nothing")}</p> }.into_any();

@@ -84,7 +84,6 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
     .into_any()
 }
 
-/// A form with a reason and a button in a disclosure.
 fn dismiss(action: String, id: &str, intent: &str) -> AnyView {
     let field = format!("reason-{id}");
     view! {

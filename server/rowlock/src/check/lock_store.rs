@@ -117,7 +117,6 @@ async fn try_seats(locks: &RedisLocks) -> CheckFinding {
     }
 }
 
-/// The failure, if there is one.
 async fn try_in(locks: &RedisLocks, show: Uuid) -> Result<Option<String>, StoreError> {
     locks.load(show, &RebuildInput { map: vec![0; SEATS], ..RebuildInput::default() }).await?;
     let ann = match wants(locks, show, "check-one", vec![0, 1]).await? {

@@ -16,7 +16,6 @@ use platform::tls;
 
 pub use report::{CheckFinding, Report, Severity};
 
-/// Deadline of one check.
 const DEADLINE: Duration = Duration::from_secs(15);
 /// Clock skew that is a warning, milliseconds…
 const SKEW_WARNING_MS: i64 = 1_000;

@@ -15,9 +15,7 @@ use catalogue::cdn::{Cdn, parked};
 use payments::{Gateways, PaymentIds};
 use tickets::Mailer;
 
-/// Deadline of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Deadline of an answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 /// A tag that no page has: purging it has no effect.
 const UNUSED_TAG: &str = "rowlock-check";

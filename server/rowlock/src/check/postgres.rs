@@ -12,7 +12,6 @@ use crate::start::MIGRATOR;
 use catalogue::{LAG_LIMIT, PrimaryPosition, primary_position, standby_position};
 use platform::database;
 
-/// The oldest that is tried.
 const OLDEST: i32 = 140_000;
 /// An effect this old is late, seconds.
 const LATE_S: f64 = 300.0;
@@ -45,7 +44,6 @@ const OUTBOX: &str = "
            coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
     FROM outbox";
 
-/// The way there, if there is one, and what was found.
 pub(super) async fn check(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>) {
     let pg = match database::connect(&config.database_url, 2).await {
         Ok(pg) => pg,

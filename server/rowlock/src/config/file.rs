@@ -8,7 +8,6 @@ use toml::de::{DeTable, DeValue};
 
 use super::SettingError;
 
-/// Maximum size of the file, bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
 /// The settings in a file: values by setting.

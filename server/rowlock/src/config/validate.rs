@@ -153,7 +153,6 @@ fn check_secrets(config: &Config) -> Vec<(&'static str, String)> {
     wrong
 }
 
-/// The settings that are secrets.
 fn secrets(config: &Config) -> Vec<(&'static str, Vec<String>)> {
     let one = |value: &Option<String>| value.iter().cloned().collect();
     let mut all = vec![

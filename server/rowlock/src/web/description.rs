@@ -15,11 +15,8 @@ use identity::accounts;
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 /// The beginning of all paths of the API; left out of the names of operations.
 const PREFIX: &str = "/api/v1";
-/// Media type of every error.
 const PROBLEM_TYPE: &str = "application/problem+json";
-/// Schema of every error.
 const PROBLEM_SCHEMA: &str = "#/components/schemas/ProblemView";
-/// Longest `Idempotency-Key`, characters.
 const MAX_KEY_CHARS: u64 = 255;
 
 /// Groups of operations, in the order a reader needs them.

@@ -90,9 +90,7 @@ impl Page for CounterPage {
 /// Values shared by the forms of a day's page. The next page shows the same day.
 #[derive(Clone, Copy, Debug)]
 struct DayForm<'a> {
-    /// Address of the box office.
     base: &'a str,
-    /// Idempotency key.
     key: &'a str,
     /// The requested day; empty for today.
     date: &'a str,
@@ -279,7 +277,6 @@ fn remaining_actions(base: &str, date: &str) -> impl IntoView + use<> {
     }
 }
 
-/// Address of a day's page.
 fn day_path(base: &str, date: &str) -> String {
     if date.is_empty() { base.to_owned() } else { format!("{base}?date={date}") }
 }

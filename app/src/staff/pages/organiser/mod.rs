@@ -28,7 +28,6 @@ use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::in_the_way;
 
-/// The organiser's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tab {
     Programme,
@@ -67,7 +66,6 @@ fn head(title: String) -> Head {
     Head { title, is_private: true, module: WasmModule::Staff, ..Head::default() }
 }
 
-/// The page of a tab.
 fn page(desk: Desk, tab: Tab, content: impl FnOnce(&Desk) -> AnyView) -> impl Page {
     titled_page(desk, tab, Head::default(), move || tab.words(), content)
 }

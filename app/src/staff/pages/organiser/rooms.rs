@@ -27,7 +27,6 @@ const WHY_OTHER: Field = Field::reason("give-reason", "organiser.reason");
 pub const NEW_SCREEN: &str = "new";
 /// The name of the form that gives a room to a screen.
 pub const PUBLISH: &str = "publish";
-/// Number of category colours.
 const COLOURS: usize = 8;
 /// Distance of a row's letter from its first seat, plan units.
 const LETTER_DISTANCE: i32 = 20;

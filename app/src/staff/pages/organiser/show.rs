@@ -154,7 +154,6 @@ fn progress(cancellation: CancellationView) -> impl IntoView {
     }
 }
 
-/// The form of its sales terms.
 fn terms_form(
     base: &str,
     (form, lines): (Form, Vec<PriceLine>),
@@ -178,7 +177,6 @@ fn terms_form(
     }
 }
 
-/// The form of defective seats.
 fn defects_form(base: &str, form: &Form, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="organiser-form card organiser-card" action=format!("{base}/defective-seats") method="post" aria-labelledby="defects">
@@ -196,7 +194,6 @@ fn defects_form(base: &str, form: &Form, key: &str) -> impl IntoView + use<> {
     }
 }
 
-/// The form that calls it off.
 fn call_off_form(base: &str, sold: u32, form: &Form, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="organiser-form card organiser-card organiser-danger" action=format!("{base}/cancel") method="post" aria-labelledby="cancel">
@@ -263,7 +260,6 @@ fn preview_section(preview: MovePreview, base: &str, form: &Form, key: &str) -> 
     }
 }
 
-/// The bookings that would not keep their seats.
 fn affected_bookings(lines: Vec<MoveLine>, more: u32) -> impl IntoView {
     let rows = lines.into_iter().map(|line| {
         let then = if line.after.is_empty() { say!("organiser.move_money_back") } else { line.after.join(", ") };
@@ -294,7 +290,6 @@ fn affected_bookings(lines: Vec<MoveLine>, more: u32) -> impl IntoView {
     }
 }
 
-/// The progress of a show's last move.
 fn move_progress(moved: MoveView) -> impl IntoView {
     let MoveView { from, to, reason, state, same, offered, unanswered, refunded, answer_until } = moved;
     let words = match state {

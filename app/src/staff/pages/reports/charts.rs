@@ -15,7 +15,6 @@ use crate::staff::islands::box_office::means_words;
 
 /// Width of a day in units of the drawing.
 const STEP: i64 = 12;
-/// Height of the longest column.
 const HEIGHT: i64 = 140;
 /// Space for the day labels below.
 const FOOT: i64 = 22;

@@ -55,7 +55,6 @@ pub fn reports_page(
     })
 }
 
-/// The subject of the report.
 struct About {
     theatre: String,
     has_screens: bool,

@@ -23,7 +23,6 @@ fn bar(value: i64, most: i64) -> AnyView {
     .into_any()
 }
 
-/// The totals of a report, one card each.
 pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> AnyView {
     let tickets: i64 = sales.totals.iter().map(|sold| sold.tickets).sum();
     let bookings: i64 = sales.totals.iter().map(|sold| sold.bookings).sum();
@@ -57,13 +56,11 @@ fn listed(amounts: impl Iterator<Item = String>) -> String {
     if all.is_empty() { NONE.to_owned() } else { all.join(" · ") }
 }
 
-/// Sales by name.
 pub(super) fn sold(title: &str, lines: &[SoldLine]) -> AnyView {
     let name = |line: &SoldLine| view! { <bdi>{line.name.clone()}</bdi> }.into_any();
     with_bars(title, lines, say!("reports.name"), name, |line| &line.sold)
 }
 
-/// Sales by show.
 pub(super) fn shows(title: &str, shows: &[SoldShow]) -> AnyView {
     let name = |show: &SoldShow| {
         view! {

@@ -26,7 +26,6 @@ use selling::bookings;
 use tickets::calendar::CalendarEntry;
 use tickets::{Ticket, code, pdf, qr};
 
-/// The pages.
 pub(super) fn pages() -> [Page; 7] {
     [
         ("/bookings/{id}", get(booking), NEVER),

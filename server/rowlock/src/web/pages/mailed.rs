@@ -20,10 +20,8 @@ use identity::Visitor;
 use selling::bookings::{self, OpenedByMail};
 use selling::waiting_list::{self, OpenedOffer};
 
-/// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 2 * 1024;
 
-/// The pages.
 pub(super) fn pages() -> impl Iterator<Item = Page> {
     let pages = [
         ("/bookings/find", get(ask).post(find)),

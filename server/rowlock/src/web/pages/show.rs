@@ -27,7 +27,6 @@ const LOOK_AGAIN_S: u64 = 4;
 /// And its random addition, so that visitors do not all reload at once.
 const SPREAD_S: u64 = 8;
 
-/// The page.
 pub(super) fn pages() -> [Page; 2] {
     [("/shows/{id}", get(show), OPENING), ("/shows/{id}/place/{ticket}", get(import_ticket), CHOOSING)]
 }

@@ -15,7 +15,6 @@ use http::{ClientAddress, Problem};
 use identity::Visitor;
 use identity::accounts::{self, Registration, ResetIntent};
 
-/// Default page after signing in.
 const HOME: &str = "/account";
 
 pub(super) async fn login(PageQuery(asked): PageQuery<AccountQuery>) -> PageResult {

@@ -20,10 +20,8 @@ use platform::ids;
 
 /// Largest form, bytes: an address, a name and two passwords are far below.
 const MAX_FORM_BYTES: usize = 8 * 1024;
-/// Longest way on, bytes.
 const MAX_NEXT_BYTES: usize = 512;
 
-/// The pages.
 pub(super) fn pages() -> impl Iterator<Item = Page> {
     let pages = [
         ("/login", get(forms::login).post(forms::log_in)),
@@ -40,7 +38,6 @@ pub(super) fn pages() -> impl Iterator<Item = Page> {
     pages.into_iter().map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES)), NEVER))
 }
 
-/// The query of these pages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct AccountQuery {

@@ -15,9 +15,7 @@ use http::{ClientAddress, Code, Problem};
 use identity::accounts::{self, Session, SignedIn};
 use selling::account_bookings;
 
-/// The signed-in account, or the problem.
 type SignedInResult = Result<SignedIn, Problem>;
-/// A form, or why it cannot be read.
 type FormResult<T> = Result<PageForm<T>, PageError>;
 
 pub(super) async fn account(

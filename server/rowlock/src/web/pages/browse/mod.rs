@@ -25,7 +25,6 @@ mod search;
 
 pub(super) use listing::days;
 
-/// Pages one browses by.
 pub(super) fn pages() -> [Page; 5] {
     [
         ("/", get(home), BROWSING),

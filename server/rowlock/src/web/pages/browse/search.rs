@@ -67,7 +67,6 @@ fn long_day(date: &str) -> String {
     Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(page_locale::language()))
 }
 
-/// The form with what there is to choose from.
 pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) -> Result<SearchForm, PageError> {
     let cities = state.catalogue.listings().cities().await?;
     let theatres = state.catalogue.listings().theatres(None).await?;

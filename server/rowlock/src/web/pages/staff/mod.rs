@@ -35,7 +35,6 @@ use identity::accounts::{self, Staff};
 use platform::ids;
 use selling::bookings;
 
-/// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;
 /// Largest form with prices or long texts, bytes: prices of five hundred categories are below.
 const MAX_LONG_FORM_BYTES: usize = 256 * 1024;
@@ -101,7 +100,6 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
     ]
 }
 
-/// All pages of staff.
 pub(super) fn pages() -> Vec<super::Page> {
     let of_theatre = of_theatre().into_iter().map(|(section, address, handlers)| {
         let most =
@@ -113,7 +111,6 @@ pub(super) fn pages() -> Vec<super::Page> {
     of_theatre.chain(of_all).collect()
 }
 
-/// The clocks of a theatre.
 async fn zone_of(state: &AppState, theatre: &str) -> Result<Tz, PageError> {
     let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
     found.time_zone.parse().map_err(|_| {

@@ -10,7 +10,6 @@ use super::visit::{SentForm, StaffVisit, malformed};
 use backoffice::organiser;
 use http::Code;
 
-/// Days of a week.
 const WEEK: u64 = 7;
 
 pub(super) async fn week(visit: StaffVisit, PageQuery(asked): PageQuery<WeekQuery>) -> SignedInPageResult {

@@ -66,7 +66,6 @@ async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) ->
     Ok(Preview { plan, dots: room.dots() })
 }
 
-/// An empty drawing board.
 pub(super) async fn draw(visit: StaffVisit) -> SignedInPageResult {
     let screens = organiser::screens(&visit.state, &visit.desk.theatre).await?;
     let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();

@@ -27,7 +27,6 @@ pub(super) struct StaffVisit<P = ()> {
     /// The frame of the page that answers.
     pub desk: Desk,
     pub path: P,
-    /// Path of the request.
     address: String,
     /// Status of the page that answers.
     status: StatusCode,
@@ -83,7 +82,6 @@ impl<P> StaffVisit<P> {
         Ok(Intent::new(&self.staff.session.owner, key, &format!("form {}", self.address), body))
     }
 
-    /// The action of an organiser.
     pub fn action<'a>(&'a self, intent: &'a Intent, reason: &'a str) -> OrganiserAction<'a> {
         OrganiserAction { staff: &self.staff, theatre: &self.desk.theatre, intent, reason }
     }
@@ -134,7 +132,6 @@ impl<P> StaffVisit<P> {
     }
 }
 
-/// The fields of a sent form.
 pub(super) struct SentForm(pub Form);
 
 impl FromRequest<AppState> for SentForm {
@@ -146,7 +143,6 @@ impl FromRequest<AppState> for SentForm {
     }
 }
 
-/// A form that cannot be read.
 pub(super) fn malformed(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Malformed, detail)
 }
@@ -156,7 +152,6 @@ pub(super) fn marked() -> String {
     app::say!(in page_locale::language(), "field.refused")
 }
 
-/// The problem in the reader's language.
 pub(super) fn hindrance(problem: &Problem) -> Hindrance {
     language::with_language(page_locale::language(), || language::problem_for_staff(&problem.view()))
 }

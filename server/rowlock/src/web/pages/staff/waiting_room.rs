@@ -25,7 +25,6 @@ const LOOK_AGAIN_S: u32 = 5;
 /// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
 const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
 
-/// The query of the figures.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct FiguresQuery {
@@ -136,7 +135,6 @@ fn mark_refusal(
     Ok((visit.solvable(&problem)?.fail(&problem, above), form))
 }
 
-/// A request to the pages of a show's waiting room.
 struct WaitingRoomVisit {
     visit: StaffVisit,
     show: Arc<Show>,

@@ -92,7 +92,6 @@ fn on_the_clock(zone: &str, at: &str) -> String {
     read.and_then(|at| clock_in(zone, at).ok()).unwrap_or_default()
 }
 
-/// The query of a show's page at the counter.
 #[derive(Deserialize)]
 pub(super) struct ExchangeQuery {
     #[serde(default)]
@@ -169,7 +168,6 @@ pub(super) async fn choose_show(visit: VisitOf<Uuid>, PageQuery(query): PageQuer
     Ok(visit.show(|desk| exchange_page(desk, found, starts, days, date.to_string(), shows)))
 }
 
-/// The search form for bookings.
 #[derive(Deserialize)]
 pub(super) struct FindQuery {
     /// Of links: nothing else is meant.

@@ -14,7 +14,6 @@ use backoffice::box_office;
 use http::idempotency::Answer;
 use http::{Code, Problem, page_locale};
 
-/// An act on a till.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TillAct {
     Open,
@@ -51,7 +50,6 @@ pub(in super::super) async fn till(visit: VisitOf<String>, SentForm(form): SentF
     sent(visit, act, form).await
 }
 
-/// Counts the till of another seller.
 pub(in super::super) async fn count_for(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, till)) = manager(visit)?.split();
     sent(visit, TillAct::CashUpFor(till), form).await
