@@ -3,7 +3,6 @@
 //! Secrets have no defaults, and are shown nowhere.
 
 mod command_line;
-mod file;
 mod validate;
 
 use std::net::SocketAddr;

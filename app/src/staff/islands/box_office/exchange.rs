@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::pending::SaleIntent;
-use super::selling::CounterSaleState;
+use super::selling::{CounterSaleState, SaleIntent};
 use crate::checkout::total_of;
 use crate::say;
 

@@ -4,7 +4,6 @@
 
 mod exchange;
 mod panel;
-mod pending;
 mod selling;
 mod shows;
 

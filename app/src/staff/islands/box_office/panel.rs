@@ -7,8 +7,8 @@ use domain::till::Means;
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
-use super::selling::{CALLER_MINUTES, CounterSaleState};
-use super::{exchange, pending, seats_in_words};
+use super::selling::{CALLER_MINUTES, CounterSaleState, retry_panel};
+use super::{exchange, seats_in_words};
 use crate::browser::ids;
 use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
 use crate::language::{Arg, current, money};
@@ -40,7 +40,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
                 hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get().map(in_the_way)}</p>
             {move || match (selling.unanswered.get(), selling.exchange.get()) {
-                (Some(asked), _) => EitherOf3::A(pending::retry_panel(selling, asked)),
+                (Some(asked), _) => EitherOf3::A(retry_panel(selling, asked)),
                 (None, Some(booking)) => EitherOf3::B(exchange::exchange_form(selling, booking)),
                 (None, None) => EitherOf3::C(view! {
                     <div class="counter-pay">

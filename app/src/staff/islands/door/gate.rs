@@ -15,10 +15,8 @@ use leptos::task::spawn_local;
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::device_storage;
+use super::offline::{self, ScanQueue, TicketList, TicketStatus};
 use super::outcome::{self, ScanOutcome, Tone, UndoableAdmission};
-use super::queue::ScanQueue;
-use super::ticket_list::{TicketList, TicketStatus};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
@@ -87,16 +85,16 @@ pub struct Gate {
 impl Gate {
     /// The door of this show, with its stored data.
     pub fn new(theatre: &str, show: Uuid) -> Self {
-        device_storage::remove_other_lists(show);
+        offline::remove_other_lists(show);
         // An expired list admits no one.
-        let list = device_storage::list(show).filter(|list| list.is_valid(now()));
+        let list = offline::list(show).filter(|list| list.is_valid(now()));
         Self {
             show,
             base: StoredValue::new(format!("/api/v1/theatres/{theatre}/door/shows/{show}")),
-            device: RwSignal::new(device_storage::device().unwrap_or_else(|| {
+            device: RwSignal::new(offline::device().unwrap_or_else(|| {
                 let id = Uuid::parse_str(&ids::new_key()).unwrap_or_default();
                 let device = DoorDevice { id, name: say!("door.device_name") };
-                device_storage::save_device(&device);
+                offline::save_device(&device);
                 device
             })),
             // The page may have been opened from the device's storage; the first poll corrects the connection.
@@ -104,7 +102,7 @@ impl Gate {
             view: RwSignal::new(None),
             answer: RwSignal::new(None),
             recent: RwSignal::new(VecDeque::new()),
-            queue: RwSignal::new(device_storage::queue(show)),
+            queue: RwSignal::new(offline::queue(show)),
             stuck: RwSignal::new(None),
             is_loud: RwSignal::new(false),
             list_of: RwSignal::new(list.as_ref().map(|list| list.made_at().to_owned())),
@@ -261,7 +259,7 @@ impl Gate {
             }
             if !self.save_queue() {
                 // The list can be loaded again; admissions made by it cannot.
-                device_storage::remove_list(self.show);
+                offline::remove_list(self.show);
                 if !self.save_queue() {
                     self.queue.update(|queue| queue.remove_settled(&[scan]));
                     return cannot(say!("door.no_room"));
@@ -275,7 +273,7 @@ impl Gate {
     }
 
     fn save_queue(self) -> bool {
-        self.queue.with_untracked(|queue| device_storage::save_queue(self.show, queue))
+        self.queue.with_untracked(|queue| offline::save_queue(self.show, queue))
     }
 
     /// Records admissions that an older list does not contain.
@@ -284,7 +282,7 @@ impl Gate {
         self.list.update_value(|list| {
             if let Some(list) = list {
                 codes.iter().for_each(|code| list.record_admitted(code));
-                device_storage::save_admitted(self.show, &list.here());
+                offline::save_admitted(self.show, &list.here());
             }
         });
     }
@@ -316,7 +314,7 @@ impl Gate {
         self.answer.set(None);
         // The list still has the old status: a new one is needed.
         self.list.set_value(None);
-        device_storage::remove_list(self.show);
+        offline::remove_list(self.show);
         self.poll();
         None
     }
@@ -325,7 +323,7 @@ impl Gate {
     pub fn rename(self, name: &str) -> bool {
         let Some(name) = device_name(name) else { return false };
         self.device.update(|device| device.name = name.to_owned());
-        self.device.with_untracked(device_storage::save_device);
+        self.device.with_untracked(offline::save_device);
         true
     }
 
@@ -439,9 +437,9 @@ impl Gate {
             self.queue.with_untracked(|queue| {
                 since.extend(queue.aside().into_iter().map(|code| digest(self.show, code)));
             });
-            device_storage::save_list(self.show, &list);
+            offline::save_list(self.show, &list);
             let list = TicketList::new(self.show, list, since);
-            device_storage::save_admitted(self.show, &list.here());
+            offline::save_admitted(self.show, &list.here());
             self.list_of.set(Some(list.made_at().to_owned()));
             self.list.set_value(Some(list));
         }

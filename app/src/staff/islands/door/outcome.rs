@@ -4,7 +4,7 @@ use domain::api::door::{ConflictView, NotValid, Outcome, ScanAnswer, TicketAnswe
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::ticket_list::TicketStatus;
+use super::offline::TicketStatus;
 use crate::language::{Arg, Moment, current, listed as in_a_list};
 use crate::say;
 
