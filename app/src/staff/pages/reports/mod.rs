@@ -5,11 +5,12 @@ mod charts;
 mod room;
 mod tables;
 
-pub use room::{RoomDrawing, RoomRow};
+use std::sync::Arc;
 
 use domain::api::reports::{
     FunnelReport, OccupancyReport, ReportDays, ReportScreen, SalesReport, SoldLine, TakingsReport,
 };
+use domain::layout::Layout;
 use leptos::prelude::*;
 
 use super::{Desk, page};
@@ -31,7 +32,7 @@ pub struct Figures {
     /// Occupancy of a room; `None` unless exactly one is chosen.
     pub occupancy: Option<OccupancyReport>,
     /// The room, if it had a show.
-    pub room: Option<RoomDrawing>,
+    pub room: Option<Arc<Layout>>,
 }
 
 /// The page of reports from a first to a last day, for the screen with this id or all of them. Refused days have no figures.
@@ -111,7 +112,7 @@ fn figures_view(about: &About, figures: Figures) -> AnyView {
     let money =
         section("reports-takings", say!("reports.takings"), charts::takings(&calendar, &takings), link("takings"));
     let steps = section("reports-funnel", say!("reports.funnel"), tables::funnel(&funnel), link("funnel"));
-    let full = seats_section(about, &sales.days, occupancy.as_ref(), room);
+    let full = seats_section(about, &sales.days, occupancy.as_ref(), room.as_deref());
     let by = |id: &'static str, title: String, lines: &[SoldLine], table: &str| {
         let content = tables::sold(&title, lines);
         section(id, title, content, link(table))
@@ -144,7 +145,7 @@ fn seats_section(
     about: &About,
     days: &ReportDays,
     occupancy: Option<&OccupancyReport>,
-    room: Option<RoomDrawing>,
+    room: Option<&Layout>,
 ) -> AnyView {
     const ID: &str = "reports-room";
     let Some((report, screen)) = occupancy.and_then(|report| Some((report, report.screen.as_ref()?))) else {

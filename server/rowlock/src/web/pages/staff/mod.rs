@@ -45,12 +45,12 @@ const MAX_ROOM_FORM_BYTES: usize = 2 * MAX_FILE_BYTES;
 /// The pages of a theatre. The roles of its section may open a page.
 fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
     use Section::{BoxOffice, Door, Parked, Reports, Shows, Systems, Team, Theatre, Unusual};
-    use box_office::{forms, till};
+    use box_office::forms;
     vec![
         (BoxOffice, "/staff/{theatre}/box-office", get(box_office::day)),
-        (BoxOffice, "/staff/{theatre}/box-office/till/{act}", post(till::till)),
-        (BoxOffice, "/staff/{theatre}/box-office/tills/{till}/cash-up", post(till::count_for)),
-        (BoxOffice, "/staff/{theatre}/box-office/day-close", post(till::close_day)),
+        (BoxOffice, "/staff/{theatre}/box-office/till/{act}", post(forms::till)),
+        (BoxOffice, "/staff/{theatre}/box-office/tills/{till}/cash-up", post(forms::count_for)),
+        (BoxOffice, "/staff/{theatre}/box-office/day-close", post(forms::close_day)),
         (BoxOffice, "/staff/{theatre}/box-office/pin", post(forms::set_pin)),
         (BoxOffice, "/staff/{theatre}/box-office/shows/{show}", get(box_office::sale)),
         (BoxOffice, "/staff/{theatre}/box-office/bookings", get(box_office::find)),

@@ -1,7 +1,6 @@
 //! Pages of the box office. They do what the API does, through the same services.
 
 pub(super) mod forms;
-pub(super) mod till;
 
 use app::staff::islands::box_office::BookingToExchange;
 use app::staff::pages::box_office::{
