@@ -27,25 +27,17 @@ use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 
 /// A section of the staff pages.
+#[expect(missing_docs, reason = "the names say it")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// The box office.
     BoxOffice,
-    /// Ticket scanning at the door.
     Door,
-    /// Films, shows, prices and rooms.
     Shows,
-    /// Sales reports.
     Reports,
-    /// Parked effects that wait for a manager.
     Parked,
-    /// Unusual patterns of holds.
     Unusual,
-    /// API keys and webhooks for other systems.
     Systems,
-    /// Staff roles and the audit log.
     Team,
-    /// Data of the theatre.
     Theatre,
 }
 

@@ -5,9 +5,9 @@ use app::staff::pages::{Form, REASON};
 use domain::api::systems::ReasonRequest;
 
 use super::super::{PageError, SignedInPageResult};
-use super::visit::{SentForm, StaffVisit, marked};
+use super::visit::{FIELDS_REFUSED, SentForm, StaffVisit};
 use super::{on_its_clocks, zone_of};
-use http::{Code, page_locale};
+use http::Code;
 use selling::bookings::{self, Decision};
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
@@ -37,8 +37,8 @@ pub(super) async fn decide(
     let Err(problem) = done.await else { return Ok(visit.see("parked?done=true")) };
     let form = form.named(format!("{name}-{parked}")).with_checked_reason();
     let visit = match problem.code() {
-        _ if form.is_refused() => visit.refuse_in_words(&problem, marked())?,
-        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "parked.gone"))?,
+        _ if form.is_refused() => visit.refuse_in_words(&problem, FIELDS_REFUSED)?,
+        Code::NotFound => visit.refuse_in_words(&problem, "parked.gone")?,
         _ => visit.refuse(&problem)?,
     };
     page(visit, form).await

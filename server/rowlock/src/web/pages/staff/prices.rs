@@ -10,7 +10,7 @@ use domain::money::Currency;
 use super::super::{PageError, SignedInPageResult};
 use super::visit::{SentForm, StaffVisit, malformed};
 use backoffice::organiser::{self, PriceInput};
-use http::{Code, page_locale};
+use http::Code;
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let tariff = organiser::tariff(&visit.state, &visit.desk.theatre).await?;
@@ -57,7 +57,7 @@ pub(super) async fn set(visit: StaffVisit, SentForm(mut form): SentForm) -> Sign
         Ok(_) => return Ok(visit.see("prices?done=true")),
         // A stale form must not overwrite newer prices: it keeps its old version.
         Err(problem) if problem.code() == Code::WrongState => {
-            visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "organiser.prices_changed"))?
+            visit.refuse_in_words(&problem, "organiser.prices_changed")?
         }
         Err(problem) => visit.refuse(&problem)?,
     };

@@ -15,7 +15,7 @@ use super::visit::{SentForm, StaffVisit, VisitOf, malformed};
 use crate::AppState;
 use backoffice::organiser::{self, LayoutDetails};
 use http::idempotency::Answer;
-use http::{Code, Problem, page_locale};
+use http::{Code, Problem};
 
 pub(super) async fn screens(visit: StaffVisit) -> SignedInPageResult {
     screens_page(visit, Form::default()).await
@@ -182,9 +182,7 @@ pub(super) async fn keep_seats(visit: VisitOf<String>, SentForm(form): SentForm)
     }
     let visit = match problem.code() {
         _ if form.is_refused() => visit.refuse_fields(),
-        Code::WrongState => {
-            visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "house.other_room"))?
-        }
+        Code::WrongState => visit.refuse_in_words(&problem, "house.other_room")?,
         _ => visit.refuse(&problem)?,
     };
     house_seats_page(visit, &screen, form, unknown).await

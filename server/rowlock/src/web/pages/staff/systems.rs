@@ -7,7 +7,7 @@ use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointSta
 use uuid::Uuid;
 
 use super::super::{PageError, SignedInPageResult};
-use super::visit::{SentForm, StaffVisit, VisitOf, marked};
+use super::visit::{FIELDS_REFUSED, SentForm, StaffVisit, VisitOf};
 use backoffice::webhooks;
 use http::idempotency::Answer;
 use http::{Code, Problem, page_locale};
@@ -52,7 +52,7 @@ async fn after(
     // The general messages about bookings do not fit this page.
     let words = match problem.code() {
         _ if form.is_refused() && !form.is(NEW_KEY) && !form.is(NEW_WEBHOOK) => {
-            return page(visit.refuse_in_words(&problem, marked())?, None, form).await;
+            return page(visit.refuse_in_words(&problem, FIELDS_REFUSED)?, None, form).await;
         }
         Code::Malformed => Some(app::say!(in page_locale::language(), "systems.refused")),
         Code::WrongState => Some(app::say!(in page_locale::language(), "systems.changed")),

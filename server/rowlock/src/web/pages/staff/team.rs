@@ -7,7 +7,7 @@ use domain::api::accounts::AuditQuery;
 use super::super::{PageError, PageQuery, SignedInPageResult};
 use super::visit::{SentForm, StaffVisit};
 use super::{on_its_clocks, zone_of};
-use http::{Code, page_locale};
+use http::Code;
 use identity::{accounts, audit};
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
@@ -29,7 +29,7 @@ pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> Signe
     let Err(problem) = done.await else { return Ok(visit.see("team?done=true")) };
     let visit = match problem.code() {
         // "Not found" does not fit an address without an account.
-        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "team.no_account"))?,
+        Code::NotFound => visit.refuse_in_words(&problem, "team.no_account")?,
         _ => visit.refuse(&problem)?,
     };
     page(visit, form.named(name).with_checked_reason()).await

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::super::SignedInPageResult;
 use super::visit::{SentForm, StaffVisit, VisitOf};
 use admission::fairness;
-use http::{Code, page_locale};
+use http::Code;
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let flags = fairness::list(&visit.state, &visit.desk.theatre).await?;
@@ -26,8 +26,7 @@ pub(super) async fn dismiss(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> S
         Ok(_) => Ok(visit.see("unusual")),
         // The general messages about bookings do not fit this page.
         Err(problem) if problem.code() == Code::Malformed => {
-            let words = app::say!(in page_locale::language(), "unusual.refused");
-            show_page(visit.refuse_in_words(&problem, words)?).await
+            show_page(visit.refuse_in_words(&problem, "unusual.refused")?).await
         }
         Err(problem) => show_page(visit.refuse(&problem)?).await,
     }

@@ -102,8 +102,9 @@ impl<P> StaffVisit<P> {
         self.solvable(problem).map(|visit| visit.fail(problem, None))
     }
 
-    /// The same in the page's own words.
-    pub fn refuse_in_words(self, problem: &Problem, words: String) -> Result<Self, SignedInPageError> {
+    /// The same in the page's own message.
+    pub fn refuse_in_words(self, problem: &Problem, message: &'static str) -> Result<Self, SignedInPageError> {
+        let words = app::say!(in page_locale::language(), message);
         self.solvable(problem).map(|visit| visit.fail(problem, Some(words)))
     }
 
@@ -147,9 +148,12 @@ pub(super) fn malformed(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Malformed, detail)
 }
 
+/// The message that some fields are refused.
+pub(super) const FIELDS_REFUSED: &str = "field.refused";
+
 /// Some fields are refused, and each has its message beside it.
 pub(super) fn marked() -> String {
-    app::say!(in page_locale::language(), "field.refused")
+    app::say!(in page_locale::language(), FIELDS_REFUSED)
 }
 
 pub(super) fn hindrance(problem: &Problem) -> Hindrance {
