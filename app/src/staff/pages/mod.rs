@@ -20,15 +20,16 @@ pub use theatre::{Entrance, NewTheatre, Workplace, theatre_change, theatre_page,
 use domain::layout::import::Finding;
 use domain::roles::{Permission, Role, check_permission};
 use leptos::prelude::*;
+use strum::VariantArray;
 
 use crate::language::{self, Hindrance, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 
-/// A section of the staff pages.
+/// A section of the staff pages, in the order of the navigation.
 #[expect(missing_docs, reason = "the names say it")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Section {
     BoxOffice,
     Door,
@@ -42,19 +43,6 @@ pub enum Section {
 }
 
 impl Section {
-    /// All sections, in the order of the navigation.
-    pub const ALL: [Self; 9] = [
-        Self::BoxOffice,
-        Self::Door,
-        Self::Shows,
-        Self::Reports,
-        Self::Parked,
-        Self::Unusual,
-        Self::Systems,
-        Self::Team,
-        Self::Theatre,
-    ];
-
     /// The last part of its address, the roles that may open it, and its name in the navigation.
     const fn describe(self) -> (&'static str, &'static [Role], &'static str) {
         const COUNTER: &[Role] = &[Role::BoxOffice];
@@ -97,7 +85,10 @@ impl Section {
 
     /// The sections open to these roles.
     pub fn of(roles: &[Role]) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |section| check_permission(roles, section.roles()) == Permission::Granted)
+        Self::VARIANTS
+            .iter()
+            .copied()
+            .filter(move |section| check_permission(roles, section.roles()) == Permission::Granted)
     }
 }
 
@@ -225,6 +216,6 @@ mod tests {
         assert_eq!(sections(&[]), []);
         assert_eq!(sections(&[Role::BoxOffice]), [Section::BoxOffice, Section::Door]);
         assert_eq!(sections(&[Role::Organiser]), [Section::Shows, Section::Reports]);
-        assert_eq!(sections(&[Role::Manager]), Section::ALL);
+        assert_eq!(sections(&[Role::Manager]), Section::VARIANTS);
     }
 }
