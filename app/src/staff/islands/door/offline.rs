@@ -320,13 +320,7 @@ mod tests {
     fn list_with(here: Vec<String>) -> TicketList {
         let show = Uuid::from_u128(1);
         let of = |number: usize| digest(show, CODES[number]);
-        let seal = ListSeal {
-            device: Uuid::nil(),
-            made_at_ms: 0,
-            expires_at_ms: 1_000,
-            content: String::new(),
-            signature: String::new(),
-        };
+        let seal = ListSeal { expires_at_ms: 1_000, ..seal(0) };
         let used = UsedTicket { digest: of(1), at: "2026-11-21T20:15:07".to_owned(), device: "Left".to_owned() };
         let made_at = "2026-11-21T18:00:00".to_owned();
         TicketList::new(
