@@ -13,9 +13,8 @@
 //! owns.
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, and the rule and its queries beside it.
-//! To add a role: `domain::roles`. To add an audited action in a theatre: do it by
-//! [`accounts::StaffAction`]; its name goes into `domain::api::accounts::THEATRE_ACTIONS`, and its text on the audit page
-//! (`app/src/staff/pages/team.rs`).
+//! To add a role: `domain::roles`. To add an audited action in a theatre: do it by [`accounts::StaffAction`]; its name
+//! goes into `domain::api::accounts::THEATRE_ACTIONS`, and its text into `acts.NAME` in `messages/*.json`.
 
 pub mod accounts;
 pub mod api_keys;

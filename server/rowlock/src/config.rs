@@ -3,8 +3,6 @@
 //! Secrets have no defaults, and are shown nowhere.
 
 mod command_line;
-mod file;
-mod secrets;
 mod validate;
 
 use std::net::SocketAddr;
@@ -121,7 +119,7 @@ mod tests {
                 (false, _) => format!("`{}`", defaults.join(",")),
             };
             assert_eq!(row[1], default, "the default of {name}");
-            if let Some((_, allowed)) = validate::LIMITS.iter().find(|(limited, _)| *limited == name) {
+            if let Some((.., allowed)) = validate::LIMITS.iter().find(|(limited, ..)| *limited == name) {
                 assert_eq!(row[2], format!("{} to {}", allowed.start(), allowed.end()), "the limit of {name}");
             }
         }

@@ -9,7 +9,7 @@
 //! The crate has neither tables nor Redis keys.
 //!
 //! A route is added in its crate's `endpoints.rs` and needs a row in `web/authorisation.rs`; a page is a handler in
-//! `web/pages`; a command is a file in `commands`; a setting follows the recipe in CONTRIBUTING.md.
+//! `web/pages`; a command is a function in `commands`; a setting follows the recipe in CONTRIBUTING.md.
 
 pub mod check;
 pub mod config;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use platform::{clock, database, telemetry};
+use platform::{clock, telemetry};
 use rowlock::config::{CommandLineError, Config, SettingError, parse_command_line};
 use rowlock::{AppState, check, start};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use commands::admin::{self, AdminCommand};
 use commands::parked::{self, ParkedCommand};
 use commands::theatre::{self, TheatreCommand};
 use commands::waiting_room::{self, WaitingRoomCommand};
-use commands::{Database, cancelling, release_holds};
+use commands::{Database, cancelling};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -47,9 +47,8 @@ enum Command {
     },
     /// Bring the schema up to date.
     Migrate {
-        /// Postgres, `postgres://…`.
-        #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-        database_url: String,
+        #[command(flatten)]
+        database: Database,
     },
     /// Let every hold of a show go, but for those being paid: the room is closed, the show is called off.
     ReleaseHolds {
@@ -115,9 +114,8 @@ enum Command {
     },
     /// Load the demo chain of cinemas with shows for the days from now.
     Demo {
-        /// Postgres, `postgres://…`.
-        #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-        database_url: String,
+        #[command(flatten)]
+        database: Database,
         /// Folder of the demo's data.
         #[arg(long, default_value = "demo")]
         dir: PathBuf,
@@ -157,9 +155,9 @@ async fn main() -> anyhow::Result<ExitCode> {
             }
             return Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Migrate { database_url } => start::migrate(&database::connect(&database_url, 1).await?).await,
+        Command::Migrate { database } => start::migrate(&database.connect(1).await?).await,
         Command::ReleaseHolds { show, redis_url, redis_prefix } => {
-            release_holds::run(show, &redis_url, &redis_prefix).await
+            cancelling::release_holds(show, &redis_url, &redis_prefix).await
         }
         Command::CancelBooking { reference, reason, seats, database } => {
             cancelling::booking(&reference, &seats, &reason, &database).await
@@ -169,8 +167,8 @@ async fn main() -> anyhow::Result<ExitCode> {
         Command::WaitingRoom { what, database } => waiting_room::run(what, &database).await,
         Command::Theatre { what, database } => theatre::run(what, &database).await,
         Command::Admin { what, database } => admin::run(what, &database).await,
-        Command::Demo { database_url, dir, days } => {
-            let pg = database::connect(&database_url, 2).await?;
+        Command::Demo { database, dir, days } => {
+            let pg = database.connect(2).await?;
             let loaded = catalogue::demo::load(&pg, &dir, clock::now(), days).await?;
             tracing::info!(?loaded, "demo chain loaded");
             Ok(())

@@ -50,51 +50,23 @@ impl Deref for AppParts {
     }
 }
 
-impl FromRef<AppState> for HttpState {
-    fn from_ref(state: &AppState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
+macro_rules! parts_of_app_state {
+    ($($state:ty),+) => {
+        $(impl FromRef<AppState> for $state {
+            fn from_ref(state: &AppState) -> Self {
+                let inner: &Self = state;
+                inner.clone()
+            }
+        })+
+    };
 }
 
-impl FromRef<AppState> for CatalogueState {
-    fn from_ref(state: &AppState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<AppState> for IdentityState {
-    fn from_ref(state: &AppState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<AppState> for SeatsState {
-    fn from_ref(state: &AppState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<AppState> for AdmissionState {
-    fn from_ref(state: &AppState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<AppState> for SellingState {
-    fn from_ref(state: &AppState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
-
-impl FromRef<AppState> for BackofficeState {
-    fn from_ref(state: &AppState) -> Self {
-        let inner: &Self = state;
-        inner.clone()
-    }
-}
+parts_of_app_state!(
+    HttpState,
+    CatalogueState,
+    IdentityState,
+    SeatsState,
+    AdmissionState,
+    SellingState,
+    BackofficeState
+);

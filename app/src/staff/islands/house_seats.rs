@@ -36,7 +36,6 @@ pub struct HouseRow {
 /// A checkbox per seat.
 #[island]
 pub fn StaffHouseSeats(
-    /// The rows of the room.
     rows: Vec<HouseRow>,
     /// The house seats and their reasons.
     kept: Vec<(SeatIndex, String)>,
@@ -119,7 +118,6 @@ fn id_of(seat: SeatIndex) -> String {
     format!("house-seat-{seat}")
 }
 
-/// The seat of an event.
 fn seat_of(event: &web_sys::Event) -> Option<SeatIndex> {
     let element: web_sys::Element = event.target()?.dyn_into().ok()?;
     element.get_attribute("data-seat")?.parse().ok()

@@ -8,10 +8,20 @@ pub mod organiser;
 
 use leptos::prelude::*;
 
-use crate::language::Hindrance;
+use crate::browser::calls::Failure;
+use crate::language::{Hindrance, problem_for_staff};
+use crate::say;
 
 /// An error in the language of the page, with the API's English detail.
 pub(crate) fn in_the_way(hindrance: Hindrance) -> impl IntoView {
     let Hindrance { words, detail } = hindrance;
     view! { {words}{detail.map(|detail| view! { " "<bdi lang="en">{detail}</bdi> })} }
+}
+
+/// Why a call failed, in words for staff.
+fn failure_words(failure: &Failure) -> Hindrance {
+    match failure {
+        Failure::Unreachable => say!("common.unreachable").into(),
+        Failure::Problem(problem) => problem_for_staff(problem),
+    }
 }

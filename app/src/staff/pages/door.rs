@@ -4,30 +4,18 @@ use domain::api::door::DoorShow;
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use super::{Desk, frame};
-use crate::language::{Arg, Moment, current};
+use super::{Desk, frame, page, when};
+use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, OfflinePage, Page, WasmModule};
 use crate::staff::islands::door::{StaffDoor, WORDS};
 
-/// The shows whose doors are open.
-#[derive(Clone, Debug)]
-pub struct DoorShows {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// In order of their start.
-    pub shows: Vec<DoorShow>,
-}
-
-impl Page for DoorShows {
-    fn head(&self) -> Head {
-        Head { title: say!("door.choose"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let theatre = self.desk.theatre.clone();
-        let none = self.shows.is_empty().then(|| view! { <p class="quiet">{say!("door.no_shows")}</p> });
-        let shows = self.shows.into_iter().map(|show| {
+/// The shows whose doors are open, in order of their start.
+pub fn door_shows_page(desk: Desk, shows: Vec<DoorShow>) -> impl Page {
+    page(desk, "door.choose", move |desk| {
+        let theatre = &desk.theatre;
+        let none = shows.is_empty().then(|| view! { <p class="quiet">{say!("door.no_shows")}</p> });
+        let shows = shows.into_iter().map(|show| {
             let came = say!("door.came", admitted = show.counts.admitted, sold = show.counts.sold);
             let conflicts = (show.counts.conflicts > 0).then(|| {
                 view! { <span class="field-error">{say!("door.conflicts_count", count = show.counts.conflicts)}</span> }
@@ -36,18 +24,18 @@ impl Page for DoorShows {
                 <li>
                     <a class="card door-show" href=format!("/staff/{theatre}/door/{}", show.id) data-testid="door-show" data-show=show.id.to_string()>
                         <span class="door-show-what"><strong><bdi>{show.film}</bdi></strong><span class="quiet"><bdi>{show.screen}</bdi></span></span>
-                        <time datetime=show.starts_local.clone()>{starts(&show.starts_local)}</time>
+                        <time datetime=show.starts_local.clone()>{when(&show.starts_local)}</time>
                         <span class="door-show-came"><span>{came}</span>{conflicts}</span>
                     </a>
                 </li>
             }
         });
-        let content = view! {
+        view! {
             {none}
             <ul class="door-shows">{shows.collect_view()}</ul>
-        };
-        frame(&self.desk, say!("door.choose"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 /// The door of a show.
@@ -68,7 +56,7 @@ pub struct Door {
 impl Page for Door {
     fn head(&self) -> Head {
         Head {
-            title: say!("door.title", film = &self.film, time = Arg::Ours(&starts(&self.starts_local))),
+            title: say!("door.title", film = &self.film, time = Arg::Ours(&when(&self.starts_local))),
             has_island: true,
             words: WORDS,
             module: WasmModule::Staff,
@@ -83,7 +71,7 @@ impl Page for Door {
         let content = view! {
             <p class="door-of">
                 <bdi>{self.screen}</bdi>
-                <time datetime=self.starts_local.clone()>{starts(&self.starts_local)}</time>
+                <time datetime=self.starts_local.clone()>{when(&self.starts_local)}</time>
                 <a href=back>{say!("door.another_show")}</a>
             </p>
             // Filled in by the script that stores the page for offline use.
@@ -93,8 +81,4 @@ impl Page for Door {
         };
         frame(&self.desk, self.film.clone(), content)
     }
-}
-
-fn starts(local: &str) -> String {
-    Moment::parse(local).map_or_else(String::new, |at| at.in_words(current()))
 }

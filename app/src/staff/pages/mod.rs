@@ -1,8 +1,8 @@
-//! Pages of theatre staff, one file per section, and the frame around them with the theatre's navigation.
+//! Pages of theatre staff, one file per section, and the frame around them with the theatre's navigation. A page is a
+//! function of its desk and its data; one with more data than fit its arguments is a struct.
 
 pub mod box_office;
 mod door;
-mod entrance;
 mod fields;
 mod form;
 pub mod organiser;
@@ -13,56 +13,36 @@ pub mod team;
 mod theatre;
 pub mod unusual;
 
-pub use door::{Door, DoorShows};
-pub use entrance::{Entrance, Workplace};
+pub use door::{Door, door_shows_page};
 pub use form::{Form, REASON, Refusal};
-pub use theatre::{NewTheatre, TheatrePage, theatre_change, theatre_request};
+pub use theatre::{Entrance, NewTheatre, Workplace, theatre_change, theatre_page, theatre_request};
 
 use domain::layout::import::Finding;
 use domain::roles::{Permission, Role, check_permission};
 use leptos::prelude::*;
+use strum::VariantArray;
 
-use crate::language::Hindrance;
+use crate::language::{self, Hindrance, Moment};
 use crate::say;
+use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 
-/// A section of the staff pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A section of the staff pages, in the order of the navigation.
+#[expect(missing_docs, reason = "the names say it")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Section {
-    /// The box office.
     BoxOffice,
-    /// Ticket scanning at the door.
     Door,
-    /// Films, shows, prices and rooms.
     Shows,
-    /// Sales reports.
     Reports,
-    /// Parked effects that wait for a manager.
     Parked,
-    /// Unusual patterns of holds.
     Unusual,
-    /// API keys and webhooks for other systems.
     Systems,
-    /// Staff roles and the audit log.
     Team,
-    /// Data of the theatre.
     Theatre,
 }
 
 impl Section {
-    /// All sections, in the order of the navigation.
-    pub const ALL: [Self; 9] = [
-        Self::BoxOffice,
-        Self::Door,
-        Self::Shows,
-        Self::Reports,
-        Self::Parked,
-        Self::Unusual,
-        Self::Systems,
-        Self::Team,
-        Self::Theatre,
-    ];
-
     /// The last part of its address, the roles that may open it, and its name in the navigation.
     const fn describe(self) -> (&'static str, &'static [Role], &'static str) {
         const COUNTER: &[Role] = &[Role::BoxOffice];
@@ -105,7 +85,10 @@ impl Section {
 
     /// The sections open to these roles.
     pub fn of(roles: &[Role]) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |section| check_permission(roles, section.roles()) == Permission::Granted)
+        Self::VARIANTS
+            .iter()
+            .copied()
+            .filter(move |section| check_permission(roles, section.roles()) == Permission::Granted)
     }
 }
 
@@ -144,12 +127,68 @@ impl Desk {
     }
 }
 
+/// A page of staff. Its title and content are made when it is rendered, in the reader's language.
+struct StaffPage<T, C> {
+    desk: Desk,
+    /// What its document needs besides title and privacy.
+    head: Head,
+    title: T,
+    content: C,
+}
+
+impl<T: Fn() -> String, C: FnOnce(&Desk) -> AnyView> Page for StaffPage<T, C> {
+    fn head(&self) -> Head {
+        Head { title: (self.title)(), is_private: true, ..self.head.clone() }
+    }
+
+    fn view(self) -> AnyView {
+        let content = (self.content)(&self.desk);
+        frame(&self.desk, (self.title)(), content)
+    }
+}
+
+/// A page with this message as its title, and without an island.
+fn page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> AnyView) -> impl Page {
+    StaffPage { desk, head: Head::default(), title: move || say!(title), content }
+}
+
+/// A table that scrolls where it is too wide, also by keyboard. Each column has the message of its heading, empty for none,
+/// and whether it holds words.
+fn wide_table(caption: String, columns: &[(&'static str, bool)], rows: impl IntoView) -> AnyView {
+    let columns = columns.iter().map(|&(message, is_words)| match message {
+        "" => view! { <td></td> }.into_any(),
+        _ => view! { <th scope="col" class=is_words.then_some("reports-words")>{say!(message)}</th> }.into_any(),
+    });
+    let columns = columns.collect_view();
+    let label = caption.clone();
+    view! {
+        <div class="reports-scroll" tabindex="0" role="group" aria-label=label>
+            <table class="reports-table">
+                <caption class="visually-hidden">{caption}</caption>
+                <thead><tr>{columns}</tr></thead>
+                <tbody>{rows.into_any()}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}
+
+/// A local time in the reader's format.
+fn when(local: &str) -> String {
+    Moment::parse(local).map_or_else(|| local.to_owned(), |moment| moment.in_words(language::current()))
+}
+
+/// A time in the reader's format, in UTC: of machines, or of shows of several halls and days.
+fn when_utc(at: &str) -> String {
+    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
+}
+
 fn trouble_view(words: Hindrance, test: &'static str) -> AnyView {
     view! { <p class="account-trouble" role="alert" data-testid=test>{in_the_way(words)}</p> }.into_any()
 }
 
 /// A staff page: navigation of the theatre, title and content.
-pub fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
+fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
     let sections = Section::of(&desk.roles).map(|section| {
         let is_current = (section == desk.section).then_some("page");
         view! { <li><a href=section.href(&desk.theatre) aria-current=is_current data-testid=format!("staff-{}", section.path())>{section.words()}</a></li> }
@@ -177,6 +216,6 @@ mod tests {
         assert_eq!(sections(&[]), []);
         assert_eq!(sections(&[Role::BoxOffice]), [Section::BoxOffice, Section::Door]);
         assert_eq!(sections(&[Role::Organiser]), [Section::Shows, Section::Reports]);
-        assert_eq!(sections(&[Role::Manager]), Section::ALL);
+        assert_eq!(sections(&[Role::Manager]), Section::VARIANTS);
     }
 }

@@ -5,42 +5,28 @@ use domain::api::parked::ParkedView;
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, frame};
-use crate::language::{Arg, Moment, current, money};
+use super::{Desk, Form, page, when};
+use crate::language::{Arg, current, money};
 use crate::say;
-use crate::shell::{Head, Page};
+use crate::shell::Page;
 
 const WHY: Field = Field::reason("", "parked.reason");
 
-/// The page of parked effects.
-#[derive(Clone, Debug)]
-pub struct ParkedPage {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The entries, oldest first; `since` is in the theatre's time zone.
-    pub parked: Vec<ParkedView>,
-    /// The refused form, named `retry-` or `settle-` and the entry's id.
-    pub refused: Form,
-}
-
-impl Page for ParkedPage {
-    fn head(&self) -> Head {
-        Head { title: say!("parked.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, parked, refused } = self;
+/// The page of parked effects, oldest first; `since` is in the theatre's time zone. A refused form is named `retry-` or
+/// `settle-` and the entry's id.
+pub fn parked_page(desk: Desk, parked: Vec<ParkedView>, refused: Form) -> impl Page {
+    page(desk, "parked.title", move |desk| {
         let done = desk.done.then(|| view! { <p role="status" data-testid="parked-done">{say!("parked.done")}</p> });
-        let content = view! {
+        view! {
             <div class="systems">
                 {desk.trouble("parked-trouble")}
                 {done}
                 <p class="quiet">{say!("parked.lead")}</p>
-                {list(&desk, parked, &refused)}
+                {list(desk, parked, &refused)}
             </div>
-        };
-        frame(&desk, say!("parked.title"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 fn list(desk: &Desk, parked: Vec<ParkedView>, refused: &Form) -> AnyView {
@@ -54,7 +40,7 @@ fn list(desk: &Desk, parked: Vec<ParkedView>, refused: &Form) -> AnyView {
 fn entry(desk: &Desk, parked: ParkedView, refused: &Form) -> AnyView {
     let ParkedView { id, booking, reference, effect, amount, attempts, why, since } = parked;
     let name = reference.clone();
-    let since = Moment::parse(&since).map_or(since, |moment| moment.in_words(current()));
+    let since = when(&since);
     let amount = amount.map(|amount| view! { ": "<strong>{money(amount, current())}</strong> });
     let form = |decision| decision_form(desk, id, decision, &effect, refused);
     let theatre = &desk.theatre;

@@ -10,25 +10,10 @@ use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, form::REASON, frame};
-use crate::language::{self, Moment, number};
+use super::{Desk, Form, REASON, page, when_utc, wide_table};
+use crate::language::{current, number};
 use crate::say;
-use crate::shell::{Head, Page};
-
-/// The page of other systems.
-#[derive(Clone, Debug)]
-pub struct Systems {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The keys.
-    pub keys: Vec<ApiKeyView>,
-    /// The endpoints with their last deliveries.
-    pub endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
-    /// A secret that was just created. Shown only once.
-    pub made: Option<Made>,
-    /// The refused form. Its name ends the form's key.
-    pub form: Form,
-}
+use crate::shell::Page;
 
 const WHY: Field = Field::reason("", "systems.reason");
 /// The name of the form of a new key.
@@ -68,16 +53,19 @@ pub enum Made {
     Secret(String),
 }
 
-impl Page for Systems {
-    fn head(&self) -> Head {
-        Head { title: say!("systems.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, keys, endpoints, made, form } = self;
+/// The page of other systems: the keys; the endpoints with their last deliveries; a secret that was just created, which is
+/// shown only once; and the refused form, whose name ends the form's key.
+pub fn systems_page(
+    desk: Desk,
+    keys: Vec<ApiKeyView>,
+    endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
+    made: Option<Made>,
+    form: Form,
+) -> impl Page {
+    page(desk, "systems.title", move |desk| {
         let base = format!("/staff/{}/systems", desk.theatre);
         let context = FormContext { intent: &desk.key, form: &form };
-        let content = view! {
+        view! {
             <div class="systems">
                 {desk.trouble("systems-trouble")}
                 {made.map(made_view)}
@@ -94,9 +82,9 @@ impl Page for Systems {
                     {new_endpoint(&base, context)}
                 </section>
             </div>
-        };
-        frame(&desk, say!("systems.title"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 fn made_view(made: Made) -> AnyView {
@@ -113,12 +101,6 @@ fn made_view(made: Made) -> AnyView {
     .into_any()
 }
 
-/// A time in the reader's language, in UTC because it concerns machines.
-fn when(at: &str) -> String {
-    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
-}
-
-/// A form with a reason and a button in a disclosure.
 fn act(
     context: FormContext<'_>,
     action: String,
@@ -147,8 +129,8 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, context: FormContext<'_>) -> Any
     }
     let line = |key: ApiKeyView| {
         let used = match (&key.revoked_at, &key.last_used_at) {
-            (Some(at), _) => say!("systems.revoked", when = &when(at)),
-            (None, Some(at)) => say!("systems.last_used", when = &when(at)),
+            (Some(at), _) => say!("systems.revoked", when = &when_utc(at)),
+            (None, Some(at)) => say!("systems.last_used", when = &when_utc(at)),
             (None, None) => say!("systems.never_used"),
         };
         let scope = if key.reads_people { say!("systems.reads_people") } else { say!("systems.reads") };
@@ -249,7 +231,7 @@ fn endpoint_view(
         view! { <p class="account-trouble" role="alert" data-testid="webhook-notice">{say!("systems.failed_lead")}" "{notice}</p> }
     });
     let old = endpoint.old_secret_until.map(|until| {
-        view! { <p class="quiet small">{say!("systems.two_secrets", when = &when(&until))}</p> }
+        view! { <p class="quiet small">{say!("systems.two_secrets", when = &when_utc(&until))}</p> }
     });
     let switch = |to: EndpointState, label: String, test| {
         let name = format!("{}-{}", to.as_str(), endpoint.id);
@@ -282,7 +264,6 @@ fn endpoint_view(
     .into_any()
 }
 
-/// The delivery log of an endpoint.
 fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: FormContext<'_>) -> AnyView {
     if deliveries.is_empty() {
         return view! { <p class="quiet">{say!("systems.told_nothing")}</p> }.into_any();
@@ -302,34 +283,24 @@ fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: For
         view! {
             <tr data-testid="delivery" data-state=delivery.state.as_str()>
                 <th scope="row">{event_words(delivery.event)}<span class="quiet small" dir="ltr">{delivery.subject}</span></th>
-                <td class="reports-words">{when(&delivery.happened_at)}</td>
+                <td class="reports-words">{when_utc(&delivery.happened_at)}</td>
                 <td class="reports-words">
                     {state}" "<span dir="ltr">{status}</span>
                     {delivery.last_trouble.map(|why| view! { <span class="quiet small" dir="ltr">" "{why}</span> })}
                 </td>
-                <td>{number(i64::from(delivery.tries), language::current())}</td>
+                <td>{number(i64::from(delivery.tries), current())}</td>
                 <td>{replay}</td>
             </tr>
         }
     };
-    view! {
-        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("systems.log")>
-            <table class="reports-table">
-                <caption class="visually-hidden">{say!("systems.log")}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">{say!("systems.event")}</th>
-                        <th scope="col" class="reports-words">{say!("systems.happened")}</th>
-                        <th scope="col" class="reports-words">{say!("systems.outcome")}</th>
-                        <th scope="col">{say!("systems.tries")}</th>
-                        <td></td>
-                    </tr>
-                </thead>
-                <tbody>{deliveries.into_iter().map(row).collect_view()}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    let columns = [
+        ("systems.event", false),
+        ("systems.happened", true),
+        ("systems.outcome", true),
+        ("systems.tries", false),
+        ("", false),
+    ];
+    wide_table(say!("systems.log"), &columns, deliveries.into_iter().map(row).collect_view())
 }
 
 #[cfg(test)]

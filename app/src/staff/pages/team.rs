@@ -8,21 +8,10 @@ use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, form::REASON, frame};
+use super::{Desk, Form, REASON, page, wide_table};
 use crate::language::{Moment, current};
 use crate::say;
-use crate::shell::{Head, Page};
-
-/// The page of a theatre's staff.
-#[derive(Clone, Debug)]
-pub struct Team {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// All staff, by name.
-    pub people: Vec<StaffView>,
-    /// The refused form, named as [`grant_request`] says.
-    pub form: Form,
-}
+use crate::shell::Page;
 
 const WHY: Field = Field::reason("team-reason", "team.reason");
 /// The name of the form that grants a role.
@@ -42,18 +31,14 @@ pub fn grant_request(form: &Form) -> Option<(GrantRequest, String)> {
     Some((GrantRequest { email, role, granted, reason: form.text(REASON) }, name))
 }
 
-impl Page for Team {
-    fn head(&self) -> Head {
-        Head { title: say!("team.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, people, form } = self;
+/// The page of a theatre's staff, by name. A refused form is named as [`grant_request`] says.
+pub fn team_page(desk: Desk, people: Vec<StaffView>, form: Form) -> impl Page {
+    page(desk, "team.title", move |desk| {
         let base = format!("/staff/{}/team", desk.theatre);
         let done = desk.done.then(|| view! { <p class="account-notice" role="status">{say!("team.done")}</p> });
         let people = people.into_iter().enumerate();
         let people = people.map(|(number, person)| line(&base, number, person, &form, &desk.key)).collect_view();
-        let content = view! {
+        view! {
             <div class="systems">
                 {desk.trouble("team-trouble")}
                 {done}
@@ -65,9 +50,9 @@ impl Page for Team {
                 </section>
                 <p><a class="button button-quiet" data-testid="to-acts" href=format!("{base}/acts")>{say!("acts.title")}</a></p>
             </div>
-        };
-        frame(&desk, say!("team.title"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 fn role_words(role: Role) -> String {
@@ -150,26 +135,10 @@ fn newcomer(base: &str, form: &Form, intent: &str) -> AnyView {
     .into_any()
 }
 
-/// The page of the audit log.
-#[derive(Clone, Debug)]
-pub struct Acts {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The entries, newest first, with their local time, `2026-12-07T19:42:07`.
-    pub lines: Vec<(AuditView, String)>,
-    /// True if this is a page of older entries.
-    pub is_later_page: bool,
-    /// The number before which older entries follow.
-    pub before: Option<i64>,
-}
-
-impl Page for Acts {
-    fn head(&self) -> Head {
-        Head { title: say!("acts.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, lines, is_later_page, before } = self;
+/// The page of the audit log: the entries, newest first, with their local time, `2026-12-07T19:42:07`; and the number
+/// before which older entries follow.
+pub fn audit_page(desk: Desk, lines: Vec<(AuditView, String)>, is_later_page: bool, before: Option<i64>) -> impl Page {
+    page(desk, "acts.title", move |desk| {
         let base = format!("/staff/{}/team", desk.theatre);
         let older = before.map(|number| {
             let href = format!("{base}/acts?before={number}");
@@ -178,15 +147,15 @@ impl Page for Acts {
         let newest = is_later_page.then(|| {
             view! { <a class="button button-quiet" href=format!("{base}/acts")>{say!("acts.newest")}</a> }
         });
-        let content = view! {
+        view! {
             <div class="systems">
                 <p class="quiet">{say!("acts.lead")}</p>
                 {table(&desk.theatre, lines)}
                 <p class="team-pages">{newest}{older}<a class="button button-quiet" href=base.clone()>{say!("team.title")}</a></p>
             </div>
-        };
-        frame(&desk, say!("acts.title"), content)
-    }
+        }
+        .into_any()
+    })
 }
 
 fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
@@ -209,23 +178,8 @@ fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
             </tr>
         }
     };
-    view! {
-        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("acts.title")>
-            <table class="reports-table">
-                <caption class="visually-hidden">{say!("acts.title")}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col" class="reports-words">{say!("acts.what")}</th>
-                        <th scope="col" class="reports-words">{say!("acts.why")}</th>
-                        <th scope="col" class="reports-words">{say!("acts.who")}</th>
-                        <th scope="col" class="reports-words">{say!("acts.when")}</th>
-                    </tr>
-                </thead>
-                <tbody>{lines.into_iter().map(row).collect_view()}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    let columns = ["acts.what", "acts.why", "acts.who", "acts.when"].map(|message| (message, true));
+    wide_table(say!("acts.title"), &columns, lines.into_iter().map(row).collect_view())
 }
 
 /// The subject of an entry, by name if it has one. A booking links to its page; the theatre itself is omitted.
@@ -246,67 +200,11 @@ fn subject(theatre: &str, line: &AuditView) -> AnyView {
 
 /// An act in the language of the page. Acts of another server version are shown by name.
 fn act_words(act: &str) -> AnyView {
-    match ACTS.iter().find(|(known, _)| *known == act) {
-        Some((_, key)) => say!(key).into_any(),
-        None => view! { <bdi lang="en">{act.replace('_', " ")}</bdi> }.into_any(),
+    if THEATRE_ACTIONS.contains(&act) {
+        return say!(&format!("acts.{act}")).into_any();
     }
+    view! { <bdi lang="en">{act.replace('_', " ")}</bdi> }.into_any()
 }
-
-/// All acts in a theatre, with the message of each.
-const ACTS: [(&str, &str); THEATRE_ACTIONS.len()] = [
-    ("role_given", "acts.role_given"),
-    ("role_taken", "acts.role_taken"),
-    ("pin_set", "acts.pin_set"),
-    ("api_key_made", "acts.api_key_made"),
-    ("api_key_revoked", "acts.api_key_revoked"),
-    ("webhook_replayed", "acts.webhook_replayed"),
-    ("webhook_made", "acts.webhook_made"),
-    ("webhook_secret_changed", "acts.webhook_secret_changed"),
-    ("webhook_switched_on", "acts.webhook_switched_on"),
-    ("webhook_switched_off", "acts.webhook_switched_off"),
-    ("webhook_removed", "acts.webhook_removed"),
-    ("unusual_dismissed", "acts.unusual_dismissed"),
-    ("theatre_created", "acts.theatre_created"),
-    ("theatre_changed", "acts.theatre_changed"),
-    ("tariff_set", "acts.tariff_set"),
-    ("shows_planned", "acts.shows_planned"),
-    ("show_terms_changed", "acts.show_terms_changed"),
-    ("show_moved", "acts.show_moved"),
-    ("show_called_off", "acts.show_called_off"),
-    ("defective_seats", "acts.defective_seats"),
-    ("screen_created", "acts.screen_created"),
-    ("layout_imported", "acts.layout_imported"),
-    ("layout_published", "acts.layout_published"),
-    ("film_added", "acts.film_added"),
-    ("seats_kept", "acts.seats_kept"),
-    ("seats_put_back", "acts.seats_put_back"),
-    ("house_seats_taken", "acts.house_seats_taken"),
-    ("seats_kept_from_start", "acts.seats_kept_from_start"),
-    ("standing_seats_kept", "acts.standing_seats_kept"),
-    ("standing_seats_put_back", "acts.standing_seats_put_back"),
-    ("till_opened", "acts.till_opened"),
-    ("till_drop", "acts.till_drop"),
-    ("till_cashed_up", "acts.till_cashed_up"),
-    ("till_cashed_up_for", "acts.till_cashed_up_for"),
-    ("day_closed", "acts.day_closed"),
-    ("bookings_looked_for", "acts.bookings_looked_for"),
-    ("sold", "acts.sold"),
-    ("given_away", "acts.given_away"),
-    ("exchanged", "acts.exchanged"),
-    ("refunded", "acts.refunded"),
-    ("sale_undone", "acts.sale_undone"),
-    ("paid_out", "acts.paid_out"),
-    ("parked_retried", "acts.parked_retried"),
-    ("parked_settled", "acts.parked_settled"),
-    ("tickets_printed", "acts.tickets_printed"),
-    ("held_for_caller", "acts.held_for_caller"),
-    ("caller_let_go", "acts.caller_let_go"),
-    ("door_admission_undone", "acts.door_admission_undone"),
-    ("door_conflict", "acts.door_conflict"),
-    ("waiting_room_on", "acts.waiting_room_on"),
-    ("waiting_room_off", "acts.waiting_room_off"),
-    ("waiting_room_changed", "acts.waiting_room_changed"),
-];
 
 #[cfg(test)]
 mod tests {
@@ -314,6 +212,8 @@ mod tests {
 
     #[test]
     fn every_audited_act_has_a_message() {
-        assert_eq!(ACTS.map(|(act, _)| act), THEATRE_ACTIONS);
+        for key in THEATRE_ACTIONS.map(|act| format!("acts.{act}")) {
+            assert_ne!(say!(&key), key);
+        }
     }
 }

@@ -1,12 +1,13 @@
-//! The forms of a theatre's data and of a new theatre.
+//! The entrance for staff, with their theatres and the sections they may open in each; and the forms of a theatre's data
+//! and of a new theatre.
 
 use domain::api::catalogue::CityView;
 use domain::api::theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
+use domain::roles::Role;
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
-use super::form::REASON;
-use super::{Desk, Form, frame, trouble_view};
+use super::{Desk, Form, REASON, Section, StaffPage, trouble_view};
 use crate::language::Hindrance;
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
@@ -49,31 +50,16 @@ pub fn theatre_request(form: &Form) -> TheatreRequest {
     }
 }
 
-/// The page of one theatre.
-#[derive(Clone, Debug)]
-pub struct TheatrePage {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// Its stored data.
-    pub theatre: ManagedTheatre,
-    /// A refused form. It keeps its version, so that it never overwrites newer data.
-    pub refused: Option<Form>,
-}
-
-impl Page for TheatrePage {
-    fn head(&self) -> Head {
-        Head { title: say!("theatres.title"), is_private: true, module: WasmModule::Staff, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, theatre, refused } = self;
+/// The page of one theatre. A refused form keeps its version, so that it never overwrites newer data.
+pub fn theatre_page(desk: Desk, theatre: ManagedTheatre, refused: Option<Form>) -> impl Page {
+    let content = move |desk: &Desk| {
         let ManagedTheatre { id, name, address, city_name, time_zone, currency, version, .. } = theatre;
         let place = format!("{city_name} · {time_zone}");
         let form = refused.unwrap_or_else(|| {
             let version = version.to_string();
             Form::new([("name", name), ("address", address), ("currency", currency), ("version", version)])
         });
-        let content = view! {
+        view! {
             {desk.done.then(|| view! { <p class="account-notice" role="status" data-testid="theatre-done">{say!("organiser.done")}</p> })}
             {desk.trouble("theatre-trouble")}
             <form class="organiser-form card organiser-card" action=format!("/staff/{id}/theatre") method="post">
@@ -86,9 +72,11 @@ impl Page for TheatrePage {
                 {WHY.view(&form)}
                 <button class="button" r#type="submit" data-testid="change-theatre">{say!("organiser.change")}</button>
             </form>
-        };
-        frame(&desk, say!("theatres.title"), content)
-    }
+        }
+        .into_any()
+    };
+    let head = Head { module: WasmModule::Staff, ..Head::default() };
+    StaffPage { desk, head, title: || say!("theatres.title"), content }
 }
 
 /// The form of a new theatre, for accounts that manage all of them.
@@ -103,7 +91,7 @@ pub struct NewTheatre {
 }
 
 impl NewTheatre {
-    pub(super) fn view(self) -> impl IntoView {
+    fn view(self) -> impl IntoView {
         let (form, trouble) = self.refused.unzip();
         let form = form.unwrap_or_default();
         let cities = self.cities.into_iter().map(|city| {
@@ -135,5 +123,62 @@ impl NewTheatre {
                 </form>
             </section>
         }
+    }
+}
+
+/// A theatre where the account works.
+#[derive(Clone, Debug)]
+pub struct Workplace {
+    /// Name of the theatre in addresses.
+    pub theatre: String,
+    /// Its name for people.
+    pub name: String,
+    /// The account's roles there.
+    pub roles: Vec<Role>,
+    /// Number of parked effects that wait for a manager.
+    pub parked: i64,
+}
+
+/// The entrance.
+#[derive(Clone, Debug)]
+pub struct Entrance {
+    /// The theatres, by name.
+    pub places: Vec<Workplace>,
+    /// For accounts that manage all theatres: the form of a new one.
+    pub new: Option<NewTheatre>,
+}
+
+impl Page for Entrance {
+    fn head(&self) -> Head {
+        Head { title: say!("staff.title"), is_private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let none = self.places.is_empty().then(|| view! { <p class="quiet">{say!("staff.nowhere")}</p> });
+        let places = self.places.into_iter().map(|place| {
+            let sections = Section::of(&place.roles).map(|section| {
+                let count = (section == Section::Parked && place.parked > 0).then_some(place.parked);
+                let words = count.map_or_else(|| section.words(), |count| say!("parked.count", count = count));
+                view! {
+                    <li><a class="button button-quiet" href=section.href(&place.theatre) data-parked=count>{words}</a></li>
+                }
+            });
+            let sections = sections.collect_view();
+            view! {
+                <section class="card staff-place" data-testid="workplace">
+                    <h2><bdi>{place.name}</bdi></h2>
+                    <ul>{sections}</ul>
+                </section>
+            }
+        });
+        view! {
+            <div class="staff">
+                <header class="staff-head"><h1>{say!("staff.title")}</h1></header>
+                {none}
+                {places.collect_view()}
+                {self.new.map(NewTheatre::view)}
+            </div>
+        }
+        .into_any()
     }
 }

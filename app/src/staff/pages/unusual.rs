@@ -7,42 +7,24 @@ use domain::fairness::{UnusualKind, UnusualSubject};
 use leptos::prelude::*;
 
 use super::fields::hidden;
-use super::{Desk, frame};
-use crate::language::{self, Moment, number};
+use super::{Desk, page, when, when_utc, wide_table};
+use crate::language::{current, number};
 use crate::say;
-use crate::shell::{Head, Page};
+use crate::shell::Page;
 
-/// The page of unusual patterns.
-#[derive(Clone, Debug)]
-pub struct Unusual {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The patterns, those that are not dismissed first.
-    pub flags: Vec<UnusualView>,
-}
-
-impl Page for Unusual {
-    fn head(&self) -> Head {
-        Head { title: say!("unusual.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, flags } = self;
+/// The page of unusual patterns, those that are not dismissed first.
+pub fn unusual_page(desk: Desk, flags: Vec<UnusualView>) -> impl Page {
+    page(desk, "unusual.title", move |desk| {
         let base = format!("/staff/{}/unusual", desk.theatre);
-        let content = view! {
+        view! {
             <div class="systems">
                 {desk.trouble("unusual-trouble")}
                 <p class="quiet">{say!("unusual.lead")}</p>
                 {list(&base, flags, &desk.key)}
             </div>
-        };
-        frame(&desk, say!("unusual.title"), content)
-    }
-}
-
-/// A time in the reader's language, in UTC because it may concern shows of several halls and days.
-fn when(at: &str) -> String {
-    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
+        }
+        .into_any()
+    })
 }
 
 fn kind_words(kind: UnusualKind) -> String {
@@ -66,33 +48,22 @@ fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
         return view! { <p class="card systems-part" data-testid="unusual-none">{say!("unusual.none")}</p> }.into_any();
     }
     let rows = flags.into_iter().map(|flag| row(base, flag, intent)).collect_view();
-    view! {
-        <div class="reports-scroll" tabindex="0" role="group" aria-label=say!("unusual.list")>
-            <table class="reports-table">
-                <caption class="visually-hidden">{say!("unusual.list")}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">{say!("unusual.what")}</th>
-                        <th scope="col" class="reports-words">{say!("unusual.whose")}</th>
-                        <th scope="col">{say!("unusual.how_many")}</th>
-                        <th scope="col" class="reports-words">{say!("unusual.since")}</th>
-                        <th scope="col" class="reports-words">{say!("unusual.last")}</th>
-                        <td></td>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+    let columns = [
+        ("unusual.what", false),
+        ("unusual.whose", true),
+        ("unusual.how_many", false),
+        ("unusual.since", true),
+        ("unusual.last", true),
+        ("", false),
+    ];
+    wide_table(say!("unusual.list"), &columns, rows)
 }
 
 fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
-    let starts = Moment::parse(&flag.starts_local);
-    let starts = starts.map_or(flag.starts_local, |moment| moment.in_words(language::current()));
+    let starts = when(&flag.starts_local);
     let fate = match (flag.dismissed_at, flag.reason) {
         (Some(at), reason) => {
-            let words = say!("unusual.dismissed", when = &when(&at), reason = &reason.unwrap_or_default());
+            let words = say!("unusual.dismissed", when = &when_utc(&at), reason = &reason.unwrap_or_default());
             view! { <p class="quiet small" data-testid="unusual-dismissed">{words}</p> }.into_any()
         }
         (None, _) => dismiss(format!("{base}/{}/dismiss", flag.id), &flag.id.to_string(), intent),
@@ -104,16 +75,15 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
                 <span class="quiet small">" "<bdi>{flag.film}</bdi>" · "{starts}</span>
             </th>
             <td class="reports-words">{whose(flag.subject, &flag.tag)}</td>
-            <td>{number(i64::from(flag.seen), language::current())}</td>
-            <td class="reports-words">{when(&flag.since)}</td>
-            <td class="reports-words">{when(&flag.last_at)}</td>
+            <td>{number(i64::from(flag.seen), current())}</td>
+            <td class="reports-words">{when_utc(&flag.since)}</td>
+            <td class="reports-words">{when_utc(&flag.last_at)}</td>
             <td class="reports-words">{fate}</td>
         </tr>
     }
     .into_any()
 }
 
-/// A form with a reason and a button in a disclosure.
 fn dismiss(action: String, id: &str, intent: &str) -> AnyView {
     let field = format!("reason-{id}");
     view! {

@@ -3,24 +3,21 @@
 //! It reads the settings of a server, contacts every system they name, holds seats in a hidden show, and visits the public
 //! address. It sells nothing, sends nothing, and leaves nothing behind.
 
-mod cdn;
 mod lock_store;
 mod outside;
 mod postgres;
-mod redis;
-mod report;
-mod scratch;
-mod standby;
 
+use std::fmt::Write;
 use std::time::{Duration, Instant};
+
+use domain::VariantName;
+use serde_json::{Value, json};
+use strum::IntoStaticStr;
 
 use crate::config::Config;
 use platform::clock;
 use platform::tls;
 
-pub use report::{CheckFinding, Report, Severity};
-
-/// Deadline of one check.
 const DEADLINE: Duration = Duration::from_secs(15);
 /// Clock skew that is a warning, milliseconds…
 const SKEW_WARNING_MS: i64 = 1_000;
@@ -40,11 +37,11 @@ pub async fn check(config: &Config) -> Report {
     let began = Instant::now();
     let (pg, found) = within(postgres::check(config)).await.unwrap_or_else(|late| (None, vec![late]));
     report.add("postgres", began.elapsed(), found);
-    standby::check(config, pg.as_ref(), &mut report).await;
+    postgres::standby(config, pg.as_ref(), &mut report).await;
     lock_store::check(config, &mut report).await;
     outside::gateways(config, &mut report).await;
     outside::mail(config, &mut report).await;
-    cdn::check(config, pg.as_ref(), &mut report).await;
+    outside::cdn(config, pg.as_ref(), &mut report).await;
     outside::site(config, &mut report);
     outside::visit(config, pg.as_ref(), &mut report).await;
     report
@@ -78,6 +75,97 @@ fn now_ms() -> i64 {
     clock::now().0
 }
 
+/// Severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Severity {
+    /// As it should be.
+    #[strum(serialize = "ok")]
+    Good,
+    /// Not checked: a prerequisite is missing.
+    Skipped,
+    /// Seats can be sold, but an operator should look.
+    Warning,
+    /// Seats cannot be sold, or not safely.
+    #[strum(serialize = "FAILED")]
+    Bad,
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckFinding {
+    /// Its severity.
+    pub state: Severity,
+    /// The finding, one line.
+    pub words: String,
+}
+
+impl CheckFinding {
+    fn good(words: impl Into<String>) -> Self {
+        Self { state: Severity::Good, words: words.into() }
+    }
+
+    fn skipped(words: impl Into<String>) -> Self {
+        Self { state: Severity::Skipped, words: words.into() }
+    }
+
+    fn warning(words: impl Into<String>) -> Self {
+        Self { state: Severity::Warning, words: words.into() }
+    }
+
+    fn bad(words: impl Into<String>) -> Self {
+        Self { state: Severity::Bad, words: words.into() }
+    }
+}
+
+/// Everything that was found.
+#[derive(Debug, Default)]
+pub struct Report(Vec<(String, Duration, CheckFinding)>);
+
+impl Report {
+    fn add(&mut self, about: &str, took: Duration, findings: impl IntoIterator<Item = CheckFinding>) {
+        self.0.extend(findings.into_iter().map(|finding| (about.to_owned(), took, finding)));
+    }
+
+    /// True if seats can be sold; warnings do not matter.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.0.iter().all(|(_, _, finding)| finding.state != Severity::Bad)
+    }
+
+    /// A line each.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let wide = self.0.iter().map(|(about, ..)| about.len()).max().unwrap_or_default();
+        let mut table = String::new();
+        for (about, took, finding) in &self.0 {
+            // Writing into a text cannot fail.
+            let _ = writeln!(
+                table,
+                "{:<8} {about:<wide$} {:>6} ms  {}",
+                finding.state.as_str(),
+                took.as_millis(),
+                finding.words
+            );
+        }
+        table
+    }
+
+    /// One object: `ok`, and `findings` with `about`, `state`, `words` and `took_ms`.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let findings: Vec<Value> = self
+            .0
+            .iter()
+            .map(|(about, took, finding)| {
+                let state = finding.state.as_str().to_ascii_lowercase();
+                json!({ "about": about, "state": state, "words": finding.words, "took_ms": took.as_millis() as u64 })
+            })
+            .collect();
+        json!({ "ok": self.is_good(), "findings": findings })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +177,20 @@ mod tests {
         assert_eq!(clock_of("its", 3_101, 900, 2_100).state, Severity::Warning);
         assert_eq!(clock_of("its", -59_000, 900, 2_100).state, Severity::Warning);
         assert_eq!(clock_of("its", -60_101, 900, 2_100).state, Severity::Bad);
+    }
+
+    #[test]
+    fn a_report_with_warnings_is_good_and_with_a_failure_is_not() {
+        let mut report = Report::default();
+        report.add("mail", Duration::from_millis(7), [CheckFinding::good("a"), CheckFinding::warning("b")]);
+        assert!(report.is_good());
+        report.add("postgres", Duration::ZERO, [CheckFinding::bad("c")]);
+        assert!(!report.is_good());
+        assert_eq!(
+            report.table(),
+            "ok       mail          7 ms  a\nwarning  mail          7 ms  b\nFAILED   postgres      0 ms  c\n"
+        );
+        assert_eq!(report.json()["ok"], false);
+        assert_eq!(report.json()["findings"][2]["state"], "failed");
     }
 }

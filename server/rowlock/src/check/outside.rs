@@ -1,4 +1,4 @@
-//! Checks external systems: gateways, mail, and the public address, through all proxies.
+//! Checks external systems: gateways, mail, the CDN, and the public address, through all proxies.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,14 @@ use uuid::Uuid;
 use super::{CheckFinding, Report, within};
 use crate::config::Config;
 use crate::web::files;
+use catalogue::cdn::{Cdn, parked};
 use payments::{Gateways, PaymentIds};
 use tickets::Mailer;
 
-/// Deadline of connecting.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// Deadline of an answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+/// A tag that no page has: purging it has no effect.
+const UNUSED_TAG: &str = "rowlock-check";
 /// Any sixteen bytes.
 const WEBSOCKET_KEY: &str = "cm93bG9jay1jaGVjay0tLQ==";
 
@@ -57,6 +58,37 @@ pub(super) async fn mail(config: &Config, report: &mut Report) {
         (Err(late), _) => late,
     };
     report.add("mail", began.elapsed(), [found]);
+}
+
+/// Checks whether the CDN accepts a purge, and which purges are parked. Every failure is a warning: stale pages are shown for a
+/// moment longer, and every seat can be sold.
+pub(super) async fn cdn(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
+    if config.catalogue.cdn_purge_url.is_none() {
+        return;
+    }
+    let began = Instant::now();
+    let mut found = match Cdn::from_settings(&config.catalogue) {
+        Ok(cdn) if cdn.is_configured() => vec![within(takes(&cdn)).await.unwrap_or_else(|late| late)],
+        _ => vec![CheckFinding::skipped("its settings cannot be used")],
+    };
+    let left = match pg {
+        Some(pg) => parked(pg).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    if let Some(last) = left.last() {
+        let (tags, why) = (left.len(), &last.why);
+        found.push(CheckFinding::warning(format!(
+            "did not take {tags} tags in any try ({why}): rowlock parked retry-purges"
+        )));
+    }
+    report.add("cdn purge", began.elapsed(), found);
+}
+
+async fn takes(cdn: &Cdn) -> CheckFinding {
+    match cdn.purge(&[UNUSED_TAG]).await {
+        Ok(()) => CheckFinding::good("takes purges, and believes our token"),
+        Err(cause) => CheckFinding::warning(format!("CDN_PURGE_URL takes no purge: {cause}")),
+    }
 }
 
 /// The client, as far as it is on this machine.

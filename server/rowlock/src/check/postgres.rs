@@ -1,17 +1,22 @@
-//! Checks Postgres: reachable, version, schema, durability.
+//! Checks Postgres: reachable, version, schema, durability; and the standby for public lists: reachable, follows our primary,
+//! small lag, our schema.
+
+use std::time::{Duration, Instant};
 
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 
-use super::{CheckFinding, clock_of, now_ms};
+use super::{CheckFinding, DEADLINE, Report, Severity, clock_of, now_ms, within};
 use crate::config::Config;
 use crate::start::MIGRATOR;
+use catalogue::{LAG_LIMIT, PrimaryPosition, primary_position, standby_position};
 use platform::database;
 
-/// The oldest that is tried.
 const OLDEST: i32 = 140_000;
 /// An effect this old is late, seconds.
 const LATE_S: f64 = 300.0;
+/// Interval in which a standby's position is compared with the primary's.
+const ASK_EVERY: Duration = Duration::from_millis(20);
 /// A statement of that name is there already, or is not there any more.
 const OTHERS_STATEMENTS: [&str; 2] = ["42P05", "26000"];
 /// No table of that name.
@@ -39,7 +44,6 @@ const OUTBOX: &str = "
            coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
     FROM outbox";
 
-/// The way there, if there is one, and what was found.
 pub(super) async fn check(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>) {
     let pg = match database::connect(&config.database_url, 2).await {
         Ok(pg) => pg,
@@ -54,7 +58,7 @@ pub(super) async fn check(config: &Config) -> (Option<PgPool>, Vec<CheckFinding>
     };
     found.extend(prepared(&pg).await);
     let schema = schema(&pg, &MIGRATOR).await;
-    let is_there = schema.state != super::Severity::Bad;
+    let is_there = schema.state != Severity::Bad;
     found.push(schema);
     if is_there {
         found.extend(outbox(&pg).await);
@@ -110,7 +114,7 @@ async fn prepared(pg: &PgPool) -> Option<CheckFinding> {
 }
 
 /// Checks that exactly the migrations of this program are applied.
-pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> CheckFinding {
+async fn schema(pg: &PgPool, known: &Migrator) -> CheckFinding {
     let applied: Result<Vec<(i64, Vec<u8>, bool)>, _> =
         sqlx::query_as("SELECT version, checksum, success FROM _sqlx_migrations").fetch_all(pg).await;
     let applied = match applied {
@@ -161,4 +165,60 @@ async fn outbox(pg: &PgPool) -> Vec<CheckFinding> {
         )));
     }
     found
+}
+
+/// Every failure is a warning: the primary is read in its place, and every seat can be sold.
+pub(super) async fn standby(config: &Config, primary: Option<&PgPool>, report: &mut Report) {
+    let Some(url) = &config.catalogue_database_url else { return };
+    let began = Instant::now();
+    let found = match database::connect_later(url, 1, DEADLINE / 3) {
+        Ok(standby) => within(follows(&standby, primary)).await.unwrap_or_else(|late| vec![late]),
+        Err(cause) => vec![CheckFinding::bad(format!("CATALOGUE_DATABASE_URL: {cause}"))],
+    };
+    let found = found.into_iter().map(|found| CheckFinding { state: found.state.min(Severity::Warning), ..found });
+    report.add("postgres standby", began.elapsed(), found);
+}
+
+async fn follows(standby: &PgPool, primary: Option<&PgPool>) -> Vec<CheckFinding> {
+    let there = match standby_position(standby).await {
+        Ok(there) => there,
+        Err(cause) => return vec![CheckFinding::bad(format!("does not answer at CATALOGUE_DATABASE_URL: {cause}"))],
+    };
+    if !there.follows {
+        return vec![CheckFinding::bad("is no standby, it takes its own writes: nothing is read from it")];
+    }
+    let asked = match primary {
+        Some(primary) => primary_position(primary).await,
+        None => Err(sqlx::Error::PoolClosed),
+    };
+    let near = match asked {
+        Ok(here) if here.identity != there.identity => {
+            return vec![CheckFinding::bad("is of another database than DATABASE_URL: nothing is read from it")];
+        }
+        Ok(here) => comes_to(standby, &here).await,
+        Err(_) => CheckFinding::skipped("how far it is behind is not known: the primary does not say where it is"),
+    };
+    vec![near, schema(standby, &MIGRATOR).await]
+}
+
+/// Waits until it has come to where the primary was.
+async fn comes_to(standby: &PgPool, primary: &PrimaryPosition) -> CheckFinding {
+    let began = Instant::now();
+    loop {
+        let behind = match standby_position(standby).await {
+            Ok(there) => primary.position - there.position.unwrap_or_default(),
+            Err(cause) => return CheckFinding::bad(format!("answers no more: {cause}")),
+        };
+        let took = began.elapsed();
+        if behind <= 0 {
+            return CheckFinding::good(format!("follows the primary, {} ms behind at most", took.as_millis()));
+        }
+        if took >= LAG_LIMIT {
+            return CheckFinding::bad(format!(
+                "is {behind} bytes behind for more than {} s: nothing is read from it until it is nearer",
+                LAG_LIMIT.as_secs()
+            ));
+        }
+        tokio::time::sleep(ASK_EVERY).await;
+    }
 }

@@ -1,11 +1,12 @@
 //! `rowlock admin`: accounts of staff.
 
+use std::io::IsTerminal;
+
 use clap::Subcommand;
+use domain::api::accounts::Password;
 use identity::accounts;
 use platform::clock;
-use platform::database;
 
-use super::password::password;
 use super::{Database, in_words};
 
 #[derive(Subcommand)]
@@ -35,7 +36,7 @@ pub enum AdminCommand {
 }
 
 pub async fn run(what: AdminCommand, database: &Database) -> anyhow::Result<()> {
-    let pg = database::connect(&database.database_url, 2).await?;
+    let pg = database.connect(2).await?;
     match what {
         AdminCommand::Create { email, name, theatres } => {
             let known = catalogue::Catalogue::new(pg.clone()).listings().theatres(None).await?;
@@ -68,4 +69,32 @@ pub async fn run(what: AdminCommand, database: &Database) -> anyhow::Result<()> 
             Ok(())
         }
     }
+}
+
+/// Reads a password from the environment, or prompts for it. Never from an argument, which all users of the machine can read.
+fn password() -> anyhow::Result<Password> {
+    if let Ok(password) = std::env::var("ROWLOCK_PASSWORD") {
+        return Ok(Password::new(password));
+    }
+    anyhow::ensure!(std::io::stdin().is_terminal(), "set ROWLOCK_PASSWORD, or run this at a terminal to be asked");
+    let (first, again) = (asked("Password: ")?, asked("Once more: ")?);
+    anyhow::ensure!(first == again, "these are two different passwords; nothing was done");
+    Ok(Password::new(first))
+}
+
+/// A line from the terminal that does not show it.
+fn asked(what: &str) -> anyhow::Result<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    eprint!("{what}");
+    let terminal = std::io::stdin();
+    let usual = tcgetattr(&terminal)?;
+    let mut silent = usual.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+    let mut line = String::new();
+    let read = terminal.read_line(&mut line);
+    tcsetattr(&terminal, OptionalActions::Now, &usual)?;
+    eprintln!();
+    read?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }

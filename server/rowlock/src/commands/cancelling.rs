@@ -1,9 +1,11 @@
-//! `rowlock cancel-booking` and `cancel-show`: cancel bookings in full and notify the buyers.
+//! `rowlock cancel-booking` and `cancel-show`: cancel bookings in full and notify the buyers. `rowlock release-holds`: releases
+//! every hold of a show.
 
 use std::time::Duration;
 
 use platform::clock;
-use platform::database;
+use rowlock::start;
+use seats::seat_locks::{ReleasedAll, SeatLocks, StoreError};
 use selling::bookings;
 use uuid::Uuid;
 
@@ -15,14 +17,14 @@ const MAX_BUSY_LOOKS: u32 = 50;
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 pub async fn booking(reference: &str, seats: &[String], reason: &str, database: &Database) -> anyhow::Result<()> {
-    let pg = database::connect(&database.database_url, 1).await?;
+    let pg = database.connect(1).await?;
     let undone = bookings::cancel_booking(&pg, reference, seats, reason, clock::now()).await;
     println!("cancelled; {} goes back to the buyer", undone.map_err(in_words)?.back);
     Ok(())
 }
 
 pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Result<()> {
-    let pg = database::connect(&database.database_url, 2).await?;
+    let pg = database.connect(2).await?;
     if !bookings::call_off(&pg, show, reason, clock::now()).await.map_err(in_words)? {
         eprintln!("it was called off before; going on with what is left");
     }
@@ -44,5 +46,15 @@ pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Resu
         eprintln!("the servers go on with what is left");
     }
     println!("called off; {undone} bookings undone here, refunds and mails are queued");
+    Ok(())
+}
+
+pub async fn release_holds(show: Uuid, redis_url: &str, redis_prefix: &str) -> anyhow::Result<()> {
+    let (_, locks) = start::lock_store(redis_url, redis_prefix).await?;
+    match locks.release_all(show).await {
+        Ok(ReleasedAll { released, paying }) => println!("{released} holds let go, {paying} being paid stay"),
+        Err(StoreError::NoMap(_)) => println!("no seat of that show is held"),
+        Err(cause) => return Err(cause.into()),
+    }
     Ok(())
 }

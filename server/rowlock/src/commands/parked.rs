@@ -3,7 +3,6 @@
 use catalogue::cdn;
 use clap::Subcommand;
 use platform::clock;
-use platform::database;
 use selling::{bookings, outbox};
 
 use super::{Database, in_words};
@@ -33,7 +32,7 @@ pub enum ParkedCommand {
 }
 
 pub async fn run(what: ParkedCommand, database: &Database) -> anyhow::Result<()> {
-    let pg = database::connect(&database.database_url, 1).await?;
+    let pg = database.connect(1).await?;
     match what {
         ParkedCommand::List => {
             let list = outbox::parked(&pg, None).await?;

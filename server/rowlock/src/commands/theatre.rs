@@ -4,7 +4,6 @@ use backoffice::organiser;
 use clap::Subcommand;
 use domain::api::theatres::{NewCity, TheatreRequest};
 use platform::clock;
-use platform::database;
 
 use super::{Database, in_words};
 
@@ -45,7 +44,7 @@ pub async fn run(what: TheatreCommand, database: &Database) -> anyhow::Result<()
     let new_city = new_city.zip(country).zip(time_zone);
     let new_city = new_city.map(|((name, country), time_zone)| NewCity { name, country, time_zone });
     let request = TheatreRequest { name, address, city, new_city, currency, reason };
-    let pg = database::connect(&database.database_url, 1).await?;
+    let pg = database.connect(1).await?;
     let made = organiser::create_theatre_from_command_line(&pg, &request, clock::now()).await.map_err(in_words)?;
     println!("theatre {} is in {} ({})", made.id, made.city_name, made.city);
     Ok(())

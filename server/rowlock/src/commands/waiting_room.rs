@@ -3,7 +3,6 @@
 use clap::Subcommand;
 use domain::api::waiting_room::WaitingRoomRequest;
 use platform::clock;
-use platform::database;
 use uuid::Uuid;
 
 use super::{Database, in_words};
@@ -35,7 +34,7 @@ pub enum WaitingRoomCommand {
 }
 
 pub async fn run(what: WaitingRoomCommand, database: &Database) -> anyhow::Result<()> {
-    let pg = database::connect(&database.database_url, 1).await?;
+    let pg = database.connect(1).await?;
     let (show, request) = match what {
         WaitingRoomCommand::On { show, opens_at, per_second, reason } => {
             let (opens_at, per_second) = (Some(opens_at), Some(per_second));

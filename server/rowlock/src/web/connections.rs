@@ -103,7 +103,6 @@ where
     connections.wait().await;
 }
 
-/// The refusal of a connection: its address has as many as it may have.
 struct TooMany;
 
 /// Slots of the address a connection comes from and of the network around it; none where addresses are not limited.

@@ -15,11 +15,8 @@ use identity::accounts;
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 /// The beginning of all paths of the API; left out of the names of operations.
 const PREFIX: &str = "/api/v1";
-/// Media type of every error.
 const PROBLEM_TYPE: &str = "application/problem+json";
-/// Schema of every error.
 const PROBLEM_SCHEMA: &str = "#/components/schemas/ProblemView";
-/// Longest `Idempotency-Key`, characters.
 const MAX_KEY_CHARS: u64 = 255;
 
 /// Groups of operations, in the order a reader needs them.
@@ -86,38 +83,26 @@ struct Facts {
     is_of_show: bool,
 }
 
-/// A refusal of extractors and layers, independent of the handler.
-struct SharedRefusal {
-    status: &'static str,
-    says: &'static str,
-    applies: fn(&Facts) -> bool,
-}
+/// A refusal of extractors and layers, independent of the handler: its status, what it says, and where it applies.
+type SharedRefusal = (&'static str, &'static str, fn(&Facts) -> bool);
 
 /// All of them. A description of the same status by the handler takes precedence.
 const SHARED_REFUSALS: [SharedRefusal; 14] = [
-    SharedRefusal { status: "400", says: "malformed, key_missing, key_malformed", applies: |facts| facts.has_key },
-    SharedRefusal { status: "400", says: "malformed", applies: |facts| facts.has_query || facts.has_body },
-    SharedRefusal {
-        status: "401",
-        says: "token_invalid",
-        applies: |facts| !matches!(facts.access, Access::Public | Access::Signed),
-    },
-    SharedRefusal { status: "403", says: "foreign_origin", applies: |facts| facts.is_change },
-    SharedRefusal { status: "404", says: "not_found", applies: |facts| facts.has_path },
-    SharedRefusal { status: "409", says: "still_running", applies: |facts| facts.has_key },
-    SharedRefusal { status: "413", says: "too_large", applies: |facts| facts.has_body },
-    SharedRefusal { status: "415", says: "not_json", applies: |facts| facts.has_body },
-    SharedRefusal { status: "421", says: "other_region: ask at `Location`", applies: |facts| facts.is_of_show },
-    SharedRefusal { status: "422", says: "key_reused", applies: |facts| facts.has_key },
-    SharedRefusal {
-        status: "429",
-        says: "too_many_attempts",
-        applies: |facts| !matches!(facts.access, Access::Public),
-    },
-    SharedRefusal { status: "500", says: "internal: nothing was charged or lost", applies: |_| true },
-    SharedRefusal { status: "503", says: "overloaded, database_unavailable", applies: |_| true },
+    ("400", "malformed, key_missing, key_malformed", |facts| facts.has_key),
+    ("400", "malformed", |facts| facts.has_query || facts.has_body),
+    ("401", "token_invalid", |facts| !matches!(facts.access, Access::Public | Access::Signed)),
+    ("403", "foreign_origin", |facts| facts.is_change),
+    ("404", "not_found", |facts| facts.has_path),
+    ("409", "still_running", |facts| facts.has_key),
+    ("413", "too_large", |facts| facts.has_body),
+    ("415", "not_json", |facts| facts.has_body),
+    ("421", "other_region: ask at `Location`", |facts| facts.is_of_show),
+    ("422", "key_reused", |facts| facts.has_key),
+    ("429", "too_many_attempts", |facts| !matches!(facts.access, Access::Public)),
+    ("500", "internal: nothing was charged or lost", |_| true),
+    ("503", "overloaded, database_unavailable", |_| true),
     // Without a problem body: the layer that ends an overdue request writes none.
-    SharedRefusal { status: "504", says: "The deadline passed: send it again, with the same key", applies: |_| true },
+    ("504", "The deadline passed: send it again, with the same key", |_| true),
 ];
 
 /// Completes the document for a server that is reached at `public_url`.
@@ -174,8 +159,8 @@ fn complete_operation(method: &str, path: &str, operation: &mut Map<String, Valu
         operation.insert("parameters".to_owned(), Value::Array(parameters));
     }
     let Some(responses) = operation.entry("responses").or_insert_with(|| json!({})).as_object_mut() else { return };
-    for refusal in SHARED_REFUSALS.iter().filter(|refusal| (refusal.applies)(&facts)) {
-        responses.entry(refusal.status).or_insert_with(|| json!({ "description": refusal.says }));
+    for (status, says, _) in SHARED_REFUSALS.iter().filter(|(.., applies)| applies(&facts)) {
+        responses.entry(*status).or_insert_with(|| json!({ "description": says }));
     }
     for (status, response) in responses {
         complete_response(status, response);

@@ -137,11 +137,8 @@ fn routes(state: AppState) -> Router {
         SetResponseHeaderLayer::if_not_present(header::VARY, HeaderValue::from_static(files::VARIES_BY)),
     );
 
-    // At the root: a worker cares for pages below its own folder only.
-    let worker = |file: &str| {
-        ServiceBuilder::new()
-            .layer(revalidate.clone())
-            .service(ServeFile::new(state.config.site_root.join("pkg").join(file)))
+    let file = |path: &str| {
+        ServiceBuilder::new().layer(revalidate.clone()).service(ServeFile::new(state.config.site_root.join(path)))
     };
 
     let plain = files::PLAIN_ROUTES.into_iter();
@@ -150,14 +147,10 @@ fn routes(state: AppState) -> Router {
         .route("/api/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], document)))
         .merge(pages::routes())
         .route(files::ROUTE, get(files::of_version))
-        .route_service(
-            "/favicon.svg",
-            ServiceBuilder::new()
-                .layer(revalidate.clone())
-                .service(ServeFile::new(state.config.site_root.join("favicon.svg"))),
-        )
-        .route_service("/ticket-worker.js", worker("ticket-worker.js"))
-        .route_service("/door-worker.js", worker("door-worker.js"))
+        .route_service("/favicon.svg", file("favicon.svg"))
+        // At the root: a worker cares for pages below its own folder only.
+        .route_service("/ticket-worker.js", file("pkg/ticket-worker.js"))
+        .route_service("/door-worker.js", file("pkg/door-worker.js"))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::metrics))

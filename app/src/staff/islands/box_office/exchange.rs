@@ -1,6 +1,7 @@
 //! Exchanges the seats of a booking for others. The difference in price is shown before; only a refund needs a
 //! manager's PIN.
 
+use domain::VariantName;
 use domain::api::HoldView;
 use domain::api::accounts::Password;
 use domain::api::box_office::{CounterBooking, ExchangeRequest, ManagerView};
@@ -9,21 +10,19 @@ use domain::till::Means;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::pending::SaleIntent;
-use super::selling::CounterSaleState;
+use super::selling::{CounterSaleState, SaleIntent};
 use crate::checkout::total_of;
 use crate::say;
 
 /// A booking whose seats are being exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookingToExchange {
-    /// The booking.
     pub booking: Uuid,
     /// Its reference for people.
     pub reference: String,
-    /// Its price.
     pub total: Money,
     /// Means of payment at the counter; `None` if online.
     pub means: Option<Means>,
@@ -31,10 +30,10 @@ pub struct BookingToExchange {
     pub managers: Vec<ManagerView>,
 }
 
-/// The price difference of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The price difference of an exchange. Its name is for tests and style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 enum PriceDifference {
-    /// None.
     Even,
     /// The customer pays this much more.
     More(Money),
@@ -45,7 +44,6 @@ enum PriceDifference {
 }
 
 impl PriceDifference {
-    /// Classifies a difference.
     fn of(difference: Money) -> Self {
         match difference.minor {
             0 => Self::Even,
@@ -63,16 +61,6 @@ impl PriceDifference {
             (Self::Back(amount), Some(_)) => say!("box_office.exchange_back_cash", amount = amount),
             (Self::Back(amount), None) => say!("box_office.exchange_back_online", amount = amount),
             (Self::TooDear, _) => say!("box_office.exchange_too_dear"),
-        }
-    }
-
-    /// Its name for tests and style.
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Even => "even",
-            Self::More(_) => "more",
-            Self::Back(_) => "back",
-            Self::TooDear => "too_dear",
         }
     }
 }
@@ -129,7 +117,7 @@ pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchan
     view! {
         <form class="counter-swap" novalidate on:submit=submit>
             <p hidden=move || change.get().is_none()>
-                <strong data-testid="difference" data-change=move || change.get().map(PriceDifference::as_str)>{words}</strong>
+                <strong data-testid="difference" data-change=move || change.get().map(|change| change.as_str())>{words}</strong>
             </p>
             {move || is_refund.get().then(|| approval_fields(selling, exchange.with_value(|exchange| exchange.managers.clone())))}
             <div class="counter-pay">
@@ -165,7 +153,6 @@ fn approval_fields(selling: CounterSaleState, managers: Vec<ManagerView>) -> Any
 }
 
 impl CounterSaleState {
-    /// Exchanges the booking for the held seats.
     pub(super) fn exchange_held(self) {
         if self.is_blocked_by_pending() {
             return;

@@ -2,14 +2,13 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
-mod callers;
 mod exchange;
 mod panel;
-mod pending;
-mod seat;
 mod selling;
 mod shows;
 
+use domain::api::box_office::CounterBooking;
+use domain::till::Means;
 pub use exchange::BookingToExchange;
 use leptos::either::Either;
 use leptos::html::Div;
@@ -30,9 +29,7 @@ pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "
 /// The seat map of a show with the counter beside it. Mounted, not hydrated, like the customers' seat map.
 #[island]
 pub fn StaffCounter(
-    /// The theatre.
     theatre: String,
-    /// The show.
     show: Uuid,
     /// True if the show is no longer on sale: seats can only be looked up.
     for_looking: bool,
@@ -53,6 +50,22 @@ pub fn StaffCounter(
         <div class="seat-map counter" data-testid="counter" node_ref=place>
             <section class="seat-map-room" aria-label=say!("map.label")>{skeleton()}</section>
         </div>
+    }
+}
+
+/// A booking's seats and places: `C7, C8, 2 × Standing`.
+pub(crate) fn seats_in_words(booking: &CounterBooking) -> String {
+    let seats = booking.seats.iter().map(|line| line.label.clone());
+    let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
+    seats.chain(places).collect::<Vec<_>>().join(", ")
+}
+
+/// A means of payment.
+pub(crate) fn means_words(means: Means) -> String {
+    match means {
+        Means::Cash => say!("box_office.cash"),
+        Means::Card => say!("box_office.card"),
+        Means::Free => say!("box_office.free"),
     }
 }
 

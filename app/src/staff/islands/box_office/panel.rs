@@ -1,15 +1,17 @@
-//! The panel beside the map: held seats, total, cash or card, and the last sale.
+//! The panel beside the map: held seats, total, cash or card, the last sale, who has a seat that could not be taken, and
+//! seats held for callers.
 
-use domain::api::box_office::CounterBooking;
+use domain::api::box_office::{CallerHoldView, CounterBooking, SeatHolder};
+use domain::seats::SeatIndex;
 use domain::till::Means;
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
-use super::selling::{CALLER_MINUTES, CounterSaleState};
-use super::{callers, exchange, pending, seat};
+use super::selling::{CALLER_MINUTES, CounterSaleState, retry_panel};
+use super::{exchange, seats_in_words};
 use crate::browser::ids;
 use crate::checkout::{self, count_in_words, lines, place_lines, total_of};
-use crate::language::{current, money};
+use crate::language::{Arg, current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::staff::islands::in_the_way;
@@ -22,8 +24,8 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
     view! {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             {move || selling.sold.get().map(|sold| last_sale(selling, sold))}
-            {move || seat::holder_view(selling)}
-            {seat::lookup_error(selling)}
+            {move || holder_view(selling)}
+            {lookup_error(selling)}
             {move || exchange::exchanged_booking(selling)}
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
@@ -38,7 +40,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
                 hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get().map(in_the_way)}</p>
             {move || match (selling.unanswered.get(), selling.exchange.get()) {
-                (Some(asked), _) => EitherOf3::A(pending::retry_panel(selling, asked)),
+                (Some(asked), _) => EitherOf3::A(retry_panel(selling, asked)),
                 (None, Some(booking)) => EitherOf3::B(exchange::exchange_form(selling, booking)),
                 (None, None) => EitherOf3::C(view! {
                     <div class="counter-pay">
@@ -48,7 +50,7 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
                 }),
             }}
             {more(selling)}
-            {callers::list(selling)}
+            {callers(selling)}
         </aside>
     }
 }
@@ -58,8 +60,8 @@ pub(super) fn lookup_panel(selling: CounterSaleState) -> impl IntoView {
     view! {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             <p class="quiet">{say!("box_office.tap_for_whose")}</p>
-            {move || seat::holder_view(selling)}
-            {seat::lookup_error(selling)}
+            {move || holder_view(selling)}
+            {lookup_error(selling)}
         </aside>
     }
 }
@@ -108,9 +110,7 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
     let page = format!("/staff/{theatre}/box-office/bookings/{}", sold.id);
     let print = format!("{page}/tickets");
     let booking = sold.id;
-    let seats = sold.seats.iter().map(|line| line.label.clone());
-    let places = sold.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
-    let what = seats.chain(places).collect::<Vec<_>>().join(", ");
+    let what = seats_in_words(&sold);
     view! {
         <div class="counter-sold" data-testid="sold" data-booking=booking.to_string()>
             <p role="status">
@@ -130,5 +130,110 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
                 <a class="button button-quiet" data-testid="to-sold" href=page>{say!("box_office.to_booking")}</a>
             </div>
         </div>
+    }
+}
+
+/// The holder of the seat, with possible actions.
+fn holder_view(selling: CounterSaleState) -> Option<impl IntoView + use<>> {
+    let (seat, holder) = selling.holder.get()?;
+    let name = selling.session.seat_name(seat);
+    let words = holder_words(&name, &holder);
+    let booking = match &holder {
+        SeatHolder::Booking { booking, .. } => {
+            Some(format!("/staff/{}/box-office/bookings/{booking}", selling.theatre.get_value()))
+        }
+        _ => None,
+    };
+    // Nothing is put back on sale after the end of sales.
+    let is_kept = matches!(holder, SeatHolder::House { .. }) && !selling.session.is_read_only;
+    Some(view! {
+        <div class="counter-whose" data-testid="whose">
+            <p role="status">{words}</p>
+            {booking.map(|href| view! { <a class="button button-quiet" data-testid="to-holder" href=href>{say!("box_office.to_booking")}</a> })}
+            {is_kept.then(|| house_seat_acts(selling, seat))}
+        </div>
+    })
+}
+
+fn lookup_error(selling: CounterSaleState) -> impl IntoView {
+    view! {
+        <p class="account-trouble" role="alert" data-testid="whose-trouble"
+            hidden=move || selling.lookup_error.with(Option::is_none)>{move || selling.lookup_error.get().map(in_the_way)}</p>
+    }
+}
+
+fn holder_words(seat: &str, holder: &SeatHolder) -> String {
+    match holder {
+        SeatHolder::Booking { reference, name, .. } if name.is_empty() => {
+            say!("box_office.whose_sold", seat = Arg::Ours(seat), reference = reference)
+        }
+        SeatHolder::Booking { reference, name, .. } => {
+            say!("box_office.whose_bought", seat = Arg::Ours(seat), name = name, reference = reference)
+        }
+        SeatHolder::House { reason, .. } if reason.is_empty() => {
+            say!("box_office.whose_house", seat = Arg::Ours(seat))
+        }
+        SeatHolder::House { reason, name } => {
+            say!("box_office.whose_house_why", seat = Arg::Ours(seat), reason = reason, name = name)
+        }
+        SeatHolder::Caller { name } => say!("box_office.whose_caller", seat = Arg::Ours(seat), name = name),
+        SeatHolder::Hold { name } if name.is_empty() => say!("box_office.whose_held", seat = Arg::Ours(seat)),
+        SeatHolder::Hold { name } => say!("box_office.whose_held_by", seat = Arg::Ours(seat), name = name),
+        SeatHolder::Free => say!("box_office.whose_nobody", seat = Arg::Ours(seat)),
+    }
+}
+
+/// Actions for a house seat: give it to its guest, or put it back on sale.
+fn house_seat_acts(selling: CounterSaleState, seat: SeatIndex) -> impl IntoView {
+    view! {
+        <div class="counter-put-back">
+            <div class="field">
+                <label for="put-back-reason">{say!("box_office.reason")}</label>
+                <input id="put-back-reason" type="text" autocomplete="off" maxlength="300"
+                    prop:value=move || selling.reason.get()
+                    on:input=move |event| selling.reason.set(event_target_value(&event)) />
+            </div>
+            <p class="quiet" id="take-for-guest-then">{say!("box_office.take_for_guest_then")}</p>
+            <div class="counter-pay">
+                <button type="button" class="button" data-testid="take-for-guest" aria-describedby="take-for-guest-then"
+                    on:click=move |_| selling.take_for_guest(seat)>{say!("box_office.take_for_guest")}</button>
+                <button type="button" class="button button-quiet" data-testid="put-back"
+                    on:click=move |_| selling.put_back(seat)>{say!("box_office.put_back")}</button>
+            </div>
+        </div>
+    }
+}
+
+/// The list of caller holds; hidden while empty.
+fn callers(selling: CounterSaleState) -> impl IntoView {
+    let is_empty = move || selling.callers.with(Vec::is_empty);
+    view! {
+        <section class="counter-callers" hidden=is_empty aria-labelledby="counter-callers">
+            <h2 id="counter-callers">{say!("box_office.callers")}</h2>
+            <ul data-testid="callers">
+                {move || selling.callers.get().into_iter().map(|caller| caller_line(selling, caller)).collect_view()}
+            </ul>
+        </section>
+    }
+}
+
+fn caller_line(selling: CounterSaleState, caller: CallerHoldView) -> impl IntoView {
+    let seats = caller.seats.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
+    let words =
+        say!("box_office.caller_line", name = &caller.name, seats = Arg::Ours(&seats), time = Arg::Ours(&caller.until));
+    let hold = caller.hold;
+    let (cash, card) = (caller.clone(), caller);
+    view! {
+        <li data-testid="caller">
+            <p>{words}</p>
+            <div class="counter-pay">
+                <button type="button" class="button button-quiet" data-testid="caller-cash"
+                    on:click=move |_| selling.sell_to_caller(&cash, Means::Cash)>{say!("box_office.cash")}</button>
+                <button type="button" class="button button-quiet" data-testid="caller-card"
+                    on:click=move |_| selling.sell_to_caller(&card, Means::Card)>{say!("box_office.card")}</button>
+                <button type="button" class="button button-quiet" data-testid="caller-let-go"
+                    on:click=move |_| selling.release_caller_hold(hold)>{say!("box_office.caller_let_go")}</button>
+            </div>
+        </li>
     }
 }

@@ -1,57 +1,100 @@
 //! The seller's actions on held seats: sell, give away, keep for the house, hold for a caller, undo. `exchange` has
-//! exchanges, `asking` sends sales and exchanges.
+//! exchanges. One action at a time.
 //!
-//! One action at a time.
+//! Sales and exchanges are idempotent. Without an answer the outcome is unknown, so the same request is repeated under the
+//! same key before anything else is sold, regardless of later holds and input.
 
 use domain::api::HoldView;
+use domain::api::accounts::Password;
 use domain::api::box_office::{
-    CallerHold, CallerHoldView, CounterBooking, GuestSeats, HouseSeats, Reason, SaleRequest, SeatHolder,
+    CallerHold, CallerHoldView, CounterBooking, ExchangeRequest, GuestSeats, HouseSeats, Reason, SaleRequest,
+    SeatHolder,
 };
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::till::Means;
+use leptos::html::Button;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::exchange::BookingToExchange;
-use super::pending::{PendingSale, SaleIntent};
+use super::exchange::{BookingToExchange, changed_hands};
+use super::means_words;
 use crate::browser::calls::{self, Failure};
-use crate::browser::ids;
-use crate::language::{Hindrance, current, money, problem_for_staff};
+use crate::browser::{focus, ids};
+use crate::language::{Hindrance, current, money};
 use crate::say;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::MapSession;
+use crate::staff::islands::failure_words;
 
 /// Duration of a caller hold, minutes.
 pub(super) const CALLER_MINUTES: u32 = 60;
 
+/// Id of the retry button, which gets the focus after the pressed button disappeared.
+const RETRY_BUTTON: &str = "ask-again";
+
+#[derive(Clone, Debug)]
+pub(super) struct PendingSale {
+    intent: SaleIntent,
+    key: String,
+    /// The price and payment as announced to the customer.
+    words: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum SaleIntent {
+    Sale(SaleRequest),
+    /// An exchange of this booking; without the PIN, which is never stored.
+    Exchange(Uuid, ExchangeRequest),
+}
+
+impl SaleIntent {
+    const fn hold(&self) -> Uuid {
+        match self {
+            Self::Sale(intent) => intent.hold,
+            Self::Exchange(_, intent) => intent.hold,
+        }
+    }
+}
+
+/// The retry panel, shown instead of the sale while an answer is missing.
+pub(super) fn retry_panel(selling: CounterSaleState, pending: PendingSale) -> impl IntoView {
+    let button = NodeRef::<Button>::new();
+    Effect::new(move |_| {
+        if button.get().is_some() {
+            focus(RETRY_BUTTON);
+        }
+    });
+    view! {
+        <div class="counter-swap" data-testid="unanswered">
+            <p>{say!("box_office.unanswered")}" "<strong>{pending.words}</strong></p>
+            <div class="counter-pay">
+                <button type="button" class="button" id=RETRY_BUTTON data-testid=RETRY_BUTTON node_ref=button
+                    on:click=move |_| selling.retry()>{say!("box_office.ask_again")}</button>
+            </div>
+        </div>
+    }
+}
+
 /// The state of the sale in one show. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 pub(super) struct CounterSaleState {
-    /// The seat map.
     pub(super) session: MapSession,
-    /// The theatre.
     pub(super) theatre: StoredValue<String>,
-    /// True if an action is running.
     pub(super) busy: RwSignal<bool>,
-    /// The error of the last action.
     pub(super) trouble: RwSignal<Option<Hindrance>>,
-    /// The last sale.
     pub(super) sold: RwSignal<Option<CounterBooking>>,
     /// Holder of the seat that was tapped last and is not free.
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
-    /// The error of that lookup.
     pub(super) lookup_error: RwSignal<Option<Hindrance>>,
     /// Caller holds of this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
-    /// The booking being exchanged.
     pub(super) exchange: RwSignal<Option<BookingToExchange>>,
     /// The amount of the last exchange, in words.
     pub(super) due: RwSignal<Option<String>>,
     /// The manager who approves a refund.
     pub(super) manager: RwSignal<Option<Uuid>>,
-    /// The typed PIN.
     pub(super) pin: RwSignal<String>,
     /// Name for the tickets; may be empty.
     pub(super) name: RwSignal<String>,
@@ -108,13 +151,11 @@ impl CounterSaleState {
         self.session.cart.with(|cart| cart.held().filter(|_| is_free && cart.is_settled()).cloned())
     }
 
-    /// Sells the held seats.
     pub(super) fn sell(self, means: Means) {
         let Some(held) = untrack(|| self.ready()) else { return };
         self.sell_hold(held.id, held.total, means, None);
     }
 
-    /// Sells a caller hold.
     pub(super) fn sell_to_caller(self, caller: &CallerHoldView, means: Means) {
         if !self.busy.get_untracked() {
             if self.name.with_untracked(String::is_empty) {
@@ -140,14 +181,83 @@ impl CounterSaleState {
             self.trouble.set(Some(say!("box_office.say_why").into()));
             return;
         }
-        let paid = match means {
-            Means::Cash => say!("box_office.cash"),
-            Means::Card => say!("box_office.card"),
-            Means::Free => say!("box_office.free"),
-        };
         let sum = money(Money::new(request.total_minor, total.currency), current());
-        let words = [caller.map(str::to_owned), Some(sum), Some(paid)];
+        let words = [caller.map(str::to_owned), Some(sum), Some(means_words(means))];
         self.send_new(SaleIntent::Sale(request), words.into_iter().flatten().collect::<Vec<_>>().join(" · "), None);
+    }
+
+    /// Sends a request for the first time. The PIN is not bound to the key, so a wrong one can be corrected.
+    pub(super) fn send_new(self, intent: SaleIntent, words: String, pin: Option<Password>) {
+        self.send(PendingSale { intent, key: ids::new_key(), words }, pin);
+    }
+
+    /// Repeats an unanswered request. No PIN is needed: a completed request is answered before the PIN is checked.
+    pub(super) fn retry(self) {
+        if let Some(pending) = self.unanswered.get_untracked() {
+            self.send(pending, None);
+        }
+    }
+
+    /// Returns true if another request must be repeated first. Shows that as an error.
+    pub(super) fn is_blocked_by_pending(self) -> bool {
+        let must = self.unanswered.with_untracked(Option::is_some);
+        if must {
+            self.trouble.set(Some(say!("box_office.unanswered").into()));
+        }
+        must
+    }
+
+    fn send(self, pending: PendingSale, pin: Option<Password>) {
+        self.act(async move {
+            let sold = self.request(&pending, pin).await;
+            self.pin.set(String::new());
+            let is_unknown = sold.as_ref().is_err_and(Failure::may_pass);
+            // Set only on a change, so that the form on screen keeps its focus.
+            if is_unknown || self.unanswered.with_untracked(Option::is_some) {
+                self.unanswered.set(is_unknown.then(|| pending.clone()));
+            }
+            self.complete(&pending.intent, sold?);
+            Ok(())
+        });
+    }
+
+    async fn request(self, pending: &PendingSale, pin: Option<Password>) -> Result<CounterBooking, Failure> {
+        match &pending.intent {
+            SaleIntent::Sale(intent) => calls::change(&self.path_of_show("sales"), &pending.key, intent).await,
+            SaleIntent::Exchange(from, intent) => {
+                let path = self.path(&format!("bookings/{from}/exchange"));
+                let intent = ExchangeRequest { pin, ..intent.clone() };
+                calls::change(&path, &pending.key, &intent).await
+            }
+        }
+    }
+
+    fn complete(self, intent: &SaleIntent, sold: CounterBooking) {
+        let held = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.id));
+        if held == Some(intent.hold()) {
+            self.session.record_booking(intent.hold(), sold.id);
+            own_hold::finish(self.session);
+        } else {
+            if held.is_none() {
+                // The map saw the hold end before the answer, and showed a notice.
+                self.session.notice.set(None);
+            }
+            self.load_callers();
+        }
+        // From the booking as sold. The page may have loaded it later, after a further change.
+        let due = changed_hands(&sold);
+        let announcement = say!("box_office.sold", reference = &sold.reference);
+        self.session
+            .announcement
+            .set(due.as_ref().map_or_else(|| announcement.clone(), |due| format!("{announcement} {due}")));
+        self.due.set(due);
+        if matches!(intent, SaleIntent::Exchange(..)) {
+            self.exchange.set(None);
+        }
+        self.sold.set(Some(sold));
+        for text in [self.name, self.email, self.reason] {
+            text.set(String::new());
+        }
     }
 
     /// Undoes the last sale.
@@ -162,7 +272,6 @@ impl CounterSaleState {
         });
     }
 
-    /// Keeps the held seats for the house.
     pub(super) fn keep_for_house(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
         let Some(seats) = self.seats_without_places(&held) else { return };
@@ -174,7 +283,6 @@ impl CounterSaleState {
         });
     }
 
-    /// Turns the held seats into a caller hold.
     pub(super) fn hold_for_caller(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
         let name = self.name.get_untracked().trim().to_owned();
@@ -206,7 +314,6 @@ impl CounterSaleState {
         seats
     }
 
-    /// Releases a caller hold.
     pub(super) fn release_caller_hold(self, hold: Uuid) {
         let request = Reason { reason: say!("box_office.caller_gone") };
         self.act(async move {
@@ -306,7 +413,7 @@ impl CounterSaleState {
             }
             match result {
                 Ok(holder) => self.holder.set(Some((seat, holder))),
-                Err(failure) => self.lookup_error.set(Some(in_words(&failure))),
+                Err(failure) => self.lookup_error.set(Some(failure_words(&failure))),
             }
         });
     }
@@ -319,19 +426,12 @@ impl CounterSaleState {
         self.trouble.set(None);
         spawn_local(async move {
             if let Err(failure) = work.await {
-                self.trouble.set(Some(in_words(&failure)));
+                self.trouble.set(Some(failure_words(&failure)));
                 // The hold may have ended or changed.
                 own_hold::refresh(self.session);
             }
             self.busy.set(false);
         });
-    }
-}
-
-fn in_words(failure: &Failure) -> Hindrance {
-    match failure {
-        Failure::Unreachable => say!("common.unreachable").into(),
-        Failure::Problem(problem) => problem_for_staff(problem),
     }
 }
 

@@ -8,13 +8,11 @@ use uuid::Uuid;
 use crate::browser::{calls, events};
 use crate::say;
 
-/// Polling interval, milliseconds.
 const POLL_EVERY_MS: u32 = 3_000;
 
 /// The day's shows with their occupancy.
 #[island]
 pub fn StaffShows(
-    /// The theatre.
     theatre: String,
     /// The day, `YYYY-MM-DD`; empty for today.
     date: String,
@@ -24,11 +22,8 @@ pub fn StaffShows(
     exchange: Option<Uuid>,
 ) -> impl IntoView {
     let shows = RwSignal::new(shows);
-    let path = StoredValue::new(if date.is_empty() {
-        format!("/api/v1/theatres/{theatre}/box-office/shows")
-    } else {
-        format!("/api/v1/theatres/{theatre}/box-office/shows?date={date}")
-    });
+    let day = if date.is_empty() { date } else { format!("?date={date}") };
+    let path = StoredValue::new(format!("/api/v1/theatres/{theatre}/box-office/shows{day}"));
     Effect::new(move |_| poll(path.get_value(), shows));
     let theatre = StoredValue::new(theatre);
     let listed = Memo::new(move |_| match exchange {
@@ -88,12 +83,10 @@ fn line(theatre: &str, show: CounterShow, exchange: Option<Uuid>) -> impl IntoVi
     let percent = seats.percent();
     let exchange = exchange.map(|booking| format!("?exchange={booking}")).unwrap_or_default();
     let href = format!("/staff/{theatre}/box-office/shows/{}{exchange}", show.id);
-    let standing = if show.is_called_off {
-        Some(say!("box_office.called_off"))
-    } else if show.is_on_sale {
-        None
-    } else {
-        Some(say!("box_office.closed"))
+    let standing = match (show.is_called_off, show.is_on_sale) {
+        (true, _) => Some(say!("box_office.called_off")),
+        (false, false) => Some(say!("box_office.closed")),
+        (false, true) => None,
     };
     view! {
         <li>

@@ -24,7 +24,6 @@ const ABANDON_AFTER_MS: f64 = 10_000.0;
 /// A ticket is read again after it was out of view for this long, milliseconds.
 const GONE_AFTER_MS: f64 = 1_500.0;
 
-/// Returns true if there may be a camera.
 pub fn is_available() -> bool {
     devices().is_some()
 }
@@ -82,7 +81,6 @@ impl Drop for Camera {
     }
 }
 
-/// The history of pictures.
 struct ScanHistory {
     /// Time since which a picture is being examined.
     looking_since: Cell<Option<f64>>,
@@ -218,7 +216,7 @@ fn object(fields: &[(&str, JsValue)]) -> Object {
     object
 }
 
-fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
+pub(super) fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
     let method = Reflect::get(object, &method.into()).ok()?.dyn_into::<Function>().ok()?;
     method.apply(object, &values.iter().collect::<Array>()).ok()
 }

@@ -9,13 +9,11 @@
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
 mod camera;
-mod device_storage;
 mod gate;
+mod offline;
 mod outcome;
-mod queue;
 pub mod reader;
 mod sound;
-mod ticket_list;
 
 use domain::VariantName;
 use leptos::either::Either;
@@ -43,12 +41,7 @@ const FIELD: &str = "door-code";
 
 /// The scanner of a show's door.
 #[island]
-pub fn StaffDoor(
-    /// The theatre.
-    theatre: String,
-    /// The show.
-    show: Uuid,
-) -> impl IntoView {
+pub fn StaffDoor(theatre: String, show: Uuid) -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
         if let Some(place) = place.get() {
@@ -106,7 +99,7 @@ fn bar(gate: Gate) -> impl IntoView {
         (ServerLink::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&outcome::clock(&made_at))),
         (ServerLink::Down, None) => say!("door.no_network_no_list"),
     });
-    let waiting = Memo::new(move |_| gate.queue.with(queue::ScanQueue::len));
+    let waiting = Memo::new(move |_| gate.queue.with(offline::ScanQueue::len));
     view! {
         <div class="door-bar" data-testid="door-bar" data-link=move || gate.link.get().as_str()
             data-list=move || gate.list_of.with(|made_at| if made_at.is_some() { "kept" } else { "none" })>

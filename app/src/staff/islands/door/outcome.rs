@@ -1,14 +1,16 @@
 //! The outcome of a scan: a word readable from two steps away, and lines below it.
 
 use domain::api::door::{ConflictView, NotValid, Outcome, ScanAnswer, TicketAnswer};
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::ticket_list::TicketStatus;
+use super::offline::TicketStatus;
 use crate::language::{Arg, Moment, current, listed as in_a_list};
 use crate::say;
 
 /// The tone: a colour, and a shape for those who cannot see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Tone {
     /// Admitted: a tick in a circle.
     Good,
@@ -20,31 +22,13 @@ pub enum Tone {
     Unsure,
 }
 
-impl Tone {
-    /// Its name on the page.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Partly => "partly",
-            Self::Bad => "bad",
-            Self::Unsure => "unsure",
-        }
-    }
-}
-
-/// The outcome of a scan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanOutcome {
     /// Increases with every scan.
     pub number: u32,
-    /// The scan.
     pub scan: Uuid,
-    /// Its tone.
     pub tone: Tone,
-    /// Its word.
     pub word: String,
-    /// Details.
     pub lines: Vec<String>,
     /// The tickets, by the ends of their codes.
     pub tickets: String,
@@ -52,22 +36,18 @@ pub struct ScanOutcome {
     pub undos: Vec<UndoableAdmission>,
 }
 
-/// An admission that can be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoableAdmission {
-    /// Its scan.
     pub scan: Uuid,
     /// The code of one of its tickets; `None` for all.
     pub ticket: Option<String>,
     /// The tickets, by the ends of their codes.
     pub ends: String,
-    /// True if it was undone.
     pub is_done: bool,
 }
 
 impl UndoableAdmission {
     /// Returns true if undoing `other` undoes this one.
-    #[must_use]
     pub fn is_undone_by(&self, other: &Self) -> bool {
         self.scan == other.scan && (other.ticket.is_none() || self.ends == other.ends)
     }
@@ -75,14 +55,11 @@ impl UndoableAdmission {
 
 impl ScanOutcome {
     /// An outcome without known tickets.
-    #[must_use]
     pub fn new(tone: Tone, word: String, lines: Vec<String>) -> Self {
         Self { number: 0, scan: Uuid::nil(), tone, word, lines, tickets: String::new(), undos: Vec::new() }
     }
 }
 
-/// The outcome of the server's answer.
-#[must_use]
 pub fn of_answer(answer: &ScanAnswer) -> ScanOutcome {
     let tickets = &answer.tickets;
     let (count, admitted) = (tickets.len(), answer.admitted());
@@ -111,7 +88,6 @@ pub fn of_answer(answer: &ScanAnswer) -> ScanOutcome {
 }
 
 /// The admissions that can be undone after a scan of these codes: its own, and earlier ones of the same tickets.
-#[must_use]
 pub fn undos<'a>(answer: &ScanAnswer, codes: impl Iterator<Item = &'a str>) -> Vec<UndoableAdmission> {
     let admitted_ends = answer.tickets.iter().filter(|ticket| ticket.outcome == Outcome::Admitted);
     let admitted_ends: Vec<&str> = admitted_ends.map(|ticket| ticket.ends.as_str()).collect();
@@ -124,7 +100,6 @@ pub fn undos<'a>(answer: &ScanAnswer, codes: impl Iterator<Item = &'a str>) -> V
 }
 
 /// The outcome by the list, which admits all open tickets or none.
-#[must_use]
 pub fn of_list(statuses: &[TicketStatus], made_at: &str) -> ScanOutcome {
     let count = statuses.len();
     let open = statuses.iter().filter(|one| **one == TicketStatus::Open).count();
@@ -149,8 +124,6 @@ pub fn of_list(statuses: &[TicketStatus], made_at: &str) -> ScanOutcome {
     ScanOutcome::new(tone, word, lines)
 }
 
-/// A conflict in words.
-#[must_use]
 pub fn of_conflict(conflict: &ConflictView) -> String {
     let seat = conflict.seat.as_deref().unwrap_or_default();
     let time = clock(&conflict.at);
@@ -216,14 +189,11 @@ fn line_of(ticket: &TicketAnswer, count: usize) -> String {
     }
 }
 
-/// Local time of day.
-#[must_use]
 pub fn clock(local: &str) -> String {
     Moment::parse(local).map_or_else(String::new, |at| at.time(current()))
 }
 
 /// Local date and time.
-#[must_use]
 pub fn day_and_clock(local: &str) -> String {
     Moment::parse(local).map_or_else(String::new, |at| at.in_words(current()))
 }

@@ -5,6 +5,7 @@
 use js_sys::{Function, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 
+use super::camera::call;
 use super::outcome::Tone;
 
 /// Length of a tone, seconds.
@@ -39,9 +40,4 @@ fn try_play(hertz: f64) -> Option<()> {
     call(&source, "start", &[])?;
     call(&source, "stop", &[(now + LENGTH_S).into()])?;
     Some(())
-}
-
-fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
-    let method = Reflect::get(object, &method.into()).ok()?.dyn_into::<Function>().ok()?;
-    method.apply(object, &values.iter().collect::<js_sys::Array>()).ok()
 }

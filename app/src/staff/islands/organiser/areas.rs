@@ -6,13 +6,12 @@ use leptos::prelude::*;
 
 use super::editor::Editor;
 use super::fields::{choice, input, number, number_in, text, whole_in};
-use super::new_rows::{categories, key_in, sections, shown};
+use super::rows::{categories, key_in, sections, shown};
 use crate::say;
 
 /// Initial width and depth of an area, in seats.
 const SIZE_SEATS: [f64; 2] = [10.0, 4.0];
 
-/// The form for a new area.
 pub(super) fn new_area(editor: Editor) -> impl IntoView {
     let (name, capacity) = (RwSignal::new(String::new()), RwSignal::new("100".to_owned()));
     let category = RwSignal::new(String::new());

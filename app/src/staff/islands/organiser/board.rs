@@ -9,12 +9,10 @@ use domain::layout::editing::{DraftArea, DraftRow, ObjectKey};
 use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::svg::Svg;
-use wasm_bindgen::JsCast;
 
 use super::editor::{Drag, Editor};
+use super::input::{self, ActivePinch, PointerPress};
 use super::markup::{self, SeatLook, tenth};
-use super::pinching::{self, ActivePinch};
-use super::pointer::{self, PointerPress};
 use crate::say;
 use crate::seat_map::plan::zoom::{self, WindowRect};
 
@@ -24,7 +22,6 @@ const MARGIN: f64 = 70.0;
 const FRAME_STEP: f64 = 100.0;
 /// Smallest width and height of the frame.
 const SMALLEST_FRAME: [f64; 2] = [800.0, 500.0];
-/// Largest magnification.
 const LARGEST_ZOOM: f64 = 12.0;
 /// Magnifications below this count as 1: factors do not multiply to exactly 1.
 const WHOLE_ZOOM: f64 = 1.001;
@@ -76,13 +73,13 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
                     board.zoom(zoom::wheel_factor(event.delta_y()), Some(point));
                 }
             }
-            on:touchstart=move |event| pinching::touch(board, &event) on:touchmove=move |event| pinching::pinch(board, &event)
-            on:touchend=move |_| pinching::end(board) on:touchcancel=move |_| pinching::end(board)>
+            on:touchstart=move |event| input::touch(board, &event) on:touchmove=move |event| input::pinch(board, &event)
+            on:touchend=move |_| input::end_pinch(board) on:touchcancel=move |_| input::end_pinch(board)>
             <svg class="layout-drawing" data-testid="layout-board" data-moves="" node_ref=board.drawing tabindex="0" role="application"
                 aria-label=say!("editor.board") aria-describedby="layout-help"
                 width=move || pixels(2) height=move || pixels(3) viewBox=view_box
-                on:pointerdown=move |event| pointer::press(board, &event) on:pointermove=move |event| pointer::drag(board, &event)
-                on:pointerup=move |event| pointer::release(board, &event) on:pointercancel=move |_| pointer::cancel(board)>
+                on:pointerdown=move |event| input::press(board, &event) on:pointermove=move |event| input::drag(board, &event)
+                on:pointerup=move |event| input::release(board, &event) on:pointercancel=move |_| input::cancel(board)>
                 <g aria-hidden="true">
                     <path class="layout-focus" d=move || focus_path(editor) />
                     <text class="layout-focus-words" x=move || focus_at(editor, 0) y=move || focus_at(editor, 1)>{move || focus_words(editor)}</text>
@@ -134,7 +131,6 @@ fn bar(board: Board) -> impl IntoView {
 }
 
 impl Board {
-    /// Shows the whole room.
     fn fit_in(self) {
         let Some(scroller) = self.scroller.get_untracked() else { return };
         let [_, _, width, height] = self.frame.get_untracked();
@@ -152,7 +148,6 @@ impl Board {
         self.zoom_with(factor, move |after| zoom::drift(before, after, point));
     }
 
-    /// Limits a factor.
     pub(super) fn limited(self, factor: f64) -> f64 {
         let zoom = self.editor.zoom.get_untracked();
         (zoom * factor).clamp(1.0, LARGEST_ZOOM) / zoom
@@ -175,7 +170,6 @@ impl Board {
         });
     }
 
-    /// Sets the drawing's CSS transform.
     pub(super) fn transform(self, how: &str) {
         if let Some(drawing) = self.drawing.get_untracked() {
             // Fails only for properties that do not exist.
@@ -183,7 +177,6 @@ impl Board {
         }
     }
 
-    /// The drawing's place in the window.
     pub(super) fn place(self) -> Option<WindowRect> {
         let drawing = self.drawing.get_untracked()?;
         Some(box_of(&drawing))
@@ -286,7 +279,6 @@ fn area(editor: Editor, key: ObjectKey) -> impl IntoView {
     }
 }
 
-/// The selection frame being drawn.
 fn drawn_frame(editor: Editor) -> Option<impl IntoView> {
     let Some(Drag::Frame(sides)) = editor.drag.get() else { return None };
     let scale = markup::scale(editor.pitch());
@@ -294,9 +286,4 @@ fn drawn_frame(editor: Editor) -> Option<impl IntoView> {
     Some(view! {
         <rect class="layout-marquee" x=tenth(left) y=tenth(top) width=tenth(right - left) height=tenth(bottom - top) />
     })
-}
-
-/// The element of an event.
-pub(super) fn element_of(event: &web_sys::Event) -> Option<web_sys::Element> {
-    event.target()?.dyn_into().ok()
 }

@@ -1,14 +1,12 @@
-//! The contents of the drawing as a list, for screen readers and keyboards, and the findings about it.
+//! The contents of the drawing as a list, for screen readers and keyboards; and findings about it or about a room file.
 
 use domain::layout::editing::ObjectKey;
-use domain::layout::import::Finding;
+use domain::layout::import::{Finding, FindingKind};
 use leptos::prelude::*;
 
 use super::editor::Editor;
-use super::findings::words;
 use crate::say;
 
-/// A line of the list.
 #[derive(Clone, Debug, PartialEq)]
 struct ContentsLine {
     key: ObjectKey,
@@ -65,14 +63,9 @@ fn line_view(editor: Editor, line: ContentsLine) -> impl IntoView {
 
 /// Errors and warnings. A finding with a place has a button that selects it.
 pub(super) fn findings(editor: Editor) -> impl IntoView {
-    let state = move || if editor.check_result.with(|check_result| check_result.passes) { "passes" } else { "wrong" };
-    let lead = move || {
-        if editor.check_result.with(|check_result| check_result.passes) {
-            say!("editor.passes")
-        } else {
-            say!("editor.wrong")
-        }
-    };
+    let passes = move || editor.check_result.with(|check_result| check_result.passes);
+    let state = move || if passes() { "passes" } else { "wrong" };
+    let lead = move || if passes() { say!("editor.passes") } else { say!("editor.wrong") };
     let gone = move || match editor.missing_sold_seats() {
         0 => None,
         count => {
@@ -91,7 +84,7 @@ pub(super) fn findings(editor: Editor) -> impl IntoView {
 
 fn finding_view(editor: Editor, finding: Finding) -> impl IntoView {
     let kind = serde_json::to_value(finding.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
-    let (said, place) = (words(&finding), finding.place);
+    let (said, place) = (finding_words(&finding), finding.place);
     let rows = editor.now(|draft| draft.rows_called(&place));
     let show = (!rows.is_empty()).then(|| {
         let label = say!("editor.show_it", place = &place);
@@ -103,4 +96,34 @@ fn finding_view(editor: Editor, finding: Finding) -> impl IntoView {
         }
     });
     view! { <li data-finding=kind>{said}" "{show}</li> }
+}
+
+/// A finding as a sentence.
+pub fn finding_words(finding: &Finding) -> String {
+    let (place, count) = (&finding.place, finding.count);
+    match finding.kind {
+        FindingKind::NotAPlan => say!("organiser.finding_not_a_plan", place = place),
+        FindingKind::NoSeats => say!("organiser.finding_no_seats"),
+        FindingKind::TooManySeats => say!("organiser.finding_too_many_seats"),
+        FindingKind::TooManyCategories => say!("organiser.finding_too_many_categories"),
+        FindingKind::DuplicateSeat => say!("organiser.finding_duplicate_seat", count = count, place = place),
+        FindingKind::Unnumbered => say!("organiser.finding_unnumbered", count = count, place = place),
+        FindingKind::UnknownCategory => say!("organiser.finding_unknown_category", count = count, place = place),
+        FindingKind::DuplicateCategory => say!("organiser.finding_duplicate_category", place = place),
+        FindingKind::NameTooLong => say!("organiser.finding_name_too_long", place = place),
+        FindingKind::HiddenCharacters => say!("organiser.finding_hidden_characters", place = place),
+        FindingKind::OutOfBounds => say!("organiser.finding_out_of_bounds", place = place),
+        FindingKind::DuplicateArea => say!("organiser.finding_duplicate_area", count = count, place = place),
+        FindingKind::AreaCapacity => say!("organiser.finding_area_capacity", place = place),
+        FindingKind::Refused => say!("organiser.finding_refused", place = place),
+        FindingKind::Normalised => say!("organiser.finding_tidied", count = count),
+        FindingKind::ZoneRenamed => say!("organiser.finding_zone_renamed", place = place),
+        FindingKind::SeatsRenumbered => say!("organiser.finding_seats_renumbered", count = count),
+        FindingKind::CategoryAdded => say!("organiser.finding_category_added", place = place),
+        FindingKind::RowsReordered => say!("organiser.finding_rows_reordered", count = count),
+        FindingKind::RightToLeft => say!("organiser.finding_right_to_left", count = count),
+        FindingKind::OddOrEven => say!("organiser.finding_odd_or_even", count = count),
+        FindingKind::SamePlace => say!("organiser.finding_same_place", count = count, place = place),
+        FindingKind::AreasNotSold => say!("organiser.finding_areas_not_sold", count = count),
+    }
 }

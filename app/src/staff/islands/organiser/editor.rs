@@ -17,7 +17,6 @@ use crate::say;
 /// Pause after the last change before the draft is checked, milliseconds.
 const CHECK_AFTER_MS: u32 = 200;
 
-/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CheckResult {
     /// True if the draft can be saved.
@@ -40,7 +39,6 @@ pub(super) enum Drag {
 /// The state of one editor. Copy it.
 #[derive(Clone, Copy)]
 pub(super) struct Editor {
-    /// The theatre.
     pub(super) theatre: StoredValue<String>,
     /// Screens that can get the layout: id and name.
     pub(super) screens: StoredValue<Vec<(String, String)>>,
@@ -58,11 +56,8 @@ pub(super) struct Editor {
     pub(super) refused: RwSignal<Option<String>>,
     /// Text for a screen reader announcement.
     pub(super) announcement: RwSignal<String>,
-    /// Magnification.
     pub(super) zoom: RwSignal<f64>,
-    /// The last saved layout.
     pub(super) saved: RwSignal<Option<LayoutView>>,
-    /// The draft as last saved or loaded.
     pub(super) saved_draft: StoredValue<Draft>,
     changes: StoredValue<u32>,
 }
@@ -132,21 +127,19 @@ impl Editor {
         done.is_ok()
     }
 
-    /// Undoes the last command.
     pub(super) fn undo(self) {
-        self.history.update(|history| {
-            history.undo();
-        });
-        self.announcement.set(say!("editor.undone"));
-        self.clean_selection();
+        self.travel(History::undo, say!("editor.undone"));
     }
 
-    /// Redoes the undone command.
     pub(super) fn redo(self) {
+        self.travel(History::redo, say!("editor.redone"));
+    }
+
+    fn travel(self, step: fn(&mut History) -> bool, announcement: String) {
         self.history.update(|history| {
-            history.redo();
+            step(history);
         });
-        self.announcement.set(say!("editor.redone"));
+        self.announcement.set(announcement);
         self.clean_selection();
     }
 
@@ -172,22 +165,14 @@ impl Editor {
 
     /// Adds a part to the selection or removes it.
     pub(super) fn toggle(self, key: ObjectKey) {
-        self.chosen.update(|chosen| {
-            if !chosen.remove(&key) {
-                chosen.insert(key);
-            }
-        });
+        self.chosen.update(|chosen| flip(chosen, key));
         self.seats.set(BTreeSet::new());
         self.announce_selection();
     }
 
     /// Adds a seat of the only selected row to the selection or removes it.
     pub(super) fn toggle_seat(self, seat: usize) {
-        self.seats.update(|chosen| {
-            if !chosen.remove(&seat) {
-                chosen.insert(seat);
-            }
-        });
+        self.seats.update(|chosen| flip(chosen, seat));
     }
 
     fn announce_selection(self) {
@@ -243,7 +228,6 @@ impl Editor {
         self.sold.with_value(HashSet::len).saturating_sub(there)
     }
 
-    /// Returns true if the draft has unsaved changes.
     pub(super) fn is_unsaved(self) -> bool {
         self.now(|draft| self.saved_draft.with_value(|saved_draft| saved_draft != draft))
     }
@@ -267,6 +251,12 @@ impl Editor {
                 }
             });
         });
+    }
+}
+
+fn flip<T: Ord>(set: &mut BTreeSet<T>, item: T) {
+    if !set.remove(&item) {
+        set.insert(item);
     }
 }
 

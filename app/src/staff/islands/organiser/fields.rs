@@ -14,12 +14,10 @@ pub(super) fn number_in(text: &str) -> Option<f64> {
     text.trim().replace(',', ".").parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// Parses a whole number.
 pub(super) fn whole_in(text: &str) -> Option<usize> {
     text.trim().parse().ok()
 }
 
-/// A field with a text.
 pub(super) fn text(
     id: &'static str,
     label: String,
@@ -38,7 +36,6 @@ pub(super) fn text(
     }
 }
 
-/// A field with a number.
 pub(super) fn number(
     id: &'static str,
     label: String,

@@ -1,5 +1,7 @@
 //! Rows and areas as markup. The drawing has its own scale, 20 units from seat to seat, independent of the units of the plan.
 //! Hidden from screen readers, which use the list beside it.
+//!
+//! Writing to a string never fails.
 
 use std::fmt::Write;
 
@@ -12,7 +14,6 @@ use crate::seat_map::plan::drawing::escaped;
 const HALF_SEAT: f64 = 8.0;
 /// Distance of a row's letter from its last seat, units of the drawing.
 const LETTER_DISTANCE: f64 = 19.0;
-/// Number of category colours.
 pub(super) const COLOURS: usize = 8;
 
 /// The appearance of one seat.
@@ -20,11 +21,9 @@ pub(super) const COLOURS: usize = 8;
 pub(super) struct SeatLook {
     /// Index of its category.
     pub colour: usize,
-    /// Its kind.
     pub kind: SeatKind,
     /// True if it is sold in an upcoming show.
     pub is_sold: bool,
-    /// True if it is selected.
     pub is_chosen: bool,
 }
 
@@ -42,28 +41,24 @@ pub(super) fn row(row: &DraftRow, scale: f64, looks: &[SeatLook]) -> String {
     for (end, inner, is_left) in [(order.first(), order.get(1), true), (order.last(), before_last, false)] {
         let Some(end) = end else { continue };
         let [x, y] = letter_place(points[*end], inner.map(|inner| points[*inner]), is_left);
-        push(&mut out, format_args!("<text class=\"layout-letter\" x=\"{}\" y=\"{}\">", tenth(x), tenth(y)));
-        out.push_str(&escaped(&row.label));
-        out.push_str("</text>");
+        let (x, y, label) = (tenth(x), tenth(y), escaped(&row.label));
+        let _ = write!(out, "<text class=\"layout-letter\" x=\"{x}\" y=\"{y}\">{label}</text>");
     }
     for (number, ((seat, [x, y]), look)) in row.seats.iter().zip(&points).zip(looks).enumerate() {
         let round = if look.kind.is_interchangeable() { 5 } else { 1 };
-        push(
-            &mut out,
-            format_args!(
-                "<rect class=\"layout-seat cat-{}{}{}\" data-seat=\"{number}\" x=\"{}\" y=\"{}\" width=\"16\" height=\"16\" rx=\"{round}\"/>\
-                 <text class=\"layout-number\" x=\"{}\" y=\"{}\">",
-                look.colour % COLOURS,
-                if look.is_sold { " is-sold" } else { "" },
-                if look.is_chosen { " is-chosen" } else { "" },
-                tenth(x - HALF_SEAT),
-                tenth(y - HALF_SEAT),
-                tenth(*x),
-                tenth(*y),
-            ),
+        let _ = write!(
+            out,
+            "<rect class=\"layout-seat cat-{}{}{}\" data-seat=\"{number}\" x=\"{}\" y=\"{}\" width=\"16\" height=\"16\" rx=\"{round}\"/>\
+             <text class=\"layout-number\" x=\"{}\" y=\"{}\">{}</text>",
+            look.colour % COLOURS,
+            if look.is_sold { " is-sold" } else { "" },
+            if look.is_chosen { " is-chosen" } else { "" },
+            tenth(x - HALF_SEAT),
+            tenth(y - HALF_SEAT),
+            tenth(*x),
+            tenth(*y),
+            escaped(&seat.number),
         );
-        out.push_str(&escaped(&seat.number));
-        out.push_str("</text>");
     }
     out
 }
@@ -81,29 +76,19 @@ pub(super) fn area(area: &DraftArea, scale: f64, colour: usize, words: &str, has
     let corners: Vec<DrawingPoint> = area.outline.corners().into_iter().map(place).collect();
     let mut out = format!("<polygon class=\"layout-outline cat-{}\" points=\"", colour % COLOURS);
     for [x, y] in &corners {
-        push(&mut out, format_args!("{},{} ", tenth(*x), tenth(*y)));
+        let _ = write!(out, "{},{} ", tenth(*x), tenth(*y));
     }
     let [x, y] = place([0.0, 0.0]);
-    push(&mut out, format_args!("\"/><text class=\"layout-words\" x=\"{}\" y=\"{}\">", tenth(x), tenth(y)));
-    out.push_str(&escaped(words));
-    out.push_str("</text>");
+    let (x, y, words) = (tenth(x), tenth(y), escaped(words));
+    let _ = write!(out, "\"/><text class=\"layout-words\" x=\"{x}\" y=\"{y}\">{words}</text>");
     if has_handles {
         for (number, [x, y]) in corners.iter().enumerate() {
             let (x, y) = (tenth(*x), tenth(*y));
-            push(
-                &mut out,
-                format_args!(
-                    "<circle class=\"layout-corner\" data-corner=\"{number}\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/>"
-                ),
-            );
+            let _ =
+                write!(out, "<circle class=\"layout-corner\" data-corner=\"{number}\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/>");
         }
     }
     out
-}
-
-/// Writing to a string never fails.
-fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
-    let _ = out.write_fmt(words);
 }
 
 /// A number with one decimal.

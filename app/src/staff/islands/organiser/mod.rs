@@ -11,13 +11,9 @@ mod board;
 mod contents;
 mod editor;
 mod fields;
-mod findings;
-mod keys;
+mod input;
 mod markup;
-mod new_rows;
 mod parts;
-mod pinching;
-mod pointer;
 mod rows;
 mod saving;
 
@@ -29,13 +25,12 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
+pub use self::contents::finding_words;
 use self::editor::Editor;
-pub use self::findings::words;
-use crate::browser::calls::{self, Failure};
-use crate::browser::events;
-use crate::language::{Hindrance, problem_for_staff};
+use crate::browser::{calls, events};
+use crate::language::Hindrance;
 use crate::say;
-use crate::staff::islands::in_the_way;
+use crate::staff::islands::{failure_words, in_the_way};
 
 /// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
@@ -43,7 +38,6 @@ pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
 /// The layout editor.
 #[island]
 pub fn StaffLayoutEditor(
-    /// The theatre.
     theatre: String,
     /// The room to start with; `None` for an empty one.
     layout: Option<Uuid>,
@@ -82,10 +76,7 @@ pub fn StaffLayoutEditor(
 /// Loads the room as a draft.
 async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
     let path = format!("/api/v1/theatres/{theatre}/layouts/{layout}/file?form=seating_plan");
-    let plan = calls::get(&path).await.map_err(|failure| match &failure {
-        Failure::Unreachable => say!("common.unreachable").into(),
-        Failure::Problem(problem) => problem_for_staff(problem),
-    })?;
+    let plan = calls::get(&path).await.map_err(|failure| failure_words(&failure))?;
     Draft::read(plan).map_err(|why| match why {
         DraftError::NotAPlan(why) => say!("organiser.finding_not_a_plan", place = &why).into(),
         DraftError::TooLarge(seats) => too_large(seats).into(),
@@ -93,7 +84,6 @@ async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
 }
 
 /// Why a room cannot be edited.
-#[must_use]
 pub fn too_large(seats: usize) -> String {
     let most = domain::layout::editing::MAX_EDITED_SEATS;
     say!("editor.too_large", seats = seats, most = most)
@@ -108,14 +98,14 @@ fn parts(editor: Editor) -> impl IntoView {
     });
     editor.check_after_changes();
     view! {
-        <div class="layout-desk" on:keydown=move |event| keys::on_key(editor, &event)>
+        <div class="layout-desk" on:keydown=move |event| input::on_key(editor, &event)>
             <div class="layout-stage">
                 {board::board(editor)}
                 <p class="layout-refused" role="alert" data-testid="layout-refused">{move || editor.refused.get()}</p>
                 {contents::findings(editor)}
             </div>
             <aside class="layout-panel" aria-label=say!("editor.panel")>
-                {new_rows::form(editor)}
+                {rows::new_rows(editor)}
                 {contents::list(editor)}
                 {rows::chosen(editor)}
                 {areas::chosen(editor)}

@@ -5,14 +5,14 @@ use domain::api::organiser::{LayoutImport, LayoutView, PublishRequest, ScreenReq
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
+use super::contents::finding_words;
 use super::editor::Editor;
 use super::fields::{choice, input};
-use super::findings::words;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{go_to, ids};
-use crate::language::{Hindrance, problem_for_staff};
+use crate::language::Hindrance;
 use crate::say;
-use crate::staff::islands::in_the_way;
+use crate::staff::islands::{failure_words, in_the_way};
 
 /// An error, with the findings about the room.
 type SavingError = (Hindrance, Vec<String>);
@@ -33,7 +33,6 @@ struct SavingState {
     assignment: StoredValue<Option<(String, String)>>,
 }
 
-/// The form.
 pub(super) fn form(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
     let saving = SavingState {
@@ -167,12 +166,11 @@ impl SavingState {
         self.trouble.set(None);
         spawn_local(async move {
             if let Err(failure) = work.await {
-                self.trouble.set(Some(match &failure {
-                    Failure::Unreachable => (say!("common.unreachable").into(), Vec::new()),
-                    Failure::Problem(problem) => {
-                        (problem_for_staff(problem), problem.findings.iter().map(words).collect())
-                    }
-                }));
+                let findings = match &failure {
+                    Failure::Unreachable => Vec::new(),
+                    Failure::Problem(problem) => problem.findings.iter().map(finding_words).collect(),
+                };
+                self.trouble.set(Some((failure_words(&failure), findings)));
             }
             self.busy.set(false);
         });

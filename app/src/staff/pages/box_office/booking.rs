@@ -4,61 +4,49 @@ use domain::VariantName;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
 use domain::booking::{BookingState, MoneyState};
-use domain::till::{Means, UNDO_MS};
+use domain::till::UNDO_MS;
 use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
-use super::super::fields::{Field, hidden};
-use super::super::{Desk, Form, Section, frame};
+use super::super::fields::{Field, choice, hidden};
+use super::super::{Desk, Form, Section, StaffPage};
 use crate::language::{Arg, current, money};
 use crate::pages::accounts::username;
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
 use crate::shell::{Head, Page};
+use crate::staff::islands::box_office::{means_words, seats_in_words};
 
 const WHY_UNDO: Field = Field::reason("undo-reason", "box_office.reason");
 const WHY_PAY_OUT: Field = Field::reason("pay-out-reason", "box_office.reason");
 const WHY_REFUND: Field = Field::reason("refund-reason", "box_office.reason");
 
-/// The page of a booking.
-#[derive(Clone, Debug)]
-pub struct CounterBookingPage {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The booking.
-    pub booking: CounterBooking,
-    /// The booking its money was moved to, by an exchange or after a late payment.
-    pub moved_to: Option<CounterBooking>,
-    /// Start of the show, in the reader's language.
-    pub starts: String,
-    /// Managers who can approve a refund.
-    pub managers: Vec<ManagerView>,
-    /// The refused form, named by the last part of its address; or an empty one.
-    pub form: Form,
-}
-
-impl Page for CounterBookingPage {
-    fn head(&self) -> Head {
-        Head { title: self.booking.reference.clone(), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let booking = self.booking;
-        let counter = self.desk.section.href(&self.desk.theatre);
+/// The page of a booking, and of the one its money was moved to by an exchange or after a late payment. `starts` is in the
+/// reader's language; `managers` can approve a refund; a refused form is named by the last part of its address.
+pub fn counter_booking_page(
+    desk: Desk,
+    booking: CounterBooking,
+    moved_to: Option<CounterBooking>,
+    starts: String,
+    managers: Vec<ManagerView>,
+    form: Form,
+) -> impl Page {
+    let reference = booking.reference.clone();
+    let content = move |desk: &Desk| {
+        let counter = desk.section.href(&desk.theatre);
         let base = format!("{counter}/bookings/{}", booking.id);
         let is_sold = booking.state == BookingState::Confirmed;
-        let title = booking.reference.clone();
-        let content = view! {
+        view! {
             <p class="crumbs">
                 <a href=counter.clone()>{say!("box_office.shows")}</a>
                 <a href=format!("{counter}/shows/{}", booking.show)><bdi>{booking.film.clone()}</bdi></a>
-                <span>{self.starts}", "<bdi>{booking.screen.clone()}</bdi></span>
+                <span>{starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
-            {self.desk.trouble("trouble")}
-            {bounced_notice(&self.desk, &booking, self.moved_to.as_ref())}
-            {facts(&booking, self.moved_to.as_ref(), &counter)}
+            {desk.trouble("trouble")}
+            {bounced_notice(desk, &booking, moved_to.as_ref())}
+            {facts(&booking, moved_to.as_ref(), &counter)}
             <div class="counter-acts">
-                {is_sold.then(|| print(&base, &self.desk.key))}
+                {is_sold.then(|| print(&base, &desk.key))}
                 {is_sold.then(|| view! {
                     <p class="card counter-form">
                         <a class="button button-quiet" data-testid="exchange"
@@ -67,13 +55,14 @@ impl Page for CounterBookingPage {
                             href=format!("{base}/exchange")>{say!("box_office.exchange_another")}</a>
                     </p>
                 })}
-                {booking.undo_until_ms.map(|_| undo(&base, &self.form, &self.desk.key))}
-                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &self.form, &self.desk.key))}
-                {is_sold.then(|| refund(&base, &booking, self.managers, &self.form, &self.desk.key))}
+                {booking.undo_until_ms.map(|_| undo(&base, &form, &desk.key))}
+                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &form, &desk.key))}
+                {is_sold.then(|| refund(&base, &booking, managers, &form, &desk.key))}
             </div>
-        };
-        frame(&self.desk, title, content)
-    }
+        }
+        .into_any()
+    };
+    StaffPage { desk, head: Head::default(), title: move || reference.clone(), content }
 }
 
 /// Its refunds, and those of the booking its money was moved to.
@@ -123,15 +112,7 @@ fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &
         (BookingState::PaymentSucceeded, _) => say!("account.state_paid"),
         _ => say!("account.state_paying"),
     };
-    let paid = match booking.means {
-        Some(Means::Cash) => say!("box_office.cash"),
-        Some(Means::Card) => say!("box_office.card"),
-        Some(Means::Free) => say!("box_office.free"),
-        None => say!("box_office.online"),
-    };
-    let seats = booking.seats.iter().map(|line| line.label.clone());
-    let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
-    let what = seats.chain(places).collect::<Vec<_>>().join(", ");
+    let paid = booking.means.map_or_else(|| say!("box_office.online"), means_words);
     let name = (!booking.name.is_empty()).then(|| {
         view! { <div><dt>{say!("box_office.name")}</dt><dd><bdi>{booking.name.clone()}</bdi></dd></div> }
     });
@@ -142,7 +123,7 @@ fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &
     let refund_line = refunds(booking, moved_to).map(refund_line).collect_view();
     view! {
         <dl class="card counter-sums" data-testid="booking" data-state=booking.state.as_str() data-money=booking.money.as_str()>
-            <div><dt>{say!("box_office.seats")}</dt><dd>{what}</dd></div>
+            <div><dt>{say!("box_office.seats")}</dt><dd>{seats_in_words(booking)}</dd></div>
             {name}
             <div><dt>{say!("box_office.stands")}</dt><dd>{state}{moved_link}</dd></div>
             <div><dt>{say!("box_office.paid")}</dt><dd>{paid}</dd></div>
@@ -222,11 +203,7 @@ fn refund(
             </fieldset>
         }
     });
-    let options = managers.into_iter().map(|manager| {
-        let account = manager.account.to_string();
-        let is_chosen = account == form.get("manager");
-        view! { <option value=account selected=is_chosen>{manager.name}</option> }
-    });
+    let managers = managers.into_iter().map(|manager| (manager.account.to_string(), manager.name)).collect();
     view! {
         <form class="card counter-form" action=format!("{base}/refund") method="post">
             {hidden("key", key)}
@@ -234,10 +211,7 @@ fn refund(
             <h2>{say!("box_office.refund")}</h2>
             {seats}
             {WHY_REFUND.view(&form)}
-            <div class="field">
-                <label for="manager">{say!("box_office.manager")}</label>
-                <select id="manager" name="manager">{options.collect_view()}</select>
-            </div>
+            {choice(&form, "manager", say!("box_office.manager"), managers)}
             <div class="field">
                 <label for="refund-pin">{say!("box_office.pin")}</label>
                 <input id="refund-pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required maxlength="12" />
@@ -248,29 +222,17 @@ fn refund(
     .into_any()
 }
 
-/// The page of tickets to print.
-#[derive(Clone, Debug)]
-pub struct PrintPage {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// Reference of the booking.
-    pub reference: String,
-    /// Path of the booking's page.
-    pub booking: String,
-    /// The show.
-    pub show: ShowFacts,
-    /// A ticket per seat or place.
-    pub tickets: Vec<SeatTicket>,
-}
-
-impl Page for PrintPage {
-    fn head(&self) -> Head {
-        Head { title: self.reference.clone(), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let (show, reference) = (self.show, self.reference.clone());
-        let cards = self.tickets.into_iter().map(|ticket| {
+/// The page of tickets to print, one per seat or place; `booking` is the path of the booking's page.
+pub fn print_page(
+    desk: Desk,
+    reference: String,
+    booking: String,
+    show: ShowFacts,
+    tickets: Vec<SeatTicket>,
+) -> impl Page {
+    let title = reference.clone();
+    let content = move |_: &Desk| {
+        let cards = tickets.into_iter().map(|ticket| {
             let show = show.clone();
             view! {
                 <article class="paper-ticket" data-testid="paper-ticket">
@@ -283,11 +245,12 @@ impl Page for PrintPage {
                 </article>
             }
         });
-        let content = view! {
-            <p class="crumbs paper-aside"><a href=self.booking>{say!("box_office.to_booking")}</a></p>
+        view! {
+            <p class="crumbs paper-aside"><a href=booking>{say!("box_office.to_booking")}</a></p>
             <p class="quiet paper-aside">{say!("box_office.print_hint")}</p>
             <div class="paper-tickets">{cards.collect_view()}</div>
-        };
-        frame(&self.desk, self.reference, content)
-    }
+        }
+        .into_any()
+    };
+    StaffPage { desk, head: Head::default(), title: move || title.clone(), content }
 }

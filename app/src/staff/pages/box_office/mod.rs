@@ -1,28 +1,29 @@
-//! Box office pages: the day with shows and tills, the sale of a show, a booking, printed tickets.
+//! Box office pages: the day with shows and tills, found bookings, the sale of a show, and in `booking` a booking and its
+//! printed tickets.
 //!
 //! Tills and bookings are plain forms that work without a script; the map is an island.
 
 mod booking;
-mod exchange;
-mod found;
-mod sale;
 mod till;
 
-pub use booking::{CounterBookingPage, PrintPage};
-pub use exchange::ExchangePage;
-pub use found::FoundPage;
-pub use sale::{Sale, SalePage};
+pub use booking::{counter_booking_page, print_page};
 
-use domain::api::box_office::{CounterShow, DayView, TillView};
+use domain::VariantName;
+use domain::api::box_office::{BookingMatch, CounterBooking, CounterShow, DayView, MAX_MATCHES, TillView};
+use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::roles::Role;
+use domain::time::MINUTE_MS;
 use leptos::prelude::*;
+use uuid::Uuid;
 
 use super::fields::hidden;
-use super::{Desk, Form, frame};
+use super::{Desk, Form, StaffPage, frame};
+use crate::language::{self, Moment};
+use crate::pages::accounts::state_words;
 use crate::pages::listing::{StripChoice, strip};
 use crate::say;
 use crate::shell::{Head, Page, WasmModule};
-use crate::staff::islands::box_office::{StaffShows, WORDS};
+use crate::staff::islands::box_office::{BookingToExchange, StaffCounter, StaffShows, WORDS, seats_in_words};
 
 /// The page of a day.
 #[derive(Clone, Debug)]
@@ -89,9 +90,7 @@ impl Page for CounterPage {
 /// Values shared by the forms of a day's page. The next page shows the same day.
 #[derive(Clone, Copy, Debug)]
 struct DayForm<'a> {
-    /// Address of the box office.
     base: &'a str,
-    /// Idempotency key.
     key: &'a str,
     /// The requested day; empty for today.
     date: &'a str,
@@ -140,4 +139,186 @@ fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
             <p class="quiet small" id="asked-hint">{say!("box_office.find_by")}</p>
         </form>
     }
+}
+
+/// The page of bookings found by a part of a name or address, newest first. It leads back to `date`, empty for today.
+pub fn found_page(desk: Desk, asked: String, date: String, found: Vec<BookingMatch>) -> impl Page {
+    let content = move |desk: &Desk| {
+        let base = desk.section.href(&desk.theatre);
+        let are_more = found.len() >= MAX_MATCHES;
+        let is_empty = found.is_empty();
+        let lines = found.into_iter().map(|found| line(&base, found)).collect_view();
+        view! {
+            <p class="crumbs"><a href=day_path(&base, &date) data-testid="back">{say!("box_office.shows")}</a></p>
+            {find(&base, &date, &asked)}
+            <p class="quiet small">{say!("box_office.found_where", asked = &asked)}</p>
+            {is_empty.then(|| view! { <p data-testid="found-none">{say!("box_office.found_none")}</p> })}
+            {(!is_empty).then(|| view! { <ul class="account-list" data-testid="found">{lines}</ul> })}
+            {are_more.then(|| view! { <p class="quiet" data-testid="found-most">{say!("box_office.found_most")}</p> })}
+        }
+        .into_any()
+    };
+    let head = Head { module: WasmModule::Staff, ..Head::default() };
+    StaffPage { desk, head, title: || say!("box_office.found"), content }
+}
+
+fn line(base: &str, found: BookingMatch) -> impl IntoView + use<> {
+    let BookingMatch { booking, name, email, holder } = found;
+    let state = state_words(&booking);
+    let language = language::current();
+    let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));
+    view! {
+        <li>
+            <a class="account-booking card" href=format!("{base}/bookings/{}", booking.id) data-testid="found-booking"
+                data-state=booking.state.as_str()>
+                <span class="account-booking-what">
+                    <strong><bdi>{name}</bdi>{holder.map(|holder| view! { " · "<bdi>{holder}</bdi> })}</strong>
+                    <span><bdi>{email}</bdi></span>
+                    <span class="quiet small"><bdi>{booking.film}</bdi>", "{starts}</span>
+                </span>
+                <span class="account-booking-seats">{booking.what.join(", ")}</span>
+                <span class="account-booking-state">
+                    <span>{state}</span>
+                    <span class="quiet small">{language::money(booking.total, language)}" · "{booking.reference}</span>
+                </span>
+            </a>
+        </li>
+    }
+}
+
+/// The sales state of a show at the box office.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sale {
+    /// On sale.
+    Open,
+    /// No longer on sale; staff can look up who has a seat.
+    Closed,
+    /// Over or called off.
+    Over,
+}
+
+/// The page of a show at the counter: its map for selling, and from five minutes before the start for looking up who has a
+/// seat.
+#[derive(Clone, Debug)]
+pub struct SalePage {
+    /// Theatre, roles and section.
+    pub desk: Desk,
+    /// The show.
+    pub show: Uuid,
+    /// Title of the film.
+    pub film: String,
+    /// Start and screen: `Sat 21 Nov, 20:15, Screen 1`.
+    pub when: String,
+    /// Its day, `YYYY-MM-DD`; empty for the current day.
+    pub date: String,
+    /// Its sales state.
+    pub sale: Sale,
+    /// The booking being exchanged, if any.
+    pub exchange: Option<BookingToExchange>,
+    /// True if the seller's till is open.
+    pub has_till: bool,
+}
+
+impl Page for SalePage {
+    fn head(&self) -> Head {
+        Head {
+            title: format!("{}, {}", self.film, self.when),
+            has_island: self.sale != Sale::Over,
+            words: if self.sale == Sale::Over { &[] } else { WORDS },
+            module: WasmModule::Staff,
+            is_private: true,
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> AnyView {
+        let base = self.desk.section.href(&self.desk.theatre);
+        let is_closed = self.sale != Sale::Open;
+        let map = (self.sale != Sale::Over).then(|| {
+            view! {
+                <StaffCounter theatre=self.desk.theatre.clone() show=self.show for_looking=is_closed
+                    exchange=self.exchange.filter(|_| !is_closed) />
+                <noscript><p class="no-script">{say!("box_office.no_script")}</p></noscript>
+            }
+        });
+        let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
+        let why = is_closed.then(|| {
+            view! { <p data-testid="not-on-sale">{say!("box_office.not_on_sale", minutes = minutes)}</p> }
+        });
+        let remaining_actions = is_closed.then(|| remaining_actions(&base, &self.date));
+        let day = day_path(&base, &self.date);
+        let content = view! {
+            <p class="crumbs"><a href=day.clone() data-testid="back">{say!("box_office.shows")}</a><span>{self.when}</span></p>
+            {(!self.has_till).then(|| view! {
+                <p class="account-trouble" role="status" data-testid="no-till">
+                    {say!("box_office.till_closed")}" "<a href=day>{say!("box_office.open_till")}</a>
+                </p>
+            })}
+            {why}
+            {map}
+            {remaining_actions}
+        };
+        frame(&self.desk, self.film, content)
+    }
+}
+
+/// The actions left when the show is no longer on sale.
+fn remaining_actions(base: &str, date: &str) -> impl IntoView + use<> {
+    view! {
+        <div class="counter-day-shows">
+            <h2>{say!("box_office.still")}</h2>
+            <ul>
+                <li>{say!("box_office.still_booking")}</li>
+                <li>{say!("box_office.still_exchange")}</li>
+            </ul>
+            {find(base, date, "")}
+            <p><a class="button" href=day_path(base, date) data-testid="sell-another">{say!("box_office.still_sell")}</a></p>
+        </div>
+    }
+}
+
+fn day_path(base: &str, date: &str) -> String {
+    if date.is_empty() { base.to_owned() } else { format!("{base}?date={date}") }
+}
+
+/// The page of a day's shows for which a booking can be exchanged; `starts` is the start of its show in the reader's
+/// language, `date` the chosen day.
+pub fn exchange_page(
+    desk: Desk,
+    booking: CounterBooking,
+    starts: String,
+    days: Vec<StripChoice>,
+    date: String,
+    shows: Vec<CounterShow>,
+) -> impl Page {
+    let reference = booking.reference.clone();
+    let content = move |desk: &Desk| {
+        let counter = desk.section.href(&desk.theatre);
+        let own = format!("{counter}/bookings/{}", booking.id);
+        let what = seats_in_words(&booking);
+        view! {
+            <p class="crumbs">
+                <a href=counter>{say!("box_office.shows")}</a>
+                <a href=own.clone() data-testid="to-booking">{booking.reference}</a>
+            </p>
+            <p data-testid="exchanged">
+                <bdi>{booking.film}</bdi>", "{starts}", "<bdi>{booking.screen}</bdi>": "{what}" · "{language::money(booking.total, language::current())}
+            </p>
+            <div class="counter-day-shows">
+                {strip(say!("list.day"), days)}
+                <form class="counter-find card" action=format!("{own}/exchange") method="get">
+                    <div class="field">
+                        <label for="date">{say!("list.day")}</label>
+                        <input id="date" name="date" type="date" required value=date.clone() />
+                    </div>
+                    <button class="button button-quiet" type="submit" data-testid="look">{say!("box_office.find")}</button>
+                </form>
+                <StaffShows theatre=desk.theatre.clone() date=date shows=shows exchange=Some(booking.id) />
+            </div>
+        }
+        .into_any()
+    };
+    let head = Head { has_island: true, words: WORDS, module: WasmModule::Staff, ..Head::default() };
+    let title = move || say!("box_office.exchange_which", reference = &reference);
+    StaffPage { desk, head, title, content }
 }

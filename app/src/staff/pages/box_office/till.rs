@@ -3,7 +3,7 @@
 use domain::VariantName;
 use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
-use domain::till::{Means, TillEntryKind};
+use domain::till::TillEntryKind;
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -13,6 +13,7 @@ use super::DayForm;
 use crate::language::{current, money};
 use crate::pages::accounts::username;
 use crate::say;
+use crate::staff::islands::box_office::means_words;
 
 const WHY_DROP: Field = Field::reason("drop-reason", "box_office.reason");
 const WHY_COUNT: Field = Field::reason("cash-up-reason", "box_office.difference_reason").optional();
@@ -108,18 +109,13 @@ fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
         TillEntryKind::Exchange => say!("box_office.row_exchange"),
         TillEntryKind::Drop => say!("box_office.row_drop"),
     };
-    let means = match row.means {
-        Means::Cash => say!("box_office.cash"),
-        Means::Card => say!("box_office.card"),
-        Means::Free => say!("box_office.free"),
-    };
     let booking = row.booking.zip(row.reference).map(|(booking, reference)| {
         view! { <a href=format!("{base}/bookings/{booking}")>{reference}</a> }
     });
     view! {
         <li data-kind=row.kind.as_str() data-amount=row.amount.minor>
             <span>{row.at}</span>
-            <span>{what}" · "{means}</span>
+            <span>{what}" · "{means_words(row.means)}</span>
             {booking}
             <bdi class="quiet small">{row.reason}</bdi>
             <strong>{money(row.amount, current())}</strong>

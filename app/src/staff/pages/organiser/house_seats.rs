@@ -8,7 +8,7 @@ use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::form::REASON;
-use super::{Desk, Form, Tab, head, page};
+use super::{Desk, Form, Tab, titled_page};
 use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, Page};
@@ -34,36 +34,19 @@ pub fn standing_request(form: &Form) -> Result<ScreenHouseSeatsRequest, String> 
     Ok(ScreenHouseSeatsRequest { layout, seats, kept, reason: form.text(REASON) })
 }
 
-/// The page of house seats.
-#[derive(Clone, Debug)]
-pub struct HouseSeatsPage {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The stored house seats.
-    pub standing: ScreenHouseSeats,
-    /// The rows of the room; empty if it is too large.
-    pub rows: Vec<HouseRow>,
-    /// The refused form, named [`KEEP`] or [`FORGET`].
-    pub form: Form,
-    /// Those of its seats that the room does not have.
-    pub unknown: Vec<String>,
-}
-
-impl HouseSeatsPage {
-    fn title(&self) -> String {
-        say!("house.title", screen = &self.standing.name)
-    }
-}
-
-impl Page for HouseSeatsPage {
-    fn head(&self) -> Head {
-        let is_drawn = !self.rows.is_empty();
-        Head { has_island: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..head(self.title()) }
-    }
-
-    fn view(self) -> AnyView {
-        let title = self.title();
-        let Self { desk, standing, rows, form, unknown } = self;
+/// The page of a screen's house seats. `rows` is empty if the room is too large; a refused form is named [`KEEP`] or
+/// [`FORGET`], and `unknown` has those of its seats that the room does not have.
+pub fn house_seats_page(
+    desk: Desk,
+    standing: ScreenHouseSeats,
+    rows: Vec<HouseRow>,
+    form: Form,
+    unknown: Vec<String>,
+) -> impl Page {
+    let is_drawn = !rows.is_empty();
+    let head = Head { has_island: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..Head::default() };
+    let screen = standing.name.clone();
+    let content = move |desk: &Desk| {
         let base = format!("/staff/{}", desk.theatre);
         let action = format!("{base}/screens/{}/house-seats", standing.screen);
         let room = format!("{base}/layouts/{}", standing.layout);
@@ -89,7 +72,7 @@ impl Page for HouseSeatsPage {
             }
             .into_any()
         };
-        let content = view! {
+        view! {
             <p class="crumbs"><a href=format!("{base}/screens")>{say!("organiser.screens")}</a>" · "<a href=room>{say!("organiser.see_room")}</a></p>
             <p class="quiet">{say!("house.lead")}</p>
             {unknown}
@@ -109,9 +92,10 @@ impl Page for HouseSeatsPage {
                     <button class="button button-quiet" r#type="submit" name="kept" value="false" data-testid="house-put-back">{say!("house.put_back")}</button>
                 </p>
             </form>
-        };
-        page(&desk, Tab::Screens, title, content.into_any())
-    }
+        }
+        .into_any()
+    };
+    titled_page(desk, Tab::Screens, head, move || say!("house.title", screen = &screen), content)
 }
 
 /// The house seats, grouped by reason and account.

@@ -1,13 +1,7 @@
 //! Pages of organisers: programme, planning, shows, screens and rooms, prices, films. Plain forms that work without a
 //! script; a small script reads a room file.
 
-mod drawing_board;
-mod films;
-mod findings;
 mod house_seats;
-mod moving;
-mod planning;
-mod preview;
 mod prices;
 mod programme;
 mod rooms;
@@ -15,29 +9,23 @@ mod show;
 mod terms;
 mod waiting_room;
 
-pub use drawing_board::{DrawingBoard, DrawnRoom};
-pub use films::{Films, film_request};
-pub use house_seats::{FORGET, HouseSeatsPage, KEEP, standing_request};
-pub use moving::MovePage;
-pub use planning::{Planning, new_plan, shows_request};
-pub use preview::Preview;
-pub use prices::{PRICE, PriceLine, Prices, read_tariff, tariff_form};
-pub use programme::Programme;
-pub use rooms::{NEW_SCREEN, PUBLISH, RoomPage, Screens};
-pub use show::{CANCEL, DEFECTS, ShowPage, TERMS, defects_request, show_form, terms_request};
+pub use house_seats::{FORGET, KEEP, house_seats_page, standing_request};
+pub use prices::{PRICE, PriceLine, prices_page, read_tariff, tariff_form};
+pub use programme::{film_request, films_page, new_plan, planning_page, programme_page, shows_request};
+pub use rooms::{DrawnRoom, NEW_SCREEN, PUBLISH, Preview, drawing_board_page, room_page, screens_page};
+pub use show::{CANCEL, DEFECTS, ShowPage, TERMS, defects_request, move_page, show_form, terms_request};
 pub use waiting_room::{OPENS, PER_SECOND, RoomPart, RoomStands, WaitingRoomPage};
 
 use domain::api::organiser::Sales;
 use domain::money::{Currency, Money};
 use leptos::prelude::*;
 
-use super::{Desk, Form, Trouble, fields, form, frame};
-use crate::language::{self, Moment};
+use super::{Desk, Form, StaffPage, Trouble, fields, form, frame, when};
+use crate::language;
 use crate::say;
-use crate::shell::{Head, WasmModule};
+use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::in_the_way;
 
-/// The organiser's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tab {
     Programme,
@@ -76,24 +64,39 @@ fn head(title: String) -> Head {
     Head { title, is_private: true, module: WasmModule::Staff, ..Head::default() }
 }
 
-/// An organiser page within the staff frame.
-fn page(desk: &Desk, tab: Tab, title: String, content: AnyView) -> AnyView {
-    let theatre = desk.theatre.clone();
+fn page(desk: Desk, tab: Tab, content: impl FnOnce(&Desk) -> AnyView) -> impl Page {
+    titled_page(desk, tab, Head::default(), move || tab.words(), content)
+}
+
+/// A page below a tab, with its own title.
+fn titled_page(
+    desk: Desk,
+    tab: Tab,
+    head: Head,
+    title: impl Fn() -> String,
+    content: impl FnOnce(&Desk) -> AnyView,
+) -> impl Page {
+    let head = Head { module: WasmModule::Staff, ..head };
+    StaffPage { desk, head, title, content: move |desk: &Desk| tabbed(desk, tab, content(desk)) }
+}
+
+/// Content of a page below the tabs.
+fn tabbed(desk: &Desk, tab: Tab, content: AnyView) -> AnyView {
     let tabs = Tab::ALL.map(|other| {
         let is_current = (other == tab).then_some("page");
-        view! { <li><a href=other.href(&theatre) aria-current=is_current>{other.words()}</a></li> }
+        view! { <li><a href=other.href(&desk.theatre) aria-current=is_current>{other.words()}</a></li> }
     });
-    let content = view! {
+    view! {
         <nav class="organiser-tabs" aria-label=say!("organiser.pages")><ul>{tabs.into_iter().collect_view()}</ul></nav>
         {desk.done.then(|| view! { <p class="account-notice" role="status" data-testid="organiser-done">{say!("organiser.done")}</p> })}
         {desk.trouble.clone().map(trouble_view)}
         {content}
-    };
-    frame(desk, title, content)
+    }
+    .into_any()
 }
 
 fn trouble_view(trouble: Trouble) -> impl IntoView {
-    let findings = findings::list(trouble.findings);
+    let findings = rooms::findings_list(trouble.findings);
     view! {
         <div class="account-trouble" role="alert" data-testid="organiser-trouble">
             <p>{in_the_way(trouble.words)}</p>
@@ -108,11 +111,6 @@ fn sales_words(sales: Sales) -> String {
         Sales::Open => say!("organiser.sales_open"),
         Sales::Paused => say!("organiser.sales_paused"),
     }
-}
-
-/// A local time in the reader's format.
-fn when(local: &str) -> String {
-    Moment::parse(local).map_or_else(|| local.to_owned(), |moment| moment.in_words(language::current()))
 }
 
 fn money_words(minor: i64, currency: Currency) -> String {

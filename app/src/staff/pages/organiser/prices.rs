@@ -10,10 +10,10 @@ use strum::VariantArray;
 
 use super::fields::{Field, amount_field, hidden};
 use super::form::decimal;
-use super::{Desk, Form, Tab, head, page};
+use super::{Desk, Form, Tab, page};
 use crate::language::{Arg, current, time_of_day};
 use crate::say;
-use crate::shell::{Head, Page};
+use crate::shell::Page;
 
 /// Prefix of the field of a category's price.
 pub const PRICE: &str = "price:";
@@ -75,26 +75,9 @@ fn surcharge(format: Format) -> String {
     format!("surcharge:{}", format.as_str())
 }
 
-/// The page of prices.
-#[derive(Clone, Debug)]
-pub struct Prices {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The values of the form.
-    pub form: Form,
-    /// All categories of the theatre's rooms and of the form.
-    pub lines: Vec<PriceLine>,
-    /// The theatre's currency.
-    pub currency: Currency,
-}
-
-impl Page for Prices {
-    fn head(&self) -> Head {
-        head(say!("organiser.prices"))
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, form, lines, currency } = self;
+/// The page of prices, with the values of the form, and all categories of the theatre's rooms and of the form.
+pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Currency) -> impl Page {
+    page(desk, Tab::Prices, move |desk| {
         let lead = if !lines.iter().any(|line| line.is_in_a_room) {
             say!("organiser.prices_none")
         } else {
@@ -111,7 +94,7 @@ impl Page for Prices {
         let surcharges = surcharges.collect_view();
         let evening = time_of_day(MATINEE_BEFORE_MINUTE, current());
         let evening = Arg::Ours(&evening);
-        let content = view! {
+        view! {
             <form class="organiser-form card organiser-card" action=format!("/staff/{}/prices", desk.theatre) method="post">
                 <p class="organiser-wide quiet">{lead}</p>
                 {hidden("key", &desk.key)}
@@ -130,9 +113,9 @@ impl Page for Prices {
                 {WHY.view(&form)}
                 <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
             </form>
-        };
-        page(&desk, Tab::Prices, say!("organiser.prices"), content.into_any())
-    }
+        }
+        .into_any()
+    })
 }
 
 /// A field per category. The ids are numbers, because category names may contain characters that ids may not.

@@ -1,12 +1,20 @@
-//! Screens, their rooms, and the import of rooms.
+//! Screens, their rooms with drawings, the import of rooms, and the layout editor's page.
 
+use std::fmt::Write;
+
+use domain::api::PlanView;
 use domain::api::organiser::{LayoutView, ScreenView};
+use domain::layout::editing::MAX_EDITED_SEATS;
+use domain::layout::import::Finding;
+use domain::wire::Dot;
 use leptos::prelude::*;
+use uuid::Uuid;
 
 use super::fields::{Field, choice, hidden};
-use super::{Desk, Form, Preview, Tab, findings, head, page};
+use super::{Desk, Form, Tab, page, titled_page};
 use crate::language::Arg;
 use crate::shell::{Head, Page};
+use crate::staff::islands::organiser::{StaffLayoutEditor, WORDS, finding_words, too_large};
 use crate::{say, site};
 
 const ROOM_NAME: Field = Field::text("name", "organiser.room_name");
@@ -19,26 +27,17 @@ const WHY_OTHER: Field = Field::reason("give-reason", "organiser.reason");
 pub const NEW_SCREEN: &str = "new";
 /// The name of the form that gives a room to a screen.
 pub const PUBLISH: &str = "publish";
+const COLOURS: usize = 8;
+/// Distance of a row's letter from its first seat, plan units.
+const LETTER_DISTANCE: i32 = 20;
+/// Characters of a seat number that fit into a dot at the normal size.
+const MAX_NUMBER_CHARS: usize = 3;
 
-/// The screens of a theatre, and the import of a room.
-#[derive(Clone, Debug)]
-pub struct Screens {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// The screens.
-    pub screens: Vec<ScreenView>,
-    /// The refused import, or an empty form. A file must be chosen again.
-    pub form: Form,
-}
-
-impl Page for Screens {
-    fn head(&self) -> Head {
-        head(say!("organiser.screens"))
-    }
-
-    fn view(self) -> AnyView {
-        let (theatre, form) = (self.desk.theatre.clone(), self.form);
-        let screens = self.screens.into_iter().map(|screen| {
+/// The page of a theatre's screens, with the import of a room. A file of a refused import must be chosen again.
+pub fn screens_page(desk: Desk, screens: Vec<ScreenView>, form: Form) -> impl Page {
+    page(desk, Tab::Screens, move |desk| {
+        let theatre = &desk.theatre;
+        let screens = screens.into_iter().map(|screen| {
             let room = format!("/staff/{theatre}/layouts/{}", screen.layout);
             let house = format!("/staff/{theatre}/screens/{}/house-seats", screen.id);
             let missing = screen.house_seats_gone.join(", ");
@@ -59,7 +58,7 @@ impl Page for Screens {
             }
         });
         let screens = screens.collect_view();
-        let content = view! {
+        view! {
             <ul class="organiser-list" data-testid="screens">{screens}</ul>
             <p class="organiser-ways">
                 <a class="button" href=format!("/staff/{theatre}/layouts/new") data-testid="draw-room">{say!("editor.draw_room")}</a>
@@ -68,7 +67,7 @@ impl Page for Screens {
                 <h2 id="import">{say!("organiser.import_title")}</h2>
                 <p class="quiet">{say!("organiser.import_lead")}</p>
                 <form class="organiser-form" action=format!("/staff/{theatre}/layouts") method="post" data-plan-form>
-                    {hidden("key", &self.desk.key)}
+                    {hidden("key", &desk.key)}
                     <input r#type="hidden" name="file" value="" data-plan-text />
                     {ROOM_NAME.view(&form)}
                     <div class="field" hidden data-plan-field>
@@ -84,35 +83,24 @@ impl Page for Screens {
                 </form>
                 <script r#type="module" src=site::address("/pkg/plan-file.js")></script>
             </section>
-        };
-        page(&self.desk, Tab::Screens, say!("organiser.screens"), content.into_any())
-    }
+        }
+        .into_any()
+    })
 }
 
-/// A room: drawing, facts, and its assignment to a screen.
-#[derive(Clone, Debug)]
-pub struct RoomPage {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// Its facts.
-    pub layout: LayoutView,
-    /// Its drawing.
-    pub preview: Preview,
-    /// Screens it may be assigned to; none for a room that was not imported here.
-    pub screens: Vec<ScreenView>,
-    /// True if it may be assigned to a screen.
-    pub is_own: bool,
-    /// The refused form, named [`NEW_SCREEN`] or [`PUBLISH`].
-    pub form: Form,
-}
-
-impl Page for RoomPage {
-    fn head(&self) -> Head {
-        head(self.layout.name.clone())
-    }
-
-    fn view(self) -> AnyView {
-        let (theatre, layout) = (self.desk.theatre.clone(), self.layout);
+/// The page of a room: drawing, facts, and if `is_own` its assignment to one of `screens`. A refused form is named
+/// [`NEW_SCREEN`] or [`PUBLISH`].
+pub fn room_page(
+    desk: Desk,
+    layout: LayoutView,
+    preview: Preview,
+    screens: Vec<ScreenView>,
+    is_own: bool,
+    form: Form,
+) -> impl Page {
+    let title = layout.name.clone();
+    let content = move |desk: &Desk| {
+        let theatre = &desk.theatre;
         let facts = say!("organiser.room_facts", seats = layout.seats, rows = layout.rows, sections = layout.sections);
         let categories = layout.categories.into_iter().enumerate().map(|(number, category)| {
             view! {
@@ -124,22 +112,23 @@ impl Page for RoomPage {
         });
         let categories = categories.collect_view();
         let file = format!("/api/v1/theatres/{theatre}/layouts/{}/file", layout.id);
-        let (remarks, id) = (findings::list(layout.remarks), layout.id);
+        let (remarks, id) = (findings_list(layout.remarks), layout.id);
         let edit = format!("/staff/{theatre}/layouts/{id}/edit");
-        let content = view! {
+        view! {
             <p>{facts}</p>
             {remarks}
-            {self.preview.view()}
+            {preview.view()}
             <ul class="preview-legend">{categories}</ul>
             <p class="organiser-ways">
                 <a class="button button-quiet" href=edit data-testid="edit-room">{say!("editor.edit_room")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=seating_plan") download>{say!("organiser.export_plan")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=own") download>{say!("organiser.export_own")}</a>
             </p>
-            {self.is_own.then(|| assign_forms(&self.desk, &id.to_string(), self.screens, &self.form))}
-        };
-        page(&self.desk, Tab::Screens, layout.name, content.into_any())
-    }
+            {is_own.then(|| assign_forms(desk, &id.to_string(), screens, &form))}
+        }
+        .into_any()
+    };
+    titled_page(desk, Tab::Screens, Head::default(), move || title.clone(), content)
 }
 
 /// Forms that assign the room to a new or an existing screen.
@@ -177,5 +166,157 @@ fn assign_forms(desk: &Desk, layout: &str, screens: Vec<ScreenView>, form: &Form
             </section>
             {existing}
         </div>
+    }
+}
+
+/// Findings as a list; `None` without any.
+pub(super) fn findings_list(findings: Vec<Finding>) -> Option<impl IntoView> {
+    let can_be_mended = findings.iter().any(|finding| finding.kind.can_be_mended());
+    let advice = can_be_mended.then(|| view! { <p>{say!("organiser.finding_mend")}</p> });
+    (!findings.is_empty()).then(|| {
+        let items = findings.into_iter().map(|finding| {
+            let kind = serde_json::to_value(finding.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
+            view! { <li data-finding=kind>{finding_words(&finding)}</li> }
+        });
+        view! {
+            <ul class="organiser-findings" data-testid="findings">{items.collect_view()}</ul>
+            {advice}
+        }
+    })
+}
+
+/// A stored room.
+#[derive(Clone, Debug)]
+pub struct DrawnRoom {
+    /// The room.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its preview.
+    pub preview: Preview,
+    /// Seats sold in upcoming shows, by index.
+    pub sold: Vec<u32>,
+}
+
+impl DrawnRoom {
+    fn seats(&self) -> usize {
+        self.preview.dots.len()
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.seats() > MAX_EDITED_SEATS
+    }
+}
+
+/// The page of the layout editor, which starts with a room or an empty one. `screens` can get the layout, id and name;
+/// those with this room first. A room too large for the editor is shown read-only.
+pub fn drawing_board_page(desk: Desk, room: Option<DrawnRoom>, screens: Vec<(String, String)>) -> impl Page {
+    let is_drawn = !room.as_ref().is_some_and(DrawnRoom::is_too_large);
+    let head = Head { has_island: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..Head::default() };
+    let name = room.as_ref().map(|room| room.name.clone());
+    let title =
+        move || name.as_ref().map_or_else(|| say!("editor.title_new"), |name| say!("editor.title", name = name));
+    let content = move |desk: &Desk| {
+        let theatre = desk.theatre.clone();
+        let back = room.as_ref().map_or_else(
+            || (format!("/staff/{theatre}/screens"), say!("organiser.screens")),
+            |room| (format!("/staff/{theatre}/layouts/{}", room.id), say!("organiser.see_room")),
+        );
+        let content = match room {
+            Some(room) if !is_drawn => view! {
+                <p class="account-notice" role="status" data-testid="layout-too-large">{too_large(room.seats())}</p>
+                {room.preview.view()}
+            }
+            .into_any(),
+            room => {
+                let (layout, sold) = room.map(|room| (room.id, room.sold)).unzip();
+                view! {
+                    <StaffLayoutEditor theatre=theatre layout=layout screens=screens sold=sold.unwrap_or_default() />
+                    <noscript><p class="no-script">{say!("editor.no_script")}</p></noscript>
+                }
+                .into_any()
+            }
+        };
+        view! {
+            <p class="crumbs"><a href=back.0 data-testid="back">{back.1}</a></p>
+            {content}
+        }
+        .into_any()
+    };
+    titled_page(desk, Tab::Screens, head, title, content)
+}
+
+/// A drawing of a room. One path per category keeps an arena's page small; rows and numbers are shown if there is space.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// Its sections, and its rows if it is small.
+    pub plan: PlanView,
+    /// The positions of its seats.
+    pub dots: Vec<Dot>,
+}
+
+impl Preview {
+    fn view(self) -> impl IntoView {
+        let Self { plan, dots } = self;
+        let paths = paths(&dots).into_iter().enumerate().filter(|(_, path)| !path.is_empty());
+        let paths =
+            paths.map(|(colour, path)| view! { <path class=format!("preview-seats cat-{colour}") d=path></path> });
+        let [x, y, width] = plan.focus_at;
+        let (left, right) = (x - width / 2, x + width / 2);
+        let names = plan.sections.iter().filter(|_| plan.overview).map(|section| {
+            let [left, top, right, bottom] = section.bounds;
+            let name = [section.name.as_str(), section.part.as_str()].join(" ").trim().to_owned();
+            let size = ((right - left) / 6).clamp(24, plan.width / 30 + 24);
+            view! { <text class="preview-section" x=i32::midpoint(left, right) y=i32::midpoint(top, bottom) font-size=size>{name}</text> }
+        });
+        let names = names.collect_view();
+        let rows = plan.sections.iter().flat_map(|section| &section.rows).map(|row| {
+            let (at_x, at_y) = (row.x.first().copied().unwrap_or(0), row.y.first().copied().unwrap_or(0));
+            let next = row.x.get(1).copied().unwrap_or(at_x + 1);
+            let letter = if next >= at_x { at_x - LETTER_DISTANCE } else { at_x + LETTER_DISTANCE };
+            let seats = row.numbers.iter().zip(row.x.iter().zip(&row.y)).map(|(number, (x, y))| {
+                let is_long = number.chars().count() > MAX_NUMBER_CHARS;
+                view! { <text class="preview-number" class:preview-number-long=is_long x=*x y=*y>{number.clone()}</text> }
+            });
+            view! {
+                <text class="preview-row" x=letter y=at_y>{row.label.clone()}</text>
+                {seats.collect_view()}
+            }
+        });
+        let rows = rows.collect_view();
+        let label = say!("organiser.preview", seats = plan.seat_count);
+        view! {
+            <figure class="preview" data-testid="preview">
+                <svg role="img" aria-label=label viewBox=format!("0 0 {} {}", plan.width, plan.height)>
+                    <path class="preview-focus" d=format!("M{left} {y}Q{x} {} {right} {y}", y - 20)></path>
+                    {paths.collect_view()}
+                    {rows}
+                    {names}
+                </svg>
+            </figure>
+        }
+    }
+}
+
+/// A path per colour: each dot is a line of zero length with round ends.
+fn paths(dots: &[Dot]) -> Vec<String> {
+    let mut paths = vec![String::new(); COLOURS];
+    for dot in dots {
+        // Writing to a string never fails.
+        let _ = write!(paths[usize::from(dot.category) % COLOURS], "M{} {}h0", dot.x, dot.y);
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_seat_is_a_dot_in_the_path_of_its_category() {
+        let dot = |x, category| Dot { x, y: 7, category };
+        let paths = paths(&[dot(10, 0), dot(30, 9), dot(50, 1)]);
+        assert_eq!((paths[0].as_str(), paths[1].as_str()), ("M10 7h0", "M30 7h0M50 7h0"));
+        assert!(paths[2..].iter().all(String::is_empty));
     }
 }

@@ -18,7 +18,6 @@ const PER_INSTRUMENT: Field = Field::number("per_instrument", "organiser.per_ins
 const FLASH: Field = Field::tick("flash", "organiser.flash");
 const EMAIL_CODE: Field = Field::tick("email_code", "organiser.email_code");
 
-/// The terms as values of a form.
 pub(super) fn values(terms: TermsOfSale) -> Vec<(String, String)> {
     let ticked = |is_ticked: bool| if is_ticked { "true".to_owned() } else { String::new() };
     let values = [
@@ -33,7 +32,6 @@ pub(super) fn values(terms: TermsOfSale) -> Vec<(String, String)> {
     values.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// The terms of a sent form.
 pub(super) fn read(form: &Form) -> Result<TermsOfSale, String> {
     let has_limit = form.filled(PER_INSTRUMENT).is_some();
     Ok(TermsOfSale {

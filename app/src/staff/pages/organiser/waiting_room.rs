@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, Tab, head, page, when};
+use super::{Desk, Form, Tab, frame, head, tabbed, when};
 use crate::language::{self, Arg, number};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -113,7 +113,7 @@ impl Page for WaitingRoomPage {
             <div class="organiser-facts"><p><a href=base><bdi>{back}</bdi></a></p></div>
             {content}
         };
-        page(&desk, Tab::Programme, say!("waiting_room.title"), content.into_any())
+        frame(&desk, say!("waiting_room.title"), tabbed(&desk, Tab::Programme, content.into_any()))
     }
 }
 
@@ -246,18 +246,15 @@ fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: 
 
 /// Links to the forms, and to switch the automatic refresh on or off, which disturbs slow readers.
 fn links(here: &str, is_still: bool) -> impl IntoView + use<> {
-    let renewing = if is_still {
-        view! { <a class="button button-quiet" href=here.to_owned() data-testid="room-renew">{say!("waiting_room.renew")}</a> }
-            .into_any()
+    let (href, test, words, state) = if is_still {
+        (here.to_owned(), "room-renew", say!("waiting_room.renew"), say!("waiting_room.stands_still"))
     } else {
-        view! { <a class="button button-quiet" href=format!("{here}?still=true") data-testid="room-still">{say!("waiting_room.still")}</a> }
-            .into_any()
+        (format!("{here}?still=true"), "room-still", say!("waiting_room.still"), say!("waiting_room.renews"))
     };
-    let refresh_words = if is_still { say!("waiting_room.stands_still") } else { say!("waiting_room.renews") };
     view! {
-        <p class="quiet">{refresh_words}</p>
+        <p class="quiet">{state}</p>
         <div class="organiser-ways">
-            {renewing}
+            <a class="button button-quiet" href=href data-testid=test>{words}</a>
             <a class="button button-quiet" href=format!("{here}/terms") data-testid="to-room-terms">{say!("waiting_room.change")}</a>
             <a class="button button-quiet" href=format!("{here}/off") data-testid="to-room-off">{say!("waiting_room.to_off")}</a>
         </div>

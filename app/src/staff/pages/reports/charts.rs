@@ -1,18 +1,20 @@
-//! Column charts over days: a drawing with title and description, and a table of the same numbers.
+//! Column charts over days, of sales and of takings: a drawing with title and description, and a table of the same numbers.
 
 use std::collections::BTreeMap;
 
-use domain::api::reports::SalesReport;
+use domain::api::reports::{SalesReport, TakingsLine, TakingsReport};
+use domain::money::{Currency, Money};
+use domain::till::Means;
 use leptos::prelude::*;
 
+use super::super::wide_table;
 use super::day_words;
-use super::money::amount;
-use crate::language::{self, number};
+use crate::language::{self, money, number};
 use crate::say;
+use crate::staff::islands::box_office::means_words;
 
 /// Width of a day in units of the drawing.
 const STEP: i64 = 12;
-/// Height of the longest column.
 const HEIGHT: i64 = 140;
 /// Space for the day labels below.
 const FOOT: i64 = 22;
@@ -118,37 +120,110 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> AnyView {
         }
     });
     let rows = rows.collect_view();
+    let headings = ["reports.day", "reports.bookings", "reports.tickets", "reports.gross", "reports.given_back"];
     view! {
         {columns("chart-days", say!("reports.over_time"), described.clone(), &drawn)}
         <p class="quiet small">{described}</p>
-        {numbers(say!("reports.over_time"), view! {
-            <thead>
-                <tr>
-                    <th scope="col">{say!("reports.day")}</th>
-                    <th scope="col">{say!("reports.bookings")}</th>
-                    <th scope="col">{say!("reports.tickets")}</th>
-                    <th scope="col">{say!("reports.gross")}</th>
-                    <th scope="col">{say!("reports.given_back")}</th>
-                </tr>
-            </thead>
-            <tbody>{rows}</tbody>
-        }.into_any())}
+        {numbers("reports.over_time", &headings, rows)}
     }
     .into_any()
 }
 
-/// A table of a chart's numbers, in a disclosure.
-pub(super) fn numbers(caption: String, table: AnyView) -> AnyView {
-    let label = caption.clone();
+/// Takings and refunds by day: a chart per currency, and one table.
+pub(super) fn takings(calendar: &[String], takings: &TakingsReport) -> AnyView {
+    if takings.lines.is_empty() {
+        return nothing();
+    }
+    let drawings = takings.totals.iter().enumerate().map(|(place, total)| {
+        let mut days: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+        for line in takings.lines.iter().filter(|line| line.currency == total.currency) {
+            let day = days.entry(&line.date).or_default();
+            *day = (day.0 + line.taken_minor, day.1 + line.refunded_minor);
+        }
+        let drawn: Vec<Column> = calendar
+            .iter()
+            .map(|day| {
+                let (up, down) = days.get(day.as_str()).copied().unwrap_or_default();
+                let (taken, back) = (amount(up, &total.currency), amount(down, &total.currency));
+                let words = say!("reports.day_takings", day = &day_words(day), taken = &taken, back = &back);
+                Column { day: day.clone(), words, up, down }
+            })
+            .collect();
+        let described = say!(
+            "reports.takings_described",
+            taken = &amount(total.taken_minor, &total.currency),
+            back = &amount(total.refunded_minor, &total.currency),
+            net = &amount(total.net_minor, &total.currency)
+        );
+        // Nearly always there is one currency; further drawings need another id.
+        let id = if place == 0 { "chart-takings" } else { "chart-takings-other" };
+        view! {
+            {(place < 2).then(|| columns(id, say!("reports.takings"), described.clone(), &drawn))}
+            <p class="quiet small">{described}</p>
+        }
+        .into_any()
+    });
+    let drawings = drawings.collect_view();
+    let rows = takings.lines.iter().map(row).collect_view();
+    let headings = [
+        "reports.day",
+        "reports.way",
+        "reports.payments",
+        "reports.taken",
+        "reports.refunds",
+        "reports.refunded",
+        "reports.net",
+        "reports.fees",
+    ];
+    view! {
+        {drawings}
+        {numbers("reports.takings", &headings, rows)}
+    }
+    .into_any()
+}
+
+/// The name of a payment method. Gateways keep their own name.
+fn way_words(way: &str) -> String {
+    match Means::parse_gateway_name(way) {
+        Some(means) => format!("{} · {}", say!("reports.channel_box_office"), means_words(means)),
+        None => way.to_owned(),
+    }
+}
+
+fn row(line: &TakingsLine) -> impl IntoView + use<> {
+    let of = |minor| amount(minor, &line.currency);
+    view! {
+        <tr>
+            <th scope="row">{day_words(&line.date)}</th>
+            <td>{way_words(&line.way)}</td>
+            <td>{whole(line.payments)}</td>
+            <td>{of(line.taken_minor)}</td>
+            <td>{whole(line.refunds)}</td>
+            <td>{of(line.refunded_minor)}</td>
+            <td>{of(line.taken_minor - line.refunded_minor)}</td>
+            <td>{of(line.fees_minor)}</td>
+        </tr>
+    }
+}
+
+/// A table of a chart's numbers, in a disclosure. Caption and columns are messages.
+pub(super) fn numbers(caption: &'static str, columns: &[&'static str], rows: impl IntoView) -> AnyView {
+    let columns: Vec<_> = columns.iter().map(|message| (*message, false)).collect();
     view! {
         <details class="reports-numbers">
             <summary>{say!("reports.numbers")}</summary>
-            <div class="reports-scroll" tabindex="0" role="group" aria-label=label>
-                <table class="reports-table"><caption class="visually-hidden">{caption}</caption>{table}</table>
-            </div>
+            {wide_table(say!(caption), &columns, rows)}
         </details>
     }
     .into_any()
+}
+
+/// A formatted amount. Unknown currencies are shown in minor units.
+pub(super) fn amount(minor: i64, currency: &str) -> String {
+    match Currency::parse(currency) {
+        Some(currency) => money(Money::new(minor, currency), language::current()),
+        None => format!("{} {currency}", whole(minor)),
+    }
 }
 
 pub(super) fn nothing() -> AnyView {

@@ -2,38 +2,21 @@
 //! The server draws the charts, each with a table of its numbers.
 
 mod charts;
-mod money;
 mod room;
 mod tables;
 
-pub use room::{RoomDrawing, RoomRow};
+use std::sync::Arc;
 
 use domain::api::reports::{
     FunnelReport, OccupancyReport, ReportDays, ReportScreen, SalesReport, SoldLine, TakingsReport,
 };
+use domain::layout::Layout;
 use leptos::prelude::*;
 
-use super::{Desk, frame};
+use super::{Desk, page};
 use crate::language::{self, Moment};
 use crate::say;
-use crate::shell::{Head, Page};
-
-/// The page of reports.
-#[derive(Clone, Debug)]
-pub struct Reports {
-    /// Theatre, roles and section.
-    pub desk: Desk,
-    /// First day in the form.
-    pub from: String,
-    /// Last day in the form.
-    pub to: String,
-    /// The theatre's screens.
-    pub screens: Vec<ReportScreen>,
-    /// Id of the chosen screen; `None` for all.
-    pub screen: Option<String>,
-    /// The figures; `None` if they were refused.
-    pub figures: Option<Box<Figures>>,
-}
+use crate::shell::Page;
 
 /// All figures of a report.
 #[derive(Clone, Debug)]
@@ -49,28 +32,30 @@ pub struct Figures {
     /// Occupancy of a room; `None` unless exactly one is chosen.
     pub occupancy: Option<OccupancyReport>,
     /// The room, if it had a show.
-    pub room: Option<RoomDrawing>,
+    pub room: Option<Arc<Layout>>,
 }
 
-impl Page for Reports {
-    fn head(&self) -> Head {
-        Head { title: say!("reports.title"), is_private: true, ..Head::default() }
-    }
-
-    fn view(self) -> AnyView {
-        let Self { desk, from, to, screens, screen, figures } = self;
+/// The page of reports from a first to a last day, for the screen with this id or all of them. Refused days have no figures.
+pub fn reports_page(
+    desk: Desk,
+    from: String,
+    to: String,
+    screens: Vec<ReportScreen>,
+    screen: Option<String>,
+    figures: Option<Figures>,
+) -> impl Page {
+    page(desk, "reports.title", move |desk| {
         let chosen = screens.iter().find(|known| Some(&known.id) == screen.as_ref()).cloned();
         let about = About { theatre: desk.theatre.clone(), has_screens: !screens.is_empty(), screen: chosen };
         let form = days_form(from, to, screens, about.screen.as_ref());
         let content = match figures {
             None => desk.trouble("reports-trouble").into_any(),
-            Some(figures) => figures_view(&about, *figures),
+            Some(figures) => figures_view(&about, figures),
         };
-        frame(&desk, say!("reports.title"), view! { <div class="reports">{form}{content}</div> })
-    }
+        view! { <div class="reports">{form}{content}</div> }.into_any()
+    })
 }
 
-/// The subject of the report.
 struct About {
     theatre: String,
     has_screens: bool,
@@ -124,9 +109,10 @@ fn figures_view(about: &About, figures: Figures) -> AnyView {
     let which =
         which.map_or_else(|| say!("reports.all_screens"), |only| say!("reports.only_screen", screen = &only.name));
     let days = section("reports-days", say!("reports.over_time"), charts::over_time(&calendar, &sales), link("days"));
-    let money = section("reports-takings", say!("reports.takings"), money::view(&calendar, &takings), link("takings"));
+    let money =
+        section("reports-takings", say!("reports.takings"), charts::takings(&calendar, &takings), link("takings"));
     let steps = section("reports-funnel", say!("reports.funnel"), tables::funnel(&funnel), link("funnel"));
-    let full = seats_section(about, &sales.days, occupancy.as_ref(), room);
+    let full = seats_section(about, &sales.days, occupancy.as_ref(), room.as_deref());
     let by = |id: &'static str, title: String, lines: &[SoldLine], table: &str| {
         let content = tables::sold(&title, lines);
         section(id, title, content, link(table))
@@ -159,7 +145,7 @@ fn seats_section(
     about: &About,
     days: &ReportDays,
     occupancy: Option<&OccupancyReport>,
-    room: Option<RoomDrawing>,
+    room: Option<&Layout>,
 ) -> AnyView {
     const ID: &str = "reports-room";
     let Some((report, screen)) = occupancy.and_then(|report| Some((report, report.screen.as_ref()?))) else {

@@ -4,7 +4,8 @@
 //! without colour. One path per step keeps an arena's drawing small. The table lists rows, the CSV file all seats.
 
 use domain::api::reports::OccupancyReport;
-use domain::layout::FocusKind;
+use domain::layout::{FocusKind, Layout};
+use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
 use super::charts::{nothing, numbers, whole};
@@ -15,32 +16,10 @@ const STEPS: u32 = 5;
 /// Most rows in the table; the file has all.
 const MAX_ROWS: usize = 200;
 
-/// A room to draw.
-#[derive(Clone, Debug, Default)]
-pub struct RoomDrawing {
-    /// Plan units.
-    pub width: i32,
-    /// Plan units.
-    pub height: i32,
-    /// Screen or stage.
-    pub focus: FocusKind,
-    /// Its centre and width, plan units.
-    pub focus_at: [i32; 3],
-    /// Position and number of sales of each seat, by its index.
-    pub seats: Vec<((i32, i32), u32)>,
-    /// The rows.
-    pub rows: Vec<RoomRow>,
-}
+type Position = (i32, i32);
 
-/// A row of a room.
-#[derive(Clone, Debug)]
-pub struct RoomRow {
-    /// Section and letter.
-    pub label: String,
-    /// Number of seats.
-    pub seats: u32,
-    /// Number of sales of all its seats.
-    pub sold: u32,
+fn sold_of(report: &OccupancyReport, seat: SeatIndex) -> u32 {
+    report.sold.get(seat as usize).copied().unwrap_or(0)
 }
 
 /// The step of a seat sold this often in this many shows: 0 for never, 5 for (nearly) always.
@@ -52,10 +31,10 @@ fn step_of(sold: u32, shows: u32) -> u32 {
 }
 
 /// The seats of a step as one path: lines of zero length, drawn as dots by round ends.
-fn path_of(room: &RoomDrawing, shows: u32, step: u32) -> String {
+fn path_of(seats: &[(Position, u32)], shows: u32, step: u32) -> String {
     use std::fmt::Write;
     let mut path = String::new();
-    for ((x, y), sold) in &room.seats {
+    for ((x, y), sold) in seats {
         if step_of(*sold, shows) == step {
             // Writing to a string never fails.
             let _ = write!(path, "M{x} {y}h0");
@@ -64,11 +43,13 @@ fn path_of(room: &RoomDrawing, shows: u32, step: u32) -> String {
     path
 }
 
-pub(super) fn view(report: &OccupancyReport, room: Option<RoomDrawing>) -> AnyView {
+pub(super) fn view(report: &OccupancyReport, room: Option<&Layout>) -> AnyView {
     let (Some(room), Some(screen)) = (room, &report.screen) else { return nothing() };
+    let seats = (0..room.seat_count()).filter_map(|seat| Some((room.place(seat)?.0, sold_of(report, seat))));
+    let seats: Vec<(Position, u32)> = seats.collect();
     let shows = u32::try_from(report.shows).unwrap_or(u32::MAX);
-    let all: u64 = room.seats.iter().map(|(_, sold)| u64::from(*sold)).sum();
-    let places = u64::from(shows) * room.seats.len() as u64;
+    let all: u64 = seats.iter().map(|(_, sold)| u64::from(*sold)).sum();
+    let places = u64::from(shows) * seats.len() as u64;
     let percent = (all * 100 + places / 2).checked_div(places).unwrap_or(0);
     let described = say!(
         "reports.room_described",
@@ -77,13 +58,14 @@ pub(super) fn view(report: &OccupancyReport, room: Option<RoomDrawing>) -> AnyVi
         percent = i64::try_from(percent).unwrap_or(100)
     );
     let steps = (0..=STEPS).map(|step| {
-        let path = path_of(&room, shows, step);
+        let path = path_of(&seats, shows, step);
         (!path.is_empty()).then(|| view! { <path class=format!("heat heat-{step}") d=path /> })
     });
     let steps = steps.collect_view();
-    let [x, y, width] = room.focus_at;
+    let (focus, [x, y, width]) = room.focus();
+    let size = room.size();
     let (left, right) = (x - width / 2, x + width / 2);
-    let in_front = match room.focus {
+    let in_front = match focus {
         FocusKind::Screen => say!("reports.front_screen"),
         FocusKind::Stage => say!("reports.front_stage"),
     };
@@ -91,7 +73,7 @@ pub(super) fn view(report: &OccupancyReport, room: Option<RoomDrawing>) -> AnyVi
         view! { <p class="quiet small">{say!("reports.other_rooms", count = report.shows_in_other_rooms)}</p> }
     });
     view! {
-        <svg class="chart chart-room" viewBox=format!("0 0 {} {}", room.width, room.height) role="img"
+        <svg class="chart chart-room" viewBox=format!("0 0 {} {}", size.0, size.1) role="img"
             aria-labelledby="chart-room-name" aria-describedby="chart-room-description" data-testid="chart-room">
             <title id="chart-room-name">{say!("reports.occupancy")}</title>
             <desc id="chart-room-description">{described.clone()}</desc>
@@ -101,7 +83,7 @@ pub(super) fn view(report: &OccupancyReport, room: Option<RoomDrawing>) -> AnyVi
         {legend()}
         <p class="quiet small">{described}</p>
         {other}
-        {numbers(say!("reports.by_row"), rows(&room, report.shows))}
+        {numbers("reports.by_row", &["reports.row", "reports.seats", "reports.sold", "reports.full"], rows(room, report))}
     }
     .into_any()
 }
@@ -124,32 +106,23 @@ fn legend() -> AnyView {
     view! { <ul class="heat-legend">{(0..=STEPS).map(entry).collect_view()}</ul> }.into_any()
 }
 
-fn rows(room: &RoomDrawing, shows: i64) -> AnyView {
-    let rows = room.rows.iter().take(MAX_ROWS).map(|row| {
-        let places = i64::from(row.seats) * shows.max(1);
-        let percent = i64::from(row.sold) * 100 / places.max(1);
-        view! {
+fn rows(room: &Layout, report: &OccupancyReport) -> impl IntoView + use<> {
+    let rows = room.rows().filter_map(|row| {
+        let first = room.seat(row.start)?;
+        let label = format!("{} {}", first.zone, first.row).trim().to_owned();
+        let seats = i64::from(row.end - row.start);
+        let sold = i64::from(row.map(|seat| sold_of(report, seat)).sum::<u32>());
+        let percent = sold * 100 / (seats * report.shows.max(1)).max(1);
+        Some(view! {
             <tr>
-                <th scope="row"><bdi>{row.label.clone()}</bdi></th>
-                <td>{whole(i64::from(row.seats))}</td>
-                <td>{whole(i64::from(row.sold))}</td>
+                <th scope="row"><bdi>{label}</bdi></th>
+                <td>{whole(seats)}</td>
+                <td>{whole(sold)}</td>
                 <td>{say!("reports.percent", percent = percent)}</td>
             </tr>
-        }
+        })
     });
-    let rows = rows.collect_view();
-    view! {
-        <thead>
-            <tr>
-                <th scope="col">{say!("reports.row")}</th>
-                <th scope="col">{say!("reports.seats")}</th>
-                <th scope="col">{say!("reports.sold")}</th>
-                <th scope="col">{say!("reports.full")}</th>
-            </tr>
-        </thead>
-        <tbody>{rows}</tbody>
-    }
-    .into_any()
+    rows.take(MAX_ROWS).collect_view()
 }
 
 #[cfg(test)]
@@ -160,7 +133,7 @@ mod tests {
     fn a_seat_is_drawn_in_the_step_of_its_sales() {
         assert_eq!([0, 1, 2, 3, 5, 10].map(|sold| step_of(sold, 10)), [0, 1, 1, 2, 3, 5]);
         assert_eq!((step_of(1, 1), step_of(1, 1_000), step_of(7, 0)), (5, 1, 5));
-        let room = RoomDrawing { seats: vec![((10, 20), 0), ((30, 20), 2), ((50, 20), 0)], ..RoomDrawing::default() };
-        assert_eq!((path_of(&room, 2, 0), path_of(&room, 2, 5)), ("M10 20h0M50 20h0".into(), "M30 20h0".into()));
+        let seats = [((10, 20), 0), ((30, 20), 2), ((50, 20), 0)];
+        assert_eq!((path_of(&seats, 2, 0), path_of(&seats, 2, 5)), ("M10 20h0M50 20h0".into(), "M30 20h0".into()));
     }
 }

@@ -3,9 +3,8 @@
 use domain::api::reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
 use leptos::prelude::*;
 
-use super::charts::{nothing, whole};
-use super::money::amount;
-use crate::language::{self, Moment};
+use super::super::when;
+use super::charts::{amount, nothing, whole};
 use crate::say;
 
 /// Most rows on the page; the file has all.
@@ -24,7 +23,6 @@ fn bar(value: i64, most: i64) -> AnyView {
     .into_any()
 }
 
-/// The totals of a report, one card each.
 pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> AnyView {
     let tickets: i64 = sales.totals.iter().map(|sold| sold.tickets).sum();
     let bookings: i64 = sales.totals.iter().map(|sold| sold.bookings).sum();
@@ -58,20 +56,16 @@ fn listed(amounts: impl Iterator<Item = String>) -> String {
     if all.is_empty() { NONE.to_owned() } else { all.join(" · ") }
 }
 
-/// Sales by name.
 pub(super) fn sold(title: &str, lines: &[SoldLine]) -> AnyView {
     let name = |line: &SoldLine| view! { <bdi>{line.name.clone()}</bdi> }.into_any();
     with_bars(title, lines, say!("reports.name"), name, |line| &line.sold)
 }
 
-/// Sales by show.
 pub(super) fn shows(title: &str, shows: &[SoldShow]) -> AnyView {
     let name = |show: &SoldShow| {
-        let starts = Moment::parse(&show.starts_local);
-        let starts = starts.map_or(show.starts_local.clone(), |start| start.in_words(language::current()));
         view! {
             <a href=format!("/shows/{}", show.show)><bdi>{show.film.clone()}</bdi></a>
-            <span class="quiet small">{starts}" · "<bdi>{show.screen.clone()}</bdi></span>
+            <span class="quiet small">{when(&show.starts_local)}" · "<bdi>{show.screen.clone()}</bdi></span>
         }
         .into_any()
     };

@@ -26,7 +26,6 @@ const STEP: u32 = 2;
 /// Windows that are distinguished by the start of their requests: longer than any request may take (30 s).
 const REMEMBERED: usize = 64;
 
-/// Every class, measured.
 #[derive(Debug)]
 pub struct Controller {
     /// The one that is being filled.
@@ -34,7 +33,6 @@ pub struct Controller {
     lanes: [Lane; RequestClass::COUNT],
 }
 
-/// A class.
 #[derive(Debug)]
 struct Lane {
     /// The share that is refused, in parts.
@@ -61,14 +59,12 @@ enum WindowVerdict {
 /// A class begins to be refused, or is served again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassChange {
-    /// Which.
     pub class: RequestClass,
     /// True if some requests are shed from now on.
     pub is_refused: bool,
 }
 
 impl Controller {
-    /// Sheds nothing.
     pub fn new() -> Self {
         let lane = |_| Lane {
             share: AtomicU32::new(0),

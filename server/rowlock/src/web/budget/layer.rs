@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Either};
+use metrics::{Unit, counter, describe_counter};
 use tower::{Layer, Service, ServiceExt};
 
 use super::class::{RequestClass, RouteTerms, terms};
@@ -25,6 +26,17 @@ use platform::{ids, telemetry};
 const COME_BACK_S: u64 = 1;
 /// …and its random addition, so that clients do not all return at once.
 const SPREAD_S: u64 = 4;
+
+/// Requests shed because answers took too long: class.
+const SHED: &str = "rowlock_shed_total";
+
+/// Describes the metric and sets it to zero.
+pub fn register_metrics() {
+    describe_counter!(SHED, Unit::Count, "Requests refused because answers took too long, by what people were doing.");
+    for class in RequestClass::ALL {
+        counter!(SHED, "class" => class.label()).increment(0);
+    }
+}
 
 /// Lies around the routes.
 #[derive(Clone, Debug)]
@@ -164,7 +176,7 @@ impl Drop for Visit {
 
 /// Programs get a problem, people a page in their language.
 fn refusal(class: RequestClass, is_api: bool) -> Response {
-    super::metrics::shed(class);
+    counter!(SHED, "class" => class.label()).increment(1);
     let mut response = if is_api {
         let detail = "Very many people are here at once. Nothing was lost; please try again in a moment.";
         Problem::new(Code::Overloaded, detail).into_response()

@@ -11,9 +11,7 @@
 mod class;
 mod controller;
 mod layer;
-mod metrics;
 mod slots;
 
 pub use class::{BROWSING, CHOOSING, NEVER, OPENING, REPORT, RequestClass, RouteTerms};
-pub use layer::BudgetLayer;
-pub use metrics::register as register_metrics;
+pub use layer::{BudgetLayer, register_metrics};

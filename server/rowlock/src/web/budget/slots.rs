@@ -25,7 +25,6 @@ pub struct WorkSlots {
 }
 
 impl WorkSlots {
-    /// So many.
     pub fn new(slots: usize) -> Self {
         Self { free: Arc::new(Semaphore::new(slots)), waiting: AtomicUsize::new(0) }
     }
@@ -40,7 +39,6 @@ impl WorkSlots {
     }
 }
 
-/// A waiting request.
 struct QueuedRequest<'a>(&'a AtomicUsize);
 
 impl<'a> QueuedRequest<'a> {
@@ -62,7 +60,6 @@ impl Drop for QueuedRequest<'_> {
 pub struct Work<T: Send + 'static>(Option<(BoxFuture<'static, T>, OwnedSemaphorePermit)>);
 
 impl<T: Send + 'static> Work<T> {
-    /// This work, at this place.
     pub fn new(work: BoxFuture<'static, T>, place: OwnedSemaphorePermit) -> Self {
         Self(Some((work, place)))
     }

@@ -1,12 +1,12 @@
-//! The pages of a booking, for its visitor or its account; and the pages of tickets, for holders of a ticket's code or of the
-//! key in the buyer's mail.
+//! The pages of a booking, for its visitor or its account; and tickets as a page, a PDF and a calendar entry, for them and for
+//! holders of a ticket's code or of the key in the buyer's mail.
 
 use std::sync::Arc;
 
 use app::pages::booking::BookingPage;
 use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, TicketsPage};
 use app::say;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
@@ -14,32 +14,34 @@ use domain::api::{BookingView, SUBMITTED_QUERY};
 use domain::booking::BookingState;
 use uuid::Uuid;
 
-use super::{PRIVATE_CACHE, Page, PageError, PageResult, PathResult, html, start_in_words};
+use super::{Page, PageError, PagePath, PageResult, private, start_in_words};
 use crate::AppState;
 use crate::web::budget::NEVER;
 use catalogue::Show;
+use http::caching::PRIVATE;
 use http::page_locale;
 use identity::Visitor;
 use selling::account_bookings;
 use selling::bookings;
 use tickets::calendar::CalendarEntry;
-use tickets::{Ticket, code, qr};
+use tickets::{Ticket, code, pdf, qr};
 
-/// The pages.
-pub(super) fn pages() -> [Page; 5] {
+pub(super) fn pages() -> [Page; 7] {
     [
         ("/bookings/{id}", get(booking), NEVER),
         ("/bookings/{id}/ticket", get(ticket), NEVER),
         ("/bookings/{id}/ticket.ics", get(calendar), NEVER),
+        ("/bookings/{id}/ticket.pdf", get(pdf_of_booking), NEVER),
         ("/tickets/{code}", get(with_code), NEVER),
         ("/tickets/{code}/ticket.ics", get(calendar_with_code), NEVER),
+        ("/tickets/{code}/ticket.pdf", get(pdf_with_code), NEVER),
     ]
 }
 
 async fn booking(
     State(state): State<AppState>,
     visitor: Visitor,
-    id: PathResult<Uuid>,
+    PagePath(id): PagePath<Uuid>,
     RawQuery(query): RawQuery,
 ) -> PageResult {
     let (booking, show) = load(&state, &visitor, id).await?;
@@ -49,10 +51,10 @@ async fn booking(
         tracing::debug!(booking = %booking.id, %cause, "ask the gateway about {} failed; the reconciler retries", booking.id);
     }
     let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED_QUERY));
-    Ok(html(BookingPage { booking, show, is_submitted }, PRIVATE_CACHE))
+    Ok(private(BookingPage { booking, show: facts(&show), is_submitted }))
 }
 
-async fn ticket(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
+async fn ticket(State(state): State<AppState>, visitor: Visitor, PagePath(id): PagePath<Uuid>) -> PageResult {
     let (booking, show) = load(&state, &visitor, id).await?;
     let address = format!("/bookings/{}", booking.id);
     let tickets = tickets::of_booking(&state.pg, booking.id).await?;
@@ -64,32 +66,31 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: PathResult<
     let group = group(&tickets, &holder)?;
     let (file, calendar) = (format!("{address}/ticket.pdf"), format!("{address}/ticket.ics"));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    let (reference, booking) = (booking.reference, Some(address));
-    Ok(html(TicketsPage { reference, booking, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
+    let (reference, booking, show) = (booking.reference, Some(address), facts(&show));
+    Ok(private(TicketsPage { reference, booking, file, calendar, holder, show, group, seats }))
 }
 
 /// One ticket, for the friend it was bought for, or all of a booking. A code opens the door, so it may open this page: 128
 /// random bits are not guessed; nor is a signature of as many.
-async fn with_code(State(state): State<AppState>, code: PathResult<String>) -> PageResult {
-    let Path(code) = code?;
+async fn with_code(State(state): State<AppState>, PagePath(code): PagePath<String>) -> PageResult {
     let OpenedTickets { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
     let (file, calendar) = (format!("/tickets/{code}/ticket.pdf"), format!("/tickets/{code}/ticket.ics"));
     let (group, show) = (group(&tickets, &holder)?, facts(&show));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    Ok(html(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
+    Ok(private(TicketsPage { reference, booking: None, file, calendar, holder, show, group, seats }))
 }
 
 /// Tickets found by what their holder has, at least one, and what they are for.
-pub(super) struct OpenedTickets {
-    pub booking: Uuid,
-    pub reference: String,
-    pub holder: String,
-    pub show: Arc<Show>,
-    pub tickets: Vec<Ticket>,
+struct OpenedTickets {
+    booking: Uuid,
+    reference: String,
+    holder: String,
+    show: Arc<Show>,
+    tickets: Vec<Ticket>,
 }
 
 /// The ticket of this code, or all tickets of the booking of this key, while they are valid.
-pub(super) async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets, PageError> {
+async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets, PageError> {
     let whole = tickets::links::booking_of(code);
     let booking = match whole {
         Some(booking) => booking,
@@ -106,20 +107,15 @@ pub(super) async fn opened(state: &AppState, code: &str) -> Result<OpenedTickets
 }
 
 /// The show as an entry for the calendar of the one who has these tickets.
-async fn calendar_with_code(State(state): State<AppState>, code: PathResult<String>) -> PageResult {
-    let Path(code) = code?;
+async fn calendar_with_code(State(state): State<AppState>, PagePath(code): PagePath<String>) -> PageResult {
     let OpenedTickets { booking, reference, show, tickets, .. } = opened(&state, &code).await?;
     let seats = tickets.into_iter().map(|ticket| ticket.label).collect::<Vec<_>>().join(", ");
     Ok(entry(&state, &show, (booking, reference), seats, &format!("/tickets/{code}")))
 }
 
 /// The show as a calendar entry, for ticket holders.
-async fn calendar(State(state): State<AppState>, visitor: Visitor, id: PathResult<Uuid>) -> PageResult {
-    let Path(id) = id?;
-    let owner = account_bookings::owner_for(&state, &visitor, id).await?;
-    let booking = bookings::view(&state, &owner, id).await?;
-    let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
-    let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
+async fn calendar(State(state): State<AppState>, visitor: Visitor, PagePath(id): PagePath<Uuid>) -> PageResult {
+    let (booking, show) = load_confirmed(&state, &visitor, id).await?;
     let seats = booking.seats.iter().map(|line| line.label.clone());
     let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
     let seats = seats.chain(places).collect::<Vec<_>>().join(", ");
@@ -146,22 +142,53 @@ fn entry(
         written_at: state.clock.now(),
     };
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/calendar; charset=utf-8"))];
-    let cache = [(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    let cache = [(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
     (kind, cache, tickets::calendar::file(&entry)).into_response()
 }
 
 /// The caller's booking and what it is for. Another's is not found.
-async fn load(
-    state: &AppState,
-    visitor: &Visitor,
-    id: PathResult<Uuid>,
-) -> Result<(BookingView, ShowFacts), PageError> {
-    let Path(id) = id?;
+async fn load(state: &AppState, visitor: &Visitor, id: Uuid) -> Result<(BookingView, Arc<Show>), PageError> {
     let owner = account_bookings::owner_for(state, visitor, id).await?;
-    let booking = bookings::view(state, &owner, id).await?;
-    let booking = booking.ok_or(PageError::NotFound)?;
+    let booking = bookings::view(state, &owner, id).await?.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
-    Ok((booking, facts(&show)))
+    Ok((booking, show))
+}
+
+/// The same, if it has tickets.
+async fn load_confirmed(state: &AppState, visitor: &Visitor, id: Uuid) -> Result<(BookingView, Arc<Show>), PageError> {
+    let (booking, show) = load(state, visitor, id).await?;
+    if booking.state == BookingState::Confirmed { Ok((booking, show)) } else { Err(PageError::NotFound) }
+}
+
+async fn pdf_of_booking(State(state): State<AppState>, visitor: Visitor, PagePath(id): PagePath<Uuid>) -> PageResult {
+    let (booking, show) = load_confirmed(&state, &visitor, id).await?;
+    let tickets = tickets::of_booking(&state.pg, booking.id).await?;
+    pdf_file(&show, booking.reference, booking.holder.name, tickets).await
+}
+
+async fn pdf_with_code(State(state): State<AppState>, PagePath(code): PagePath<String>) -> PageResult {
+    let OpenedTickets { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
+    pdf_file(&show, reference, holder, tickets).await
+}
+
+async fn pdf_file(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> PageResult {
+    if tickets.is_empty() {
+        return Err(PageError::NotFound);
+    }
+    // A reference is letters, digits and dashes: safe in a header.
+    let name = format!("attachment; filename=\"rowlock-{reference}.pdf\"");
+    let sheet = bookings::ticket_sheet(show, reference, holder, tickets);
+    let file = pdf::file(sheet).await.map_err(|cause| {
+        tracing::error!(%cause, "write a ticket PDF failed");
+        PageError::Fault
+    })?;
+    let name = HeaderValue::try_from(name).map_err(|_| PageError::Fault)?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/pdf")),
+        (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE)),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, file).into_response())
 }
 
 pub(super) fn facts(show: &Show) -> ShowFacts {

@@ -7,7 +7,7 @@ use app::pages::accounts::Notice;
 use app::pages::problems::{NotFoundPage, ProblemEntry, ProblemsPage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
-use axum::extract::{Form, Path, Query};
+use axum::extract::{Form, FromRequest, FromRequestParts, Path, Query};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
@@ -24,15 +24,10 @@ use http::{Code, Problem, describe_rejection, page_locale};
 
 mod accounts;
 mod booking;
-mod booking_by_mail;
 pub mod browse;
-mod offer;
+mod mailed;
 mod show;
 mod staff;
-mod ticket_pdf;
-
-/// For pages of one visitor, and for errors.
-pub const PRIVATE_CACHE: &str = PRIVATE;
 
 /// The address of a page, its handlers, and under which terms it is shed.
 type Page = (&'static str, MethodRouter<AppState>, Option<RouteTerms>);
@@ -43,9 +38,7 @@ fn pages() -> Vec<Page> {
     pages.extend(browse::pages());
     pages.extend(show::pages());
     pages.extend(booking::pages());
-    pages.extend(booking_by_mail::pages());
-    pages.extend(offer::pages());
-    pages.extend(ticket_pdf::pages());
+    pages.extend(mailed::pages());
     pages.extend(accounts::pages());
     pages.extend(staff::pages());
     pages
@@ -75,13 +68,13 @@ async fn problems() -> Response {
     for_all(ProblemsPage { entries: entries.collect() }, CachePolicy::with_tags(CacheTags::default()))
 }
 
-/// A page as an answer in its reader's language, with how long it may be kept.
-pub fn html(page: impl app::Page, cache: &'static str) -> Response {
-    ([(header::CACHE_CONTROL, cache)], Html(document(page))).into_response()
+/// A page of one visitor, never cached.
+fn private(page: impl app::Page) -> Response {
+    ([(header::CACHE_CONTROL, PRIVATE)], Html(document(page))).into_response()
 }
 
 /// A public page, the same for all readers of its language.
-pub fn for_all(page: impl app::Page, kept: CachePolicy) -> Response {
+fn for_all(page: impl app::Page, kept: CachePolicy) -> Response {
     (kept, Html(document(page))).into_response()
 }
 
@@ -91,18 +84,18 @@ fn document(page: impl app::Page) -> String {
 }
 
 /// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.
-pub fn start_in_words(show: &Show) -> String {
+fn start_in_words(show: &Show) -> String {
     let start = Moment::parse(&show.local_iso(show.starts_at));
     start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(page_locale::language()))
 }
 
 /// The problem's message in the reader's language.
-pub fn words(problem: &Problem) -> String {
+fn words(problem: &Problem) -> String {
     language::with_language(page_locale::language(), || language::problem_in_words(&problem.view()))
 }
 
 /// Another instant on the clocks of a show's theatre, in the reader's language.
-pub fn in_words(show: &Show, at: Timestamp) -> String {
+fn in_words(show: &Show, at: Timestamp) -> String {
     Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(page_locale::language()))
 }
 
@@ -110,12 +103,21 @@ pub fn in_words(show: &Show, at: Timestamp) -> String {
 pub type PageResult = Result<Response, PageError>;
 /// A page for a signed-in caller, a redirection to the sign-in page, or an error page.
 type SignedInPageResult = Result<Response, SignedInPageError>;
+
 /// The variables of a page's address.
-type PathResult<T> = Result<Path<T>, PathRejection>;
+#[derive(FromRequestParts)]
+#[from_request(via(Path), rejection(PageError))]
+struct PagePath<T>(T);
+
 /// The query of a page's address.
-type QueryResult<T> = Result<Query<T>, QueryRejection>;
+#[derive(FromRequestParts)]
+#[from_request(via(Query), rejection(PageError))]
+struct PageQuery<T>(T);
+
 /// A form that a page sends.
-type FormResult<T> = Result<Form<T>, FormRejection>;
+#[derive(FromRequest)]
+#[from_request(via(Form), rejection(PageError))]
+struct PageForm<T>(T);
 
 /// Why a page cannot be shown.
 #[derive(Debug)]
@@ -168,6 +170,12 @@ impl From<PathRejection> for PageError {
     }
 }
 
+impl From<FormRejection> for PageError {
+    fn from(rejection: FormRejection) -> Self {
+        Self::Unreadable(describe_rejection(&rejection.body_text()))
+    }
+}
+
 impl From<QueryRejection> for PageError {
     fn from(rejection: QueryRejection) -> Self {
         Self::Unreadable(describe_rejection(&rejection.body_text()))
@@ -183,7 +191,7 @@ impl IntoResponse for PageError {
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFoundPage::trouble(language)),
             Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFoundPage::trouble(language)),
         };
-        let mut response = (status, html(page, PRIVATE_CACHE)).into_response();
+        let mut response = (status, private(page)).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }
@@ -194,13 +202,8 @@ impl IntoResponse for PageError {
 /// Redirects; browsers follow with GET.
 fn see(path: &str) -> Response {
     let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
-    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
     (StatusCode::SEE_OTHER, headers).into_response()
-}
-
-/// A page that is never cached.
-fn private(page: impl app::Page) -> Response {
-    html(page, PRIVATE_CACHE)
 }
 
 /// Why a page of an account or of staff is not shown.

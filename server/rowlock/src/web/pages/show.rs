@@ -3,7 +3,7 @@
 
 use app::PageLink;
 use app::pages::show::{QueuePage, SeatMapPage};
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
@@ -12,11 +12,11 @@ use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
-use super::{PRIVATE_CACHE, Page, PageError, html, in_words, start_in_words};
+use super::{Page, PageError, PagePath, PageResult, in_words, private, see, start_in_words};
 use crate::AppState;
 use crate::web::budget::{CHOOSING, OPENING};
-use crate::web::pages::{PageResult, PathResult};
 use admission::waiting_room::{self, TicketImport, VisitorPage};
+use http::caching::PRIVATE;
 use http::page_locale;
 use identity::{Visitor, accounts};
 use platform::clock;
@@ -26,13 +26,16 @@ const LOOK_AGAIN_S: u64 = 4;
 /// And its random addition, so that visitors do not all reload at once.
 const SPREAD_S: u64 = 8;
 
-/// The page.
 pub(super) fn pages() -> [Page; 2] {
     [("/shows/{id}", get(show), OPENING), ("/shows/{id}/place/{ticket}", get(import_ticket), CHOOSING)]
 }
 
-async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMap, id: PathResult<Uuid>) -> PageResult {
-    let Path(id) = id?;
+async fn show(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    PagePath(id): PagePath<Uuid>,
+) -> PageResult {
     let Some(show) = state.catalogue.show(id).await? else { return sent_to_its_region(&state, id).await };
     if show.sales == Sales::Planned {
         return Err(PageError::NotFound);
@@ -66,13 +69,13 @@ async fn show(State(state): State<AppState>, visitor: Visitor, headers: HeaderMa
     let may_be_sold = catalogue::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
     if may_be_sold && waiting_room::page_of(&state, id, &visitor.owner, &headers) == VisitorPage::WaitingRoom {
         let opens = opening_in_words(&state, &show);
-        return Ok((visitor, html(QueuePage { show: page, opens }, PRIVATE_CACHE)).into_response());
+        return Ok((visitor, private(QueuePage { show: page, opens })).into_response());
     }
     let again = page.is_paused.then(|| {
         let later = visitor.owner.bytes().map(u64::from).sum::<u64>() % SPREAD_S;
         [(header::REFRESH, HeaderValue::from(LOOK_AGAIN_S + later))]
     });
-    Ok((visitor, again, html(page, PRIVATE_CACHE)).into_response())
+    Ok((visitor, again, private(page)).into_response())
 }
 
 /// Redirects to the region of the show, in the reader's language.
@@ -80,7 +83,7 @@ async fn sent_to_its_region(state: &AppState, id: Uuid) -> PageResult {
     let address = state.catalogue.other_region_of(id).await?.ok_or(PageError::NotFound)?;
     let here = page_locale::current().address_in(page_locale::language());
     let location = HeaderValue::try_from(format!("{address}{here}")).map_err(|_| PageError::NotFound)?;
-    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
 }
 
@@ -93,16 +96,12 @@ fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
 async fn import_ticket(
     State(state): State<AppState>,
     headers: HeaderMap,
-    path: PathResult<(Uuid, String)>,
+    PagePath((show, ticket)): PagePath<(Uuid, String)>,
 ) -> PageResult {
-    let Path((show, ticket)) = path?;
-    let location = HeaderValue::try_from(format!("/shows/{show}")).map_err(|_| PageError::NotFound)?;
-    let to_show = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    let to_show = see(&format!("/shows/{show}"));
     match waiting_room::import_ticket(&state, show, &headers, &ticket) {
-        TicketImport::Stored(cookie) => {
-            Ok((StatusCode::SEE_OTHER, to_show, [(header::SET_COOKIE, cookie)]).into_response())
-        }
-        TicketImport::HasAnother => Ok((StatusCode::SEE_OTHER, to_show).into_response()),
+        TicketImport::Stored(cookie) => Ok(([(header::SET_COOKIE, cookie)], to_show).into_response()),
+        TicketImport::HasAnother => Ok(to_show),
         TicketImport::Invalid => Err(PageError::NotFound),
     }
 }

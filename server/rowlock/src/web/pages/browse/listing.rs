@@ -64,7 +64,6 @@ pub(super) fn group_by<'a, K: PartialEq>(
     groups
 }
 
-/// Shows by film.
 pub(super) fn by_film(shows: &[ListedShow]) -> Vec<(&FilmView, Vec<&ListedShow>)> {
     group_by(shows, |listed| listed.film.id.as_str())
         .into_iter()
@@ -148,7 +147,6 @@ pub(super) fn day_in_words(today: NaiveDate, day: NaiveDate) -> String {
     name + &comma() + &date
 }
 
-/// The separator of two adjacent items.
 pub(super) fn comma() -> String {
     say!(in page_locale::language(), "list.comma")
 }

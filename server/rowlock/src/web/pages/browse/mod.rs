@@ -1,38 +1,40 @@
 //! Front page, city, theatre, film, search. The same for everyone: they set no cookie.
 
-use axum::extract::{Path, Query, State};
-use axum::routing::get;
-use domain::api::catalogue::DayQuery;
-
-use app::pages::listing::FilmCard;
+use app::language::Moment;
+use app::pages::film::FilmPage;
+use app::pages::listing::{FilmCard, StripChoice};
 use app::pages::places::{CityPage, HomePage, TheatreCard, TheatreListingPage};
+use app::pages::search::{FoundFilm, SearchForm, SearchOption, SearchPage};
 use app::{PageLink, say};
+use axum::extract::State;
+use axum::routing::get;
+use domain::VariantName;
+use domain::api::catalogue::{DayQuery, FilmView, ShowQuery};
+use domain::pricing::Format;
+use domain::time::Timestamp;
+use serde::Deserialize;
+use strum::VariantArray;
 
-use super::{Page, PageError, for_all};
+use super::{Page, PageError, PagePath, PageQuery, PageResult, for_all};
 use crate::AppState;
 use crate::web::budget::BROWSING;
-use crate::web::pages::{PageResult, PathResult, QueryResult};
-use catalogue::ListedShow;
-use catalogue::{FilmTonight, ShowSearch, read_date, today_in};
+use catalogue::{FilmTonight, ListedShow, ShowSearch, days_from, read_date, today_in};
 use http::cache_tags::CacheTags;
 use http::caching::CachePolicy;
 use http::page_locale;
 use platform::clock;
 
-mod film;
 mod listing;
-mod search;
 
 pub(super) use listing::days;
 
-/// Pages one browses by.
 pub(super) fn pages() -> [Page; 5] {
     [
         ("/", get(home), BROWSING),
         ("/cities/{id}", get(city), BROWSING),
         ("/theatres/{id}", get(theatre), BROWSING),
-        ("/films/{id}", get(film::film), BROWSING),
-        ("/search", get(search::search), BROWSING),
+        ("/films/{id}", get(film), BROWSING),
+        ("/search", get(search), BROWSING),
     ]
 }
 
@@ -43,7 +45,7 @@ async fn home(State(state): State<AppState>) -> PageResult {
     let (now, language) = (clock::now(), page_locale::language());
     let cities = state.catalogue.listings().cities().await?;
     let films = state.catalogue.listings().films_tonight(now).await?;
-    let form = search::form(&state, &domain::api::catalogue::ShowQuery::default(), now).await?;
+    let form = search_form(&state, &ShowQuery::default(), now).await?;
     let page = HomePage {
         form,
         films: films.into_iter().take(HOME_FILMS).map(tonight_card).collect(),
@@ -73,8 +75,7 @@ fn tonight_card(tonight: FilmTonight) -> FilmCard {
     listing::film_card(&tonight.film, None, when)
 }
 
-async fn city(State(state): State<AppState>, id: PathResult<String>) -> PageResult {
-    let Path(id) = id?;
+async fn city(State(state): State<AppState>, PagePath(id): PagePath<String>) -> PageResult {
     let now = clock::now();
     let city = state.catalogue.listings().city(&id).await?.ok_or(PageError::NotFound)?;
     let theatres = state.catalogue.listings().theatres(Some(&city.id)).await?;
@@ -103,8 +104,11 @@ async fn city(State(state): State<AppState>, id: PathResult<String>) -> PageResu
     Ok(for_all(page, kept))
 }
 
-async fn theatre(State(state): State<AppState>, id: PathResult<String>, day: QueryResult<DayQuery>) -> PageResult {
-    let (Path(id), Query(day)) = (id?, day?);
+async fn theatre(
+    State(state): State<AppState>,
+    PagePath(id): PagePath<String>,
+    PageQuery(day): PageQuery<DayQuery>,
+) -> PageResult {
     let asked = read_date(day.date.as_deref())?;
     let now = clock::now();
     let theatre = state.catalogue.listings().theatre(&id).await?.ok_or(PageError::NotFound)?;
@@ -129,4 +133,174 @@ async fn theatre(State(state): State<AppState>, id: PathResult<String>, day: Que
         address: theatre.address,
     };
     Ok(for_all(page, kept))
+}
+
+#[derive(Deserialize)]
+struct FilmQuery {
+    #[serde(default)]
+    city: String,
+    date: Option<String>,
+}
+
+async fn film(
+    State(state): State<AppState>,
+    PagePath(id): PagePath<String>,
+    PageQuery(query): PageQuery<FilmQuery>,
+) -> PageResult {
+    let asked = read_date(query.date.as_deref())?;
+    let now = clock::now();
+    let film = state.catalogue.listings().film(&id).await?.ok_or(PageError::NotFound)?;
+    let everywhere = ShowSearch { film: Some(film.id.clone()), ..ShowSearch::default() };
+    let found = state.catalogue.listings().search(&everywhere, now).await?;
+
+    let mut cities = listing::group_by(&found.shows, |listed| &listed.show.city);
+    cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
+    let chosen = cities.iter().find(|(city, _)| **city == query.city).or(cities.first());
+    let Some(show) = chosen.and_then(|(_, shows)| Some(&shows.first()?.show)) else {
+        let kept = CachePolicy::with_tags(CacheTags::default().film(&film.id)).read_at(found.asked);
+        return Ok(for_all(empty_film_page(&film), kept));
+    };
+
+    // What was found everywhere may have been cut off; one city's week is not.
+    let here = ShowSearch { city: Some(show.city.clone()), ..everywhere };
+    let week = state.catalogue.listings().search(&here, now).await?;
+    let zone = state.catalogue.listings().city(&show.city).await?.ok_or(PageError::NotFound)?.time_zone;
+    let today = today_in(&zone, now)?;
+    let first_day = week.shows.first().and_then(|listed| listed.show.local_date.parse().ok());
+    let date = asked.or(first_day).unwrap_or(today);
+    let day = date.to_string();
+    let theatres = listing::group_by(week.shows.iter().filter(|listed| listed.show.local_date == day), |listed| {
+        listed.show.theatre.as_str()
+    });
+    let path = listing::film_path(&film.id, Some(&show.city));
+    let tags = CacheTags::default()
+        .film(&film.id)
+        .listing(found.shows.iter().map(ListedShow::theatre_and_film))
+        .listing(week.shows.iter().map(ListedShow::theatre_and_film));
+    Ok(for_all(
+        FilmPage {
+            cities: cities.iter().map(|(city, shows)| city_choice(&film, city, shows, &show.city)).collect(),
+            city: Some(PageLink::new(show.city_name.clone(), listing::city_path(&show.city))),
+            days: listing::days(today, date, |day| format!("{path}&date={day}")),
+            theatres: theatres
+                .iter()
+                .filter_map(|(_, shows)| listing::theatre_group(shows, |_| listing::day_in_words(today, date)))
+                .collect(),
+            ..empty_film_page(&film)
+        },
+        CachePolicy::with_tags(tags).read_at(found.asked).read_at(week.asked),
+    ))
+}
+
+/// The page of a film that is on nowhere.
+fn empty_film_page(film: &FilmView) -> FilmPage {
+    FilmPage {
+        title: film.title.clone(),
+        tagline: film.tagline.clone(),
+        synopsis: film.synopsis.clone(),
+        hue: film.hue,
+        facts: listing::facts(film),
+        cities: Vec::new(),
+        city: None,
+        days: Vec::new(),
+        theatres: Vec::new(),
+    }
+}
+
+fn city_name<'a>(shows: &[&'a ListedShow]) -> Option<&'a str> {
+    shows.first().map(|listed| listed.show.city_name.as_str())
+}
+
+fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str) -> StripChoice {
+    StripChoice {
+        label: city_name(shows).unwrap_or(city).to_owned(),
+        note: String::new(),
+        href: listing::film_path(&film.id, Some(city)),
+        current: city == chosen,
+    }
+}
+
+/// Groups of shows listed of one film; its own page has all.
+const GROUPS_PER_FILM: usize = 3;
+
+async fn search(State(state): State<AppState>, PageQuery(query): PageQuery<ShowQuery>) -> PageResult {
+    let search = ShowSearch::read(&query)?;
+    let now = clock::now();
+    let found = state.catalogue.listings().search(&search, now).await?;
+    let page = SearchPage {
+        form: search_form(&state, &query, now).await?,
+        films: listing::by_film(&found.shows)
+            .into_iter()
+            .map(|(film, shows)| found_film(film, &shows, &search))
+            .collect(),
+        count: found.shows.len(),
+        more: found.more,
+    };
+    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked)))
+}
+
+fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> FoundFilm {
+    let groups = listing::group_by(shows.iter().copied(), |listed| {
+        (listed.show.local_date.as_str(), listed.show.theatre.as_str())
+    });
+    let left_out: usize = groups.iter().skip(GROUPS_PER_FILM).map(|(_, shows)| shows.len()).sum();
+    let path = listing::film_path(&film.id, search.city.as_deref());
+    let comma = listing::comma();
+    FoundFilm {
+        film: PageLink::new(film.title.clone(), path.clone()),
+        hue: film.hue,
+        facts: listing::facts_line(film),
+        groups: groups
+            .iter()
+            .take(GROUPS_PER_FILM)
+            .filter_map(|(_, shows)| {
+                listing::theatre_group(shows, |show| show.city_name.clone() + &comma + &long_day(&show.local_date))
+            })
+            .collect(),
+        rest: (left_out > 0)
+            .then(|| PageLink::new(say!(in page_locale::language(), "list.more_show_times", count = left_out), path)),
+    }
+}
+
+/// `Sat 21 Nov` of `2026-11-21`.
+fn long_day(date: &str) -> String {
+    Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(page_locale::language()))
+}
+
+async fn search_form(state: &AppState, query: &ShowQuery, now: Timestamp) -> Result<SearchForm, PageError> {
+    let cities = state.catalogue.listings().cities().await?;
+    let theatres = state.catalogue.listings().theatres(None).await?;
+    let languages = state.catalogue.listings().languages(now).await?;
+    let chosen = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
+    let city = chosen(&query.city);
+    let zone = cities.iter().find(|known| known.id == city).map_or("UTC", |city| city.time_zone.as_str());
+    let today = today_in(zone, now)?;
+    let comma = listing::comma();
+    let theatre_label =
+        |name: &str, in_city: &str| if city.is_empty() { name.to_owned() + &comma + in_city } else { name.to_owned() };
+    Ok(SearchForm {
+        q: chosen(&query.q),
+        date: chosen(&query.date),
+        theatre: chosen(&query.theatre),
+        language: chosen(&query.language),
+        format: chosen(&query.format),
+        dates: days_from(today)
+            .map(|day| SearchOption { value: day.to_string(), label: listing::day_in_words(today, day) })
+            .collect(),
+        theatres: theatres
+            .into_iter()
+            .filter(|theatre| city.is_empty() || theatre.city == city)
+            .map(|theatre| SearchOption { label: theatre_label(&theatre.name, &theatre.city_name), value: theatre.id })
+            .collect(),
+        cities: cities.into_iter().map(|city| SearchOption { value: city.id, label: city.name }).collect(),
+        languages: languages
+            .into_iter()
+            .map(|language| SearchOption { value: language.clone(), label: language })
+            .collect(),
+        formats: Format::VARIANTS
+            .iter()
+            .map(|format| SearchOption { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
+            .collect(),
+        city,
+    })
 }

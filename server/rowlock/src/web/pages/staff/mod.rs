@@ -3,14 +3,18 @@
 
 mod box_office;
 mod door;
-mod organiser;
 mod parked;
+mod prices;
+mod programme;
 mod reports;
+mod rooms;
+mod show;
 mod systems;
 mod team;
 mod theatre;
 mod unusual;
 mod visit;
+mod waiting_room;
 
 use std::collections::HashMap;
 
@@ -31,7 +35,6 @@ use identity::accounts::{self, Staff};
 use platform::ids;
 use selling::bookings;
 
-/// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 8 * 1024;
 /// Largest form with prices or long texts, bytes: prices of five hundred categories are below.
 const MAX_LONG_FORM_BYTES: usize = 256 * 1024;
@@ -42,18 +45,17 @@ const MAX_ROOM_FORM_BYTES: usize = 2 * MAX_FILE_BYTES;
 /// The pages of a theatre. The roles of its section may open a page.
 fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
     use Section::{BoxOffice, Door, Parked, Reports, Shows, Systems, Team, Theatre, Unusual};
-    use box_office::{exchange, forms, till};
-    use organiser::{films, house_seats, moving, prices, programme, rooms, show, waiting_room};
+    use box_office::forms;
     vec![
         (BoxOffice, "/staff/{theatre}/box-office", get(box_office::day)),
-        (BoxOffice, "/staff/{theatre}/box-office/till/{act}", post(till::till)),
-        (BoxOffice, "/staff/{theatre}/box-office/tills/{till}/cash-up", post(till::count_for)),
-        (BoxOffice, "/staff/{theatre}/box-office/day-close", post(till::close_day)),
+        (BoxOffice, "/staff/{theatre}/box-office/till/{act}", post(forms::till)),
+        (BoxOffice, "/staff/{theatre}/box-office/tills/{till}/cash-up", post(forms::count_for)),
+        (BoxOffice, "/staff/{theatre}/box-office/day-close", post(forms::close_day)),
         (BoxOffice, "/staff/{theatre}/box-office/pin", post(forms::set_pin)),
         (BoxOffice, "/staff/{theatre}/box-office/shows/{show}", get(box_office::sale)),
         (BoxOffice, "/staff/{theatre}/box-office/bookings", get(box_office::find)),
         (BoxOffice, "/staff/{theatre}/box-office/bookings/{booking}", get(box_office::booking)),
-        (BoxOffice, "/staff/{theatre}/box-office/bookings/{booking}/exchange", get(exchange::choose)),
+        (BoxOffice, "/staff/{theatre}/box-office/bookings/{booking}/exchange", get(box_office::choose_show)),
         (BoxOffice, "/staff/{theatre}/box-office/bookings/{booking}/{act}", post(forms::booking)),
         (Door, "/staff/{theatre}/door", get(door::shows)),
         (Door, "/staff/{theatre}/door/{show}", get(door::scanner)),
@@ -63,7 +65,7 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
         (Shows, "/staff/{theatre}/shows/{show}/terms", post(show::terms)),
         (Shows, "/staff/{theatre}/shows/{show}/cancel", post(show::cancel)),
         (Shows, "/staff/{theatre}/shows/{show}/defective-seats", post(show::defective_seats)),
-        (Shows, "/staff/{theatre}/shows/{show}/move", get(moving::show_page).post(moving::start)),
+        (Shows, "/staff/{theatre}/shows/{show}/move", get(show::preview_move).post(show::start_move)),
         (Shows, "/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::show_page)),
         (Shows, "/staff/{theatre}/shows/{show}/waiting-room/terms", get(waiting_room::terms).post(waiting_room::set)),
         (
@@ -73,13 +75,13 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
         ),
         (Shows, "/staff/{theatre}/screens", get(rooms::screens).post(rooms::create)),
         (Shows, "/staff/{theatre}/screens/layout", post(rooms::publish)),
-        (Shows, "/staff/{theatre}/screens/{screen}/house-seats", get(house_seats::show_page).post(house_seats::keep)),
+        (Shows, "/staff/{theatre}/screens/{screen}/house-seats", get(rooms::house_seats).post(rooms::keep_seats)),
         (Shows, "/staff/{theatre}/layouts", post(rooms::import).layer(DefaultBodyLimit::max(MAX_ROOM_FORM_BYTES))),
         (Shows, "/staff/{theatre}/layouts/new", get(rooms::draw)),
         (Shows, "/staff/{theatre}/layouts/{layout}", get(rooms::room)),
         (Shows, "/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit)),
         (Shows, "/staff/{theatre}/prices", get(prices::show_page).post(prices::set)),
-        (Shows, "/staff/{theatre}/films", get(films::show_page).post(films::add)),
+        (Shows, "/staff/{theatre}/films", get(programme::films).post(programme::add_film)),
         (Reports, "/staff/{theatre}/reports", get(reports::page)),
         (Parked, "/staff/{theatre}/parked", get(parked::show_page)),
         (Parked, "/staff/{theatre}/parked/{parked}/{decision}", post(parked::decide)),
@@ -98,7 +100,6 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
     ]
 }
 
-/// All pages of staff.
 pub(super) fn pages() -> Vec<super::Page> {
     let of_theatre = of_theatre().into_iter().map(|(section, address, handlers)| {
         let most =
@@ -110,7 +111,6 @@ pub(super) fn pages() -> Vec<super::Page> {
     of_theatre.chain(of_all).collect()
 }
 
-/// The clocks of a theatre.
 async fn zone_of(state: &AppState, theatre: &str) -> Result<Tz, PageError> {
     let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
     found.time_zone.parse().map_err(|_| {
@@ -159,16 +159,18 @@ async fn entrance_page(state: &AppState, staff: &Staff, refused: Option<(Form, H
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray;
+
     use super::*;
 
     #[test]
     fn every_section_is_in_the_navigation_and_has_its_page() {
-        for section in Section::ALL {
+        for &section in Section::VARIANTS {
             let href = section.href("{theatre}");
             assert!(of_theatre().iter().any(|(of, address, _)| *of == section && *address == href), "{section:?}");
         }
         for (section, address, _) in of_theatre() {
-            assert!(Section::ALL.contains(&section), "{address} is in no section of the navigation");
+            assert!(Section::VARIANTS.contains(&section), "{address} is in no section of the navigation");
         }
     }
 }

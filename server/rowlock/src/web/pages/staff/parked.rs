@@ -1,14 +1,13 @@
 //! The page of what waits for a manager, and its forms. They do what the API does, through the same service.
 
-use app::staff::pages::parked::ParkedPage;
+use app::staff::pages::parked::parked_page;
 use app::staff::pages::{Form, REASON};
 use domain::api::systems::ReasonRequest;
-use serde::Deserialize;
 
 use super::super::{PageError, SignedInPageResult};
-use super::visit::{SentForm, StaffVisit, marked};
+use super::visit::{FIELDS_REFUSED, SentForm, StaffVisit};
 use super::{on_its_clocks, zone_of};
-use http::{Code, page_locale};
+use http::Code;
 use selling::bookings::{self, Decision};
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
@@ -19,17 +18,14 @@ async fn page(visit: StaffVisit, refused: Form) -> SignedInPageResult {
     let zone = zone_of(&visit.state, &visit.desk.theatre).await?;
     let mut parked = bookings::parked_at(&visit.state, &visit.desk.theatre).await?;
     parked.iter_mut().for_each(|one| one.since = on_its_clocks(&one.since, zone));
-    Ok(visit.show(|desk| ParkedPage { desk, parked, refused }))
+    Ok(visit.show(|desk| parked_page(desk, parked, refused)))
 }
 
-#[derive(Deserialize)]
-pub(super) struct ParkedPath {
-    parked: i64,
-    decision: String,
-}
-
-pub(super) async fn decide(visit: StaffVisit<ParkedPath>, sent: Result<SentForm, PageError>) -> SignedInPageResult {
-    let (visit, ParkedPath { parked, decision: name }) = visit.split();
+pub(super) async fn decide(
+    visit: StaffVisit<(String, i64, String)>,
+    sent: Result<SentForm, PageError>,
+) -> SignedInPageResult {
+    let (visit, (_, parked, name)) = visit.split();
     let decision = name.parse::<Decision>().map_err(|_| PageError::NotFound)?;
     let SentForm(form) = sent?;
     let request = ReasonRequest { reason: form.text(REASON) };
@@ -41,8 +37,8 @@ pub(super) async fn decide(visit: StaffVisit<ParkedPath>, sent: Result<SentForm,
     let Err(problem) = done.await else { return Ok(visit.see("parked?done=true")) };
     let form = form.named(format!("{name}-{parked}")).with_checked_reason();
     let visit = match problem.code() {
-        _ if form.is_refused() => visit.refuse_in_words(&problem, marked())?,
-        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "parked.gone"))?,
+        _ if form.is_refused() => visit.refuse_in_words(&problem, FIELDS_REFUSED)?,
+        Code::NotFound => visit.refuse_in_words(&problem, "parked.gone")?,
         _ => visit.refuse(&problem)?,
     };
     page(visit, form).await

@@ -1,13 +1,14 @@
 //! The page with all reports of the chosen days.
 
-use app::staff::pages::reports::{Figures, Reports, RoomDrawing, RoomRow};
-use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
+use std::sync::Arc;
 
-use super::super::{PageError, SignedInPageResult};
-use super::visit::{PageQuery, StaffVisit};
+use app::staff::pages::reports::{Figures, reports_page};
+use domain::api::reports::{ReportQuery, ReportScreen};
+
+use super::super::{PageError, PageQuery, SignedInPageResult};
+use super::visit::StaffVisit;
 use crate::AppState;
 use backoffice::reports::{self, Range};
-use catalogue::Show;
 use http::{Code, Problem, page_locale};
 
 pub(super) async fn page(visit: StaffVisit, PageQuery(query): PageQuery<ReportQuery>) -> SignedInPageResult {
@@ -17,13 +18,13 @@ pub(super) async fn page(visit: StaffVisit, PageQuery(query): PageQuery<ReportQu
     let screen = query.screen.clone().filter(|id| !id.is_empty());
     match figures(state, theatre, &found.time_zone, &query, &screens).await {
         Ok((range, figures)) => {
-            let (from, to, figures) = (range.from.to_string(), range.to.to_string(), Some(Box::new(figures)));
-            Ok(visit.show(|desk| Reports { desk, from, to, screens, screen, figures }))
+            let (from, to, figures) = (range.from.to_string(), range.to.to_string(), Some(figures));
+            Ok(visit.show(|desk| reports_page(desk, from, to, screens, screen, figures)))
         }
         Err(problem) => {
             let (from, to) = (query.from.unwrap_or_default(), query.to.unwrap_or_default());
             let page = visit.fail(&problem, in_words(&problem));
-            Ok(page.show(|desk| Reports { desk, from, to, screens, screen, figures: None }))
+            Ok(page.show(|desk| reports_page(desk, from, to, screens, screen, None)))
         }
     }
 }
@@ -56,27 +57,10 @@ async fn figures(
         Some(screen) => Some(reports::occupancy(state, theatre, &range, Some(screen)).await?),
         None => None,
     };
-    let room = match occupancy.as_ref().and_then(|report| Some((report, report.show?))) {
-        Some((report, show)) => {
-            let show = state.catalogue.find_show(show).await?;
-            Some(drawing(&show, report))
-        }
+    let room = match occupancy.as_ref().and_then(|report| report.show) {
+        Some(show) => Some(Arc::clone(&state.catalogue.find_show(show).await?.layout)),
         None => None,
     };
     let calendar = range.from.iter_days().take_while(|day| *day <= range.to).map(|day| day.to_string()).collect();
     Ok((range, Figures { calendar, sales, funnel, takings, occupancy, room }))
-}
-
-fn drawing(show: &Show, report: &OccupancyReport) -> RoomDrawing {
-    let layout = &show.layout;
-    let sold = |seat: u32| report.sold.get(seat as usize).copied().unwrap_or(0);
-    let places = (0..layout.seat_count()).filter_map(|seat| Some((layout.place(seat)?.0, sold(seat))));
-    let rows = layout.rows().filter_map(|row| {
-        let first = layout.seat(row.start)?;
-        let label = format!("{} {}", first.zone, first.row);
-        Some(RoomRow { label: label.trim().to_owned(), seats: row.end - row.start, sold: row.map(sold).sum() })
-    });
-    let (focus, focus_at) = layout.focus();
-    let (width, height) = layout.size();
-    RoomDrawing { width, height, focus, focus_at, seats: places.collect(), rows: rows.collect() }
 }

@@ -1,14 +1,13 @@
 //! The page of other systems, and its forms. They do what the API does, through the same services.
 
-use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, Systems, endpoint_request, key_request};
+use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, endpoint_request, key_request, systems_page};
 use app::staff::pages::{Form, REASON};
 use domain::VariantName;
 use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointState, ReasonRequest};
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::{PageError, SignedInPageResult};
-use super::visit::{SentForm, StaffVisit, marked};
+use super::visit::{FIELDS_REFUSED, SentForm, StaffVisit, VisitOf};
 use backoffice::webhooks;
 use http::idempotency::Answer;
 use http::{Code, Problem, page_locale};
@@ -31,7 +30,7 @@ async fn page(visit: StaffVisit, made: Option<Made>, form: Form) -> SignedInPage
         deliveries.truncate(MAX_SHOWN);
         endpoints.push((endpoint, deliveries));
     }
-    Ok(visit.show(|desk| Systems { desk, keys, endpoints, made, form }))
+    Ok(visit.show(|desk| systems_page(desk, keys, endpoints, made, form)))
 }
 
 /// The outcome of a form: its secret, shown once, or the page again, or the problem.
@@ -53,7 +52,7 @@ async fn after(
     // The general messages about bookings do not fit this page.
     let words = match problem.code() {
         _ if form.is_refused() && !form.is(NEW_KEY) && !form.is(NEW_WEBHOOK) => {
-            return page(visit.refuse_in_words(&problem, marked())?, None, form).await;
+            return page(visit.refuse_in_words(&problem, FIELDS_REFUSED)?, None, form).await;
         }
         Code::Malformed => Some(app::say!(in page_locale::language(), "systems.refused")),
         Code::WrongState => Some(app::say!(in page_locale::language(), "systems.changed")),
@@ -82,24 +81,19 @@ pub(super) async fn make_key(visit: StaffVisit, SentForm(form): SentForm) -> Sig
     let done = async {
         let intent = visit.intent(&form, &request)?;
         api_keys::make(&visit.state, &visit.staff, &visit.desk.theatre, &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(NEW_KEY), done, key_of).await
 }
 
-#[derive(Deserialize)]
-pub(super) struct KeyPath {
-    key: Uuid,
-}
-
-pub(super) async fn revoke_key(visit: StaffVisit<KeyPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, KeyPath { key }) = visit.split();
+pub(super) async fn revoke_key(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, key)) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         api_keys::revoke(&visit.state, &visit.action(&intent, &request.reason), key).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("revoke-{key}")), done, nothing).await
 }
 
@@ -108,53 +102,42 @@ pub(super) async fn make_webhook(visit: StaffVisit, SentForm(form): SentForm) ->
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::make(&visit.state, &visit.staff, &visit.desk.theatre, &request, &intent).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(NEW_WEBHOOK), done, secret_of).await
 }
 
-#[derive(Deserialize)]
-pub(super) struct EndpointPath {
-    endpoint: Uuid,
-}
-
-pub(super) async fn rotate(visit: StaffVisit<EndpointPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, EndpointPath { endpoint }) = visit.split();
+pub(super) async fn rotate(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, endpoint)) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::rotate(&visit.state, &visit.action(&intent, &request.reason), endpoint).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("secret-{endpoint}")), done, secret_of).await
 }
 
-pub(super) async fn switch(visit: StaffVisit<EndpointPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, EndpointPath { endpoint }) = visit.split();
+pub(super) async fn switch(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, endpoint)) = visit.split();
     let not_ours = |_| PageError::Unreadable("Send the form as it is.".to_owned());
     let state = form.get("state").parse::<EndpointState>().map_err(not_ours)?;
     let request = EndpointChange { state, reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::change(&visit.state, &visit.action(&intent, &request.reason), endpoint, &request).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("{}-{endpoint}", state.as_str())), done, nothing).await
 }
 
-#[derive(Deserialize)]
-pub(super) struct DeliveryPath {
-    endpoint: Uuid,
-    delivery: i64,
-}
-
-pub(super) async fn replay(visit: StaffVisit<DeliveryPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, DeliveryPath { endpoint, delivery }) = visit.split();
+pub(super) async fn replay(visit: StaffVisit<(String, Uuid, i64)>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, endpoint, delivery)) = visit.split();
     let request = ReasonRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::replay(&visit.state, &visit.action(&intent, &request.reason), endpoint, delivery).await
-    };
-    let done = done.await;
+    }
+    .await;
     after(visit, form.named(format!("replay-{delivery}")), done, nothing).await
 }

@@ -1,13 +1,13 @@
 //! The pages of who works in a theatre and of what was done there. They do what the API does, through the same service.
 
 use app::staff::pages::Form;
-use app::staff::pages::team::{Acts, Team, grant_request};
+use app::staff::pages::team::{audit_page, grant_request, team_page};
 use domain::api::accounts::AuditQuery;
 
-use super::super::{PageError, SignedInPageResult};
-use super::visit::{PageQuery, SentForm, StaffVisit};
+use super::super::{PageError, PageQuery, SignedInPageResult};
+use super::visit::{SentForm, StaffVisit};
 use super::{on_its_clocks, zone_of};
-use http::{Code, page_locale};
+use http::Code;
 use identity::{accounts, audit};
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
@@ -16,7 +16,7 @@ pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
 
 async fn page(visit: StaffVisit, form: Form) -> SignedInPageResult {
     let people = accounts::people_at(&visit.state, &visit.desk.theatre).await?;
-    Ok(visit.show(|desk| Team { desk, people, form }))
+    Ok(visit.show(|desk| team_page(desk, people, form)))
 }
 
 pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
@@ -29,7 +29,7 @@ pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> Signe
     let Err(problem) = done.await else { return Ok(visit.see("team?done=true")) };
     let visit = match problem.code() {
         // "Not found" does not fit an address without an account.
-        Code::NotFound => visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "team.no_account"))?,
+        Code::NotFound => visit.refuse_in_words(&problem, "team.no_account")?,
         _ => visit.refuse(&problem)?,
     };
     page(visit, form.named(name).with_checked_reason()).await
@@ -45,5 +45,5 @@ pub(super) async fn acts(
     let is_full = i64::try_from(lines.len()).is_ok_and(|count| count == audit::PER_PAGE);
     let next = lines.last().filter(|_| is_full).map(|line| line.number);
     let lines = lines.into_iter().map(|line| (line.clone(), on_its_clocks(&line.at, zone))).collect();
-    Ok(visit.show(|desk| Acts { desk, lines, is_later_page: before.is_some(), before: next }))
+    Ok(visit.show(|desk| audit_page(desk, lines, before.is_some(), next)))
 }

@@ -1,6 +1,6 @@
 //! The page of a theatre's details, for its managers; and of a new theatre, for managers of all theatres.
 
-use app::staff::pages::{Form, TheatrePage, theatre_change, theatre_request};
+use app::staff::pages::{Form, theatre_change, theatre_page, theatre_request};
 use axum::extract::State;
 use axum::response::IntoResponse;
 use domain::api::theatres::ManagedTheatre;
@@ -20,7 +20,7 @@ pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
 
 async fn page(visit: StaffVisit, refused: Option<Form>) -> SignedInPageResult {
     let theatre = organiser::theatre(&visit.state, &visit.desk.theatre).await?;
-    Ok(visit.show(|desk| TheatrePage { desk, theatre, refused }))
+    Ok(visit.show(|desk| theatre_page(desk, theatre, refused)))
 }
 
 pub(super) async fn change(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {

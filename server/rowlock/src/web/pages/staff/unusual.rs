@@ -1,29 +1,23 @@
 //! The page of what is unusual, and its form. They do what the API does, through the same service.
 
 use app::staff::pages::REASON;
-use app::staff::pages::unusual::Unusual;
+use app::staff::pages::unusual::unusual_page;
 use domain::api::systems::ReasonRequest;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::SignedInPageResult;
-use super::visit::{SentForm, StaffVisit};
+use super::visit::{SentForm, StaffVisit, VisitOf};
 use admission::fairness;
-use http::{Code, page_locale};
+use http::Code;
 
 pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let flags = fairness::list(&visit.state, &visit.desk.theatre).await?;
-    Ok(visit.show(|desk| Unusual { desk, flags }))
+    Ok(visit.show(|desk| unusual_page(desk, flags)))
 }
 
-#[derive(Deserialize)]
-pub(super) struct FlagPath {
-    flag: Uuid,
-}
-
-pub(super) async fn dismiss(visit: StaffVisit<FlagPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn dismiss(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let request = ReasonRequest { reason: form.text(REASON) };
-    let (visit, FlagPath { flag }) = visit.split();
+    let (visit, (_, flag)) = visit.split();
     let done = async {
         let intent = visit.intent(&form, &request)?;
         fairness::dismiss(&visit.state, &visit.action(&intent, &request.reason), flag).await
@@ -32,8 +26,7 @@ pub(super) async fn dismiss(visit: StaffVisit<FlagPath>, SentForm(form): SentFor
         Ok(_) => Ok(visit.see("unusual")),
         // The general messages about bookings do not fit this page.
         Err(problem) if problem.code() == Code::Malformed => {
-            let words = app::say!(in page_locale::language(), "unusual.refused");
-            show_page(visit.refuse_in_words(&problem, words)?).await
+            show_page(visit.refuse_in_words(&problem, "unusual.refused")?).await
         }
         Err(problem) => show_page(visit.refuse(&problem)?).await,
     }

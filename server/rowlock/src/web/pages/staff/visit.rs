@@ -8,16 +8,15 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use super::super::{PRIVATE_CACHE, PageError, SignedInPageError, html, see, signed_in};
+use super::super::{PageError, SignedInPageError, private, see, signed_in};
 use crate::AppState;
 use http::idempotency::{IdempotencyKey, Intent};
 use http::{Code, Problem, page_locale};
 use identity::accounts::{Staff, StaffAction};
 use platform::ids;
 
-/// A permitted request of a member of staff to a page of a theatre. `P` has the parameters of the path but the theatre.
+/// A permitted request of a member of staff to a page of a theatre. `P` has the parameters of the path.
 ///
 /// Callers who are not signed in are redirected to the sign-in page. Strangers and other roles get 404: the navigation
 /// never leads them here. All this happens before any data of the theatre, the query or the form is read.
@@ -27,7 +26,6 @@ pub(super) struct StaffVisit<P = ()> {
     /// The frame of the page that answers.
     pub desk: Desk,
     pub path: P,
-    /// Path of the request.
     address: String,
     /// Status of the page that answers.
     status: StatusCode,
@@ -38,11 +36,8 @@ struct TheatrePath {
     theatre: String,
 }
 
-/// The path of a show's page.
-#[derive(Deserialize)]
-pub(super) struct ShowPath {
-    pub show: Uuid,
-}
+/// A visit to an address with one more parameter than the theatre.
+pub(super) type VisitOf<T> = StaffVisit<(String, T)>;
 
 /// The query of a page that its form leads back to. It is ignored if it cannot be read.
 #[derive(Default, Deserialize)]
@@ -107,8 +102,9 @@ impl<P> StaffVisit<P> {
         self.solvable(problem).map(|visit| visit.fail(problem, None))
     }
 
-    /// The same in the page's own words.
-    pub fn refuse_in_words(self, problem: &Problem, words: String) -> Result<Self, SignedInPageError> {
+    /// The same in the page's own message.
+    pub fn refuse_in_words(self, problem: &Problem, message: &'static str) -> Result<Self, SignedInPageError> {
+        let words = app::say!(in page_locale::language(), message);
         self.solvable(problem).map(|visit| visit.fail(problem, Some(words)))
     }
 
@@ -128,7 +124,7 @@ impl<P> StaffVisit<P> {
 
     /// The page that answers. It is never cached.
     pub fn show<T: app::Page>(self, page: impl FnOnce(Desk) -> T) -> Response {
-        (self.status, html(page(self.desk), PRIVATE_CACHE)).into_response()
+        (self.status, private(page(self.desk))).into_response()
     }
 
     /// Redirects to another page of the theatre.
@@ -137,7 +133,6 @@ impl<P> StaffVisit<P> {
     }
 }
 
-/// The fields of a sent form.
 pub(super) struct SentForm(pub Form);
 
 impl FromRequest<AppState> for SentForm {
@@ -149,22 +144,18 @@ impl FromRequest<AppState> for SentForm {
     }
 }
 
-/// Parameters after the question mark.
-#[derive(FromRequestParts)]
-#[from_request(via(Query), rejection(PageError))]
-pub(super) struct PageQuery<T>(pub T);
-
-/// A form that cannot be read.
 pub(super) fn malformed(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Malformed, detail)
 }
 
+/// The message that some fields are refused.
+pub(super) const FIELDS_REFUSED: &str = "field.refused";
+
 /// Some fields are refused, and each has its message beside it.
 pub(super) fn marked() -> String {
-    app::say!(in page_locale::language(), "field.refused")
+    app::say!(in page_locale::language(), FIELDS_REFUSED)
 }
 
-/// The problem in the reader's language.
 pub(super) fn hindrance(problem: &Problem) -> Hindrance {
     language::with_language(page_locale::language(), || language::problem_for_staff(&problem.view()))
 }

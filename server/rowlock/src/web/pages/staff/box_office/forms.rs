@@ -1,14 +1,18 @@
-//! Forms of bookings at the box office, and of a PIN: each does one act through the API's service, then shows the new state.
+//! Forms at the box office, of bookings, tills, the day and a PIN: each does one act through the API's service, then shows the
+//! new state. What was typed and refused is shown again, with what is wrong beside its field.
 
 use app::staff::pages::{Form, REASON, Refusal};
 use domain::api::accounts::Password;
-use domain::api::box_office::{DayQuery, PinRequest, Reason, RefundRequest};
+use domain::api::box_office::{
+    CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill, PinRequest, Reason, RefundRequest,
+};
+use domain::money::Currency;
 use domain::seats::SeatIndex;
-use serde::Deserialize;
+use domain::till::MAX_COUNTED_MINOR;
 use uuid::Uuid;
 
-use super::super::super::{PageError, SignedInPageError, SignedInPageResult};
-use super::super::visit::{SentForm, StaffVisit, malformed, marked};
+use super::super::super::{PageError, SignedInPageError, SignedInPageResult, words};
+use super::super::visit::{SentForm, StaffVisit, VisitOf, malformed, marked};
 use super::{booking_page, counter, day_page, is_manager, paper};
 use backoffice::box_office;
 use catalogue::read_date;
@@ -21,19 +25,19 @@ fn password(form: &Form, name: &str) -> Password {
 }
 
 /// The day of the page with the form; today without a valid one.
-pub(super) fn day_of(form: &Form) -> DayQuery {
+fn day_of(form: &Form) -> DayQuery {
     let date = read_date(form.filled("date").as_deref()).ok().flatten();
     DayQuery { date: date.map(|date| date.to_string()) }
 }
 
 /// Redirects to the day of the page from which a form was sent.
-pub(super) fn see_day(visit: &StaffVisit, form: &Form) -> SignedInPageResult {
+fn see_day(visit: &StaffVisit, form: &Form) -> SignedInPageResult {
     let day = day_of(form).date.map(|date| format!("?date={date}")).unwrap_or_default();
     Ok(visit.see(&format!("box-office{day}")))
 }
 
 /// For the others there is no such form.
-pub(super) fn manager<P>(visit: StaffVisit<P>) -> Result<StaffVisit<P>, SignedInPageError> {
+fn manager<P>(visit: StaffVisit<P>) -> Result<StaffVisit<P>, SignedInPageError> {
     if is_manager(&visit) { Ok(visit) } else { Err(PageError::NotFound.into()) }
 }
 
@@ -65,18 +69,11 @@ fn refused_pin(problem: &Problem) -> Form {
     form
 }
 
-/// The path of a booking's form.
-#[derive(Deserialize)]
-pub(in super::super) struct BookingActPath {
-    booking: Uuid,
-    act: String,
-}
-
 pub(in super::super) async fn booking(
-    visit: StaffVisit<BookingActPath>,
+    visit: StaffVisit<(String, Uuid, String)>,
     SentForm(form): SentForm,
 ) -> SignedInPageResult {
-    let (visit, BookingActPath { booking, act }) = visit.split();
+    let (visit, (_, booking, act)) = visit.split();
     if act == "tickets" {
         return print(visit, booking, form).await;
     }
@@ -132,6 +129,128 @@ async fn print(visit: StaffVisit, booking: Uuid, form: Form) -> SignedInPageResu
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TillAct {
+    Open,
+    Drop,
+    CashUp,
+    /// A manager counts another seller's till.
+    CashUpFor(Uuid),
+}
+
+impl TillAct {
+    fn parse(path: &str) -> Option<Self> {
+        match path {
+            "open" => Some(Self::Open),
+            "drop" => Some(Self::Drop),
+            "cash-up" => Some(Self::CashUp),
+            _ => None,
+        }
+    }
+
+    /// The name of its form: the address below the box office.
+    fn form_name(self) -> String {
+        match self {
+            Self::Open => "till/open".to_owned(),
+            Self::Drop => "till/drop".to_owned(),
+            Self::CashUp => "till/cash-up".to_owned(),
+            Self::CashUpFor(till) => format!("tills/{till}/cash-up"),
+        }
+    }
+}
+
+pub(in super::super) async fn till(visit: VisitOf<String>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, act)) = visit.split();
+    let act = TillAct::parse(&act).ok_or(PageError::NotFound)?;
+    sent(visit, act, form).await
+}
+
+pub(in super::super) async fn count_for(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, till)) = manager(visit)?.split();
+    sent(visit, TillAct::CashUpFor(till), form).await
+}
+
+async fn sent(visit: StaffVisit, act: TillAct, form: Form) -> SignedInPageResult {
+    let currency = counter(&visit).currency(&visit.state).await?;
+    let mut form = form.named(act.form_name());
+    let done = match read(act, &mut form, currency) {
+        Some(minor) if !form.is_refused() => till_act(&visit, act, minor, &form).await,
+        _ => Err(malformed("Some fields cannot be read.")),
+    };
+    after(visit, Some(act), form, done).await
+}
+
+/// Checks the form, and returns its sum in minor units.
+fn read(act: TillAct, form: &mut Form, currency: Currency) -> Option<i64> {
+    // Nothing is no drop.
+    let least = i64::from(act == TillAct::Drop);
+    let may_be_silent = matches!(act, TillAct::Open | TillAct::CashUp) && form.filled(REASON).is_none();
+    if !may_be_silent {
+        form.check_reason();
+    }
+    form.amount("amount", currency, least..=MAX_COUNTED_MINOR)
+}
+
+async fn till_act(visit: &StaffVisit, act: TillAct, minor: i64, form: &Form) -> Result<Answer, Problem> {
+    let (state, counter, reason) = (&visit.state, counter(visit), form.text(REASON));
+    match act {
+        TillAct::Open => {
+            let request = OpenTill { float_minor: minor };
+            box_office::open_till(state, counter, request, &visit.intent(form, &request)?).await
+        }
+        TillAct::Drop => {
+            let request = DropRequest { amount_minor: minor, reason };
+            box_office::drop_cash(state, counter, &request, &visit.intent(form, &request)?).await
+        }
+        TillAct::CashUp => {
+            let request = CashUp { counted_minor: minor, reason };
+            box_office::cash_up(state, counter, &request, &visit.intent(form, &request)?).await
+        }
+        TillAct::CashUpFor(till) => {
+            let request = CashUpFor { counted_minor: minor, reason };
+            box_office::cash_up_for(state, counter, till, &request, &visit.intent(form, &request)?).await
+        }
+    }
+}
+
+pub(in super::super) async fn close_day(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
+    let visit = manager(visit)?;
+    let request = DayClose { reason: form.text(REASON) };
+    let done = async {
+        let intent = visit.intent(&form, &request)?;
+        box_office::close_day(&visit.state, counter(&visit), &request, &intent).await
+    }
+    .await;
+    after(visit, None, form.named("day-close").with_checked_reason(), done).await
+}
+
+/// The way on; or the page once more, with what was typed and what is wrong with it.
+async fn after(
+    visit: StaffVisit,
+    act: Option<TillAct>,
+    mut form: Form,
+    done: Result<Answer, Problem>,
+) -> SignedInPageResult {
+    let Err(problem) = done else { return see_day(&visit, &form) };
+    if problem.code() == Code::NotFound {
+        return Err(PageError::NotFound.into());
+    }
+    // What is wrong with the sum only the till can say.
+    if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
+        form.refuse("amount", Refusal::Message(words(&problem)));
+    }
+    let above = match (act, problem.code()) {
+        _ if form.is_refused() => Some(marked()),
+        // The problem's own words are about bookings.
+        (Some(TillAct::CashUpFor(_)), Code::WrongState) => {
+            Some(app::say!(in page_locale::language(), "box_office.counted_already"))
+        }
+        _ => None,
+    };
+    let visit = visit.solvable(&problem)?.fail(&problem, above);
+    day_page(visit, day_of(&form), form).await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +273,30 @@ mod tests {
         assert_eq!(of(&["key", "reason"]), Ok(None));
         assert_eq!(of(&["seat-12", "key", "seat-3"]), Ok(Some(vec![3, 12])));
         assert_eq!(of(&["seat-x"]), Err(Code::Malformed));
+    }
+
+    fn typed(act: TillAct, amount: &str, reason: &str) -> (Form, Option<i64>) {
+        let mut form = Form::new([("amount", amount), (REASON, reason)]);
+        let minor = read(act, &mut form, Currency::parse("EUR").expect("a code"));
+        (form, minor)
+    }
+
+    #[test]
+    fn the_input_stays_and_each_problem_is_beside_its_field() {
+        let refused = |form: &Form| (form.refusal("amount").is_some(), form.refusal(REASON).is_some());
+        for (amount, is_refused) in [("100", false), ("0", false), ("a lot", true), ("-1", true), ("1000000.01", true)]
+        {
+            let (form, minor) = typed(TillAct::Open, amount, "");
+            assert_eq!((form.get("amount"), refused(&form)), (amount, (is_refused, false)));
+            assert_eq!(minor.is_none(), is_refused, "{amount}");
+        }
+        assert_eq!(refused(&typed(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
+        assert_eq!(refused(&typed(TillAct::Drop, "0.01", "Full.").0), (false, false));
+        assert_eq!(
+            refused(&typed(TillAct::CashUpFor(Uuid::nil()), "99", " ").0),
+            (false, true),
+            "another seller's till, with a reason"
+        );
+        assert_eq!(refused(&typed(TillAct::CashUp, "99", &"x".repeat(301)).0), (false, true));
     }
 }

@@ -1,12 +1,14 @@
 //! Pages of the box office. They do what the API does, through the same services.
 
-pub(super) mod exchange;
 pub(super) mod forms;
-pub(super) mod till;
 
-use app::staff::pages::box_office::{CounterBookingPage, CounterPage, FoundPage, PrintPage, Sale, SalePage};
+use app::staff::islands::box_office::BookingToExchange;
+use app::staff::pages::box_office::{
+    CounterPage, Sale, SalePage, counter_booking_page, exchange_page, found_page, print_page,
+};
 use app::staff::pages::{Form, Section};
 use domain::api::box_office::{CounterBooking, DayQuery, PrintedTicket, TillView};
+use domain::booking::BookingState;
 use domain::roles::Role;
 use domain::time::{MINUTE_MS, Timestamp};
 use serde::Deserialize;
@@ -14,8 +16,8 @@ use uuid::Uuid;
 
 use super::super::booking::{drawn, facts};
 use super::super::browse::days;
-use super::super::{PageError, SignedInPageResult, start_in_words};
-use super::visit::{PageQuery, ShowPath, StaffVisit};
+use super::super::{PageError, PageQuery, SignedInPageError, SignedInPageResult, start_in_words};
+use super::visit::{StaffVisit, VisitOf};
 use backoffice::box_office::{self, CounterStaff};
 use catalogue::{Show, clock_in, read_date, today_in};
 use http::{Code, page_locale};
@@ -33,12 +35,6 @@ fn is_manager<P>(visit: &StaffVisit<P>) -> bool {
 
 fn base(visit: &StaffVisit) -> String {
     Section::BoxOffice.href(&visit.desk.theatre)
-}
-
-/// The path of a booking's page.
-#[derive(Deserialize)]
-pub(super) struct BookingPath {
-    booking: Uuid,
 }
 
 pub(super) async fn day(visit: StaffVisit, PageQuery(query): PageQuery<DayQuery>) -> SignedInPageResult {
@@ -95,24 +91,20 @@ fn on_the_clock(zone: &str, at: &str) -> String {
     read.and_then(|at| clock_in(zone, at).ok()).unwrap_or_default()
 }
 
-/// The query of a show's page at the counter.
 #[derive(Deserialize)]
 pub(super) struct ExchangeQuery {
     #[serde(default)]
     exchange: Option<Uuid>,
 }
 
-pub(super) async fn sale(
-    visit: StaffVisit<ShowPath>,
-    PageQuery(query): PageQuery<ExchangeQuery>,
-) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn sale(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<ExchangeQuery>) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let show = visit.state.catalogue.show(show).await?.filter(|show| show.theatre_id == visit.desk.theatre);
     let show = show.ok_or(PageError::NotFound)?;
     let till = box_office::my_till(&visit.state, counter(&visit)).await?;
     let mut exchange = None;
     if let Some(booking) = query.exchange {
-        exchange = exchange::at_counter(&visit, booking).await?;
+        exchange = booking_to_exchange(&visit, booking).await?;
         if exchange.is_none() {
             // Reloaded after the exchange, say: it must not start another sale.
             return Ok(visit.see(&format!("box-office/bookings/{booking}")));
@@ -142,7 +134,39 @@ fn sale_of(show: &Show, now: Timestamp) -> Sale {
     }
 }
 
-/// The search form for bookings.
+/// The booking, if it can be exchanged; otherwise its own page explains why not.
+async fn sold(visit: &StaffVisit, booking: Uuid) -> Result<Option<CounterBooking>, SignedInPageError> {
+    let found = box_office::by_id(&visit.state, counter(visit), booking).await?;
+    Ok((found.state == BookingState::Confirmed).then_some(found))
+}
+
+/// The data of a booking whose seats are exchanged at the counter; none after the exchange.
+async fn booking_to_exchange(
+    visit: &StaffVisit,
+    booking: Uuid,
+) -> Result<Option<BookingToExchange>, SignedInPageError> {
+    let Some(found) = sold(visit, booking).await? else { return Ok(None) };
+    let managers = accounts::managers_with_pin(&visit.state, &visit.desk.theatre).await?;
+    let CounterBooking { id, reference, total, means, .. } = found;
+    Ok(Some(BookingToExchange { booking: id, reference, total, means, managers }))
+}
+
+/// The shows of a day that a booking may be exchanged for.
+pub(super) async fn choose_show(visit: VisitOf<Uuid>, PageQuery(query): PageQuery<DayQuery>) -> SignedInPageResult {
+    let (visit, (_, booking)) = visit.split();
+    let Some(found) = sold(&visit, booking).await? else {
+        return Ok(visit.see(&format!("box-office/bookings/{booking}")));
+    };
+    let show = visit.state.catalogue.find_show(found.show).await?;
+    let asked = read_date(query.date.as_deref()).map_err(PageError::from)?;
+    let today = today_in(&show.time_zone, visit.state.clock.now())?;
+    let date = asked.unwrap_or(today);
+    let shows = box_office::today(&visit.state, counter(&visit), Some(date)).await?;
+    let own = format!("{}/bookings/{booking}", base(&visit));
+    let (starts, days) = (start_in_words(&show), days(today, date, |day| format!("{own}/exchange?date={day}")));
+    Ok(visit.show(|desk| exchange_page(desk, found, starts, days, date.to_string(), shows)))
+}
+
 #[derive(Deserialize)]
 pub(super) struct FindQuery {
     /// Of links: nothing else is meant.
@@ -173,7 +197,7 @@ async fn find_person(visit: StaffVisit, query: FindQuery) -> SignedInPageResult 
     match box_office::by_person(&visit.state, counter(&visit), &query.q).await {
         Ok(found) => {
             let (asked, date) = (query.q.trim().to_owned(), date.map(|date| date.to_string()).unwrap_or_default());
-            Ok(visit.show(|desk| FoundPage { asked, date, found, desk }))
+            Ok(visit.show(|desk| found_page(desk, asked, date, found)))
         }
         Err(problem) if problem.code() == Code::Malformed => {
             let (least, most) = box_office::ASKED_CHARS;
@@ -184,8 +208,8 @@ async fn find_person(visit: StaffVisit, query: FindQuery) -> SignedInPageResult 
     }
 }
 
-pub(super) async fn booking(visit: StaffVisit<BookingPath>) -> SignedInPageResult {
-    let (visit, BookingPath { booking }) = visit.split();
+pub(super) async fn booking(visit: VisitOf<Uuid>) -> SignedInPageResult {
+    let (visit, (_, booking)) = visit.split();
     booking_page(visit, booking, Form::default()).await
 }
 
@@ -199,7 +223,7 @@ async fn booking_page(visit: StaffVisit, booking: Uuid, form: Form) -> SignedInP
     };
     let managers = accounts::managers_with_pin(state, counter.theatre).await?;
     let starts = start_in_words(&show);
-    Ok(visit.show(|desk| CounterBookingPage { desk, booking: found, moved_to, starts, managers, form }))
+    Ok(visit.show(|desk| counter_booking_page(desk, found, moved_to, starts, managers, form)))
 }
 
 async fn paper(visit: StaffVisit, found: CounterBooking, printed: Vec<PrintedTicket>) -> SignedInPageResult {
@@ -211,5 +235,5 @@ async fn paper(visit: StaffVisit, found: CounterBooking, printed: Vec<PrintedTic
     let tickets = printed.into_iter().map(draw).collect::<Result<_, _>>()?;
     let booking = format!("{}/bookings/{}", base(&visit), found.id);
     let (reference, show) = (found.reference, facts(&show));
-    Ok(visit.show(|desk| PrintPage { desk, reference, booking, show, tickets }))
+    Ok(visit.show(|desk| print_page(desk, reference, booking, show, tickets)))
 }

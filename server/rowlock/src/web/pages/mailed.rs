@@ -1,24 +1,27 @@
-//! Pages of bookings that open without the buyer's cookie: the signed address, "Find my booking", and cancelling.
+//! Pages that mails open: of bookings, without the buyer's cookie, with "Find my booking" and cancelling; and of an offer of a
+//! waiting list.
 
 use app::pages::booking::{CancelByMailPage, FindBookingPage, MailedBookingPage};
-use axum::extract::{DefaultBodyLimit, Form, Path, State};
-use axum::response::Response;
+use app::pages::offer::OfferPage;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use domain::booking::BookingState;
+use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::accounts::once_more;
 use super::booking::facts;
-use super::{FormResult, Page, PageResult, PathResult, private, see};
+use super::{Page, PageForm, PagePath, PageResult, in_words, private, see};
 use crate::AppState;
 use crate::web::budget::NEVER;
 use http::{ClientAddress, page_locale};
+use identity::Visitor;
 use selling::bookings::{self, OpenedByMail};
+use selling::waiting_list::{self, OpenedOffer};
 
-/// Largest form, bytes.
 const MAX_FORM_BYTES: usize = 2 * 1024;
 
-/// The pages.
 pub(super) fn pages() -> impl Iterator<Item = Page> {
     let pages = [
         ("/bookings/find", get(ask).post(find)),
@@ -26,7 +29,10 @@ pub(super) fn pages() -> impl Iterator<Item = Page> {
         ("/bookings/by-mail/{key}/cancel", post(ask_to_cancel)),
         ("/bookings/cancel/{key}", get(show_page).post(cancel)),
     ];
-    pages.into_iter().map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES)), NEVER))
+    let of_bookings = pages
+        .into_iter()
+        .map(|(address, handlers)| (address, handlers.layer(DefaultBodyLimit::max(MAX_FORM_BYTES)), NEVER));
+    of_bookings.chain([("/waiting-list/{key}", get(open_offer).post(take_offer), NEVER)])
 }
 
 async fn ask() -> Response {
@@ -39,8 +45,8 @@ struct FindForm {
     email: String,
 }
 
-async fn find(State(state): State<AppState>, address: ClientAddress, form: FormResult<FindForm>) -> PageResult {
-    let Form(FindForm { reference, email }) = form?;
+async fn find(State(state): State<AppState>, address: ClientAddress, PageForm(form): PageForm<FindForm>) -> PageResult {
+    let FindForm { reference, email } = form;
     Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), page_locale::language()).await {
         Ok(()) => private(FindBookingPage::Sent),
         Err(problem) => {
@@ -49,8 +55,7 @@ async fn find(State(state): State<AppState>, address: ClientAddress, form: FormR
     })
 }
 
-async fn opened(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
-    let Path(key) = key?;
+async fn opened(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
     let opened = bookings::open_by_mail(&state, &key).await?;
     Ok(private(page(opened, &key)))
 }
@@ -67,8 +72,7 @@ fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBookin
     }
 }
 
-async fn ask_to_cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
-    let Path(key) = key?;
+async fn ask_to_cancel(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
     let asked = bookings::ask_to_cancel(&state, &key, page_locale::language()).await;
     let opened = bookings::open_by_mail(&state, &key).await?;
     let page = page(opened, &key);
@@ -78,8 +82,7 @@ async fn ask_to_cancel(State(state): State<AppState>, key: PathResult<String>) -
     })
 }
 
-async fn show_page(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
-    let Path(key) = key?;
+async fn show_page(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
     let opened = bookings::open_to_cancel(&state, &key).await?;
     Ok(private(question(opened, &key)))
 }
@@ -89,8 +92,7 @@ fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelBy
     CancelByMailPage { action, show: facts(&show), booking, trouble: None }
 }
 
-async fn cancel(State(state): State<AppState>, key: PathResult<String>) -> PageResult {
-    let Path(key) = key?;
+async fn cancel(State(state): State<AppState>, PagePath(key): PagePath<String>) -> PageResult {
     let opened = bookings::open_to_cancel(&state, &key).await?;
     Ok(match bookings::cancel_by_mail(&state, &key).await {
         Ok(page) => see(&format!("/bookings/by-mail/{page}")),
@@ -99,4 +101,41 @@ async fn cancel(State(state): State<AppState>, key: PathResult<String>) -> PageR
             once_more(problem, |trouble| private(CancelByMailPage { trouble: Some(trouble), ..question }))
         }
     })
+}
+
+async fn open_offer(State(state): State<AppState>, visitor: Visitor, PagePath(key): PagePath<String>) -> PageResult {
+    let opened = waiting_list::open_offer(&state, &visitor, &key).await?;
+    if opened.is_own && opened.can_be_taken() {
+        return Ok(see(&format!("/shows/{}", opened.show.id)));
+    }
+    Ok(private(offer_page(opened, &key)))
+}
+
+fn offer_page(opened: OpenedOffer, key: &str) -> OfferPage {
+    let OpenedOffer { place, show, .. } = opened;
+    let until = place.offer.as_ref().map(|offer| in_words(&show, Timestamp(offer.expires_at_ms)));
+    OfferPage {
+        until: until.unwrap_or_default(),
+        offer: place.offer,
+        show: facts(&show),
+        show_path: format!("/shows/{}", show.id),
+        action: format!("/waiting-list/{key}"),
+        trouble: None,
+    }
+}
+
+/// Takes the offer. The redirect sets the cookie of a new device: the offer is its visitor's then.
+async fn take_offer(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    address: ClientAddress,
+    PagePath(key): PagePath<String>,
+) -> PageResult {
+    let problem = match waiting_list::take_offer(&state, &visitor, &address, &key).await {
+        Ok(show) => return Ok((visitor, see(&format!("/shows/{show}"))).into_response()),
+        Err(problem) => problem,
+    };
+    let opened = waiting_list::open_offer(&state, &visitor, &key).await?;
+    let page = offer_page(opened, &key);
+    Ok(once_more(problem, |trouble| private(OfferPage { trouble: Some(trouble), ..page })))
 }

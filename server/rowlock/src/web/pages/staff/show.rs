@@ -1,18 +1,18 @@
-//! A single show: how it is sold, and that it will not take place.
+//! A single show: how it is sold, that it will not take place, and its move to another screen.
 
 use app::staff::pages::organiser::{
-    CANCEL, DEFECTS, PRICE, PriceLine, ShowPage, TERMS, defects_request, show_form, terms_request,
+    CANCEL, DEFECTS, PRICE, PriceLine, ShowPage, TERMS, defects_request, move_page, show_form, terms_request,
 };
 use app::staff::pages::{Form, REASON};
 use axum::http::{HeaderValue, header};
-use domain::api::moving::MoveState;
+use domain::api::moving::{MoveQuery, MoveRequest, MoveState};
 use domain::api::organiser::{CancelShowRequest, OrganisedShow};
 use domain::money::Currency;
 use uuid::Uuid;
 
-use super::super::super::{PageError, SignedInPageResult};
-use super::super::visit::{SentForm, ShowPath, StaffVisit, malformed};
-use super::currency_of;
+use super::super::{PageError, PageQuery, SignedInPageResult};
+use super::prices::currency_of;
+use super::visit::{SentForm, StaffVisit, VisitOf, malformed};
 use crate::AppState;
 use backoffice::organiser::{self, PriceInput};
 
@@ -59,13 +59,13 @@ impl EditedShow {
     }
 }
 
-pub(in super::super) async fn show_page(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn show_page(visit: VisitOf<Uuid>) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     EditedShow::of(&visit.state, &visit.desk.theatre, show).await?.page(visit, Form::default()).await
 }
 
-pub(in super::super) async fn terms(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn terms(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
     let mut form = form.named(TERMS);
     let done = match terms_request(&mut form, seen.currency).transpose() {
@@ -84,8 +84,13 @@ pub(in super::super) async fn terms(visit: StaffVisit<ShowPath>, SentForm(form):
     }
 }
 
-pub(in super::super) async fn cancel(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+async fn refused(visit: StaffVisit, show: Uuid, form: Form) -> SignedInPageResult {
+    let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
+    seen.page(visit, form.with_checked_reason()).await
+}
+
+pub(super) async fn cancel(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let request = CancelShowRequest { reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -93,19 +98,12 @@ pub(in super::super) async fn cancel(visit: StaffVisit<ShowPath>, SentForm(form)
     };
     match done.await {
         Ok(_) => Ok(visit.see(&format!("shows/{show}"))),
-        Err(problem) => {
-            let visit = visit.refuse(&problem)?;
-            let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
-            seen.page(visit, form.named(CANCEL).with_checked_reason()).await
-        }
+        Err(problem) => refused(visit.refuse(&problem)?, show, form.named(CANCEL)).await,
     }
 }
 
-pub(in super::super) async fn defective_seats(
-    visit: StaffVisit<ShowPath>,
-    SentForm(form): SentForm,
-) -> SignedInPageResult {
-    let (visit, ShowPath { show }) = visit.split();
+pub(super) async fn defective_seats(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
     let request = defects_request(&form);
     let done = async {
         let intent = visit.intent(&form, &request)?;
@@ -113,10 +111,41 @@ pub(in super::super) async fn defective_seats(
     };
     match done.await {
         Ok(_) => Ok(visit.see(&format!("shows/{show}?done=true"))),
+        Err(problem) => refused(visit.refuse(&problem)?, show, form.named(DEFECTS)).await,
+    }
+}
+
+pub(super) async fn preview_move(
+    visit: VisitOf<Uuid>,
+    PageQuery(MoveQuery { screen }): PageQuery<MoveQuery>,
+) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
+    preview_page(visit, show, &screen, Form::default()).await
+}
+
+/// The plan of the move; or the reason why it is impossible, if there is no other problem.
+async fn preview_page(mut visit: StaffVisit, show: Uuid, screen: &str, form: Form) -> SignedInPageResult {
+    let known = organiser::show(&visit.state, &visit.desk.theatre, show).await?;
+    let preview = match organiser::preview_move(&visit.state, &visit.desk.theatre, show, screen).await {
+        Ok(preview) => Some(preview),
         Err(problem) => {
-            let visit = visit.refuse(&problem)?;
-            let seen = EditedShow::of(&visit.state, &visit.desk.theatre, show).await?;
-            seen.page(visit, form.named(DEFECTS).with_checked_reason()).await
+            let refused_before = visit.desk.trouble.is_some();
+            visit = if refused_before { visit.solvable(&problem)? } else { visit.refuse(&problem)? };
+            None
         }
+    };
+    Ok(visit.show(|desk| move_page(desk, known, preview, form)))
+}
+
+pub(super) async fn start_move(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, show)) = visit.split();
+    let request = MoveRequest { screen: form.text("screen"), reason: form.text(REASON) };
+    let done = async {
+        let intent = visit.intent(&form, &request)?;
+        organiser::move_show(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(visit.see(&format!("shows/{show}"))),
+        Err(problem) => preview_page(visit.refuse(&problem)?, show, &request.screen, form.with_checked_reason()).await,
     }
 }

@@ -11,8 +11,8 @@ use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
 
-use super::super::super::{SignedInPageError, SignedInPageResult};
-use super::super::visit::{PageQuery, SentForm, ShowPath, StaffVisit, malformed, marked};
+use super::super::{PageQuery, SignedInPageError, SignedInPageResult};
+use super::visit::{SentForm, StaffVisit, VisitOf, malformed, marked};
 use admission::waiting_room;
 use backoffice::organiser;
 use catalogue::Show;
@@ -25,25 +25,21 @@ const LOOK_AGAIN_S: u32 = 5;
 /// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
 const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
 
-/// The query of the figures.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(in super::super) struct FiguresQuery {
+pub(super) struct FiguresQuery {
     still: bool,
 }
 
-pub(in super::super) async fn show_page(
-    visit: StaffVisit<ShowPath>,
-    PageQuery(asked): PageQuery<FiguresQuery>,
-) -> SignedInPageResult {
+pub(super) async fn show_page(visit: VisitOf<Uuid>, PageQuery(asked): PageQuery<FiguresQuery>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::Figures { is_still: asked.still }).await
 }
 
-pub(in super::super) async fn terms(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+pub(super) async fn terms(visit: VisitOf<Uuid>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::Terms(None)).await
 }
 
-pub(in super::super) async fn end(visit: StaffVisit<ShowPath>) -> SignedInPageResult {
+pub(super) async fn end(visit: VisitOf<Uuid>) -> SignedInPageResult {
     WaitingRoomVisit::of(visit).await?.page(RoomPart::End(Form::default())).await
 }
 
@@ -77,7 +73,7 @@ fn to_the_minute(show: &Show, at: Timestamp) -> String {
     local
 }
 
-pub(in super::super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn set(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     let done = async {
         let room = waiting_room::overview(&visit.state, show.id).await?;
@@ -86,16 +82,11 @@ pub(in super::super) async fn set(visit: StaffVisit<ShowPath>, SentForm(form): S
         let intent = visit.intent(&form, &(&request, seen))?;
         waiting_room::switch(&visit.state, &show, &visit.staff, &intent, &request, Some(seen)).await
     };
-    match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id))),
-        Err(refused) => {
-            let (visit, form) = mark_refusal(visit, form, refused)?;
-            WaitingRoomVisit { visit, show }.page(RoomPart::Terms(Some(form))).await
-        }
-    }
+    let done = done.await;
+    WaitingRoomVisit { visit, show }.after(done, form, |form| RoomPart::Terms(Some(form))).await
 }
 
-pub(in super::super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(form): SentForm) -> SignedInPageResult {
+pub(super) async fn switch_off(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     if !form.is_ticked("sure") {
         let words = app::say!(in page_locale::language(), "waiting_room.unsure");
@@ -108,13 +99,8 @@ pub(in super::super) async fn switch_off(visit: StaffVisit<ShowPath>, SentForm(f
         let intent = visit.intent(&form, &(&request, seen))?;
         waiting_room::switch(&visit.state, &show, &visit.staff, &intent, &request, Some(seen)).await
     };
-    match done.await {
-        Ok(_) => Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id))),
-        Err(refused) => {
-            let (visit, form) = mark_refusal(visit, form, refused)?;
-            WaitingRoomVisit { visit, show }.page(RoomPart::End(form)).await
-        }
-    }
+    let done = done.await;
+    WaitingRoomVisit { visit, show }.after(done, form, RoomPart::End).await
 }
 
 /// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
@@ -149,17 +135,31 @@ fn mark_refusal(
     Ok((visit.solvable(&problem)?.fail(&problem, above), form))
 }
 
-/// A request to the pages of a show's waiting room.
 struct WaitingRoomVisit {
     visit: StaffVisit,
     show: Arc<Show>,
 }
 
 impl WaitingRoomVisit {
-    async fn of(visit: StaffVisit<ShowPath>) -> Result<Self, SignedInPageError> {
-        let (visit, ShowPath { show }) = visit.split();
+    async fn of(visit: VisitOf<Uuid>) -> Result<Self, SignedInPageError> {
+        let (visit, (_, show)) = visit.split();
         let show = waiting_room::show_at(&visit.state, &visit.desk.theatre, show).await?;
         Ok(Self { visit, show })
+    }
+
+    /// The way on, or the form again in its part.
+    async fn after<T>(
+        self,
+        done: Result<T, SwitchError>,
+        form: Form,
+        part: fn(Form) -> RoomPart,
+    ) -> SignedInPageResult {
+        let Self { visit, show } = self;
+        let Err(refused) = done else {
+            return Ok(visit.see(&format!("shows/{}/waiting-room?done=true", show.id)));
+        };
+        let (visit, form) = mark_refusal(visit, form, refused)?;
+        Self { visit, show }.page(part(form)).await
     }
 
     async fn page(self, part: RoomPart) -> SignedInPageResult {

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use app::staff::pages::Form;
-use app::staff::pages::organiser::{PRICE, PriceLine, Prices, read_tariff, tariff_form};
+use app::staff::pages::organiser::{PRICE, PriceLine, prices_page, read_tariff, tariff_form};
+use app::staff::pages::{Form, REASON};
 use domain::api::organiser::{TariffRequest, TariffView};
+use domain::money::Currency;
 
-use super::super::super::SignedInPageResult;
-use super::super::visit::{SentForm, StaffVisit, malformed};
-use super::currency_of;
+use super::super::{PageError, SignedInPageResult};
+use super::visit::{SentForm, StaffVisit, malformed};
 use backoffice::organiser::{self, PriceInput};
-use http::{Code, page_locale};
+use http::Code;
 
-pub(in super::super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
+pub(super) async fn show_page(visit: StaffVisit) -> SignedInPageResult {
     let tariff = organiser::tariff(&visit.state, &visit.desk.theatre).await?;
     let ground = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
     let form = tariff_form(&tariff, currency_of(&ground.currency)?);
@@ -21,7 +21,12 @@ pub(in super::super) async fn show_page(visit: StaffVisit) -> SignedInPageResult
 
 fn page(visit: StaffVisit, ground: &PriceInput, form: Form) -> SignedInPageResult {
     let (lines, currency) = (lines(ground, &form), currency_of(&ground.currency)?);
-    Ok(visit.show(|desk| Prices { desk, form, lines, currency }))
+    Ok(visit.show(|desk| prices_page(desk, form, lines, currency)))
+}
+
+/// The currency of prices that are shown.
+pub(super) fn currency_of(code: &str) -> Result<Currency, PageError> {
+    Currency::parse(code).ok_or(PageError::Fault)
 }
 
 /// All categories of the rooms and of the form.
@@ -36,7 +41,7 @@ fn lines(ground: &PriceInput, form: &Form) -> Vec<PriceLine> {
     all.into_iter().map(line).collect()
 }
 
-pub(in super::super) async fn set(visit: StaffVisit, SentForm(mut form): SentForm) -> SignedInPageResult {
+pub(super) async fn set(visit: StaffVisit, SentForm(mut form): SentForm) -> SignedInPageResult {
     let ground = organiser::load_price_input(&visit.state, &visit.desk.theatre).await?;
     let tariff = read_tariff(&mut form, currency_of(&ground.currency)?);
     if form.is_refused() {
@@ -44,7 +49,7 @@ pub(in super::super) async fn set(visit: StaffVisit, SentForm(mut form): SentFor
     }
     let done = async {
         let tariff = TariffView { version: form.whole("version", "The version").map_err(malformed)?, ..tariff };
-        let request = TariffRequest { tariff, reason: form.text(app::staff::pages::REASON) };
+        let request = TariffRequest { tariff, reason: form.text(REASON) };
         let intent = visit.intent(&form, &request)?;
         organiser::set_tariff(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
@@ -52,7 +57,7 @@ pub(in super::super) async fn set(visit: StaffVisit, SentForm(mut form): SentFor
         Ok(_) => return Ok(visit.see("prices?done=true")),
         // A stale form must not overwrite newer prices: it keeps its old version.
         Err(problem) if problem.code() == Code::WrongState => {
-            visit.refuse_in_words(&problem, app::say!(in page_locale::language(), "organiser.prices_changed"))?
+            visit.refuse_in_words(&problem, "organiser.prices_changed")?
         }
         Err(problem) => visit.refuse(&problem)?,
     };
@@ -61,8 +66,6 @@ pub(in super::super) async fn set(visit: StaffVisit, SentForm(mut form): SentFor
 
 #[cfg(test)]
 mod tests {
-    use domain::money::Currency;
-
     use super::*;
 
     fn lines_of(prices: &[(&str, &str)]) -> Vec<PriceLine> {

@@ -1,29 +1,38 @@
-//! Pointer input on the drawing. A click selects, a drag moves the selection, and a drag on the background draws a
-//! selection frame. A finger on the background scrolls the page, and two fingers zoom (`pinching`).
+//! Input on the drawing. A click selects, a drag moves the selection, a drag on the background draws a selection frame;
+//! arrows move the selection, also from the list, and other keys have their usual meaning.
+//!
+//! A finger on the background scrolls the page. Two fingers zoom, like on the customers' map (`seat_map::plan::plane`), and
+//! select nothing: meanwhile the drawing is only transformed; it is laid out again at the end.
 
 use domain::layout::editing::{Command, DrawingPoint, ObjectKey};
-use leptos::ev::PointerEvent;
+use leptos::ev::{KeyboardEvent, PointerEvent, TouchEvent};
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::Element;
 
-use super::board::{Board, element_of};
+use super::board::Board;
 use super::editor::{Drag, Editor};
 use super::markup;
+use crate::seat_map::plan::plane::two_fingers;
+use crate::seat_map::plan::zoom::{self, Pinch, WindowRect};
 
 /// Movement below this while pressed is a click, pixels.
 const DRAG_PX: f64 = 4.0;
 /// Dragged parts move in steps of this, in seats.
 const STEP_SEATS: f64 = 0.25;
+/// Step of an arrow key, in seats.
+const KEY_STEP_SEATS: f64 = 0.5;
+/// Step with Shift, in seats.
+const SMALL_STEP_SEATS: f64 = 0.05;
+/// Step of a bracket key, degrees.
+const TURN_DEGREES: f64 = 5.0;
 
-/// A pressed pointer.
+/// A pressed pointer, and the part, seat and corner under it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PointerPress {
-    /// Its id.
     id: i32,
-    /// The part under it.
     part: Option<ObjectKey>,
-    /// The seat under it.
     seat: Option<usize>,
-    /// The corner under it.
     corner: Option<usize>,
     /// Position of the press, units of the plan.
     from: DrawingPoint,
@@ -31,13 +40,10 @@ pub(super) struct PointerPress {
     at: (f64, f64),
     /// True if the part was selected before.
     was_chosen: bool,
-    /// True if it adds to the selection.
     adds: bool,
-    /// True if it has moved.
     moved: bool,
 }
 
-/// Handles a press.
 pub(super) fn press(board: Board, event: &PointerEvent) {
     let (editor, Some(from)) = (board.editor, point_of(board, event)) else { return };
     if event.button() != 0 || board.press.with_value(Option::is_some) {
@@ -76,7 +82,6 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
     board.press.set_value(Some(press));
 }
 
-/// Handles a movement.
 pub(super) fn drag(board: Board, event: &PointerEvent) {
     let Some(mut press) = board.press.get_value().filter(|press| press.id == event.pointer_id()) else { return };
     let way = (f64::from(event.client_x()) - press.at.0).hypot(f64::from(event.client_y()) - press.at.1);
@@ -149,7 +154,7 @@ pub(super) fn cancel(board: Board) {
 }
 
 /// Cancels the press and restores the selection: a second finger started a pinch.
-pub(super) fn cancel_for_pinch(board: Board) {
+fn cancel_for_pinch(board: Board) {
     let was_down = board.press.with_value(Option::is_some);
     cancel(board);
     let (chosen, seats) = board.before.get_value();
@@ -176,4 +181,111 @@ fn point_of(board: Board, event: &PointerEvent) -> Option<DrawingPoint> {
     let x = (f64::from(event.client_x()) - place.left) / place.width.max(1.0) * width + left;
     let y = (f64::from(event.client_y()) - place.top) / place.height.max(1.0) * height + top;
     Some([x / scale, y / scale])
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ActivePinch {
+    pinch: Pinch,
+    factor: f64,
+    /// The drawing's current apparent place.
+    looks: WindowRect,
+}
+
+/// Handles a new finger; the second one starts a pinch.
+pub(super) fn touch(board: Board, event: &TouchEvent) {
+    let Some((one, other)) = two_fingers(event) else { return };
+    keep_from_browser(event);
+    cancel_for_pinch(board);
+    board.transform("none");
+    let begun =
+        board.place().map(|place| ActivePinch { pinch: Pinch::new(place, one, other), factor: 1.0, looks: place });
+    board.pinching.set_value(begun);
+}
+
+pub(super) fn pinch(board: Board, event: &TouchEvent) {
+    let (Some(pinching), Some((one, other))) = (board.pinching.get_value(), two_fingers(event)) else { return };
+    keep_from_browser(event);
+    let (factor, looks) = pinching.pinch.looks(one, other, |factor| board.limited(factor));
+    board.pinching.set_value(Some(ActivePinch { factor, looks, ..pinching }));
+    board.transform(&zoom::transform(pinching.pinch.start, looks));
+}
+
+/// Ends the pinch when a finger is lifted or the browser takes over.
+pub(super) fn end_pinch(board: Board) {
+    let Some(ActivePinch { factor, looks, .. }) = board.pinching.try_update_value(Option::take).flatten() else {
+        return;
+    };
+    board.zoom_with(factor, move |now| (now.left - looks.left, now.top - looks.top));
+}
+
+/// Prevents the browser from scrolling or zooming the page. Once it scrolls, events cannot be cancelled.
+fn keep_from_browser(event: &TouchEvent) {
+    if event.cancelable() {
+        event.prevent_default();
+    }
+}
+
+/// Handles a key in the editor, except in form fields.
+pub(super) fn on_key(editor: Editor, event: &KeyboardEvent) {
+    let Some(target) = element_of(event) else { return };
+    if ["INPUT", "SELECT", "TEXTAREA"].contains(&target.tag_name().as_str()) {
+        return;
+    }
+    let is_done = if event.ctrl_key() || event.meta_key() {
+        with_control(editor, event, &target)
+    } else {
+        is_on_parts(&target) && !event.alt_key() && on_parts_key(editor, event)
+    };
+    if is_done {
+        event.prevent_default();
+    }
+}
+
+/// Returns true if the focus is on the drawing or the list of its parts.
+fn is_on_parts(target: &Element) -> bool {
+    target.closest("[data-moves]").ok().flatten().is_some()
+}
+
+fn with_control(editor: Editor, event: &KeyboardEvent, target: &Element) -> bool {
+    match event.key().to_ascii_lowercase().as_str() {
+        "z" if event.shift_key() => editor.redo(),
+        "z" => editor.undo(),
+        "y" => editor.redo(),
+        "a" if is_on_parts(target) => {
+            let all = editor.now(|draft| {
+                let areas = draft.areas.iter().map(|area| area.key);
+                draft.rows.iter().map(|row| row.key).chain(areas).collect::<Vec<_>>()
+            });
+            editor.choose(all);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn on_parts_key(editor: Editor, event: &KeyboardEvent) -> bool {
+    if editor.chosen.with_untracked(|chosen| chosen.is_empty()) {
+        return false;
+    }
+    let step = editor.pitch() * if event.shift_key() { SMALL_STEP_SEATS } else { KEY_STEP_SEATS };
+    match event.key().as_str() {
+        "ArrowLeft" => editor.nudge([-step, 0.0]),
+        "ArrowRight" => editor.nudge([step, 0.0]),
+        "ArrowUp" => editor.nudge([0.0, -step]),
+        "ArrowDown" => editor.nudge([0.0, step]),
+        "[" => {
+            editor.apply(&Command::Turn(editor.keys(), -TURN_DEGREES));
+        }
+        "]" => {
+            editor.apply(&Command::Turn(editor.keys(), TURN_DEGREES));
+        }
+        "Delete" | "Backspace" => editor.remove_chosen(),
+        "Escape" => editor.choose([]),
+        _ => return false,
+    }
+    true
+}
+
+fn element_of(event: &web_sys::Event) -> Option<Element> {
+    event.target()?.dyn_into().ok()
 }

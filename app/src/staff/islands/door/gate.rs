@@ -1,31 +1,34 @@
 //! The door on a device. Tickets are checked one after another, by the server or, without a network, by the list.
 //! Admissions by the list are sent when the network is back.
 
-mod sync;
-
 use std::collections::VecDeque;
 
-use domain::api::door::{DoorDevice, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, UndoRequest};
+use domain::api::door::{
+    DoorDevice, DoorList, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, SettleRequest, Settlement,
+    UndoRequest,
+};
 use domain::door::{self, Code, device_name, digest};
 use domain::time::Timestamp;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::device_storage;
+use super::offline::{self, ScanQueue, TicketList, TicketStatus};
 use super::outcome::{self, ScanOutcome, Tone, UndoableAdmission};
-use super::queue::ScanQueue;
-use super::ticket_list::{TicketList, TicketStatus};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
-use crate::language::{Hindrance, problem_for_staff};
+use crate::language::Hindrance;
 use crate::say;
+use crate::staff::islands::failure_words;
 
 /// Deadline of the server for a ticket, milliseconds: people are queueing. Then the list decides.
 const SCAN_DEADLINE_MS: u32 = 3_000;
 /// Polling interval, milliseconds. Also the delay to notice that the network is back.
 const POLL_EVERY_MS: u32 = 3_000;
+/// Age at which the list is renewed while there is a network, milliseconds.
+const LIST_AGE_MS: i64 = 60_000;
 /// Most scanned texts waiting for their check.
 const MAX_IN_LINE: usize = 100;
 /// Most unanswered scans remembered.
@@ -33,8 +36,8 @@ const MAX_UNANSWERED: usize = 12;
 /// Number of recent scans shown.
 const MAX_RECENT: usize = 12;
 
-/// The device's connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ServerLink {
     /// The server answers.
     Up,
@@ -44,30 +47,15 @@ pub enum ServerLink {
     SignedOut,
 }
 
-impl ServerLink {
-    /// Its name on the page.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-            Self::SignedOut => "signed-out",
-        }
-    }
-}
-
 /// The door of a show on this device.
 #[derive(Clone, Copy)]
 pub struct Gate {
     show: Uuid,
     base: StoredValue<String>,
-    /// This device.
     pub device: RwSignal<DoorDevice>,
-    /// Its connection.
     pub link: RwSignal<ServerLink>,
     /// The state of the show's door, as last loaded.
     pub view: RwSignal<Option<DoorView>>,
-    /// The outcome of the last scan.
     pub answer: RwSignal<Option<ScanOutcome>>,
     /// The last scans, newest first.
     pub recent: RwSignal<VecDeque<ScanOutcome>>,
@@ -95,18 +83,17 @@ pub struct Gate {
 
 impl Gate {
     /// The door of this show, with its stored data.
-    #[must_use]
     pub fn new(theatre: &str, show: Uuid) -> Self {
-        device_storage::remove_other_lists(show);
+        offline::remove_other_lists(show);
         // An expired list admits no one.
-        let list = device_storage::list(show).filter(|list| list.is_valid(now()));
+        let list = offline::list(show).filter(|list| list.is_valid(now()));
         Self {
             show,
             base: StoredValue::new(format!("/api/v1/theatres/{theatre}/door/shows/{show}")),
-            device: RwSignal::new(device_storage::device().unwrap_or_else(|| {
+            device: RwSignal::new(offline::device().unwrap_or_else(|| {
                 let id = Uuid::parse_str(&ids::new_key()).unwrap_or_default();
                 let device = DoorDevice { id, name: say!("door.device_name") };
-                device_storage::save_device(&device);
+                offline::save_device(&device);
                 device
             })),
             // The page may have been opened from the device's storage; the first poll corrects the connection.
@@ -114,7 +101,7 @@ impl Gate {
             view: RwSignal::new(None),
             answer: RwSignal::new(None),
             recent: RwSignal::new(VecDeque::new()),
-            queue: RwSignal::new(device_storage::queue(show)),
+            queue: RwSignal::new(offline::queue(show)),
             stuck: RwSignal::new(None),
             is_loud: RwSignal::new(false),
             list_of: RwSignal::new(list.as_ref().map(|list| list.made_at().to_owned())),
@@ -148,7 +135,6 @@ impl Gate {
     }
 
     /// Number of admitted tickets: those known to the server and those queued.
-    #[must_use]
     pub fn admitted(self) -> i64 {
         let known = self.view.with(|view| view.as_ref().map_or(0, |view| view.counts.admitted));
         known + self.queue.with(|queue| i64::try_from(queue.tickets()).unwrap_or(i64::MAX))
@@ -172,7 +158,6 @@ impl Gate {
         self.check_next();
     }
 
-    /// Checks the scanned texts in order.
     fn check_next(self) {
         if self.is_checking.get_value() {
             return;
@@ -229,7 +214,6 @@ impl Gate {
         self.unanswered.update_value(|unanswered| unanswered.retain(|(_, other)| other != key));
     }
 
-    /// Applies the server's answer.
     fn apply_answer(self, codes: &[Code], answer: &ScanAnswer) -> ScanOutcome {
         let admitted_codes =
             codes.iter().zip(&answer.tickets).filter(|(_, ticket)| ticket.outcome == Outcome::Admitted);
@@ -250,7 +234,7 @@ impl Gate {
         if failure.status() == 401 {
             self.link.set(ServerLink::SignedOut);
         }
-        let Hindrance { words, detail } = in_words(failure);
+        let Hindrance { words, detail } = failure_words(failure);
         ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), [Some(words), detail].into_iter().flatten().collect())
     }
 
@@ -274,7 +258,7 @@ impl Gate {
             }
             if !self.save_queue() {
                 // The list can be loaded again; admissions made by it cannot.
-                device_storage::remove_list(self.show);
+                offline::remove_list(self.show);
                 if !self.save_queue() {
                     self.queue.update(|queue| queue.remove_settled(&[scan]));
                     return cannot(say!("door.no_room"));
@@ -288,7 +272,7 @@ impl Gate {
     }
 
     fn save_queue(self) -> bool {
-        self.queue.with_untracked(|queue| device_storage::save_queue(self.show, queue))
+        self.queue.with_untracked(|queue| offline::save_queue(self.show, queue))
     }
 
     /// Records admissions that an older list does not contain.
@@ -297,7 +281,7 @@ impl Gate {
         self.list.update_value(|list| {
             if let Some(list) = list {
                 codes.iter().for_each(|code| list.record_admitted(code));
-                device_storage::save_admitted(self.show, &list.here());
+                offline::save_admitted(self.show, &list.here());
             }
         });
     }
@@ -320,7 +304,7 @@ impl Gate {
         let path = format!("{}/undo", self.base.get_value());
         let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
         if let Err(failure) = calls::change::<Option<()>>(&path, key, &request).await {
-            return Some(in_words(&failure));
+            return Some(failure_words(&failure));
         }
         self.recent.update(|recent| {
             let known = recent.iter_mut().flat_map(|outcome| &mut outcome.undos);
@@ -329,7 +313,7 @@ impl Gate {
         self.answer.set(None);
         // The list still has the old status: a new one is needed.
         self.list.set_value(None);
-        device_storage::remove_list(self.show);
+        offline::remove_list(self.show);
         self.poll();
         None
     }
@@ -338,22 +322,136 @@ impl Gate {
     pub fn rename(self, name: &str) -> bool {
         let Some(name) = device_name(name) else { return false };
         self.device.update(|device| device.name = name.to_owned());
-        self.device.with_untracked(device_storage::save_device);
+        self.device.with_untracked(offline::save_device);
         true
     }
 
-    /// Returns true if a camera can read tickets.
-    #[must_use]
+    /// Loads the door's state. With a network also sends the queue and renews the list.
+    fn poll(self) {
+        if self.is_polling.get_value() {
+            return;
+        }
+        self.is_polling.set_value(true);
+        spawn_local(async move {
+            match calls::get::<DoorView>(&self.base.get_value()).await {
+                Ok(view) => {
+                    self.view.set(Some(view));
+                    self.link.set(ServerLink::Up);
+                    self.is_uncontacted.set(false);
+                    self.send_queue().await;
+                    self.renew_list().await;
+                }
+                Err(failure) if failure.may_pass() => {
+                    self.link.set(ServerLink::Down);
+                    self.check_list_expiry();
+                }
+                Err(failure) => {
+                    self.is_uncontacted.set(false);
+                    if failure.status() == 401 {
+                        self.link.set(ServerLink::SignedOut);
+                    } else {
+                        self.stuck.set(Some(failure_words(&failure)));
+                    }
+                }
+            }
+            self.is_polling.set_value(false);
+        });
+    }
+
+    /// Updates the display once the list has expired.
+    fn check_list_expiry(self) {
+        let is_over = self.list.with_value(|list| list.as_ref().is_none_or(|list| !list.is_valid(now())));
+        if is_over && self.list_of.with_untracked(Option::is_some) {
+            self.list_of.set(None);
+        }
+    }
+
+    /// Sends the queued admissions batch by batch. Unanswered scans stay in the queue.
+    async fn send_queue(self) {
+        let mut has_settled = false;
+        while let Some((seal, scans)) = self.queue.with_untracked(ScanQueue::batch) {
+            let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
+            let sent = scans.clone();
+            let request = SettleRequest {
+                device: self.device.get_untracked(),
+                seal,
+                sent_at_ms: clock::device_ms() as i64,
+                scans,
+            };
+            let path = format!("{}/settlements", self.base.get_value());
+            match calls::change::<Settlement>(&path, &ids::new_key(), &request).await {
+                Ok(settled) => {
+                    has_settled = true;
+                    self.record_settled(&sent, &settled);
+                    self.queue.update(|queue| queue.remove_settled(&ids));
+                    self.save_queue();
+                    if self.queue.with_untracked(|queue| queue.aside().is_empty()) {
+                        self.stuck.set(None);
+                    }
+                }
+                Err(failure) if failure.may_pass() => {
+                    self.link.set(ServerLink::Down);
+                    break;
+                }
+                Err(failure) => {
+                    self.stuck.set(Some(failure_words(&failure)));
+                    if !is_final(failure.status()) {
+                        break;
+                    }
+                    self.queue.update(|queue| queue.put_aside(&ids));
+                }
+            }
+        }
+        if has_settled && let Ok(view) = calls::get::<DoorView>(&self.base.get_value()).await {
+            self.view.set(Some(view));
+        }
+    }
+
+    /// Makes settled admissions undoable like those admitted by the server.
+    fn record_settled(self, sent: &[QueuedScan], settled: &Settlement) {
+        self.recent.update(|recent| {
+            for (scan, answer) in sent.iter().zip(&settled.scans) {
+                let undos = outcome::undos(answer, scan.codes.iter().map(String::as_str));
+                recent
+                    .iter_mut()
+                    .filter(|recent_scan| recent_scan.scan == scan.scan)
+                    .for_each(|recent_scan| recent_scan.undos.clone_from(&undos));
+            }
+        });
+    }
+
+    /// Renews an old list, but only after the queue is sent: the new list would show queued admissions as open.
+    async fn renew_list(self) {
+        let is_fresh =
+            self.list.with_value(|list| list.as_ref().is_some_and(|list| now().since(list.made()) < LIST_AGE_MS));
+        if is_fresh || self.queue.with_untracked(|queue| queue.batch().is_some()) {
+            return;
+        }
+        let path = format!("{}/list?device={}", self.base.get_value(), self.device.with_untracked(|device| device.id));
+        self.since.set_value(Vec::new());
+        // Without an answer the current list stays until it expires.
+        if let Ok(list) = calls::get::<DoorList>(&path).await {
+            // The new list may lack admissions made since the request, and it lacks the scans put aside.
+            let mut since = self.since.get_value();
+            self.queue.with_untracked(|queue| {
+                since.extend(queue.aside().into_iter().map(|code| digest(self.show, code)));
+            });
+            offline::save_list(self.show, &list);
+            let list = TicketList::new(self.show, list, since);
+            offline::save_admitted(self.show, &list.here());
+            self.list_of.set(Some(list.made_at().to_owned()));
+            self.list.set_value(Some(list));
+        }
+    }
+
     pub fn has_camera() -> bool {
         camera::is_available()
     }
 }
 
-fn in_words(failure: &Failure) -> Hindrance {
-    match failure {
-        Failure::Unreachable => say!("common.unreachable").into(),
-        Failure::Problem(problem) => problem_for_staff(problem),
-    }
+/// Returns true if a refusal is final: not one that a sign-in, a permission or a wait can change.
+const fn is_final(status: u16) -> bool {
+    matches!(status, 400..=499) && !matches!(status, 401 | 403 | 408 | 429)
 }
 
 /// The server's time if known, else the device's.
@@ -377,10 +475,19 @@ mod tests {
         };
         let failure = Failure::Problem(Box::new(refused));
         for language in Language::ALL {
-            let (outcome, fault) = with_language(language, || (in_words(&failure), say!("problem.other")));
+            let (outcome, fault) = with_language(language, || (failure_words(&failure), say!("problem.other")));
             assert_ne!(outcome.words, fault, "{language:?}");
             let shown = outcome.detail.unwrap_or(outcome.words);
             assert_eq!(shown, "The list is none of ours.", "{language:?}");
+        }
+    }
+
+    #[test]
+    fn only_final_refusals_put_scans_aside() {
+        for (status, is_final_refusal) in
+            [(404, true), (422, true), (401, false), (403, false), (429, false), (500, false)]
+        {
+            assert_eq!(is_final(status), is_final_refusal, "{status}");
         }
     }
 }
