@@ -359,7 +359,6 @@ async fn every_route_answers_every_role_as_the_table_says() {
     }
     assert!(asked > 7 * 35, "{asked} requests were sent");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -387,5 +386,4 @@ async fn api_key_opens_only_routes_for_keys() {
         opened += usize::from(is_for_keys);
     }
     assert_eq!(opened, 6, "five reports and a booking");
-    world.end().await;
 }

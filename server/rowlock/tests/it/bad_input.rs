@@ -27,8 +27,7 @@ async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &st
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_holds_are_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let seats = |list: &str| format!("{{\"seats\": {list}}}");
     let cases = [
@@ -66,13 +65,11 @@ async fn invalid_holds_are_refused() {
     assert_eq!(eve.release_hold(&hold).await, StatusCode::NO_CONTENT, "not her hold");
     assert_eq!(ann.seat_states().await.matches('1').count(), 1, "no seat changed");
     assert!(ann.has_hold().await, "the owner keeps the hold");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idempotency_keys_are_required_and_validated() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let id = platform::ids::derived_id(&["no booking"]);
     let doors = [
         (Method::POST, format!("/api/v1/shows/{}/holds", world.show), json!({ "seats": [1] })),
@@ -102,7 +99,6 @@ async fn idempotency_keys_are_required_and_validated() {
     let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
     let request = ann.client.post(url).header("x-idempotency-key", "alias").json(&json!({ "seats": [1] }));
     assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,13 +135,11 @@ async fn hostile_names_are_stored_verbatim_or_refused_and_reused_keys_conflict()
     }
     let null = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "a\u{0}b", "email": "a@b.cd" } });
     assert_refused(&visitor, Method::POST, "/api/v1/bookings", &null.to_string(), (400, "person_invalid")).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     let event = |reference: &Value| {
@@ -177,7 +171,6 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
         assert_eq!((status, text(&problem["code"])), expected, "{signature:?} {body}");
     }
     assert_eq!(ann.booking(&booking).await["state"], pending["state"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,13 +187,11 @@ async fn sales_close_five_minutes_before_the_start_and_cross_site_requests_chang
         let answer = request.send().await.expect("the server answers");
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{header}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_and_searches_answer_invalid_parameters_without_errors() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     for (path, status) in [
         ("/api/v1/shows?date=yesterday", 400),
         ("/api/v1/theatres/aurora/shows?date=2026-99-99", 400),
@@ -216,5 +207,4 @@ async fn pages_and_searches_answer_invalid_parameters_without_errors() {
         assert_eq!(answer.status().as_u16(), status, "{path}");
         assert!(!answer.text().await.expect("text").contains("<script>"), "{path}");
     }
-    world.end().await;
 }

@@ -45,8 +45,7 @@ async fn outcomes(world: &World, event_id: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_without_a_valid_current_signature_are_refused_and_not_stored() {
     let both = format!("{SECRET},{PREVIOUS_SECRET}");
-    let world = World::start(1, &[("SIMULATOR_WEBHOOK_SECRET", both.as_str())]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[("SIMULATOR_WEBHOOK_SECRET", both.as_str())]).await;
     let booking = ann.check_out(&[1]).await.1;
     ann.pay(&booking, None).await;
     let body = success("evt_1", &booking, PRICE);
@@ -75,8 +74,7 @@ async fn webhooks_without_a_valid_current_signature_are_refused_and_not_stored()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let unknown = json!({ "id": platform::ids::new_id() });
     // A booking without a payment is treated as unknown.
     let unpaid = ann.check_out(&[1]).await.1;
@@ -88,7 +86,6 @@ async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
         assert_eq!(outcomes(&world, id).await, ["unknown_payment"]);
     }
     assert_eq!(text(&ann.booking(&unpaid).await["state"]), "SEATS_LOCKED");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,13 +136,11 @@ async fn payment_of_another_amount_is_refunded_and_the_event_names_both_sums() {
     assert_mails_link_without_cookie(&world);
     assert!(!world.mails().iter().any(|mail| mail.contains("too late")), "{:?}", world.mails());
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reordered_events_undo_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.check_out(&[1]).await.1;
     let (_, paid) = ann.pay(&booking, Some("tok_reordered_webhooks")).await;
     assert_eq!(paid["state"], "CONFIRMED");
@@ -180,8 +175,7 @@ async fn reordered_events_undo_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_above_the_charge_is_refused_and_parked() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.check_out(&[1]).await.1;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_empty_outbox().await;
@@ -192,5 +186,4 @@ async fn refund_above_the_charge_is_refused_and_parked() {
     let query = "SELECT count(*) FROM outbox WHERE attempts = 1 AND parked_why LIKE '%above_charge%'";
     world.wait_for_count("the refund is parked at the first refusal", query, 1).await;
     assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID");
-    world.end().await;
 }

@@ -83,7 +83,6 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
     let (status, refusal) = here.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{refusal}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +116,6 @@ async fn booking_revised_after_its_check_is_not_charged() {
     let (status, paid) = there.pay(&again, Some("tok_paid")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
     assert_eq!(paid["total"]["minor"], PRICE);
-    world.end().await;
 }
 
 /// Inserts a booking with this total and state, and with one seat for 100 cents if `has_a_seat`.
@@ -226,7 +224,6 @@ async fn table_refuses_changes_of_a_total_or_line_once_a_payment_started() {
     // Before a payment starts, everything may change.
     run(pg, ADD_SEAT, other).await.expect("no payment has begun");
     run(pg, "DELETE FROM booking_seats WHERE booking_id = $1", other).await.expect("no payment has begun");
-    world.end().await;
 }
 
 /// Two concurrent transactions, neither of which sees the other's write.

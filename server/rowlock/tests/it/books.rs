@@ -6,7 +6,7 @@
 //! seats sold = claims sold = tickets; no seat twice; the outbox is empty; the map shows the claims
 //! places sold = claims sold = tickets; stock of an area = sum of its claims
 //!
-//! [`World::end`] checks them at the end of every test ([`Books::check_at_end`]). A test fails if rows that one
+//! A world checks them when it ends ([`Books::check_at_end`]). A test fails if rows that one
 //! transaction writes together differ: totals and lines, stocks and claims, the rows of a sold booking. It fails too if a
 //! booking without pending effects is wrong: its money at gateways and tills, or claims of a finished booking. A test that
 //! breaks the books on purpose ends with [`World::end_with_known_findings`]. A test that needs every effect finished
@@ -119,8 +119,8 @@ const BOOKINGS: &str = "
                OR EXISTS (SELECT 1 FROM refund_waits WHERE booking_id = bookings.id)
                OR EXISTS (SELECT 1 FROM refunds JOIN payments USING (booking_id)
                           WHERE booking_id = bookings.id AND refunds.state = 'requested'
-                            AND payments.gateway LIKE 'counter\\_%') AS is_under_way,
-           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_story,
+                            AND payments.gateway LIKE 'counter\\_%') AS is_pending,
+           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_events,
            ARRAY(SELECT area_no || ': ' || quantity FROM booking_places WHERE booking_id = id ORDER BY area_no) AS places,
            ARRAY(SELECT area_no || ': ' || quantity FROM area_claims claim
                  WHERE claim.booking_id = bookings.id AND claim.show_id = bookings.show_id

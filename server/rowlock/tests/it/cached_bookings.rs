@@ -26,7 +26,6 @@ async fn payment_uses_the_latest_checkout_of_another_replica() {
     assert_eq!((&paid["seats"], &paid["total"]), (&agreed["seats"], &agreed["total"]));
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, agreed["total"]["minor"]);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,7 +39,6 @@ async fn payment_uses_names_changed_at_another_replica() {
     let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
     assert_eq!(paid["buyer"], buyer);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,13 +55,11 @@ async fn extension_is_replayed_at_another_replica_even_after_the_booking_ended()
     sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
     let elsewhere = Visitor { base: world.visitor_at(2).base, ..here.clone() };
     assert_eq!(elsewhere.raw(Method::POST, &path, Value::Null, "longer").await, longer);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn second_checkout_does_not_shorten_a_booking_extended_meanwhile() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (hold, booking) = ann.check_out(&[1]).await;
     // As if the hold had been extended just after the second checkout read its expiry.
     let longer = "UPDATE bookings SET expires_at = expires_at + interval '1 minute', version = version + 1";
@@ -72,7 +68,6 @@ async fn second_checkout_does_not_shorten_a_booking_extended_meanwhile() {
     assert_eq!((status, &again["id"]), (StatusCode::CREATED, &booking["id"]), "{again}");
     let ends = |booking: &Value| booking["expires_at_ms"].as_i64().expect("milliseconds");
     assert_eq!(ends(&again), ends(&booking) + 60_000);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -91,13 +86,11 @@ async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
     assert_eq!(declined["state"], "CANCELLED", "{declined}");
     expect_problem(here.pay(&booking, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_cookie_cannot_pay_once_an_account_owns_the_visitor() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                        VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
@@ -107,5 +100,4 @@ async fn guest_cookie_cannot_pay_once_an_account_owns_the_visitor() {
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::NOT_FOUND, "not_found");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'SEATS_LOCKED'").await, 1);
-    world.end().await;
 }

@@ -12,8 +12,7 @@ async fn booking_events(visitor: &Visitor, booking: &Value) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_frees_seats() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.buy_seats(&[46, 47], "tok_paid").await;
     let read = ann.booking(&booking).await;
     assert!(read["cancel_until_ms"].is_i64(), "{read}");
@@ -47,7 +46,7 @@ async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_fre
     // The seat can be bought by another visitor.
     let bob = world.visitor();
     assert_eq!(bob.buy_seats(&[46], "tok_paid").await["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +81,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
     }
     ann.wait_for_seat(46, '0').await;
     ann.wait_for_seat(11, '0').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,7 +130,6 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     assert_eq!(world.mails().len(), mails, "a repeated notice is sent once");
     let names = booking_events(&ann, &booking).await;
     assert_eq!(names.iter().filter(|name| *name == "part_refund_settled").count(), 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +167,6 @@ async fn within_two_hours_of_the_start_only_staff_cancel() {
         let (well, said) = world.command(&arguments).await;
         assert!(!well && said.contains(words), "{said}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,7 +195,6 @@ async fn invalid_cancellations_change_nothing() {
     let other = ann.call_with_key(Method::POST, &path, json!({ "seats": [6] }), "a-key").await;
     assert_eq!(other.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(ann.booking(&booking).await["seats"].as_array().expect("seats").len(), 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,13 +217,11 @@ async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
     ann.wait_for_money(&booking, "REFUNDED").await;
     world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 3 * PRICE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unpaid_booking_is_cancelled_without_a_fee() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = ann.check_out(&[70]).await;
     assert_eq!(ann.cancel(&booking, None).await.1["state"], "CANCELLED");
     ann.wait_for_seat(70, '0').await;
@@ -243,5 +237,5 @@ async fn unpaid_booking_is_cancelled_without_a_fee() {
     let form = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
     form.send().await.expect("the gateway answers");
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 0);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }

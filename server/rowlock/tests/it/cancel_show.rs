@@ -55,7 +55,6 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     assert!(well && said.contains("0 bookings undone"), "{said}");
     let (well, said) = world.command(&["cancel-show", &platform::ids::new_id().to_string(), "--reason", "None."]).await;
     assert!(!well && said.contains("no such show"), "{said}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +86,6 @@ async fn cancelled_show_is_listed_nowhere() {
         assert!(page.contains("on its way back"), "the page explains the refund: {page}");
         assert!(!page.contains("seat-map"), "no map: {page}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +101,7 @@ async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation(
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "no other booking is charged");
     ann.wait_for_money(&sold, "REFUNDED").await;
     ben.wait_for_booking(&booking, "CANCELLED").await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,13 +132,11 @@ async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_cr
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'cancelled_by_staff'").await, 130);
     assert_eq!(world.count("SELECT cancelled::bigint FROM show_cancellations").await, 130);
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect = 'refund'").await, 130);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_after_the_cancellation_of_the_show_is_refunded() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     // The gateway charges and cannot be voided; its webhook is late.
@@ -152,7 +148,7 @@ async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 /// Inserts a booking without seats and money that starts its payment in the same transaction.
@@ -199,7 +195,6 @@ async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
     let (begun, ()) = tokio::join!(begun, marked);
     assert_refused("the show is cancelled", begun, "RL001", "was called off");
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE is_open").await, 0, "no booking has escaped");
-    world.end().await;
 }
 
 /// As during a continuous sale: a transaction with a booking of the show is always open.
@@ -220,7 +215,6 @@ async fn show_is_cancelled_during_continuous_sales_and_no_booking_escapes() {
     buyer.commit().await.expect("the payment has begun");
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Cancelled(1));
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::NoneLeft);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -246,5 +240,4 @@ async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
     assert_eq!(seen["state"], "CANCELLED", "{seen}");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "the full price is refunded: {seen}");
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0);
-    world.end().await;
 }

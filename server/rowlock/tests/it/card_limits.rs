@@ -28,7 +28,7 @@ async fn one_card_pays_up_to_its_limit_for_any_visitor() {
     assert_eq!(world.visitor().buy_seats(&[7, 8, 9], "tok_paid@2222").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(DISTINCT instrument) FROM payment_instruments").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 3);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,7 +43,6 @@ async fn failed_and_refunded_payments_do_not_count_towards_the_card_limit() {
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
     assert_eq!(ann.cancel(&sold, None).await.0, StatusCode::OK);
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED", "her seats are refunded");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +62,7 @@ async fn concurrent_payments_with_one_card_do_not_exceed_its_limit() {
     let refused = answers.iter().filter(|(_, answer)| answer["code"] == "instrument_limit").count();
     assert_eq!((sold, refused), (2, 6), "{answers:?}");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 4);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +82,7 @@ async fn payment_that_times_out_on_the_cards_lock_can_be_retried() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     slow.rollback().await.expect("the lock is released");
     assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,14 +94,12 @@ async fn card_without_a_fingerprint_has_no_limit() {
     let (status, pending) = ann.pay(&booking, None).await;
     assert_eq!((status, &pending["state"]), (StatusCode::OK, &json!("PAYMENT_PENDING")), "{pending}");
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn show_without_a_card_limit_queries_no_fingerprint_and_stores_none() {
     let token = "a token of this test; 32 bytes or more";
-    let world = World::start(1, &[("METRICS_TOKEN", token)]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[("METRICS_TOKEN", token)]).await;
     assert_eq!(ann.buy_seats(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
     assert_eq!(world.visitor().buy_seats(&[3, 4], "tok_paid@1111").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
@@ -113,5 +110,4 @@ async fn show_without_a_card_limit_queries_no_fingerprint_and_stores_none() {
         .filter(|line| line.starts_with("rowlock_gateway_calls_total") && line.contains("question=\"instrument\""));
     let asked: Vec<&str> = asked.collect();
     assert!(!asked.is_empty() && asked.iter().all(|line| line.ends_with(" 0")), "{asked:?}");
-    world.end().await;
 }

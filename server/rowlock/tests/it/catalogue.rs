@@ -42,7 +42,6 @@ async fn each_of_six_filters_narrows_the_search_and_started_shows_are_hidden() {
     ] {
         assert_eq!(count_results(&world, query).await, shows, "{query}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,13 +62,11 @@ async fn search_ignores_accents_case_and_special_letters() {
         }
     }
     assert_eq!(count_results(&world, "q=ebb").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let listed = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0].clone() };
     assert_eq!(listed().await["seats_left"], 300);
 
@@ -81,13 +78,11 @@ async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() 
     let house = "UPDATE shows SET blocked = (SELECT array_agg(seat) FROM generate_series(2, 299) AS seat)";
     world.execute(house).await;
     wait_until("the show is sold out", || async { listed().await["availability"] == "sold_out" }).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn claimed_seat_counts_as_free_only_after_its_claim_expired_for_long_enough() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let left = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0]["seats_left"].clone() };
     let claim = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
                  VALUES ($1, 7, gen_random_uuid(), 1, 'claimed', now() - interval '20 seconds')";
@@ -97,7 +92,6 @@ async fn claimed_seat_counts_as_free_only_after_its_claim_expired_for_long_enoug
     let later = "UPDATE seat_claims SET expires_at = now() - interval '2 minutes' WHERE show_id = $1";
     sqlx::query(later).bind(world.show).execute(&world.pg).await.expect("the claim expired long ago");
     wait_until("the seat is free", || async { left().await == 300 }).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +119,6 @@ async fn plan_url_is_its_content_hash_and_public_pages_set_no_cookie() {
         let scripts = html.matches("<script").count();
         assert!(scripts == 1 && html.contains("/pkg/account.js"), "{path} ships {scripts} scripts");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,5 +140,4 @@ async fn dots_of_a_layout_are_its_seats_at_their_positions() {
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
     let nowhere = format!("{}/api/v1/shows/{}/dots", world.servers[0].url, uuid::Uuid::nil());
     assert_eq!(client.get(nowhere).send().await.expect("an answer").status(), StatusCode::NOT_FOUND);
-    world.end().await;
 }

@@ -46,7 +46,6 @@ async fn working_system_passes_the_check_and_is_left_unchanged() {
     assert!(left.iter().all(|key| key.replace('-', "").contains(&of_ours)), "a hidden show is left: {left:?}");
     let (good, table) = world.command(&["check", "--public-url", &world.servers[0].url]).await;
     assert!(good && table.contains("a seat was granted, refused to a second"), "{table}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +58,6 @@ async fn simulator_behind_https_fails_the_check_or_warns_where_allowed() {
     let (_, report) = check(&world, &[&address[..], &["--allow-simulator"]].concat()).await;
     assert_eq!(state(&report, "settings"), "ok", "{report:#}");
     assert_eq!(state(&report, "gateway simulator"), "warning", "{report:#}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,5 +76,4 @@ async fn every_broken_setting_is_named_and_the_other_checks_still_run() {
     let (good, report) = check(&world, &["--redis-url", "redis://127.0.0.1:1/", "--commit-queue", "0"]).await;
     assert!(!good && state(&report, "redis") == "failed" && state(&report, "settings") == "failed", "{report:#}");
     assert_eq!(state(&report, "gateway simulator"), "ok", "{report:#}");
-    world.end().await;
 }

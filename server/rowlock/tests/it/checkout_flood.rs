@@ -49,8 +49,7 @@ async fn complete_sale(visitor: &Visitor, seat: u32, how: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_other_sales() {
     let queue = QUEUE.to_string();
-    let world = World::start(1, &[("COMMIT_QUEUE", &queue)]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[("COMMIT_QUEUE", &queue)]).await;
     let (_, hold) = ann.hold(&[0]).await;
     let (status, booking) = ann.book(&hold).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
@@ -98,7 +97,6 @@ async fn flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_other_sales()
     assert_eq!(one.status, StatusCode::CREATED, "{one:?}");
     assert_eq!(one.body, other.body, "the same key shares the answer");
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 4);
-    world.end().await;
 }
 
 /// Checks out holds that do not exist until a limit refuses. Returns the number of checkouts before, and the refusal.

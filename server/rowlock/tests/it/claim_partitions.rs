@@ -166,7 +166,6 @@ async fn sale_reads_only_the_partition_of_its_show() {
         "a statement without a show reads all partitions"
     );
     tx.rollback().await.expect("it ends");
-    world.end().await;
 }
 
 /// Source files below a folder.

@@ -114,7 +114,6 @@ async fn concurrent_payments_share_transactions_and_are_the_same_sales() {
     // The webhooks arrive too, and change nothing.
     world.wait_for_count("every webhook is stored", "SELECT count(*) FROM webhook_events", 12).await;
     assert_eq!(world.count("SELECT count(*) FROM booking_events").await, 12 * 5);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,7 +127,6 @@ async fn two_steps_for_one_booking_in_one_batch_are_one_payment() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +155,6 @@ async fn same_key_and_same_hold_twice_in_one_batch_are_one_booking() {
         "once",
     );
     assert_eq!(reused.await.0, StatusCode::UNPROCESSABLE_ENTITY);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +183,6 @@ async fn failing_step_does_not_fail_its_batch() {
         assert_eq!(*status, expected, "{answer}");
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'SEATS_LOCKED'").await, 7);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,7 +208,6 @@ async fn duplicate_row_switches_the_batch_to_checked_inserts_and_keeps_it_togeth
     assert!(world.count(TRANSACTIONS).await < 12, "several bookings share a transaction");
     let stored = "SELECT count(*) FROM idempotency_keys WHERE key = 'once' AND state = 'completed'";
     assert_eq!(world.count(stored).await, 12);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -266,7 +261,6 @@ async fn claim_lost_before_the_charge_succeeds_refunds_only_that_payment() {
     let money = || async { text(&buyers[1].0.booking(&buyers[1].1).await["money"]).to_owned() };
     wait_until("the money is refunded", || async { money().await == "REFUNDED" }).await;
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 3);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -310,7 +304,6 @@ async fn full_queue_is_refused_and_the_same_key_can_be_retried() {
         expect_answer(visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "k").await, StatusCode::CREATED);
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 8);
-    world.end().await;
 }
 
 /// Fails the first four payments that are written: two deadlocks, then two serialisation failures. No rollback resets
@@ -333,7 +326,6 @@ async fn deadlocks_and_serialisation_failures_of_a_batch_are_retried() {
     let (status, paid) = ann.pay(booking, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
     assert_eq!(world.count("SELECT last_value FROM tries").await, 5);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -347,7 +339,6 @@ async fn deadlocks_and_serialisation_failures_outside_a_batch_are_retried() {
     let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
     assert_eq!(world.count("SELECT last_value FROM tries").await, 5);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -367,7 +358,6 @@ async fn locked_booking_delays_the_others_only_briefly() {
     assert!(world.count(SUBMISSIONS).await < 8, "the others were batched");
     keeper.rollback().await.expect("the lock is released");
     assert_all_sold(payments).await;
-    world.end().await;
 }
 
 /// Connections of this world that wait for a lock.
@@ -392,7 +382,6 @@ async fn booking_changed_during_its_batch_is_replanned_with_the_batch() {
     mover.commit().await.expect("the change is committed");
     assert_all_sold(payments).await;
     assert_eq!(world.count(SUBMISSIONS).await, 2, "the other two share a transaction");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -413,5 +402,4 @@ async fn batches_of_one_are_the_same_sales() {
     }
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 4);
     world.wait_for_empty_outbox().await;
-    world.end().await;
 }

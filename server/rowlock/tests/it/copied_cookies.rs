@@ -64,7 +64,6 @@ async fn copied_guest_cookie_gets_no_replay_from_any_server() {
         );
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,5 +98,4 @@ async fn copied_guest_cookie_gets_no_replay_of_a_payment_or_cancellation() {
             assert!(status == StatusCode::NOT_FOUND || is_reused, "{path}, {key}: {status} {answer}");
         }
     }
-    world.end().await;
 }

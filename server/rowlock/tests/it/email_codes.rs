@@ -102,7 +102,6 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     world.execute(later).await;
     let (_, hold) = ann.change(&more, &[4], &[]).await;
     assert_code_required(&ann, &hold).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,7 +123,6 @@ async fn five_attempts_are_the_limit_even_when_concurrent() {
     let another = request_and_read_code(&world, &ann, EMAIL).await;
     assert_eq!(enter_code(&ann, EMAIL, &another).await.0, StatusCode::OK);
     assert_eq!(enter_code(&ann, EMAIL, &another).await.1["code"], "email_code_over", "the code is used up");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +147,6 @@ async fn correct_code_entered_twice_concurrently_counts_once() {
     answer.sort();
     assert_eq!(answer, [StatusCode::OK, StatusCode::GONE], "{one:?} {other:?}");
     assert_eq!(world.count("SELECT count(*) FROM email_codes WHERE proven_at IS NOT NULL").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +159,6 @@ async fn last_attempt_counts_when_it_is_correct() {
     }
     assert_eq!(enter_code(&ann, EMAIL, &code).await.0, StatusCode::OK);
     assert_eq!(enter_code(&ann, EMAIL, &code).await.1["code"], "email_code_over", "the code is used up");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +171,6 @@ async fn code_expires_and_only_the_latest_one_is_valid() {
     let over = "UPDATE email_codes SET expires_at = now() - interval '1 second'";
     world.execute(over).await;
     expect_problem(enter_code(&ann, EMAIL, &last).await, StatusCode::GONE, "email_code_over");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,7 +201,6 @@ async fn code_mails_are_limited_per_visitor_and_per_address() {
     assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "the limit per address");
     assert!(answer.headers().contains_key("retry-after"));
     assert!(answer.headers()["ratelimit"].to_str().is_ok_and(|limit| limit.starts_with("\"code-person\"")));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,13 +216,11 @@ async fn account_with_a_proven_address_needs_no_code_and_an_unproven_one_does() 
         let (status, answer) = browser.post("/api/v1/bookings", request_body).await;
         assert_eq!(status, expected, "{answer}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn email_codes_are_off_until_an_organiser_switches_them_on() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     expect_problem(request_code(&ann, EMAIL).await, StatusCode::CONFLICT, "wrong_state");
     let (_, hold) = ann.hold(&[1]).await;
     assert_eq!(ann.book(&hold).await.0, StatusCode::CREATED);
@@ -244,7 +236,6 @@ async fn email_codes_are_off_until_an_organiser_switches_them_on() {
     let (_, hold) = ben.hold(&[3]).await;
     assert_code_required(&ben, &hold).await;
     assert!(codes(&world, EMAIL).is_empty(), "no code is required");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -259,5 +250,4 @@ async fn mail_has_the_language_of_the_page() {
     for bad in [json!({ "email": "no-address" }), json!({ "email": "a@example.org\r\nBcc: b@example.org" })] {
         assert_eq!(ann.call(Method::POST, &path, bad).await.1["code"], "person_invalid");
     }
-    world.end().await;
 }

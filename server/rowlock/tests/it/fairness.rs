@@ -84,7 +84,6 @@ async fn visitor_over_the_rate_limit_is_refused_at_every_server() {
         StatusCode::LOCKED,
         "another visitor is not limited"
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,13 +96,11 @@ async fn visitors_of_one_address_share_its_rate_limit() {
     let same_household = try_hold_from(&world.visitor(), "2001:db8:1:2:ffff::1").await;
     assert_eq!(same_household.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(try_hold_from(&world.visitor(), "2001:db8:1:3::7").await.status(), StatusCode::LOCKED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replayed_answer_is_not_rate_limited() {
-    let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let hold = expect_answer(
         ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await,
@@ -113,7 +110,6 @@ async fn replayed_answer_is_not_rate_limited() {
         let again = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
         assert_eq!(again, (StatusCode::CREATED, hold.clone()));
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +128,6 @@ async fn retry_of_a_hold_granted_by_another_server_is_not_rate_limited() {
     assert_eq!(again, (StatusCode::CREATED, hold));
     let other = elsewhere.call_with_key(Method::POST, &path, json!({ "seats": [8] }), "two").await;
     assert_eq!(other.0, StatusCode::TOO_MANY_REQUESTS, "no other request passes");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +141,6 @@ async fn till_is_not_rate_limited_and_visitors_of_its_network_are() {
     // Another visitor is limited there, so a limit exists.
     until_refused(|| world.visitor(), "203.0.113.7").await;
     sell_seats(&mut sam, &world, &[7], "cash").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,7 +154,6 @@ async fn counter_sales_are_not_reported_as_anomalies() {
     hold_without_buying(&world.visitor(), 60, 9).await;
     wait_for_recorded_holds(&world, 9).await;
     assert_eq!(world.count("SELECT count(*) FROM unusual_flags WHERE kind = 'never_bought'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +177,6 @@ async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
         seen.is_some_and(|seen| seen.len() == 1 && seen[0] > 8)
     })
     .await;
-    world.end().await;
 }
 
 /// Holds a seat and extends the hold at once.
@@ -197,8 +189,7 @@ async fn hold_and_extend(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, V
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
-    let world = World::start(1, &[("HOLD_MS", "2000")]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[("HOLD_MS", "2000")]).await;
     let run_out = async |times: usize| {
         for _ in 0..times {
             assert_eq!(ann.hold(&[10]).await.0, StatusCode::CREATED);
@@ -221,7 +212,6 @@ async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
     ann.wait_for_seat(20, '2').await;
     let (hold, (status, longer)) = hold_and_extend(&ann, 12).await;
     assert_eq!((status, ms(&longer) - ms(&hold)), (StatusCode::OK, 180_000), "{longer}");
-    world.end().await;
 }
 
 /// Anomalies listed for managers.
@@ -278,7 +268,6 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     assert!(after.iter().any(|one| one["id"] == flag["id"] && text(&one["reason"]) == "Our own test."), "{after:?}");
     let strange = format!("{UNUSUAL}/{}/dismiss", platform::ids::new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 /// Repeatedly holds and releases a seat, at uneven intervals.
@@ -317,7 +306,6 @@ async fn many_holds_without_a_purchase_are_an_anomaly() {
     hold_without_buying(&hoarder, 60, 2).await;
     wait_for_recorded_holds(&world, 10).await;
     assert_eq!(of_kind(&anomalies(&mut max).await).len(), 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -340,5 +328,4 @@ async fn form_on_the_page_dismisses_like_the_api() {
     let request = visitor.client.get(format!("{}/staff/aurora/unusual", visitor.base));
     let page = request.header("cookie", &visitor.cookie).send().await.expect("an answer").text().await.expect("a page");
     assert!(page.contains("unusual-dismissed") && page.contains("A school class."), "{page}");
-    world.end().await;
 }

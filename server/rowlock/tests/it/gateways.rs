@@ -119,7 +119,6 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
         world.count("SELECT count(*) FROM payments WHERE gateway = 'simulator'").await > 0
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,7 +166,6 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
         "PAID",
         "a refund at the other gateway does not refund the booking"
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -193,8 +191,7 @@ async fn unknown_outcome_never_switches_the_gateway() {
         ("STRIPE_SECRET_KEY", KEY),
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
-    let world = World::start(1, &settings).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&settings).await;
     let booking = ann.check_out(&[1]).await.1;
     let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
@@ -217,7 +214,6 @@ async fn unknown_outcome_never_switches_the_gateway() {
     );
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
     assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,13 +256,11 @@ async fn without_a_gateway_buyers_keep_their_holds_and_get_a_retry_time() {
         ann.pay(&revised, Some("tok_paid")).await.1["state"] == "CONFIRMED"
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
-    let world = World::start(1, &[]).await;
-    let eve = world.visitor();
+    let (world, eve) = World::with_visitor(&[]).await;
     for seat in 0..5 {
         let booking = eve.check_out(&[seat]).await.1;
         let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
@@ -297,7 +291,6 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     press(&bob, text(&pending["pay_url"]), "card=paid&action=cancel").await;
     bob.wait_for_booking(&booking, "CANCELLED").await;
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -325,5 +318,4 @@ async fn seat_limit_is_enforced_in_postgres() {
         )
         .await;
     assert_eq!(paid["state"], "CONFIRMED", "{paid}");
-    world.end().await;
 }

@@ -67,13 +67,11 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
     let forged = format!("{}{}", &key[..63], if key.ends_with('0') { '1' } else { '0' });
     let (status, _) = stranger.raw(Method::GET, &format!("/tickets/{forged}"), Value::Null, "page").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buyer_without_a_friend_gets_one_mail() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[1]).await;
     let person = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let holder = json!({ "name": "Ann at the door", "email": "ANN@example.org" });
@@ -82,13 +80,11 @@ async fn buyer_without_a_friend_gets_one_mail() {
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_empty_outbox().await;
     assert_eq!(world.mails().len(), 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_goes_to_the_buyers_payment_and_the_friends_ticket_is_revoked() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[2]).await;
     let request = json!({
         "show": world.show, "hold": hold["id"],

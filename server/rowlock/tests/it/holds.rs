@@ -19,13 +19,11 @@ async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_se
     // All or none: the loser's other seat stays free.
     let states = ann.seat_states().await;
     assert_eq!(states.matches('1').count(), 2, "{states}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_is_replayed_byte_for_byte_and_a_reused_key_is_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let first = ann.raw(Method::POST, &path, json!({ "seats": [1, 2] }), "one-intent").await;
     let (ours, theirs) = tokio::join!(
@@ -40,7 +38,6 @@ async fn retry_is_replayed_byte_for_byte_and_a_reused_key_is_refused() {
     let bob = world.visitor();
     let (status, _) = bob.raw(Method::POST, &path, json!({ "seats": [3] }), "one-intent").await;
     assert_eq!(status, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +80,6 @@ async fn retry_at_another_server_is_replayed_after_sales_closed() {
     }
     ann.wait_for_seat(5, '0').await;
     ann.wait_for_seat(2, '0').await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,13 +97,11 @@ async fn twenty_concurrent_equal_requests_are_one_hold_and_one_answer() {
     assert!(granted.iter().all(|answer| *answer == granted[0]), "every answer has the same bytes");
     assert!(answers.iter().all(|(status, _)| matches!(*status, StatusCode::CREATED | StatusCode::CONFLICT)));
     assert_eq!(ann.seat_states().await.matches('1').count(), 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn adding_and_removing_seats_keeps_the_expiry() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[10]).await;
     let (status, more) = ann.change(&hold, &[11, 12], &[10]).await;
     assert_eq!(status, StatusCode::OK);
@@ -130,13 +124,11 @@ async fn adding_and_removing_seats_keeps_the_expiry() {
     for (seat, state) in (10..15).zip("00010".chars()) {
         ann.wait_for_seat(seat, state).await;
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn visitor_has_at_most_one_hold_and_ten_seats() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[0, 1, 2, 3, 4, 5, 6, 7]).await;
     let refusal = expect_problem(ann.hold(&[20]).await, StatusCode::CONFLICT, "one_hold_per_show");
     assert_eq!(refusal["hold"], hold["id"]);
@@ -148,7 +140,6 @@ async fn visitor_has_at_most_one_hold_and_ten_seats() {
     ann.wait_for_seat(7, '2').await;
     assert_eq!(ann.hold(&[20, 21, 22]).await.0, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(ann.hold(&[20, 21]).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,26 +160,22 @@ async fn closed_tab_frees_seats_after_the_grace_period_and_a_return_keeps_the_ex
     assert!(platform::clock::now().since(left_at) > 1_000, "a reload within the grace period keeps the seats");
     assert_eq!(&bob.seat_states().await[30..32], "01");
     assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NO_CONTENT);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_expires_and_its_owner_gets_gone() {
-    let world = World::start(1, &[("HOLD_MS", "1000")]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[("HOLD_MS", "1000")]).await;
     let (hold, booking) = ann.check_out(&[40]).await;
     ann.wait_for_seat(40, '0').await;
     assert_eq!(ann.change(&hold, &[41], &[]).await.0, StatusCode::GONE);
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     ann.wait_for_booking(&booking, "EXPIRED").await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 0, "an expired hold is not charged");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sold_seats_survive_a_loss_of_redis() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = ann.check_out(&[50, 51]).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(50, '2').await;
@@ -203,7 +190,6 @@ async fn sold_seats_survive_a_loss_of_redis() {
         &states[50..52] == "22" && &states[60..61] == "1"
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +202,6 @@ async fn seats_of_a_dead_server_are_freed_for_clients_of_another() {
     world.kill(0).await;
     bob.wait_for_seat(70, '0').await;
     drop(socket);
-    world.end().await;
 }
 
 #[tokio::test]

@@ -117,7 +117,6 @@ async fn reformatted_body_is_the_same_request() {
         assert_eq!(post(&bob, &holds, "h", "{\"seats\":[9]}", &[]).await.status, StatusCode::UNPROCESSABLE_ENTITY);
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,13 +147,11 @@ async fn key_belongs_to_its_owner_and_reveals_nothing_to_others() {
         answers.iter().filter(|answer| answer.status_and_body() == first.status_and_body()).count() <= 1,
         "{answers:?}"
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let seats = "{\"seats\":[0,1,2,3,4,5,6,7,8,9]}";
     let hold = post(&ann, &holds, "hold", seats, &[]).await;
@@ -193,20 +190,17 @@ async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
         let answer = request.header("idempotency-key", key).body(body.to_owned()).send().await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_different_keys_in_one_request_are_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let refused = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "other")]).await;
     assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
     let first = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "one")]).await;
     assert_eq!(first.status, StatusCode::CREATED);
     assert_eq!(post(&ann, &holds, "one", "{\"seats\":[1]}", &[]).await.status_and_body(), first.status_and_body());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,7 +232,6 @@ async fn concurrent_requests_with_one_key_at_two_replicas_have_one_effect_and_on
     ] {
         assert_eq!(world.count(query).await, count, "{query}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,7 +258,6 @@ async fn refusal_is_not_stored_and_the_key_can_be_retried() {
         let expected = if statement.contains("ADD") { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::CREATED };
         assert_eq!(answer.status, expected, "{answer:?}");
     }
-    world.end().await;
 }
 
 /// Polls the location until the answer is final.
@@ -328,7 +320,6 @@ async fn respond_async_request_is_answered_with_a_location() {
         post(&ann, "/api/v1/bookings", "fails", &booking_body(&ann, &hold), &[]).await.status,
         StatusCode::CREATED
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -349,13 +340,11 @@ async fn respond_async_cancellation_is_answered_with_a_location() {
     let asked = poll_until_done(&there, accepted.header("location")).await;
     assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CANCELLED")), "{asked:?}");
     assert_eq!(post(&there, &path, "undo", "{}", &[]).await.status_and_body(), asked.status_and_body());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn work_continues_after_its_caller_disconnects() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
     let hasty = ann
@@ -370,5 +359,4 @@ async fn work_continues_after_its_caller_disconnects() {
     let asked = poll_until_done(&ann, "/api/v1/requests/pay").await;
     assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
     assert_eq!(post(&ann, &path, "pay", token, &[]).await.status_and_body(), asked.status_and_body());
-    world.end().await;
 }

@@ -43,7 +43,6 @@ async fn storing_an_answer_is_a_heap_only_update() {
         let replayed = intent.replay(&world.pg, now).await.expect("the key is known").expect("the answer is stored");
         assert_eq!(replayed.body(), answer.body());
     }
-    world.end().await;
 }
 
 /// An expired key; a key that the previous version claimed again without knowing `purge_at`; and one of that version
@@ -63,5 +62,4 @@ async fn expired_key_is_deleted_after_its_purge_time() {
     let over = "SELECT count(*) FROM idempotency_keys WHERE key = 'over'";
     world.wait_for_count("expired keys are deleted", over, 0).await;
     assert_eq!(world.count("SELECT count(*) FROM idempotency_keys").await, 2, "what is of use, and what may wait");
-    world.end().await;
 }

@@ -78,7 +78,6 @@ async fn answers_are_replayed_without_redis_and_postgres() {
     let refused = post(&ann, &pay, "another", TOKEN, &[]).await;
     assert!(refused.status.is_server_error(), "both stores are down: {refused:?}");
     world.set_postgres_blocked(false).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,13 +107,11 @@ async fn without_redis_keys_work_from_postgres_without_errors() {
         kind(&world, &entry(&world, &ann, &key)).await == Some(b'C')
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_survive_a_restart_byte_for_byte() {
-    let mut world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (mut world, ann) = World::with_visitor(&[]).await;
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let pay = pay_path(&booking);
     let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
@@ -137,7 +134,6 @@ async fn answers_survive_a_restart_byte_for_byte() {
     }
     // The killed server cannot be stopped.
     world.servers.remove(0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,7 +146,6 @@ async fn another_replica_replays_the_answer_from_redis() {
     world.execute("DELETE FROM idempotency_keys").await;
     let there = at(&world, 1, &ann);
     assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(), booking.status_and_body());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,13 +181,11 @@ async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() 
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM idempotency_keys WHERE state = 'pending'").await, 0);
     world.servers.remove(0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_claimed_by_a_dying_replica_is_taken_over() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let pay = pay_path(&booking);
     let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
@@ -213,13 +206,11 @@ async fn key_claimed_by_a_dying_replica_is_taken_over() {
     })
     .await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_or_stale_redis_entries_are_repaired_from_postgres() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     book_seat(&ann, 1, "book").await;
     let name = entry(&world, &ann, "book");
     wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
@@ -235,5 +226,4 @@ async fn lost_or_stale_redis_entries_are_repaired_from_postgres() {
     wait_until("the dead claim is deleted", || async { kind(&world, &dead).await.is_none() }).await;
     let listed: i64 = redis::cmd("ZCARD").arg(&list).query_async(&mut redis).await.expect("the list is read");
     assert_eq!(listed, 0);
-    world.end().await;
 }

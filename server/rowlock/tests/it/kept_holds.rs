@@ -66,13 +66,11 @@ async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
     world.wait_until_books_balance().await;
     ann.wait_for_seat(46, '2').await;
     assert_eq!(bob.hold(&[47]).await.0, StatusCode::CONFLICT);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn decline_by_webhook_keeps_the_hold() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[5]).await;
     let (_, pending) = ann.buy(&hold, Some("tok_pending_failed")).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
@@ -84,13 +82,12 @@ async fn decline_by_webhook_keeps_the_hold() {
     assert_eq!(world.visitor().hold(&[5]).await.0, StatusCode::LOCKED);
     let (_, sold) = ann.buy(&next, Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifth_declined_card_ends_the_hold() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let mut over = decline_first_card(&ann, &[8, 9]).await;
     for number in 2..=5 {
         let last = kept_hold(&over);
@@ -102,7 +99,7 @@ async fn fifth_declined_card_ends_the_hold() {
     assert_eq!(world.visitor().hold(&[8, 9]).await.0, StatusCode::CREATED);
     assert!(!ann.has_hold().await);
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +116,7 @@ async fn two_tabs_with_the_second_card_are_one_sale() {
     world.wait_for_count("the booking is confirmed", "SELECT count(*) FROM tickets", 1).await;
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 1);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,13 +128,11 @@ async fn kept_hold_is_refused_to_other_visitors() {
     assert_eq!(eve.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await.0, StatusCode::NOT_FOUND);
     let (_, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
     assert_eq!(sold["state"], "CONFIRMED", "{sold}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_stopped_by_its_payer_keeps_no_hold() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[30]).await;
     let (_, pending) = ann.buy(&hold, None).await;
     let page = ann.client.post(text(&pending["pay_url"]));
@@ -146,13 +141,11 @@ async fn payment_stopped_by_its_payer_keeps_no_hold() {
     let over = ann.wait_for_booking(&pending, "CANCELLED").await;
     assert!(over["kept_hold"].is_null(), "{over}");
     ann.wait_for_seat(30, '0').await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_payment_of_a_declined_booking_takes_the_kept_hold() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let over = decline_first_card(&ann, &[40, 41]).await;
     let next = kept_hold(&over);
     let paid = json!({
@@ -173,8 +166,7 @@ async fn late_payment_of_a_declined_booking_takes_the_kept_hold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_of_a_kept_hold_are_free_after_the_map_was_lost() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let next = kept_hold(&decline_first_card(&ann, &[50]).await);
     world.wait_for_empty_outbox().await;
     world.delete_redis_keys().await;
@@ -183,5 +175,5 @@ async fn seats_of_a_kept_hold_are_free_after_the_map_was_lost() {
     let bob = world.visitor();
     let hold = expect_answer(bob.call(Method::POST, &path, json!({ "seats": [50] })).await, StatusCode::CREATED);
     assert_eq!(bob.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }

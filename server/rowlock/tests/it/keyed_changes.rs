@@ -69,7 +69,6 @@ async fn noop_changes_store_nothing_in_redis_and_real_ones_are_replayed() {
     assert_eq!(elsewhere.call_with_key(Method::PATCH, &path, real, "real").await, changed);
     assert_eq!(ann.current_hold().await["seats"], later["seats"], "the replay changes nothing");
     assert!(stored_answers(&world).await.0 > before.0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,5 +96,4 @@ async fn every_keyed_change_of_a_hold_counts_towards_the_rate_limit() {
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let (_, hold) = ben.hold(&[1]).await;
     expect_answer(ben.change(&hold, &[2], &[1]).await, StatusCode::OK);
-    world.end().await;
 }

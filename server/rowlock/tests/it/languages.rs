@@ -48,7 +48,6 @@ async fn page_language_is_the_requested_then_the_stored_then_the_preferred_one()
         assert!(page.html.contains(&format!("<html lang=\"{tag}\" dir=\"{direction}\">")), "{path} {accept} {cookie}");
         assert_eq!(page.header(CONTENT_LANGUAGE), tag);
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +64,6 @@ async fn cached_pages_vary_by_language_and_only_uncached_answers_set_the_cookie(
     assert!(chosen.header(SET_COOKIE).starts_with("lang=es; Path=/;"), "{}", chosen.header(SET_COOKIE));
     let later = read(&world, "/", "de", "lang=es").await;
     assert!(later.html.contains("<html lang=\"es\""), "the cookie selects the language");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +77,6 @@ async fn page_links_to_itself_in_each_language() {
             page.html
         );
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,5 +97,4 @@ async fn errors_and_seat_page_are_translated_and_the_api_is_english() {
 
     let api = read(&world, "/api/v1/cities?lang=de", "de", "lang=de").await;
     assert_eq!((api.header(CONTENT_LANGUAGE), api.header(SET_COOKIE)), (String::new(), String::new()));
-    world.end().await;
 }

@@ -101,7 +101,6 @@ async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
     ann.wait_for_money(&fresh, "REFUNDED").await;
     world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 2 * PRICE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +126,6 @@ async fn late_payment_takes_no_held_or_sold_seat() {
         world.mails().iter().filter(|mail| mail.contains("Subject: Your payment came too late")).count() == 2
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +139,7 @@ async fn late_payment_takes_adjacent_seats_at_the_same_price_if_chosen() {
     let fresh = booking_paid_by_late_money(&ann, &booking).await;
     assert_eq!(seats(&fresh), [127, 128], "adjacent and nearest");
     ann.wait_for_seat(127, '2').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,13 +170,11 @@ async fn late_payment_is_refunded_if_the_seats_are_not_wanted() {
     assert_eq!(cem.call(Method::POST, "/api/v1/bookings", unknown).await.0, StatusCode::BAD_REQUEST);
     world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1, "Ben's other booking");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn last_choice_for_late_payments_applies() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[9]).await;
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     for if_late in ["refund", "same_seats"] {
@@ -187,13 +183,11 @@ async fn last_choice_for_late_payments_applies() {
     }
     let choices = "SELECT count(*) FROM late_wishes WHERE if_late = 'same_seats'";
     assert_eq!(world.count(choices).await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_is_refunded_if_the_show_started_meanwhile() {
-    let mut world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (mut world, ann) = World::with_visitor(&[]).await;
     let booking = open_payment(&ann, &[50], Some("same_or_better")).await;
     // The show starts while the payer is on the gateway's page, and the server is dead.
     world.kill(0).await;
@@ -210,5 +204,5 @@ async fn payment_is_refunded_if_the_show_started_meanwhile() {
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }

@@ -186,5 +186,4 @@ async fn day_is_compared_by_one_replica_and_taken_over_if_it_dies() {
     world.execute(gone).await;
     let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2";
     world.wait_for_count("another replica takes over", query, 1).await;
-    world.end().await;
 }

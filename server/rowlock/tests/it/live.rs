@@ -54,7 +54,6 @@ async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_wat
     let (status, refusal) = bob.change(&hold, &[46], &[]).await;
     assert_eq!(status, StatusCode::LOCKED);
     assert!(refusal["seats"][0]["taken_ms_ago"].as_u64().is_some_and(|later| later >= ago), "{refusal}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,7 +89,6 @@ async fn reader_at_another_server_sees_a_seat_change() {
     frame(&mut own).await;
     let Frame::OwnHold { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
     assert_eq!((mine.hold.to_string().as_str(), mine.seats.as_slice()), (text(&hold["id"]), &[47][..]));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,13 +98,11 @@ async fn unknown_version_or_epoch_gets_the_snapshot() {
         let mut socket = world.visitor().open_own_live_map(query, None).await.expect("it opens");
         assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }), "{query}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     let mut quiet = ann.open_own_live_map("", None).await.expect("it opens");
     frame(&mut quiet).await;
     frame(&mut quiet).await;
@@ -123,13 +119,11 @@ async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
     }
     ann.hold(&[1]).await;
     assert!(matches!(frame(&mut quiet).await, Frame::Delta { .. }));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cross_site_page_and_unknown_show_are_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     let refused = ann.open_own_live_map("", Some(("origin", "https://evil.example"))).await.expect_err("another site");
     assert!(
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::FORBIDDEN.as_u16()),
@@ -142,7 +136,6 @@ async fn cross_site_page_and_unknown_show_are_refused() {
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::NOT_FOUND.as_u16()),
         "{refused}"
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,7 +185,6 @@ async fn reader_converges_after_lost_announcements_and_after_a_lost_map() {
     let heard = follow_until(&mut socket, &mut map, 1, SeatState::Available).await;
     assert!(matches!(heard.last(), Some(Frame::Snapshot { .. })), "another epoch: {heard:?}");
     assert_eq!(map[2], SeatState::Available);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,13 +236,11 @@ async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
             break;
         }
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn json_map_has_the_same_etag_until_it_changes() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let url = format!("{}/api/v1/shows/{}/seats", ann.base, world.show);
     let first = ann.client.get(&url).send().await.expect("an answer");
     let etag = first.headers()["etag"].clone();
@@ -262,7 +252,6 @@ async fn json_map_has_the_same_etag_until_it_changes() {
     assert_eq!(changed.status(), StatusCode::OK);
     let body: serde_json::Value = changed.json().await.expect("JSON");
     assert_eq!(body["states"].as_str().map(str::len), Some(SEATS as usize), "{}", json!(body));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -307,5 +296,4 @@ async fn best_seats_are_free_and_the_next_best_follow_when_they_are_taken() {
             "{wrong}"
         );
     }
-    world.end().await;
 }

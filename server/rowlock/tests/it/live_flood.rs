@@ -130,7 +130,6 @@ async fn subscribe_flood_of_one_reader_delays_no_other_reader() {
     reading.abort();
     // A busy machine may delay one or two changes; a blocked hub delays all.
     assert!(in_time >= CHANGES * 3 / 4, "{in_time} of {CHANGES} changes came within {CHANGE_TIMEOUT:?}");
-    world.end().await;
 }
 
 fn is_too_many(refused: &tungstenite::Error) -> bool {
@@ -152,7 +151,6 @@ async fn live_maps_of_an_address_are_limited_and_others_are_not_affected() {
     // A closed or broken connection frees its slot.
     drop(open.pop());
     wait_until("a slot is free", || async { connect(&world.visitor(), &household(9)).await.is_ok() }).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,13 +165,11 @@ async fn network_of_many_addresses_has_the_live_maps_of_sixteen_addresses() {
     assert!(is_too_many(&refused), "{refused}");
     assert!(connect(&world.visitor(), "2001:db8:2:ff::1").await.is_ok(), "another network");
     drop(open);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn visitor_has_at_most_thirty_live_maps_from_any_address() {
-    let world = World::start(1, &[("SOCKETS_PER_ADDRESS", "500"), ("TRUSTED_PROXIES", "1")]).await;
-    let eve = world.visitor();
+    let (world, eve) = World::with_visitor(&[("SOCKETS_PER_ADDRESS", "500"), ("TRUSTED_PROXIES", "1")]).await;
     let mut open = Vec::new();
     for number in 0..30 {
         open.push(connect(&eve, &format!("203.0.113.{number}")).await.expect("there is room"));
@@ -182,5 +178,4 @@ async fn visitor_has_at_most_thirty_live_maps_from_any_address() {
     assert!(is_too_many(&refused), "{refused}");
     assert!(connect(&world.visitor(), "203.0.113.99").await.is_ok(), "another visitor");
     drop(open);
-    world.end().await;
 }

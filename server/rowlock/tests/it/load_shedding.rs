@@ -133,7 +133,6 @@ async fn page_views_are_shed_while_buyers_get_tickets() {
         shed(&world, "looking").await == before
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,5 +146,4 @@ async fn crowd_served_within_the_queue_time_is_never_shed() {
     let statuses = futures::future::join_all(crowd).await;
     assert!(statuses.iter().all(|status| *status == StatusCode::OK), "{statuses:?}");
     assert_eq!(shed(&world, "looking").await, 0.0);
-    world.end().await;
 }

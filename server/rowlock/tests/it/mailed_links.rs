@@ -97,13 +97,11 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     world.wait_until_books_balance().await;
     let (_, shown) = page(&phone, &cancels).await;
     assert!(!shown.contains("cancel-now"), "the booking is cancelled already: {shown}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_link_key_is_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (paid, other) = (ann.buy_seats(&[1], "tok_paid").await, world.visitor().buy_seats(&[2], "tok_paid").await);
     assert_eq!(ann.cancel(&paid, None).await.0, StatusCode::OK);
     let opens = wait_for_mailed_path(&world, "You cancelled your booking", "/bookings/by-mail/").await;
@@ -117,13 +115,11 @@ async fn forged_link_key_is_refused() {
         assert_eq!(page(&ann, wrong).await.0, StatusCode::NOT_FOUND, "{wrong}");
     }
     assert_eq!(page(&ann, &opens).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let paid = ann.buy_seats(&[46], "tok_paid").await;
     wait_until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
     let reference = text(&paid["reference"]).to_owned();
@@ -155,13 +151,11 @@ async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
     }
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(find(&reference, "ann@example.org").await.0, StatusCode::TOO_MANY_REQUESTS);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_mail_has_code_file_doors_time_and_theatre_address() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     ann.buy_seats(&[46, 47], "tok_paid").await;
     wait_until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
     let mail = mails(&world).remove(0);
@@ -169,5 +163,4 @@ async fn ticket_mail_has_code_file_doors_time_and_theatre_address() {
         assert!(mail.contains(part), "{part} is missing");
     }
     assert!(mail.contains("Aurora, Screen 1, Rua 1, Lisbon"), "{mail}");
-    world.end().await;
 }

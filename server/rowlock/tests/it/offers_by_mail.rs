@@ -76,7 +76,7 @@ async fn offer_opens_on_a_new_device_which_buys_it_instead_of_the_first() {
     assert_eq!((status, page.contains("take-offer-here")), (StatusCode::OK, false), "{page}");
     assert_eq!(request(&bob, Method::POST, &path).await.0, StatusCode::GONE);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,7 +99,7 @@ async fn offer_taken_concurrently_by_devices_has_one_owner() {
     assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
     assert_eq!(request(&ann, Method::GET, &path).await.0, StatusCode::SEE_OTHER, "the owner is redirected");
     assert_eq!(ann.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,7 +122,7 @@ async fn offer_being_paid_for_cannot_be_taken_until_the_card_is_declined() {
     assert!(phone.has_hold().await && !ann.has_hold().await);
     assert_eq!(phone.buy(&phone.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_count("the entry is fulfilled", "SELECT count(*) FROM waiting_list WHERE state = 'taken'", 1).await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,7 +144,6 @@ async fn copied_cookie_takes_no_offer_and_a_forged_key_is_refused() {
     }
     take_offer(&phone, &path).await;
     assert_eq!(phone.current_hold().await["expires_at_ms"], place["offer"]["expires_at_ms"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +169,7 @@ async fn offer_link_is_rate_limited_across_devices() {
     // Its owner can still buy it.
     let owner = last.expect("a device has the hold");
     assert_eq!(owner.buy(&owner.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,7 +184,6 @@ async fn locked_entry_is_waited_for_two_seconds_and_the_request_can_be_retried()
     assert!(ann.has_hold().await);
     other.rollback().await.expect("the lock is released");
     take_offer(&phone, &path).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -216,7 +214,6 @@ async fn visitor_who_joins_the_list_concurrently_cannot_take_the_offer() {
         "{page}"
     );
     assert_eq!(ann.current_hold().await["id"], place["offer"]["hold"], "the offer is unchanged");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,5 +234,4 @@ async fn offer_whose_decline_is_not_applied_yet_is_taken_after_a_retry() {
     assert!(ann.has_hold().await && !phone.has_hold().await);
     names(hold).await;
     take_offer(&phone, &path).await;
-    world.end().await;
 }

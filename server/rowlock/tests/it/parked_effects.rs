@@ -69,8 +69,7 @@ async fn parked_effects_are_listed_and_settled_or_retried_with_a_recorded_reason
 
 #[tokio::test(flavor = "multi_thread")]
 async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.buy_seats(&[1], "tok_paid").await;
     world.wait_for_empty_outbox().await;
     // A failed refund.
@@ -89,7 +88,6 @@ async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
     assert_eq!((&seen["money"], seen["refunds"].as_array().map(Vec::len)), (&json!("REFUNDED"), Some(1)), "{seen}");
     let (well, said) = world.command(&["parked", "settle", &number, "--reason", "Too late."]).await;
     assert!(!well && said.contains("no such parked effect"), "{said}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,13 +117,11 @@ async fn effect_parked_while_it_runs_stays_parked() {
     // The relay takes the second one after the first.
     world.wait_for_count("the second is done", "SELECT count(*) FROM outbox WHERE parked_why IS NULL", 0).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why = 'It came back.'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parked_refund_is_removed_when_its_gateway_reports_it() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (booking, id) = parked_refund(&world, "refund", 0).await;
     let (_, other) = parked_refund(&world, "refund", 0).await;
     let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,
@@ -188,7 +184,6 @@ async fn payment_left_at_a_gateway_is_not_retried_after_it_was_settled() {
     let unsettled = "SELECT booking_id FROM payment_switches WHERE settled_as IS NULL OR settled_at IS NULL";
     let unsettled: Vec<Uuid> = sqlx::query_scalar(unsettled).fetch_all(&world.pg).await.expect("the rows");
     assert_eq!(unsettled, [waits], "the other booking's switch is still open");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

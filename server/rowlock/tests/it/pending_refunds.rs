@@ -106,7 +106,6 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded; 3], "each was requested once");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +124,6 @@ async fn refund_pending_for_a_month_is_parked() {
     ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0, "it waits no more");
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +150,6 @@ async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,7 +168,6 @@ async fn failed_refund_stays_parked_despite_a_late_success_event() {
     till.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("the webhook is sent");
     ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,7 +252,6 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
     assert_eq!(world.count("SELECT count(*) FROM refund_failures").await, 1);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,7 +280,6 @@ async fn partial_refund_retried_after_days_is_sent_once() {
     world.wait_for_empty_outbox().await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded], "exactly one refund exists");
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -337,5 +331,4 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
     assert_eq!(world.count(sent_back).await, 1);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "PAID", "the sale is not affected");
-    world.end().await;
 }

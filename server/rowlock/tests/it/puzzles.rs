@@ -140,7 +140,6 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     assert!(puzzle_count(&world, "asked").await >= 2, "the crowd gets puzzles too");
     assert_eq!((puzzle_count(&world, "wrong").await, puzzle_count(&world, "replayed").await), (0, 0));
     drop(crowds);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +186,6 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     assert_eq!(try_with_solution(&ann, &[11], "fourth", None).await.0, StatusCode::CREATED);
     assert_eq!(puzzle_count(&world, "replayed").await, 2);
     drop(crowds);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,7 +223,6 @@ async fn invalid_solution_is_refused_with_a_new_puzzle() {
     // Invalid solutions have no later effect.
     assert_eq!(try_with_solution(&ann, &[10], "mine", Some(&right)).await.0, StatusCode::CREATED);
     drop(crowd);
-    world.end().await;
 }
 
 /// An expired solution for this visitor, past the clock tolerance. Signed as the server does.
@@ -282,7 +279,6 @@ async fn staff_of_the_theatre_need_no_puzzle_and_other_accounts_do() {
         "puzzle_wanted",
     );
     drop(crowd);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,7 +291,6 @@ async fn refusal_with_a_puzzle_does_not_count_towards_the_address_limit() {
         expect_puzzle(&world.visitor(), &[5], &format!("key-{number}")).await;
     }
     drop(crowd);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,7 +310,6 @@ async fn new_client_gets_a_visitor_cookie_with_the_puzzle_and_can_solve_it() {
     let again = request().header("cookie", cookie).header("puzzle-solution", solution);
     assert_eq!(again.send().await.expect("the server answers").status(), StatusCode::CREATED);
     drop(crowd);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -344,5 +338,4 @@ async fn flood_of_new_visitors_without_solutions_is_limited_by_address() {
     assert_eq!(try_hold_from(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
     assert_eq!(try_hold_from(&world.visitor(), "198.51.100.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
     drop(crowd);
-    world.end().await;
 }

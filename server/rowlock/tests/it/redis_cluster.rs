@@ -133,7 +133,6 @@ async fn shows_of_every_shard_are_held_seen_and_released_at_two_servers() {
         assert_eq!(bob.hold(&[6]).await.0, StatusCode::CREATED);
         watching.wait_for_seat(6, SeatState::Locked).await;
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +150,6 @@ async fn stored_answers_reach_the_other_replica_on_every_shard() {
             first.status_and_body()
         );
     }
-    world.end().await;
 }
 
 /// Two concurrent holds of each seat, and their results.
@@ -242,7 +240,6 @@ async fn slot_migration_during_holds_loses_none_and_grants_none_twice() {
     let last = at_show(world.visitor_at(0), show);
     assert_eq!(hold_with_retries(&last, &[299]).await.status, StatusCode::CREATED);
     watching.wait_for_seat(299, SeatState::Locked).await;
-    world.end().await;
 }
 
 /// While `lost`'s shard is down, its visitors get a 503 in time, and others are not affected.
@@ -283,7 +280,6 @@ async fn dead_shard_affects_only_its_shows() {
     cluster.0[0].restart(&[]);
     let back = hold_with_retries(&at_show(world.visitor(), lost), &[50]).await;
     assert_eq!(back.status, StatusCode::CREATED, "{back:?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -309,5 +305,4 @@ async fn frozen_shard_affects_only_its_shows() {
     assert_eq!(back.status, StatusCode::CREATED, "{back:?}");
     let late = hold_with_retries(&at_show(world.visitor_at(1), lost), &[0]).await;
     assert_eq!(late.status, StatusCode::LOCKED, "earlier holds are kept: {late:?}");
-    world.end().await;
 }

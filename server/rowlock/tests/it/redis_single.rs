@@ -45,7 +45,6 @@ async fn frozen_redis_is_answered_with_503_at_once_and_served_after_it_continues
     assert!(has_its_hold(&ann).await, "earlier holds are kept");
     let late = hold_with_retries(&eve, &[1]).await;
     assert_ne!(late.status, StatusCode::CREATED, "{late:?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +71,6 @@ async fn restarting_redis_that_loads_its_data_loses_nothing() {
     assert_eq!(hold_with_retries(&bob, &[2]).await.status, StatusCode::CREATED);
     assert!(has_its_hold(&ann).await, "the hold was on disk");
     watching.wait_for_seat(2, SeatState::Locked).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +91,6 @@ async fn flushed_scripts_and_closed_connections_cause_no_errors() {
             seat += 1;
         }
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +103,6 @@ async fn full_redis_refuses_holds_until_there_is_memory() {
     assert!(try_hold(&ann, &[1], "while-full").await.is_unavailable());
     redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
     assert_eq!(hold_with_retries(&ann, &[1]).await.status, StatusCode::CREATED);
-    world.end().await;
 }
 
 /// A proxy to Redis that loses the answers to commands that name `key`: they are executed, and the connection is

@@ -39,7 +39,6 @@ async fn show_is_sold_in_its_region_and_others_redirect_there() {
     assert_eq!(text(&bought["state"]), "CONFIRMED");
     let page = bob.client.get(format!("{}/shows/{show}", bob.base)).send().await.expect("an answer");
     assert_eq!(page.status(), StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,7 +63,6 @@ async fn unknown_show_is_not_found_and_a_theatre_without_a_region_is_sold_here()
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}")).await.0, expected);
     }
     assert_eq!(text(&ann.buy_seats(&[1], "tok_paid").await["state"]), "CONFIRMED");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +85,6 @@ async fn theatre_keeps_its_region_and_its_shows_are_recorded() {
     }
     // Other columns can change.
     world.execute("UPDATE theatres SET name = 'Boreal'").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,5 +111,4 @@ async fn invalid_region_settings_prevent_the_start() {
         let (good, output) = world.command(&[&["serve"][..], settings].concat()).await;
         assert!(!good && output.contains(said), "{settings:?}: {output}");
     }
-    world.end().await;
 }

@@ -7,8 +7,7 @@ use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, text, w
 
 #[tokio::test(flavor = "multi_thread")]
 async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.check_out(&[46, 47]).await.1;
     assert_eq!(booking["total"]["minor"], 2 * PRICE);
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
@@ -22,13 +21,11 @@ async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
     // A second payment with a new key changes nothing and gets the confirmed booking.
     let (status, again) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn declined_card_releases_the_claims_and_keeps_the_hold() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.check_out(&[3]).await.1;
     let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
     assert_eq!(
@@ -46,7 +43,6 @@ async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     ann.release_kept_hold(&declined).await;
     ann.wait_for_seat(3, '0').await;
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,13 +58,11 @@ async fn pending_payments_end_by_webhook() {
         visitor.wait_for_booking(&booking, state).await;
         visitor.wait_for_seat(seat as usize, seen).await;
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buyer_without_a_token_pays_on_the_gateways_page() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     let booking = ann.check_out(&[8]).await.1;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
@@ -86,7 +80,6 @@ async fn buyer_without_a_token_pays_on_the_gateways_page() {
     // With the parameter the booking's page knows that a card was submitted.
     assert_eq!(back, format!("{}/bookings/{}?submitted=1", ann.base, text(&booking["id"])));
     ann.wait_for_booking(&booking, "CONFIRMED").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,13 +100,11 @@ async fn two_keys_and_twenty_requests_are_one_charge() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(&[]).await;
     let (hold, booking) = ann.check_out(&[70]).await;
     ann.change(&hold, &[71], &[]).await;
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
@@ -121,7 +112,6 @@ async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
     let (_, revised) = ann.book(&hold).await;
     assert_eq!((&revised["id"], &revised["total"]["minor"]), (&booking["id"], &json!(2 * PRICE)));
     assert_eq!(ann.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,13 +125,11 @@ async fn foreign_booking_is_not_found() {
     assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::NOT_FOUND);
     let hold = json!({ "id": platform::ids::derived_id(&["not hers"]) });
     assert_eq!(eve.book(&hold).await.0, StatusCode::GONE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_after_the_deadline_is_refunded_and_reported() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[90]).await;
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer, "if_late": "refund" });
@@ -166,7 +154,6 @@ async fn payment_after_the_deadline_is_refunded_and_reported() {
     let seen = ann.wait_for_money(&booking, "REFUNDING").await;
     assert_eq!(seen["state"], "EXPIRED", "the expired booking stays expired");
     assert_eq!(deliver(&ann, &gateway_says).await.1, json!({ "outcome": "duplicate" }));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -190,7 +177,6 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     let (_, revised) = bob.book(&hold).await;
     assert_eq!(bob.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -202,13 +188,11 @@ async fn concurrent_checkouts_from_two_tabs_create_one_booking() {
     let (one, other) = tokio::join!(ann.book(&hold), at_other.book(&hold));
     assert_eq!((one.0, other.0), (StatusCode::CREATED, StatusCode::CREATED), "{} {}", one.1, other.1);
     assert_eq!(one.1["id"], other.1["id"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (hold, booking) = ann.check_out(&[120]).await;
     for token in ["", "a\u{0}b", &"t".repeat(256)] {
         let (status, refusal) = ann.pay(&booking, Some(token)).await;
@@ -227,7 +211,6 @@ async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
         assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]));
     }
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.end().await;
 }
 
 /// Delivers a webhook that is signed now.
@@ -248,8 +231,7 @@ pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.check_out(&[60, 61]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
@@ -264,20 +246,17 @@ async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
     // Paid from this replica's cached booking, which has changed since.
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_of_an_ended_booking_cannot_be_extended() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let booking = ann.check_out(&[62]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
     sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
     expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::GONE, "hold_expired");
-    world.end().await;
 }
 
 /// Event names of a booking, in order.

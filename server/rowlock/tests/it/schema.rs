@@ -100,7 +100,6 @@ async fn every_table_has_a_comment_and_every_amount_and_duration_a_unit() {
     .await
     .expect("columns are listed");
     assert_eq!(without_unit, [""; 0], "COMMENT ON COLUMN names no unit");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +135,6 @@ async fn schema_of_a_later_version_serves_and_is_not_migrated() {
     assert!(good && report.to_string().contains("has 1 migrations this program does not know"), "{report:#}");
     let (is_migrated, output) = world.command(&["migrate"]).await;
     assert!(!is_migrated && output.contains("9999"), "{output}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

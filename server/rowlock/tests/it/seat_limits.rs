@@ -74,7 +74,7 @@ async fn guest_with_the_address_of_an_account_at_its_limit_is_refused() {
     let eve = world.visitor();
     let hold = hold_seats(&eve, &[8, 9, 10]).await;
     assert_eq!(buy_as(&eve, &hold, "ben@example.org").await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,7 +102,7 @@ async fn guests_with_an_accounts_address_share_its_limit() {
     let guest = world.visitor();
     let hold = hold_seats(&guest, &[30, 31, 32]).await;
     assert_eq!(buy_as(&guest, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 /// Browsers of an account and guests with its address pay concurrently at two servers: two seats each, with a limit of
@@ -140,7 +140,7 @@ async fn assert_one_of_a_person_passes(gather: (&str, &str)) {
         assert_eq!((sold, refused), (1, 4), "{email}: {answers:?}");
     }
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 3, "the others were not charged");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +166,7 @@ async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
     // The hold has become tickets, and a new hold does not avoid the limit.
     assert_person_limit(&other.hold(&[5]).await);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,7 +188,6 @@ async fn show_with_email_codes_counts_seats_by_address() {
     };
     assert_eq!(pay(&booked[0]).await.1["state"], "CONFIRMED");
     assert_person_limit(&pay(&booked[1]).await);
-    world.end().await;
 }
 
 /// Enters this card on the gateway's page.
@@ -240,7 +239,7 @@ async fn assert_one_card_is_limited(gather: (&str, &str)) {
     let hold = hold_seats(&late, &[40]).await;
     let (_, booking) = late.book(&hold).await;
     assert_eq!(late.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,5 +264,5 @@ async fn card_without_a_fingerprint_has_no_limit_on_the_page() {
         visitor.wait_for_booking(&booking, "CONFIRMED").await;
     }
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }

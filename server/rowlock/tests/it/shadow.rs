@@ -44,7 +44,6 @@ async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let refused = expect_answer(zoe.hold(&[2, 8]).await, StatusCode::CONFLICT);
     assert_eq!(text(&refused["code"]), "seats_taken");
     assert_eq!(zoe.hold(&[1]).await.0, StatusCode::CREATED, "Ann released it");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +60,6 @@ async fn dead_or_missing_shadow_does_not_affect_visitors() {
         assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
         ann.wait_for_seat(seat as usize, '2').await;
     }
-    world.end().await;
 }
 
 /// Divergent answers and compared answers are counted.
@@ -94,5 +92,4 @@ async fn divergent_answer_of_the_shadow_is_counted() {
     let unreachable = "rowlock_shadow_calls_total{outcome=\"unreachable\"}";
     assert_eq!(world.visitor().hold(&[290]).await.0, StatusCode::CREATED);
     wait_until("an unreachable shadow is counted", || async { value(&url, unreachable).await > 0.0 }).await;
-    world.end().await;
 }

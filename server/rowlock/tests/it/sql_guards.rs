@@ -67,7 +67,6 @@ async fn a_check_lists_exactly_the_values_of_its_enum() {
         let listed: BTreeSet<&str> = checks.iter().flat_map(|check| check.split('\'').skip(1).step_by(2)).collect();
         assert_eq!(listed, values, "{table}.{column}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +92,6 @@ async fn transitions_that_the_state_machine_refuses_are_refused_by_the_table() {
             }
         }
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +103,6 @@ async fn update_that_skips_a_version_is_refused() {
         let moved = moved.execute(&world.pg).await;
         assert_refused(&format!("version {version}"), moved, CHECK_VIOLATION, "must step from version 1 to 2");
     }
-    world.end().await;
 }
 
 /// A pending payment that succeeds sells its seats in one update: two transitions.
@@ -130,7 +127,6 @@ async fn one_update_may_make_only_the_two_transitions_of_a_sale() {
             }
         }
     }
-    world.end().await;
 }
 
 /// Asserts that existing claims of a show cannot be inserted again, with any fence.
@@ -148,8 +144,7 @@ pub async fn assert_second_claims_are_refused(pg: &PgPool, show: Uuid) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     ann.pay(&booking, Some("tok_paid")).await;
     for statement in ["UPDATE booking_events SET reason = 'another'", "DELETE FROM booking_events"] {
@@ -158,7 +153,6 @@ async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
     }
     assert_second_claims_are_refused(&world.pg, world.show).await;
     assert_eq!(text(&ann.booking(&booking).await["state"]), "CONFIRMED");
-    world.end().await;
 }
 
 /// Inserts a payment of this many cents for a booking.
@@ -217,7 +211,6 @@ async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
     let moved = "UPDATE payments SET moved_to = $2 WHERE booking_id = $1";
     sqlx::query(moved).bind(late).bind(fresh).execute(&world.pg).await.expect("the money is moved");
     assert_refused("the money is moved", refund(late, 0, 1, 0).await, CHECK_VIOLATION, nothing);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,5 +234,4 @@ async fn payment_of_a_cancelled_show_is_refused_by_the_table() {
             .await
             .expect("an existing booking can be cancelled");
     }
-    world.end().await;
 }

@@ -48,7 +48,6 @@ async fn duplicate_event_is_reported_and_keeps_its_batch_together() {
     }
     assert_eq!(world.count("SELECT count(*) FROM webhook_events").await, 4 + 4 + 3);
     assert_eq!(world.count("SELECT count(*) FROM booking_events").await, before, "no effect is repeated");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,13 +77,11 @@ async fn key_written_by_another_replica_is_found_and_its_batch_is_sold() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
     let (status, paid) = first.buy(hold, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_changed_by_another_replica_is_read_before_its_transition() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[3]).await;
     let (_, pending) = ann.buy(&hold, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
@@ -102,7 +99,6 @@ async fn booking_changed_by_another_replica_is_read_before_its_transition() {
         matches!(ann.booking(&pending).await["money"].as_str(), Some("MOVED" | "REFUNDING" | "REFUNDED"))
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,5 +136,4 @@ async fn connections_closed_by_postgres_cost_no_sale() {
     let sales: (i64, i64) = sqlx::query_as(sales).fetch_one(&mut *own).await.expect("sales are counted");
     assert_eq!(sales, (4, 4));
     drop(own);
-    world.end().await;
 }

@@ -251,7 +251,6 @@ async fn server_starts_and_serves_without_its_standby() {
     .await;
     let (_, report) = check(&world, &["--catalogue-database-url", UNREACHABLE]).await;
     assert!(state(&report, ABOUT) == "warning" && report.to_string().contains("does not answer"), "{report:#}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,5 +261,4 @@ async fn without_the_setting_only_the_primary_is_read() {
     assert_eq!(reads(&world, "primary").await.to_bits(), (before + 1.0).to_bits());
     let (_, report) = check(&world, &[]).await;
     assert!(!report.to_string().contains(ABOUT), "{report:#}");
-    world.end().await;
 }

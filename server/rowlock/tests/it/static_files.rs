@@ -159,7 +159,6 @@ async fn versioned_files_are_immutable_in_every_encoding() {
     assert_eq!(beyond.summary(), (StatusCode::RANGE_NOT_SATISFIABLE, PRIVATE, ""));
     let sent = request_file(Method::POST, &world, 0, &path, &[]).await;
     assert_eq!(sent.summary(), (StatusCode::METHOD_NOT_ALLOWED, PRIVATE, ""));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,7 +193,6 @@ async fn replica_of_another_version_serves_shared_files_uncached() {
         let answer = get_file(&world, server, &format!("/site/{own}/pkg/nothing.js"), &[]).await;
         assert_eq!(answer.summary(), (StatusCode::NOT_FOUND, PRIVATE, ""));
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,7 +220,6 @@ async fn files_of_an_unversioned_site_are_revalidated() {
         let answer = get_file(&world, server, &format!("/site/{OLD}/style/main.css"), &[]).await;
         assert_eq!(answer.summary(), (StatusCode::OK, PRIVATE, content("style/main.css", own).as_str()));
     }
-    world.end().await;
 }
 
 /// Requests a path verbatim, because clients normalise paths.
@@ -299,5 +296,4 @@ async fn only_files_of_versions_are_served() {
         assert!(answer.to_ascii_lowercase().contains("\r\ncache-control: private, no-store\r\n"), "{path}: {answer}");
         assert!(!answer.contains(SECRET) && !answer.contains("boot.js of"), "{path}: {answer}");
     }
-    world.end().await;
 }

@@ -57,14 +57,12 @@ async fn metrics_are_readable_with_the_token_only() {
     }
     let id = booking["id"].as_str().expect("an id");
     assert!(!text.contains(id), "labels contain no booking id");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_setting_metrics_are_not_found() {
     let world = World::start(1, &[]).await;
     assert_eq!(scrape(&world.servers[0].url, Some("")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 /// Current value of a metric.
@@ -157,7 +155,6 @@ async fn every_metric_moves_with_its_event() {
     let (_, text) = scrape(&url, Some(TOKEN)).await;
     redis.thaw().await;
     tokio::task::spawn_blocking(move || assert_promtool_accepts(&text)).await.expect("promtool accepts the metrics");
-    world.end().await;
 }
 
 /// Checks a scrape with Prometheus' promtool: the one in `PROMTOOL`, or the system's.

@@ -44,8 +44,7 @@ const SAMPLES: [ScriptSample; 25] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn party_has_one_code_and_one_file_hidden_from_strangers() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let (_, booking) = ann.check_out(&[46, 47, 48]).await;
     let file = format!("/bookings/{}/ticket.pdf", text(&booking["id"]));
     assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND, "an unpaid booking has no tickets");
@@ -72,7 +71,6 @@ async fn party_has_one_code_and_one_file_hidden_from_strangers() {
     assert_eq!(ann.cancel(&booking, None).await.0, StatusCode::OK);
     assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND);
     assert_eq!(stranger.page(&format!("/tickets/{code}/ticket.pdf")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,7 +87,6 @@ async fn names_in_every_script_are_printed_to_a_file() {
         let (status, pdf) = ann.page(&format!("/bookings/{}/ticket.pdf", text(&booking["id"]))).await;
         assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true), "{name}");
     }
-    world.end().await;
 }
 
 /// A show with this zone and category, and a visitor of it.
@@ -166,7 +163,6 @@ async fn every_character_of_title_zone_category_and_name_is_printed() {
         }
     }
     assert!(gone.is_empty(), "not printed: {gone:#?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +177,6 @@ async fn seats_of_two_floors_print_their_floor() {
     for seat in ["一楼1-17", "二楼1-17"] {
         assert_eq!(text.matches(seat).count(), 2, "{seat} on its own card and on the party's: {text}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -193,7 +188,6 @@ async fn character_without_a_font_is_printed_as_its_code_point() {
         assert!(printed.text.contains(code), "{code}: {}", printed.text);
     }
     assert_eq!((printed.glyphs_zero, printed.glyphs_unmapped), (0, 0));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,5 +201,4 @@ async fn longest_titles_are_printed_in_full() {
         let printed = print_tickets(&visitor, "Ann", &[20]).await;
         assert_eq!((missing(&printed.text, title).as_str(), printed.text.contains('…')), ("", false), "{title}");
     }
-    world.end().await;
 }

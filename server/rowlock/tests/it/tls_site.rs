@@ -44,7 +44,6 @@ async fn tls_cookies_have_the_host_prefix_and_plain_names_are_ignored() {
         other.put_cookie(if prefix.is_empty() { "__Host-rowlock_session" } else { "rowlock_session" }, &session);
         assert_eq!(other.me().await.0, StatusCode::UNAUTHORIZED, "{server}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,5 +67,4 @@ async fn request_from_a_page_without_tls_is_refused_and_answers_have_hsts() {
             assert_eq!(policy, (own == "https").then_some("max-age=31536000"), "{path} at {own}");
         }
     }
-    world.end().await;
 }

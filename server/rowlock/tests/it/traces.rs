@@ -144,7 +144,6 @@ async fn sale_is_traced_from_the_request_to_the_transaction() {
     let words = format!("{spans:?}");
     assert!(words.contains("/api/v1/bookings/{booking}/confirm"), "the route is an attribute: {words}");
     assert!(!words.contains("example.org") && !words.contains("Ann"), "no personal data: {words}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,5 +155,4 @@ async fn without_a_collector_no_trace_context_is_sent() {
     world.add_server(&[("SIMULATOR_URL", &gateway)]).await;
     world.visitor().buy_seats(&[7], "tok_paid").await;
     assert_eq!(*charges.lock().expect("no panic"), [String::new()]);
-    world.end().await;
 }

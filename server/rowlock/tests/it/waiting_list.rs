@@ -75,7 +75,6 @@ async fn freed_seats_are_offered_in_list_order_and_checkout_closes_the_entry() {
     bob.wait_for_entry_state("TAKEN").await;
     assert_eq!(cat.waiting_list_entry().await.1["state"], "WAITING");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +86,6 @@ async fn entry_that_needs_more_than_is_free_keeps_its_place_and_the_next_fitting
     assert_eq!(people[0].waiting_list_entry().await.1["state"], "WAITING");
     assert_eq!(lucky.release_hold(&changed).await, StatusCode::NO_CONTENT);
     assert_eq!(offered_seats(&people[0].wait_for_entry_state("OFFERED").await), [40, 41]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,7 +98,6 @@ async fn single_seat_is_offered_to_the_last_entry_when_all_others_want_two() {
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
     assert_eq!(offered_seats(&last.wait_for_entry_state("OFFERED").await), [46]);
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE offer_number > 0").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +117,6 @@ async fn offers_continue_while_a_hanging_mail_server_blocks_mails() {
     assert_eq!(taken, 8, "mails that cannot start stay queued for other replicas");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE mail_tries > 1").await, 0, "once each");
     mail_server.close();
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,7 +136,6 @@ async fn only_joins_count_towards_the_address_limit() {
     expect_problem(world.visitor().join_waiting_list(1).await, StatusCode::TOO_MANY_REQUESTS, "too_many_attempts");
     assert_eq!(joins().await, (StatusCode::CREATED, place), "a retry is replayed while other joins are refused");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, 2, "who is refused does not wait");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,7 +158,6 @@ async fn two_replicas_make_no_offer_twice_and_keep_the_order() {
     }
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE offer_number > 1").await, 0);
     assert_eq!(lucky.seat_states().await.matches('1').count(), 6);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,7 +177,6 @@ async fn offer_planned_by_a_dead_server_is_held_as_planned() {
     assert_eq!(offered["offer"]["hold"], "c0ffee00-0000-5000-8000-000000000001");
     assert_eq!((offered_seats(&offered), own_hold(&ann).await.0), (vec![21], StatusCode::OK));
     assert_eq!(offered_seats(&bob.wait_for_entry_state("OFFERED").await), [20], "not the seat planned for her");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,7 +192,6 @@ async fn held_offer_that_was_not_recorded_is_repeated_unchanged() {
         assert_eq!(again["offer"], first["offer"], "the same hold until the same instant");
     }
     assert_eq!(lucky.seat_states().await.matches('1').count(), 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -233,7 +225,6 @@ async fn visitor_who_leaves_gets_no_offer_and_releases_the_held_seats() {
         world.visitor().hold(&[30]).await.0 == StatusCode::CREATED
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,7 +253,6 @@ async fn closed_tab_does_not_shorten_an_offer_and_places_are_offered_like_seats(
             .await
             .expect("an offer");
     assert!((590.0..=600.0).contains(&ends), "ten minutes, not {ends} s");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -297,7 +287,6 @@ async fn invalid_repeated_and_needless_joins_are_refused() {
     assert_eq!(free.visitor().join_waiting_list(1).await.1["code"], "seats_free");
     free.end().await;
     drop(hold);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -307,5 +296,4 @@ async fn list_length_and_lists_per_visitor_are_limited() {
     assert_eq!(ann.join_waiting_list(1).await.0, StatusCode::CREATED);
     add_entries(&world, 999, 1).await;
     expect_problem(bob.join_waiting_list(1).await, StatusCode::TOO_MANY_REQUESTS, "waiting_list_full");
-    world.end().await;
 }

@@ -62,7 +62,6 @@ async fn bookings_and_holds_of_a_guest_move_to_the_account_at_sign_in() {
     assert_eq!(laptop.visitor().get(&events).await.0, StatusCode::OK);
     let (status, undone) = laptop.visitor().cancel(&bought, None).await;
     assert_eq!((status, text(&undone["state"])), (StatusCode::OK, "CANCELLED"));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,7 +109,6 @@ async fn copied_guest_cookie_loses_waiting_list_entry_and_stored_answer_at_sign_
         (StatusCode::NOT_FOUND, "not_found"),
         "the copied cookie cannot join as Ann"
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +147,6 @@ async fn shared_browser_shows_nothing_of_the_previous_account() {
         booking_status(&phone, &hers).await == StatusCode::NOT_FOUND
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +183,6 @@ async fn guest_bookings_join_only_the_account_that_proves_their_address() {
     let page = eve.visitor().client.get(format!("{}/bookings/{}", eve.visitor().base, text(&guest_booking["id"])));
     let page = page.header("cookie", eve.visitor().cookie).send().await.expect("a page");
     assert_eq!(page.status(), StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -229,5 +225,4 @@ async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
         let (status, problem) = ann.get(&format!("/api/v1/users/me/bookings?after={odd}")).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{odd}");
     }
-    world.end().await;
 }

@@ -63,7 +63,6 @@ async fn holds_are_granted_while_logins_are_shed() {
     }
     // After the flood, logins work again.
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +95,6 @@ async fn failed_logins_of_one_address_lock_out_no_other_address() {
         }
     }
     assert_eq!(policy.expect("360 are more than a hundred"), "\"login-person\";q=100;w=3000");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,5 +114,4 @@ async fn login_limit_per_address_holds_whatever_account_is_tried() {
     assert!(!refused.is_empty(), "100 logins exceed the limit of 60");
     assert!(refused.iter().all(|(_, headers, _)| headers["ratelimit-policy"] == "\"login-address\";q=60;w=60"));
     assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
-    world.end().await;
 }

@@ -52,7 +52,7 @@ async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
     assert_eq!(again.change(&hold, &[], &[6]).await.0, StatusCode::OK);
     let (_, fewer) = again.book(&hold).await;
     assert_eq!(again.pay(&fewer, Some("tok_paid")).await.1["state"], "CONFIRMED", "the limit of three is reached");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +78,7 @@ async fn one_of_concurrent_payments_from_browsers_of_an_account_passes_the_limit
     assert_eq!((sold, refused), (1, 3), "{answers:?}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "the others were not charged");
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 2);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 /// More accounts than pipeline lanes, so some share a lane.
@@ -97,5 +97,4 @@ async fn payments_of_accounts_with_one_browser_are_batched() {
     assert!(answers.iter().all(|(_, answer)| answer["state"] == "PAYMENT_PENDING"), "{answers:?}");
     let transactions = world.count("SELECT count(DISTINCT xmin::text) FROM bookings").await;
     assert!(transactions < 5, "the payments were batched: {transactions}");
-    world.end().await;
 }

@@ -94,7 +94,6 @@ async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
     let fields = [("name", "Eve"), ("email", "ann@example.org"), ("password", "another password"), ("key", &*key)];
     let again = submit(&mut eve, "/register", &fields).await;
     assert_eq!((again.status, &*again.location), (StatusCode::SEE_OTHER, "/login?notice=registered"));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,7 +122,6 @@ async fn pages_behind_mailed_links_change_nothing_until_submitted() {
     let stale = [("token", &*token), ("key", "another-intent"), ("password", "a third password")];
     assert_eq!(submit(&mut phone, "/reset/new", &stale).await.status, StatusCode::GONE);
     assert_eq!(phone.log_in("ann@example.org", "another password").await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +144,6 @@ async fn forms_change_the_password_and_sign_out_everywhere() {
     }
     assert_eq!(submit(&mut ann, "/login", &[("email", "ann@example.org")]).await.status, StatusCode::BAD_REQUEST);
     assert_eq!(submit(&mut ann, "/register", &[]).await.status, StatusCode::BAD_REQUEST);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,5 +171,4 @@ async fn cacheable_pages_do_not_depend_on_the_session() {
         async move { !open(&mut browser, &path).await.text.contains("data-email") }
     })
     .await;
-    world.end().await;
 }

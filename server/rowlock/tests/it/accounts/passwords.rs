@@ -47,7 +47,6 @@ async fn password_change_ends_other_sessions_and_renews_the_cookie() {
     assert_eq!(status, StatusCode::GONE, "an older reset link is void");
     wait_until("the change is mailed", || async { mails_about(&world, "Your password was changed").len() == 1 }).await;
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'password_changed'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +95,6 @@ async fn reset_link_works_once_and_ends_every_session() {
     assert_eq!(lost.log_in("ann@example.org", PASSWORD).await.0, StatusCode::UNAUTHORIZED);
     let (status, me) = lost.log_in("ann@example.org", ANOTHER).await;
     assert_eq!((status, &me["email_proven"]), (StatusCode::OK, &json!(true)), "a reset proves the address");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +134,6 @@ async fn reset_links_expire_after_an_hour_and_one_use_voids_all() {
         statuses.push(Browser::new(&world).post("/api/v1/users/password/forgotten", body).await.0);
     }
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +148,6 @@ async fn password_reset_lifts_the_login_lockout() {
     let (status, _) = ann.post("/api/v1/users/password/reset", json!({ "token": token, "password": ANOTHER })).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
     assert_eq!(ann.log_in("ann@example.org", ANOTHER).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,7 +168,6 @@ async fn unreadable_account_mail_does_not_block_other_mails() {
         world.count("SELECT count(*) FROM account_mails").await < 10 && world.count(given_up).await == 0
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,5 +195,4 @@ async fn address_proof_needs_the_mailed_link_and_a_session_of_the_account() {
         statuses.push(eve.post("/api/v1/users/me/email/link", Value::Null).await.0);
     }
     assert_eq!((statuses[0], statuses[4]), (StatusCode::ACCEPTED, StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
-    world.end().await;
 }

@@ -53,7 +53,6 @@ async fn session_cookie_is_random_stored_hashed_and_renewed_at_sign_in() {
         foreign.put_cookie("rowlock_session", value);
         assert_eq!(foreign.me().await.0, StatusCode::UNAUTHORIZED, "{value:?}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -67,7 +66,6 @@ async fn behind_tls_the_cookies_are_secure() {
     let cookies: Vec<&str> =
         headers.get_all("set-cookie").iter().map(|cookie| cookie.to_str().expect("text")).collect();
     assert!(cookies.len() >= 3 && cookies.iter().all(|cookie| cookie.ends_with("; Secure")), "{cookies:?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +91,6 @@ async fn sessions_end_when_unused_expired_or_the_account_is_closed() {
     assert!(good, "{said}");
     expect_problem(current_user(&world, &token).await, StatusCode::UNAUTHORIZED, "token_invalid");
     assert_eq!(again.log_in("ann@example.org", PASSWORD).await.1["code"], "login_failed");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +117,6 @@ async fn signing_out_everywhere_ends_all_sessions_and_tokens_at_all_replicas() {
     .await;
     let audited = "SELECT count(*) FROM audit_list WHERE act = 'signed_out_everywhere' AND actor IS NOT NULL";
     assert_eq!(world.count(audited).await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +154,6 @@ async fn token_buys_without_a_cookie_and_the_account_lists_the_booking() {
         (current_user(&world, &first).await.0, current_user(&world, &second).await.0),
         (StatusCode::UNAUTHORIZED, StatusCode::OK)
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,7 +214,6 @@ async fn forged_expired_and_foreign_tokens_are_rejected() {
     let browser = sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM sessions WHERE kind = 'browser'");
     let browser = browser.fetch_one(&world.pg).await.expect("her session");
     assert_eq!(current_user(&world, &changed("sid", json!(browser))).await.0, StatusCode::UNAUTHORIZED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,5 +221,4 @@ async fn server_with_a_short_token_secret_does_not_start() {
     let world = World::start(0, &[("TOKEN_SECRET", "short"), ("LISTEN", "127.0.0.1:0")]).await;
     let (good, said) = world.command(&["serve"]).await;
     assert!(!good && said.contains("TOKEN_SECRET") && !said.contains("short\""), "{said}");
-    world.end().await;
 }

@@ -31,7 +31,6 @@ async fn registered_user_logs_in_and_stays_logged_in_until_logout() {
     );
     let kept = sqlx::query_scalar::<_, String>("SELECT password_hash FROM accounts").fetch_one(&world.pg).await;
     assert!(kept.expect("a hash").starts_with("$argon2id$v=19$m=19456,t=2,p=1$"));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,7 +52,6 @@ async fn registering_a_known_address_gets_the_same_answer_and_mails_its_owner() 
     assert_eq!(eve.log_in("ann@example.org", "another password").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(ann.me().await.0, StatusCode::OK);
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +67,6 @@ async fn eight_mails_wait_on_a_hanging_mail_server_and_others_stay_queued() {
     assert_eq!(world.count("SELECT count(*) FROM account_mails WHERE tries = 1").await, 8);
     assert_eq!(world.count("SELECT count(*) FROM account_mails").await, 10, "no mail is sent or retried");
     mail_server.close();
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +116,6 @@ async fn invalid_registrations_are_refused_and_write_nothing() {
     use sha2::{Digest, Sha256};
     let plain = Sha256::digest([b"POST /users/register\0".as_slice(), body.to_string().as_bytes()].concat());
     assert_ne!(kept.expect("a row"), plain.to_vec());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +128,6 @@ async fn wrong_password_and_unknown_address_get_the_same_answer() {
     assert_eq!((wrong.0, text(&wrong.1["code"])), (StatusCode::UNAUTHORIZED, "login_failed"));
     assert_eq!(wrong, unknown);
     assert_eq!(eve.cookie("rowlock_session"), None);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,7 +156,6 @@ async fn login_attempts_are_limited_across_replicas_and_per_account() {
     // Her correct password waits too; others sign in.
     assert_eq!(here.log_in("ann@example.org", PASSWORD).await.0, StatusCode::TOO_MANY_REQUESTS);
     register_and_log_in(&world, "ben@example.org").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,7 +185,6 @@ async fn replica_limits_logins_locally_without_redis() {
     }
     assert_eq!(statuses.iter().filter(|status| **status == StatusCode::UNAUTHORIZED).count(), 10, "{statuses:?}");
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,5 +206,4 @@ async fn cross_site_requests_do_not_sign_in_or_out() {
         assert_eq!(request.send().await.expect("an answer").status(), StatusCode::FORBIDDEN, "{path}");
     }
     assert_eq!(ann.me().await.0, StatusCode::OK);
-    world.end().await;
 }

@@ -61,7 +61,6 @@ async fn first_manager_is_created_on_the_command_line_and_grants_roles() {
     ];
     assert_eq!(acts, expected);
     assert_eq!((&lines[0]["actor_name"], lines[2].get("actor")), (&json!("Max Manager"), None));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,7 +91,6 @@ async fn theatre_keeps_one_manager_and_grants_need_account_role_and_reason() {
     let resign = grant("max@example.org", "manager", false, "I resign.");
     assert_eq!(max.post(staff, resign).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.me().await.0, StatusCode::UNAUTHORIZED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +109,6 @@ async fn manager_cannot_probe_addresses_by_granting_roles() {
     }
     assert!(statuses.len() > 30, "{statuses:?}");
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +138,6 @@ async fn registering_a_foreign_address_gives_no_role() {
     let (good, statuses) = world.command(&create).await;
     assert!(good && statuses.contains("its password stays"), "{statuses}");
     assert_eq!(ben.log_in("ben@example.org", PASSWORD).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +154,6 @@ async fn admin_create_needs_a_password_and_an_existing_theatre() {
     let (good, statuses) = create(&["--password", "on the command line"]).await;
     assert!(!good && statuses.contains("--password"), "there is no such flag: {statuses}");
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,5 +172,4 @@ async fn audit_list_is_append_only() {
         assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE reason = 'Because.'").await, 1);
-    world.end().await;
 }

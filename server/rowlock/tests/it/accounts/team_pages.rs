@@ -50,7 +50,6 @@ async fn manager_grants_roles_on_the_page_and_sees_the_audit_list() {
         .expect("the list is read");
     let before = open(&mut max, &format!("/staff/aurora/team/acts?before={first}")).await;
     assert!(!before.text.contains("data-testid=\"act\""), "there is no earlier act: {}", before.text);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +71,6 @@ async fn refused_grant_stays_in_its_form_with_the_reason() {
     assert_eq!(last.status, StatusCode::CONFLICT);
     assert!(last.text.contains("Make someone else a manager first."), "{}", last.text);
     assert!(last.text.contains("<details open class=\"systems-act\""), "its form stays open: {}", last.text);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,5 +92,4 @@ async fn team_pages_are_hidden_from_everyone_but_managers() {
     }
     assert_eq!(world.count(roles).await, before);
     assert!(open(&mut rita, "/staff/rialto/team").await.text.contains("rita@example.org"));
-    world.end().await;
 }

@@ -49,7 +49,6 @@ async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() 
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count(claims).await, 2);
     assert_eq!(acts(&world).await, ["till_opened", "sold", "exchanged"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +73,6 @@ async fn online_booking_is_exchanged_at_the_same_price_and_refunded_later_throug
     buyer.wait_for_seat(3, '0').await;
     buyer.wait_for_seat(6, '0').await;
     assert_eq!(world.count("SELECT count(*) FROM till_rows WHERE kind = 'exchange'").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,7 +96,6 @@ async fn scanned_ticket_blocks_an_exchange_until_the_scan_is_undone() {
     assert_eq!((status, &new["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{new}");
     assert_eq!(door.outcome(&ticket).await, "not_valid");
     assert_eq!(door.outcome(&codes(&world, &new).await[0]).await, "admitted");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,5 +122,4 @@ async fn booking_with_a_pending_refund_is_exchanged_once_the_refund_is_settled()
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 1);
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000 + PRICE);
-    world.end().await;
 }

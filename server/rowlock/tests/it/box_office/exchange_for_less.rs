@@ -120,7 +120,6 @@ async fn price_difference_leaves_the_till_once_and_the_shift_balances() {
     let counted = json!({ "counted_minor": 10_000 + PRICE });
     assert_eq!(ann.post(&desk_path("till/cash-up"), counted).await.0, StatusCode::OK);
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, PRICE, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +148,6 @@ async fn exchange_after_a_refund_at_another_till_needs_the_new_total() {
     let (_, later) = ann.get(&booking_path(&new, "")).await;
     assert_eq!(later["difference"], Value::Null, "the difference belongs to the exchange, not to the booking");
     assert_eq!(balanced_sums(&world, &gateway).await, [2 * PRICE, PRICE, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +179,6 @@ async fn exchange_of_a_counter_card_payment_moves_no_cash_and_guest_seats_stay_f
         "{new}"
     );
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, PRICE, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,7 +209,6 @@ async fn exchange_of_an_online_payment_refunds_the_card_and_no_till() {
     buyer.wait_for_money(&last, "REFUNDED").await;
     let fee = PRICE / 10;
     assert_eq!(balanced_sums(&world, &gateway).await, [0, 2 * PRICE - fee, fee]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +244,6 @@ async fn exchange_for_another_show_at_another_price_voids_the_old_ticket() {
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000 + PRICE + 750);
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE + 750, 250, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -274,7 +269,6 @@ async fn exchange_needs_a_show_that_has_not_begun_and_cash_in_the_till() {
     expect_answer(ann.post(&path, less).await, StatusCode::CREATED);
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,7 +290,6 @@ async fn exchange_for_a_seat_sold_meanwhile_changes_nothing() {
         buyer.wait_for_seat(seat, '2').await;
     }
     assert_eq!(balanced_sums(&world, &gateway).await, [3 * PRICE, 0, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -318,5 +311,4 @@ async fn exchange_limits_pin_attempts() {
         "the correct PIN is not checked either"
     );
     assert_not_exchanged(&world, &mut ann, &old).await;
-    world.end().await;
 }

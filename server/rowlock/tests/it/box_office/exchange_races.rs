@@ -146,5 +146,4 @@ async fn one_of_two_concurrent_actions_on_a_booking_wins_and_money_is_counted_on
     }
     let cash = "SELECT sum(amount_minor)::bigint FROM till_rows";
     assert_eq!(world.count(cash).await, in_tills, "every till row once");
-    world.end().await;
 }

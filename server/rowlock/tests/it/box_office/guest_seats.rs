@@ -73,7 +73,6 @@ async fn house_seat_is_held_for_its_guest_without_being_on_sale() {
     expect_answer(ann.post(&sales_path(&world), sale(&held, "cash")).await, StatusCode::CREATED);
     visitor.wait_for_seat(1, '2').await;
     assert_eq!(acts(&world).await, ["till_opened", "seats_kept", "house_seats_taken", "sold"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,7 +98,6 @@ async fn repeated_grant_of_a_house_seat_gets_the_same_answer_and_takes_nothing()
     visitor.wait_for_seat(4, '3').await;
     assert_eq!(blocked_count(&world).await, 2);
     assert_eq!(acts(&world).await, ["seats_kept", "house_seats_taken", "seats_kept"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,7 +120,6 @@ async fn retry_finishes_a_grant_that_a_crash_interrupted() {
     assert_eq!((again.0, &again.1["id"]), (StatusCode::CREATED, &first.1["id"]), "{}", again.1);
     assert_eq!(visitor.hold(&[4]).await.0, StatusCode::LOCKED);
     assert_eq!(acts(&world).await, ["seats_kept", "house_seats_taken"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,7 +152,6 @@ async fn refused_grant_leaves_the_seats_with_the_house() {
     world.visitor().wait_for_seat(9, '1').await;
     assert_eq!((blocked_count(&world).await, &world.visitor().seat_states().await[6..9]), (2, "330"));
     assert_eq!(acts(&world).await, ["seats_kept"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,7 +170,6 @@ async fn house_seat_that_is_held_stays_with_its_holder_and_the_grant_is_refused(
     visitor.wait_for_seat(11, '1').await;
     assert!(visitor.has_hold().await);
     assert_eq!(blocked_count(&world).await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,5 +180,4 @@ async fn lost_map_does_not_block_the_grant_of_a_house_seat() {
     world.delete_redis_keys().await;
     expect_answer(ann.post(&path(&world), grant_body(&[12])).await, StatusCode::CREATED);
     world.visitor().wait_for_seat(12, '1').await;
-    world.end().await;
 }

@@ -45,5 +45,4 @@ async fn house_keeps_seats_and_releases_them() {
     assert_eq!(rita.post(&path, request_body(&[5], true)).await.0, StatusCode::NOT_FOUND);
     assert_eq!(world.count("SELECT cardinality(blocked)::bigint FROM shows").await, 1);
     assert_eq!(acts(&world).await, ["seats_kept", "seats_put_back", "till_opened", "sold"]);
-    world.end().await;
 }

@@ -63,7 +63,6 @@ async fn shift_works_without_javascript() {
     let closed = send(&max, &format!("{home}/day-close"), &[("reason", "Quiet.")]).await;
     assert_eq!(closed.0, StatusCode::SEE_OTHER);
     assert_eq!(ann.get(&desk_path("till")).await.0, StatusCode::NO_CONTENT);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +94,6 @@ async fn manager_counts_a_sellers_till_and_the_seller_sees_by_whom_and_why() {
     let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
     assert_eq!(opened.0, StatusCode::SEE_OTHER);
     assert!(!ann.page(home).await.1.contains("data-testid=\"counted-for-me\""), "the notice is about the last shift");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,7 +126,6 @@ async fn counter_shows_any_day_and_its_forms_keep_the_day() {
     assert_eq!(ann.page(&format!("{home}?date=tomorrow")).await.0, StatusCode::BAD_REQUEST);
     let (status, html) = ann.page(&format!("{home}/bookings?reference=NONE-NONE&date={day}")).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains(&leads_to), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +149,6 @@ async fn booking_is_found_by_name_without_javascript() {
     assert!(status == StatusCode::OK && html.contains("data-testid=\"found-none\""), "{html}");
     let (status, html) = ann.page(&format!("{home}/bookings?q=x")).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,7 +181,6 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
     let (_, html) = ann.page(&format!("{home}/shows/{}", world.show)).await;
     assert_eq!(closed.map(|part| html.contains(part)), [false; 3], "a closed show is sold from its map: {html}");
     assert!(html.contains(map), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,7 +194,6 @@ async fn page_of_a_show_links_to_its_day() {
     let (_, html) = ann.page(&format!("{home}/shows/{later}")).await;
     let back = html.split("<a ").find(|link| link.contains("data-testid=\"back\"")).expect("a link back");
     assert!(back.contains(&format!("href=\"{home}?date={day}\"")), "{back}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,7 +212,6 @@ async fn refused_pin_is_reported_at_its_field_and_no_secret_is_echoed() {
     }
     let set = send(&max, &path, &[("pin", PIN), ("password", PASSWORD)]).await;
     assert_eq!(set, (StatusCode::SEE_OTHER, home.to_owned()));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,7 +241,6 @@ async fn only_sold_bookings_are_exchanged_and_only_for_shows_on_sale() {
     for gone in [choosing, at_counter] {
         assert_eq!(ann.page(&gone).await.0, StatusCode::SEE_OTHER, "{gone}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -270,7 +262,6 @@ async fn page_of_an_exchanged_booking_links_to_the_new_one_and_names_the_refund(
     let (_, html) = ann.page(&at(&new)).await;
     let seen = ["data-testid=\"went-back\"", "data-testid=\"moved-to\""].map(|part| html.contains(part));
     assert_eq!(seen, [true, false], "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -299,5 +290,4 @@ async fn box_office_pages_are_hidden_from_strangers_and_need_a_login() {
     assert_eq!(stolen.0, StatusCode::NOT_FOUND);
     let (status, _) = send(&ann, "/staff/aurora/box-office/day-close", &[("reason", "Mine.")]).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "manager forms are hidden from other roles");
-    world.end().await;
 }

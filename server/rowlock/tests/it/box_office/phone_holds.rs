@@ -48,5 +48,4 @@ async fn seats_are_held_under_a_callers_name_and_sold_at_the_counter() {
     assert_eq!(code(&ann.post(&release, why).await), (409, "wrong_state".into()));
     assert_eq!(ann.get(&path).await.1, json!([]));
     assert_eq!(acts(&world).await, ["till_opened", "held_for_caller", "held_for_caller", "sold", "caller_let_go"]);
-    world.end().await;
 }

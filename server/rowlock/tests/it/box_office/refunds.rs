@@ -41,7 +41,6 @@ async fn cash_refund_leaves_the_till_with_a_managers_pin_and_calls_no_gateway() 
     let again = ann.post(&booking_path(&sold, "/refund"), refund(&max, PIN, None)).await;
     assert_eq!(code(&again), (409, "wrong_state".into()));
     assert_eq!(acts(&world).await, ["pin_set", "till_opened", "sold", "refunded", "refunded"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,7 +53,6 @@ async fn online_payment_is_refunded_through_its_gateway_and_no_till() {
     assert_eq!((status, &back["state"]), (StatusCode::OK, &json!("CANCELLED")), "{back}");
     buyer.wait_for_money(&bought, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM till_rows").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,7 +84,6 @@ async fn pin_attempts_are_limited_and_another_theatres_manager_cannot_approve() 
             rita.post("/api/v1/theatres/rialto/box-office/pin", json!({ "pin": pin, "password": PASSWORD })).await;
         assert_eq!(code(&answer), (400, "password_unusable".into()), "{pin}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,7 +105,6 @@ async fn wrong_pins_lock_out_the_seller_and_not_the_manager() {
     assert_eq!(code(&ann.post(&path, refund(&max, PIN, None)).await), (429, "too_many_attempts".into()));
     let (status, all) = sam.post(&path, refund(&max, PIN, None)).await;
     assert_eq!((status, &all["state"]), (StatusCode::OK, &json!("CANCELLED")), "{all}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +125,6 @@ async fn recent_sale_is_undone_by_its_seller_from_the_same_till() {
     assert_eq!(code(&ann.post(&booking_path(&second, "/undo"), why.clone()).await), (409, "till_closed".into()));
     ann.post(&desk_path("till"), json!({ "float_minor": 0 })).await;
     assert_eq!(code(&ann.post(&booking_path(&second, "/undo"), why).await), (409, "undo_too_late".into()));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +151,6 @@ async fn scanned_tickets_are_refunded_by_a_manager_only() {
     assert_eq!(code(&buyer.cancel(&bought, Some(&[6])).await), (409, "wrong_state".into()));
     let (status, left) = buyer.cancel(&bought, Some(&[7])).await;
     assert_eq!((status, &left["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{left}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,5 +174,4 @@ async fn refunds_of_a_cancelled_show_wait_at_the_counter() {
     assert_eq!(code(&ann.post(&booking_path(&sold, "/pay-out"), why).await), (409, "wrong_state".into()));
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000);
-    world.end().await;
 }

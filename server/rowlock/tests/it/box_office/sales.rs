@@ -33,7 +33,6 @@ async fn cash_sale_is_visible_on_the_map_at_once() {
     assert_eq!(world.count(effects).await, 1);
     assert_eq!(world.mails().iter().filter(|mail| mail.contains(text(&sold["reference"]))).count(), 0);
     assert_eq!(acts(&world).await, ["till_opened", "sold"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,7 +43,6 @@ async fn seller_is_not_bound_by_the_person_limit() {
         sell_seats(&mut ann, &world, &(first..first + 10).collect::<Vec<_>>(), "card").await;
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 30);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +63,6 @@ async fn one_key_sells_once_and_two_sellers_never_sell_one_seat() {
     // Another seller's hold cannot be sold.
     let theirs = hold_seats(&mut ann, &world, &[8]).await;
     assert_eq!(code(&ben.post(&path, sale(&theirs, "cash")).await), (410, "hold_expired".into()));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +80,6 @@ async fn lost_lock_sells_no_seat_twice_and_leaves_the_till_unchanged() {
     assert_eq!(world.count("SELECT count(*) FROM till_rows WHERE kind = 'sale'").await, 0);
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE channel = 'box_office'").await, 0);
     buyer.wait_for_seat(9, '2').await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +115,6 @@ async fn invalid_sale_is_refused_and_changes_nothing() {
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 0);
     // After these refusals the hold is unchanged and can be sold.
     assert_eq!(ann.post(&path, request_body("card", PRICE, "")).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,7 +132,6 @@ async fn guest_sale_is_free_and_stores_its_reason() {
     );
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,5 +169,4 @@ async fn staff_see_buyers_and_holders_and_print_tickets() {
     let (_, shows) = ann.get(&desk_path(&format!("shows?date={day}"))).await;
     let seats = &shows[0]["seats"];
     assert_eq!([&seats["sold"], &seats["held"], &seats["free"]], [1, 1, 298].map(|n| json!(n)).each_ref());
-    world.end().await;
 }

@@ -69,7 +69,6 @@ async fn bookings_are_found_by_part_of_name_or_address_in_their_theatre_only() {
     assert_eq!(noted, 1, "the audit names the searcher and the results");
     let named = "SELECT count(*) FROM audit_list WHERE reason ILIKE '%quill%' OR reason ILIKE '%zoe%'";
     assert_eq!(world.count(named).await, 0, "the audit list contains no buyer's name");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,5 +83,4 @@ async fn past_shows_and_unpaid_bookings_are_not_searched() {
     let past = "UPDATE shows SET starts_at = now() - interval '61 days'";
     world.execute(past).await;
     assert!(search(&mut ann, "ann%20example").await.is_empty());
-    world.end().await;
 }

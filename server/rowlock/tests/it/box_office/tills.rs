@@ -44,7 +44,6 @@ async fn shift_runs_from_float_to_cash_up_and_the_day_closes() {
     assert_eq!(code(&again), (409, "till_closed".into()), "the till is closed already");
     let expected = ["till_opened", "sold", "sold", "till_drop", "till_cashed_up", "day_closed"];
     assert_eq!(acts(&world).await, expected);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,7 +77,6 @@ async fn till_opens_once_and_pays_out_no_more_than_it_has() {
     assert_eq!(once().await, once().await);
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 6_000);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +130,6 @@ async fn uncounted_till_is_counted_by_a_manager_and_the_day_closes() {
         "SELECT count(*) FROM audit_list WHERE act = 'till_cashed_up_for' AND reason LIKE '%Ann Example%Ann is ill.'
                 AND actor = (SELECT id FROM accounts WHERE email = 'max@example.org')";
     assert_eq!(world.count(line).await, 1, "the audit names manager, seller and reason");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,5 +154,4 @@ async fn till_rows_are_append_only_while_the_till_is_open() {
     ] {
         assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
-    world.end().await;
 }

@@ -71,7 +71,6 @@ async fn every_route_sends_the_cache_headers_of_its_class() {
         }
     }
     assert!(kept > 8 && private > 60, "too few routes were requested: {kept} and {private}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,7 +100,6 @@ async fn answers_carry_tags_of_their_content() {
         let (_, headers) = fetch(&world, &path).await;
         assert_eq!(header(&headers, "cache-tag"), "film-tide,theatre-aurora", "{path}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,5 +131,4 @@ async fn personal_and_missing_answers_are_not_cached() {
     let again = world.visitor().client.get(url).header("if-none-match", etag).send().await.expect("an answer");
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
     assert_eq!(header(again.headers(), "cache-control"), PRIVATE);
-    world.end().await;
 }

@@ -57,7 +57,6 @@ async fn change_is_purged_once_with_the_token_and_again_after_stale_reads_end() 
     );
     wait_until_purged(&world).await;
     assert_eq!(tags(&receiver), [show_tags(&world), show_tags(&world)], "only one of two servers purges");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +73,6 @@ async fn repeated_changes_share_a_purge_and_another_server_purges_for_a_dead_one
     world.wait_for_count("both wait for the second purge", "SELECT count(*) FROM cdn_purges WHERE round = 2", 10).await;
     wait_until_purged(&world).await;
     assert_eq!(tags(&receiver), [show_tags(&world), show_tags(&world)]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,7 +88,6 @@ async fn server_that_dies_during_a_purge_is_replaced_by_another() {
     receiver.wait_for_deliveries(2).await;
     assert_eq!(tags(&receiver), [show_tags(&world), show_tags(&world)]);
     world.wait_for_count("the attempt is recorded", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +100,6 @@ async fn unavailable_cdn_is_retried_and_redirects_are_not_followed() {
     assert!(calls.iter().all(|call| call.path == "/hooks"), "the token is sent to no other URL");
     world.wait_for_count("the first purge is done", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     assert_eq!(tags(&receiver), vec![show_tags(&world); 4]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,5 +129,4 @@ async fn rejected_purge_is_parked_and_reported() {
     world.wait_for_count("the purges are sent", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     let (_, report) = check(&world, &flags).await;
     assert_eq!(state(&report, "cdn purge"), "ok", "{report:#}");
-    world.end().await;
 }

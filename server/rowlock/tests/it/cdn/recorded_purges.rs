@@ -60,7 +60,6 @@ async fn visible_changes_record_their_tags_and_invisible_ones_record_none() {
     let mut once = take_purges(&world.pg).await;
     once.dedup();
     assert_eq!(once, ["city-lisbon", "film-tide", "lists", "theatre-aurora"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,5 +71,4 @@ async fn without_a_cdn_no_purge_is_recorded() {
     execute(&world.pg, "INSERT INTO cdn VALUES (true, now() - interval '1 second')").await;
     execute(&world.pg, "UPDATE shows SET sales = 'open'").await;
     assert_eq!(world.count("SELECT count(*) FROM cdn_purges").await, 0);
-    world.end().await;
 }

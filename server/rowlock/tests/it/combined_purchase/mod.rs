@@ -50,8 +50,7 @@ async fn assert_sale_events(visitor: &Visitor, booking: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn combined_request_creates_the_same_sale() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let hold = hold_seats(&ann, &[46, 47]).await;
     let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
     let actual = (status, text(&paid["state"]), text(&paid["money"]));
@@ -83,7 +82,7 @@ async fn combined_request_creates_the_same_sale() {
     // A second payment changes nothing and gets the confirmed booking.
     let (status, again) = ann.pay(&paid, Some("tok_paid")).await;
     assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{again}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,13 +112,12 @@ async fn concurrent_combined_requests_share_a_transaction() {
     wait_until("every webhook is noted", || async { world.count("SELECT count(*) FROM webhook_events").await >= 11 })
         .await;
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'seats_sold'").await, 11);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let hold = hold_seats(&ann, &[8]).await;
     let (status, pending) = ann.buy(&hold, None).await;
     let actual = (status, text(&pending["state"]), text(&pending["money"]));
@@ -136,7 +134,7 @@ async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
     assert_eq!(answer.headers()["location"].to_str().expect("text"), back);
     ann.wait_for_booking(&pending, "CONFIRMED").await;
     ann.wait_for_seat(8, '2').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,13 +158,12 @@ async fn declined_card_keeps_the_hold_and_slow_payment_ends_by_webhook() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 1);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn earlier_checkout_is_revised_and_paid() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let hold = hold_seats(&ann, &[70]).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
@@ -181,7 +178,7 @@ async fn earlier_checkout_is_revised_and_paid() {
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
     ann.wait_for_seat(71, '2').await;
     ann.wait_for_seat(70, '0').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,7 +205,6 @@ async fn late_payment_choice_is_stored_and_the_last_one_applies() {
     assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
     let actual: Vec<String> = late_payment_choices().await;
     assert_eq!(actual, ["refund", "same_seats"], "a missing choice keeps the stored one");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,5 +233,4 @@ async fn places_are_bought_beside_seats() {
     assert_eq!(stock, (0, 3));
     assert_eq!(world.count("SELECT count(*) FROM place_tickets").await, 3);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-    world.end().await;
 }

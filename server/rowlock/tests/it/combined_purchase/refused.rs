@@ -45,8 +45,7 @@ async fn pay_on_page(visitor: &Visitor, pending: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_of_another_total_is_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let hold = hold_seats(&ann, &[20, 21]).await;
     let mut order = ann.purchase_body(&hold, Some("tok_paid"));
     for total in [0, 1, -2 * PRICE, PRICE, 2 * PRICE - 1, 2 * PRICE + 1, i64::MAX, i64::MIN] {
@@ -63,13 +62,12 @@ async fn payment_of_another_total_is_refused() {
         assert_eq!(status, expected, "{answer}");
     }
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn price_change_after_the_hold_is_reported_and_not_charged() {
-    let mut world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (mut world, ann) = World::with_visitor(&[]).await;
     let hold = hold_seats(&ann, &[20, 21]).await;
     // Checked out at the old price, which a booking keeps until the next checkout.
     let (_, booking) = ann.book(&hold).await;
@@ -87,13 +85,12 @@ async fn price_change_after_the_hold_is_reported_and_not_charged() {
     let paid = assert_sold(&ann, &now).await;
     assert_eq!((&paid["id"], &paid["total"]["minor"]), (&booking["id"], &json!(4 * PRICE)));
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 4 * PRICE);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn purchase_body_is_validated_strictly() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(&[]).await;
     let hold = hold_seats(&ann, &[5]).await;
     let right = ann.purchase_body(&hold, Some("tok_paid"));
     let pay = |pay: Value| {
@@ -140,7 +137,6 @@ async fn purchase_body_is_validated_strictly() {
     }
     let (status, again) = ann.buy(&hold, None).await;
     assert_eq!((status, &again["id"]), (StatusCode::OK, &paid["id"]), "{again}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +162,7 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
     assert_sold(&bob, &left).await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,7 +183,7 @@ async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
     assert_eq!((text(&seen["state"]), &seen["total"]["minor"]), ("SEATS_LOCKED", &json!(PRICE)), "{seen}");
     let paid = assert_sold(&bob, &bob.current_hold().await).await;
     assert_eq!((&paid["id"], &paid["seats"]), (&booking["id"], &booking["seats"]));
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,7 +209,6 @@ async fn unavailable_gateway_writes_nothing_and_keeps_the_seats() {
     assert_unchanged(&ann, &hold).await;
     assert_eq!(world.count("SELECT count(*) FROM idempotency_keys").await, calls_before_open);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, calls_before_open);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -249,7 +244,6 @@ async fn person_and_card_limits_are_checked_before_any_write() {
     assert_unchanged(&dan, &hold).await;
     let (status, paid) = dan.buy(&hold, Some("tok_paid@8")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
-    world.end().await;
 }
 
 /// A guest with a hold and an account, and a browser with a copy of the guest's cookie.
@@ -283,7 +277,6 @@ async fn copied_guest_cookie_is_not_answered_with_the_sale_after_sign_in() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
-    world.end().await;
 }
 
 /// Bookings in Eve's name.
@@ -314,7 +307,6 @@ async fn copied_guest_cookie_checks_nothing_out_after_sign_in() {
             pay_on_page(&ann, &hers).await;
         }
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -339,5 +331,4 @@ async fn cancelled_or_moved_show_charges_nothing_at_a_server_with_a_stale_read()
     for (buyer, hold) in &buyers {
         assert_sold(buyer, hold).await;
     }
-    world.end().await;
 }

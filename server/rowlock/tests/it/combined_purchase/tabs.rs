@@ -59,7 +59,7 @@ async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer
     ] {
         assert_eq!(world.count(query).await, count, "{query}");
     }
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 /// A tab that gets `Retry-After` waits this long before its next attempt.
@@ -118,7 +118,7 @@ async fn assert_tabs_are_one_sale(settings: &[(&str, &str)]) {
         assert_eq!(world.count(query).await, 4, "{query}");
     }
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 40);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,7 +160,7 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 6);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 6);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,7 +198,6 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
     let (status, gone) = world.visitor().buy(&granted, Some("tok_paid")).await;
     assert_eq!((status, text(&gone["code"])), (StatusCode::GONE, "hold_expired"), "not this visitor's hold: {gone}");
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,5 +241,4 @@ async fn respond_async_request_is_answered_with_a_location() {
     };
     assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::CONFLICT, "price_changed"));
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
-    world.end().await;
 }

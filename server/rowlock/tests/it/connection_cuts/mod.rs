@@ -99,7 +99,7 @@ async fn assert_sold_once_despite(fault: ConnectionFault, words: &'static str) {
     let sold = i64::from(BUYERS);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, sold, "one payment each");
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, sold);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,5 +148,5 @@ async fn unanswered_lookups_do_not_delay_later_buyers() {
     for order in orders {
         order.wait_until_sold().await;
     }
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }

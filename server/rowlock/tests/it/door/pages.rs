@@ -45,5 +45,4 @@ async fn box_office_finds_tonights_show_and_its_scanner() {
     ] {
         assert_eq!(left.browser.page(path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
-    world.end().await;
 }

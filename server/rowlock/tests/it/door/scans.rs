@@ -42,7 +42,6 @@ async fn ticket_admits_once_and_then_names_time_and_place() {
          FROM door_admissions";
     let twice = sqlx::query(twice).execute(&world.pg).await;
     assert_refused("Postgres refuses a second admission", twice, UNIQUE_VIOLATION, "door_admissions_once");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,7 +57,6 @@ async fn party_code_admits_everyone_who_is_not_in_yet() {
         party.iter().map(|ticket| (text(&ticket["seat"]), text(&ticket["outcome"]))).collect();
     assert_eq!(outcomes_by_seat, [("A4", "admitted"), ("A5", "already_used"), ("A6", "admitted")]);
     assert_eq!(left.counts().await, [3, 3, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +80,6 @@ async fn places_are_admitted_like_seats() {
     assert_eq!((text(&ticket["outcome"]), text(&ticket["seat"])), ("admitted", "Floor"));
     assert_eq!(left.outcome(&codes[0]).await, "already_used");
     assert_eq!(left.counts().await, [2, 1, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +133,6 @@ async fn refused_ticket_names_its_reason() {
     assert_eq!(left.counts().await, [1, 1, 0]);
     let noted = world.count("SELECT count(*) FROM door_scans WHERE NOT let_in").await;
     assert_eq!(noted, 6, "refused scans are recorded");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +152,6 @@ async fn codes_are_signed_and_older_unsigned_codes_stay_valid() {
         .expect("an unsigned ticket");
     assert_eq!(left.outcome(&old).await, "admitted");
     assert_eq!(left.outcome(&signed[1]).await, "unknown", "correctly signed, and no ticket any more");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +176,6 @@ async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
     let count = |outcome: &str| all.iter().filter(|ticket| ticket["outcome"] == outcome).count();
     assert_eq!((count("admitted"), count("already_used")), (2, 38));
     assert_eq!(left.counts().await, [2, 2, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,7 +201,6 @@ async fn admission_is_undone_once_and_with_a_reason() {
     // They come back, with shoes.
     assert_eq!(left.outcome(party.split(',').next().expect("a code")).await, "admitted");
     assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 3, "undone admissions stay recorded");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,7 +234,6 @@ async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
     let strange = right.path("/undo").replace("/aurora/", "/rialto/");
     let body = json!({ "scan": scan, "ticket": codes[1], "reason": "Ours." });
     assert_eq!(right.browser.call(Method::POST, &strange, body).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -284,5 +276,4 @@ async fn invalid_scan_is_refused_and_changes_nothing() {
     }
     assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
     assert_eq!(left.outcome(&code).await, "admitted", "the ticket is still valid");
-    world.end().await;
 }

@@ -30,7 +30,6 @@ async fn scanner_list_has_only_digests_and_the_tickets_outcome() {
     let seal = &list["seal"];
     let life = seal["expires_at_ms"].as_i64().expect("a number") - seal["made_at_ms"].as_i64().expect("a number");
     assert_eq!(life, domain::door::LIST_LIFE_MS);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,7 +50,6 @@ async fn offline_admissions_are_settled_and_a_repeated_settlement_changes_nothin
     assert_eq!(left.counts().await, [3, 3, 0]);
     assert_eq!(world.count("SELECT count(*) FROM door_scans WHERE offline").await, 3);
     assert_eq!(left.another("Right door").outcome(&codes[0]).await, "already_used");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +72,6 @@ async fn offline_admission_after_a_lost_answer_is_no_conflict() {
     let (_, settled) = left.settle(&list, &[(late, &codes[1], 0)]).await;
     assert_eq!(outcomes(&settled), ["conflict"], "{settled}");
     assert_eq!(left.counts().await, [2, 2, 1]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +116,6 @@ async fn ticket_admitted_twice_is_reported_and_the_earlier_admission_counts() {
     assert_eq!(world.count(lines).await, 2);
     let change = sqlx::query("DELETE FROM door_conflicts").execute(&world.pg).await;
     assert_refused("conflicts are immutable", change, CHECK_VIOLATION, "door_conflicts rows are immutable");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +137,6 @@ async fn offline_admission_without_a_valid_ticket_is_reported() {
     assert!(why.contains(&"not_valid") && why.contains(&"unknown"), "{view}");
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'door_conflict'").await, 2);
     assert_eq!(left.counts().await, [1, 0, 2]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,7 +174,6 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
                     WHERE scan.outcome = 'admitted'";
     assert_eq!(world.count(admitted).await, 6);
     assert_eq!(world.count("SELECT count(*) FROM door_scans WHERE outcome = 'admitted'").await, 6);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,7 +198,6 @@ async fn settlement_uses_the_servers_clock() {
     let strange = "SELECT count(*) FROM door_admissions WHERE at NOT BETWEEN now() - interval '5 minutes' AND now()
                    + interval '1 second'";
     assert_eq!(world.count(strange).await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,5 +237,4 @@ async fn invalid_settlement_is_refused_and_admits_no_one() {
     expect_problem(left.send_settlement(flood).await, StatusCode::PAYLOAD_TOO_LARGE, "too_large");
     assert_eq!(left.counts().await, [1, 0, 0]);
     assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
-    world.end().await;
 }

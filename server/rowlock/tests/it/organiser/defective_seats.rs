@@ -98,7 +98,7 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let seats = offered["offer"]["seats"].as_array().expect("seats");
     assert_eq!(seats.iter().filter_map(|line| line["seat"].as_u64()).collect::<Vec<_>>(), [22]);
     assert_eq!(acts(&world).await, ["defective_seats"]);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 /// The same visitor at another show.
@@ -160,7 +160,7 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
         .await
         .expect("a number");
     assert_eq!(of_gone, 0, "a cancelled show is skipped");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,7 +194,7 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
     world
         .wait_for_count("all refunds are settled", "SELECT count(*) FROM seat_withdrawals WHERE finished_at IS NULL", 0)
         .await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,5 +226,4 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let begun = "UPDATE shows SET starts_at = now() - interval '1 minute'";
     world.execute(begun).await;
     expect_problem(olga.post(&path, withdrawal_body(&["A1"], false)).await, StatusCode::CONFLICT, "wrong_state");
-    world.end().await;
 }

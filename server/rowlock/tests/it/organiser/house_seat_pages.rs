@@ -38,7 +38,6 @@ async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
     assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
     let (status, _) = olga.page(&format!("{PAGES}/screens/none/house-seats")).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,5 +73,4 @@ async fn house_seats_of_a_previous_layout_are_kept_and_each_form_keeps_its_input
     assert!(!html.contains("id=\"house-reason-error\"") && !html.contains("house-unknown"), "{html}");
     let fields = [&[("key", "k-4"), ("reason", "They are gone.")][..], &forget[..]].concat();
     assert_eq!(send(&olga, &there, &fields).await.0, StatusCode::SEE_OTHER);
-    world.end().await;
 }

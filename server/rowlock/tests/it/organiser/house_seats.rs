@@ -86,7 +86,6 @@ async fn planned_shows_block_the_screens_house_seats_and_the_box_office_releases
     let words =
         "SELECT count(*) FROM audit_list WHERE act = 'seats_kept_from_start' AND reason = 'B10: House; A1, A2: Press'";
     assert_eq!(world.count(words).await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,7 +118,6 @@ async fn unknown_house_seats_are_refused_and_other_theatres_screens_are_not_foun
     let there = format!("/api/v1/theatres/rialto{}", path(&screen));
     assert_eq!(rita.get(&there).await.0, StatusCode::NOT_FOUND);
     assert_eq!(rita.post(&there, house_seats_body(&screen, &["A1"], true, "House")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +155,6 @@ async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_
     let now = json!({ "id": screen["id"], "layout": small["id"] });
     let after = post_ok(&mut olga, &path(&now), house_seats_body(&now, &["B1"], false, "It is gone.")).await;
     assert_eq!((labels(&after["seats"]), &after["gone"]), (vec!["A3"], &json!([])));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,7 +189,6 @@ async fn moved_show_takes_the_house_seats_of_its_new_screen_where_free() {
         let (_, holder) = ann.get(&desk_path(&format!("shows/{}/seats/{seat}", show.show))).await;
         assert_eq!([&holder["by"], &holder["reason"]], [&json!("house"), &json!(reason)], "{holder}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -209,5 +205,4 @@ async fn buyers_have_priority_over_house_seats_when_a_moved_show_lacks_seats() {
     let moving = format!("/programme/{}/move?screen={}", show.show, text(&to["id"]));
     let preview = expect_answer(olga.get(&format!("{API}{moving}")).await, StatusCode::OK);
     assert_eq!((&preview["offered"]["seats"], &preview["refunded"]["seats"]), (&json!(2), &json!(0)), "{preview}");
-    world.end().await;
 }

@@ -110,7 +110,6 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     assert_eq!(status, StatusCode::SEE_OTHER);
     let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
     assert!(html.contains("data-testid=\"undoing\"") && html.contains("No audience."), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,7 +142,6 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     assert!(html.contains("value=\"Kino\"") && html.contains("Ulm · Europe/Berlin"), "{html}");
     let (_, html) = max.page("/staff").await;
     assert_eq!(html.matches("data-testid=\"workplace\"").count(), 2, "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,7 +170,6 @@ async fn invalid_layout_file_is_reported_on_a_page() {
     ];
     let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &wrong).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
-    world.end().await;
 }
 
 /// The tag of the input with this name.
@@ -230,7 +227,6 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
     assert_eq!(status, StatusCode::CONFLICT, "{html}");
     assert!(input(&html, "price:gold").contains("value=\"15\"") && html.contains("in the meantime"), "{html}");
     assert!(input(&html, "version").contains("value=\"1\""), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,7 +261,6 @@ async fn refused_film_layout_and_terms_forms_keep_their_input() {
     let html = refused(&format!("{PAGES}/shows/{}/terms", world.show), &terms[..], &kept[..]).await;
     assert!(error(&html, input(&html, "price:gold")).is_some_and(|why| why.contains("12.50")), "{html}");
     assert!(html.contains("value=\"paused\" selected") && html.contains(">Gold<"), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -300,7 +295,6 @@ async fn saving_unchanged_prices_changes_nothing() {
     let (_, after) = olga.get(&format!("{API}/tariff")).await;
     assert_eq!((&after["base"], &after["surcharge"]), (&before["base"], &before["surcharge"]));
     assert_eq!(after["version"], 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,7 +309,6 @@ async fn organiser_pages_are_hidden_from_strangers() {
     let (status, ..) = send(&ann, &format!("{PAGES}/layouts"), &[("key", "k"), ("pasted", PLAN)]).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(world.count("SELECT count(*) FROM theatre_layouts").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -346,5 +339,4 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
     for path in [path, format!("{PAGES}/layouts/new")] {
         assert_eq!(ann.page(&path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
-    world.end().await;
 }

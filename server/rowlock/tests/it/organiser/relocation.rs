@@ -120,7 +120,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     let acts = "SELECT count(*) FROM audit_list WHERE act = 'show_moved'";
     assert_eq!(world.count(acts).await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,7 +139,6 @@ async fn show_moves_while_a_hanging_mail_server_blocks_mails() {
     assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mail_tries = 1").await, 8, "and no more");
     assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mailed_at IS NULL").await, 9);
     mail_server.close();
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -179,7 +178,7 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     wait_until("the first layout is back", || async { ann.seat_states().await.len() == 300 }).await;
     assert_eq!(ann.cancel(&third, None).await.0, StatusCode::OK);
     ann.wait_for_money(&third, "REFUNDED").await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,7 +206,7 @@ async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
         world.mails().iter().any(|mail| mail.contains("no seats like yours") && mail.contains("projector"))
     })
     .await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,7 +243,7 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     assert_eq!(labels(&ann.booking(&pending[0]).await), ["A2"]);
     let states = ann.seat_states().await;
     assert_eq!((states.len(), states.matches('2').count()), (20, 1), "{states}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -270,7 +269,7 @@ async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 2, "once each");
     assert_eq!(world.count("SELECT count(*) FROM shows WHERE is_moving OR sales <> 'open'").await, 0);
     wait_until("the map has the other layout", || async { ann.seat_states().await.matches('2').count() == 2 }).await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -306,7 +305,7 @@ async fn places_move_to_the_area_of_the_same_name() {
     assert_eq!(world.count(stock).await, 2);
     let (_, map) = bookings[0].0.get(&format!("/api/v1/shows/{}/seats", world.show)).await;
     assert_eq!(map["areas"], json!([{ "area": 0, "left": 0 }, { "area": 1, "left": 0 }]), "{map}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -388,7 +387,6 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
     let right = "UPDATE booking_seats SET label = 'A4' WHERE booking_id = $1";
     sqlx::query(right).bind(booking).execute(&world.pg).await.expect("the seat is corrected");
     assert!(sqlx::query(pay).bind(booking).execute(&world.pg).await.is_ok());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -406,5 +404,4 @@ async fn move_waits_for_a_payment_that_is_starting() {
     let ((status, view), ()) = tokio::join!(begun, ended);
     assert_eq!(status, StatusCode::ACCEPTED, "{view}");
     wait_until_moved(&olga, &world).await;
-    world.end().await;
 }

@@ -44,7 +44,6 @@ async fn imported_plan_becomes_a_screen_sells_and_is_exported_unchanged() {
     let sold = ann.buy_seats(&[2, 4], "tok_paid").await;
     let labels: Vec<&str> = sold["seats"].as_array().expect("a list").iter().map(|seat| text(&seat["label"])).collect();
     assert_eq!(labels, ["Север А14 bis", "Север 12-7"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,7 +80,6 @@ async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
     // With the `mend` option it is repaired.
     let mended = post_ok(&mut olga, "/layouts", json!({ "plan": twice, "mend": true })).await;
     assert_eq!(mended["seats"], 10);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +111,6 @@ async fn new_layout_of_a_screen_leaves_planned_shows_and_sold_seats_unchanged() 
     assert_refused("the show has sold seats", moved, CHECK_VIOLATION, "it keeps its room");
     let forgotten = sqlx::query("DELETE FROM screen_layouts").execute(&world.pg).await;
     assert_refused("the layout history is immutable", forgotten, CHECK_VIOLATION, "screen_layouts rows are immutable");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,7 +131,6 @@ async fn layouts_and_screens_of_other_theatres_are_not_found() {
     let path = format!("{there}/screens/{}/layout", text(&screen["id"]));
     assert_eq!(rita.post(&path, theft).await.0, StatusCode::NOT_FOUND);
     assert_eq!(rita.get(&format!("{API}/screens")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +153,6 @@ async fn repeated_import_is_one_layout_and_old_unused_ones_are_deleted() {
     assert_eq!(olga.get(&format!("{API}/layouts/{}", text(&one["id"]))).await.0, StatusCode::NOT_FOUND);
     let (status, _) = olga.get(&format!("{API}/layouts/{}", text(&used["layout"]))).await;
     assert_eq!(status, StatusCode::OK, "a screen's layout is kept");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -191,7 +186,6 @@ async fn plans_of_the_local_folder_can_be_imported_shown_and_sold() {
         let sold = ann.buy_seats(&[0, seats / 2, seats - 1], "tok_paid").await;
         assert_eq!(sold["seats"].as_array().expect("a list").len(), 3, "{}", path.display());
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,5 +215,4 @@ async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
     assert_eq!(text(&layout["remarks"][0]["kind"]), "areas_not_sold");
     let (_, file) = olga.get(&format!("{API}/layouts/{}/file?form=seating_plan", text(&layout["id"]))).await;
     assert_eq!(file["zones"][0]["areas"], drawn["zones"][0]["areas"]);
-    world.end().await;
 }

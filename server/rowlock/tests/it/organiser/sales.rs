@@ -54,7 +54,6 @@ async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
     post_ok(&mut olga, &terms, changed(&show, "sales_from", Value::Null)).await;
     wait_until("the other server sells", || async { world.visitor_at(1).hold(&[7]).await.0 == StatusCode::CREATED })
         .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +76,6 @@ async fn show_has_its_own_person_limit_and_hold_length() {
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
     wait_until("sold seats count", || async { ann.hold(&[5]).await.1["code"] == "person_limit" }).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -122,7 +120,6 @@ async fn prices_change_only_while_no_seat_can_be_held() {
     post_ok(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
     let sold = world.visitor().buy_seats(&[1], "tok_paid").await;
     assert_eq!(sold["total"]["minor"], 2_000);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,7 +140,6 @@ async fn planned_show_is_neither_listed_nor_sold() {
         let (status, _) = world.visitor().get(&format!("/api/v1/shows/{}{part}", world.show)).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{part}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,7 +174,6 @@ async fn organiser_cancels_a_show_and_every_buyer_gets_a_full_refund() {
     world.execute(again).await;
     let again = sqlx::query(again).execute(&world.pg).await;
     assert_refused("the time is taken", again, UNIQUE_VIOLATION, "shows_one_at_a_time");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,5 +207,4 @@ async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     let page = visitor.client.get(page).header("cookie", &visitor.cookie).send().await.expect("the server answers");
     assert_eq!((page.status(), page.headers().get("refresh")), (StatusCode::OK, None));
     assert!(page.text().await.expect("a page").contains("data-testid=\"refunds-at-counter\""));
-    world.end().await;
 }

@@ -59,7 +59,6 @@ async fn manager_of_all_theatres_creates_one_and_manages_it() {
     assert_eq!(status, StatusCode::CREATED, "she still manages all theatres: {second}");
     assert_ne!(second["id"], made["id"]);
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'theatre_created'").await, 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,7 +81,6 @@ async fn theatre_can_be_renamed_and_keeps_its_currency_once_a_show_is_planned() 
     let (_, page) = world.visitor().raw(reqwest::Method::GET, "/theatres/aurora", Value::Null, "k").await;
     assert!(page.contains("Aurora Nova"));
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'theatre_changed'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +115,6 @@ async fn refusal_is_shown_in_the_page_language_with_a_remedy() {
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(page.contains("Mit diesen Angaben") && !page.contains("Bei uns ist etwas"), "{page}");
     assert!(page.contains("<bdi lang=\"en\">") && page.contains("is longer than"), "{page}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -159,5 +156,4 @@ async fn first_theatre_is_created_on_the_command_line() {
     max.log_in("max@example.org", crate::accounts::PASSWORD).await;
     let city: String = sqlx::query_scalar("SELECT id FROM cities").fetch_one(&world.pg).await.expect("there is one");
     expect_answer(max.post("/api/v1/theatres", theatre(json!({ "city": city }))).await, StatusCode::CREATED);
-    world.end().await;
 }

@@ -58,7 +58,6 @@ async fn week_is_planned_priced_by_rules_and_sold() {
     assert_eq!((&seen["sold"], &seen["seats"]), (&json!(2), &json!(50)));
     let (_, listed) = ann.get("/api/v1/theatres/aurora/shows?date=2030-01-04").await;
     assert_eq!(listed["shows"].as_array().expect("a list").len(), 2, "{listed}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +87,6 @@ async fn overlapping_shows_are_refused_by_name_and_nothing_is_planned() {
     let mut statuses = [first.0, second.0];
     statuses.sort();
     assert_eq!(statuses, [StatusCode::CREATED, StatusCode::CONFLICT]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +104,6 @@ async fn time_skipped_by_daylight_saving_is_refused_or_moved_with_a_note() {
     let planned = post_ok(&mut olga, "/programme", plan).await;
     assert_eq!(starts(&planned), ["2030-03-31T02:00:00", "2030-03-31T20:00:00"]);
     assert_eq!((&planned["shows"][0]["moved"], &planned["shows"][1]["moved"]), (&json!(true), &json!(false)));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -170,7 +167,6 @@ async fn invalid_plans_and_prices_are_refused_with_a_reason() {
     );
     assert_eq!(olga.get(&format!("{API}/tariff")).await.1, before, "nothing changed");
     assert_eq!(world.count("SELECT count(*) FROM shows").await, 1, "the world's own");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,5 +197,4 @@ async fn film_is_added_and_every_act_is_audited() {
     .await
     .expect("lines");
     assert_eq!(acts, ["film_added", "layout_imported", "screen_created", "tariff_set", "shows_planned"]);
-    world.end().await;
 }

@@ -153,7 +153,6 @@ async fn takings_match_payments_and_refunds_to_the_cent_on_every_day() {
         assert_eq!(both, rows, "cut before {}", days[cut]);
     }
     assert_eq!(sales_totals(&report(&mut max, "sales", FROM, TO).await).0, sold);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -176,7 +175,6 @@ async fn exchange_keeps_the_day_of_the_sale_and_matches_the_till() {
     assert_eq!(days, [(PRICE, 0), (PRICE, 0)], "{takings}");
     let till = "SELECT sum(amount_minor)::bigint FROM till_rows WHERE kind IN ('sale', 'exchange')";
     assert_eq!(world.count(till).await, 2 * PRICE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,7 +204,6 @@ async fn refunds_before_and_with_an_exchange_are_counted_once_and_match_the_till
         agree(&mut max, expected).await;
         booking = new;
     }
-    world.end().await;
 }
 
 /// Totals: bookings, tickets, gross and refunds.
@@ -240,7 +237,6 @@ async fn sales_by_day_channel_category_film_and_show_each_add_up() {
     assert_eq!(report["by_channel"][0]["name"], "online");
     assert_eq!((&report["by_category"][0]["name"], &report["by_film"][0]["name"]), (&"Gold".into(), &"Tide".into()));
     assert_eq!(report["by_show"][0]["starts_local"], "2026-11-04T20:00:00");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -258,7 +254,6 @@ async fn theatre_gets_no_data_of_another_theatre() {
     let (status, _) = max.get(&format!("/api/v1/theatres/rialto/reports/occupancy?screen={screen}")).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(max.get("/api/v1/theatres/aurora/reports/sales").await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -298,7 +293,6 @@ async fn funnel_counts_visitors_from_hold_to_ticket_and_where_they_left() {
     // A hold counts on the day it was taken.
     let (_, before) = max.get("/api/v1/theatres/aurora/reports/funnel?from=2020-01-01&to=2020-02-01").await;
     assert_eq!((&before["holds"], &before["checked_out"]), (&0.into(), &0.into()));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -335,5 +329,4 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
     let sold = |seat: usize| room["sold"][seat].as_i64();
     assert_eq!((sold(46), sold(47), sold(48), sold(0)), (Some(2), Some(1), Some(0), Some(0)));
     assert_eq!(room["sold"].as_array().map(Vec::len), Some(300));
-    world.end().await;
 }

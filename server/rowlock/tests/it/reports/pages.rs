@@ -31,7 +31,6 @@ async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
     let (status, html) = max.page("/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(html.contains("höchstens 92 Tage"), "{html}");
-    world.end().await;
 }
 
 /// The text of a card with totals.
@@ -78,7 +77,6 @@ async fn selected_screen_filters_every_report_and_no_selection_means_all() {
         let (status, _) = max.get(&format!("/api/v1/theatres/aurora/reports/{report}?screen=none")).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{report}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,7 +99,6 @@ async fn report_pages_are_for_managers_and_organisers_only() {
     ] {
         assert_eq!(who.page(path).await.0, expected, "{path}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,5 +137,4 @@ async fn csv_export_is_a_table_without_formulas() {
         let (status, problem) = max.get(&format!("/api/v1/theatres/aurora/reports/sales?{days}")).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{days}");
     }
-    world.end().await;
 }

@@ -62,7 +62,6 @@ async fn sale_cancellation_and_refund_are_each_delivered_once_and_signed() {
         .wait_for_count("all is delivered", "SELECT count(*) FROM webhook_deliveries WHERE state <> 'delivered'", 0)
         .await;
     assert_eq!((receiver.deliveries().len(), world.count("SELECT count(*) FROM webhook_messages").await), (5, 5));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +84,6 @@ async fn cancelled_show_is_delivered_with_every_cancelled_booking() {
         .find(|one| one["event"] == "show.cancelled")
         .expect("the event was delivered");
     assert_eq!((&off["show"]["id"], &off["show"]["reason"]), (&json!(show), &json!("The projector is broken.")));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,7 +112,6 @@ async fn endpoint_gets_its_events_of_its_theatre_only_and_none_while_off() {
     let deliveries = ours.wait_for_deliveries(2).await;
     assert_eq!(deliveries[1].json()["booking"]["id"], last["id"]);
     assert_eq!((ours.deliveries().len(), theirs.deliveries().len()), (2, 0));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,5 +152,4 @@ async fn both_secrets_sign_during_a_rotation_and_each_is_shown_once() {
             .await
             .expect("a count");
     assert!(!listed.to_string().contains(&second) && kept == 0, "{listed}");
-    world.end().await;
 }

@@ -54,7 +54,6 @@ async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
     assert_eq!(max.post(&missing, json!({ "reason": "Why not." })).await.0, StatusCode::NOT_FOUND);
     let acts = "SELECT count(*) FROM audit_list WHERE act IN ('webhook_made', 'webhook_replayed')";
     assert_eq!(world.count(acts).await, 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,7 +89,6 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     );
     assert_eq!(max.post(&path, json!({ "state": "removed", "reason": "Over." })).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.get(&format!("{HOOKS}/{id}/deliveries")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,7 +107,6 @@ async fn endpoint_that_keeps_failing_is_deactivated_with_a_reason() {
     assert!(text(&seen["notice"]).contains("it answered 500"), "{seen}");
     let tries = receiver.deliveries().len();
     assert!((40..60).contains(&tries), "{tries} tries");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,5 +146,4 @@ async fn private_addresses_are_refused_as_endpoints() {
     })
     .await;
     assert_eq!(receiver.deliveries().len(), 0);
-    world.end().await;
 }

@@ -97,7 +97,6 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
         let (status, _) = max.post(KEYS, json!({ "name": name, "reason": "Try." })).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{name:?}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +110,6 @@ async fn program_over_the_rate_limit_gets_429() {
     let count_of = |status: StatusCode| statuses.iter().filter(|one| **one == status).count();
     assert!(count_of(StatusCode::TOO_MANY_REQUESTS) > 0 && count_of(StatusCode::NOT_FOUND) >= 120, "{statuses:?}");
     assert_eq!(count_of(StatusCode::TOO_MANY_REQUESTS) + count_of(StatusCode::NOT_FOUND), 200);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,5 +160,4 @@ async fn forms_of_the_page_work_like_the_api() {
     let request = request.header("cookie", &visitor.cookie).header("origin", "https://evil.example");
     let answer = form(request, &key).send().await.expect("an answer");
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
-    world.end().await;
 }

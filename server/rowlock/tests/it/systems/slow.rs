@@ -60,7 +60,6 @@ async fn hanging_endpoints_of_one_theatre_do_not_delay_another_theatre() {
         world.count(delivered).await == 12
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,5 +79,4 @@ async fn failing_endpoint_gets_one_delivery_at_a_time_until_it_recovers() {
         quick.wait_for_deliveries(times).await;
     }
     assert_eq!(failing.deliveries().len(), 2, "one at a time");
-    world.end().await;
 }

@@ -33,7 +33,6 @@ async fn twice_as_many_are_inside_as_seats_are_left_and_leaving_makes_room() {
     assert_eq!(line[7].state().await["state"], "WAITING");
     // A visitor who left has no place.
     assert_eq!(line[0].state().await["state"], "OUTSIDE");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,7 +59,6 @@ async fn calls_per_second_are_limited_across_servers() {
     for guest in &mut people {
         guest.enter().await;
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +83,6 @@ async fn sold_out_show_calls_no_one() {
     let mut newcomer = Guest::join(&world, 0).await;
     assert_eq!(newcomer.wait_for_place().await, 3);
     assert_eq!(line[2].state().await["state"], "WAITING", "there is room, but no free seat");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +102,6 @@ async fn held_places_do_not_count_as_sold() {
         world.wait_for_count("the number of free places is read", "SELECT called FROM waiting_rooms", people).await;
     }
     assert_eq!(first.state().await["queue"]["is_sold_out"], false);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +116,6 @@ async fn paused_sale_calls_no_one() {
     world.wait_for_count("every place is recorded as drawn", query, 1).await;
     assert_eq!(guest.state().await["state"], "WAITING");
     assert_eq!(world.count("SELECT called FROM waiting_rooms").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -147,5 +142,4 @@ async fn buyers_who_have_bought_do_not_block_the_last_seats() {
     line[3].leave().await;
     line[4].leave().await;
     next.wait_for_state("CALLED").await;
-    world.end().await;
 }

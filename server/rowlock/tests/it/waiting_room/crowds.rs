@@ -120,7 +120,6 @@ async fn one_address_among_a_thousand_visitors_gets_at_most_its_limit_of_early_p
     let theirs = line.iter().take(PEOPLE as usize).filter(|(_, is_greedy)| *is_greedy).count();
     println!("{tries} tries of one address: {} tickets, {theirs} of the first {PEOPLE} called", greedy.len());
     assert!(theirs <= most, "{theirs} of the first {PEOPLE} called are one address's; its limit is {most}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,7 +166,6 @@ async fn visitors_of_one_address_join_with_puzzles_until_its_bucket_is_empty() {
     assert_eq!(status, StatusCode::PRECONDITION_REQUIRED, "{refusal}");
     let solution = solve_refusal(&refusal).await;
     assert_eq!(join(&late, GREEDY, "k", Some(&solution)).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +195,6 @@ async fn addresses_of_one_network_share_a_limit() {
     for other in ["2001:db8:8::1", "198.51.101.1"] {
         assert_eq!(join(&world.visitor(), other, "k", None).await.0, StatusCode::CREATED, "{other}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,7 +210,6 @@ async fn unused_tickets_hold_their_places_only_for_seconds() {
     let mut alive = Guest::join(&world, 0).await;
     alive.wait_for_state("CALLED").await;
     alive.enter().await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,5 +243,4 @@ async fn full_room_accepts_a_visitor_as_soon_as_one_leaves() {
     let (status, headers, refusal) = join(&world.visitor(), "unused", "k", None).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "waiting_list_full"), "{refusal}");
     assert!(headers.contains_key("retry-after"));
-    world.end().await;
 }

@@ -54,7 +54,6 @@ async fn visitors_before_opening_are_drawn_with_the_committed_key() {
         // Without Python the documented examples replace this check (`domain::waiting_room::draw`).
         Err(cause) => assert_eq!(cause.kind(), std::io::ErrorKind::NotFound, "{cause}"),
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +71,6 @@ async fn repeated_join_gives_one_ticket_and_without_a_room_joining_is_not_found(
     assert_eq!(guest.visit().await["number"], guest.number);
     let outside = world.visitor().get(&path).await.1;
     assert_eq!((outside["state"].as_str(), outside["queue"]["is_open"].as_bool()), (Some("OUTSIDE"), Some(false)));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,7 +94,6 @@ async fn hundreds_of_concurrent_joins_at_two_servers_get_consecutive_numbers() {
     let pattern = format!("{}*:queue:*", world.setting("REDIS_PREFIX"));
     let keys: Vec<String> = redis::cmd("KEYS").arg(pattern).query_async(&mut redis).await.expect("keys are listed");
     assert_eq!(keys.len(), 1, "one counter for all: {keys:?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +117,6 @@ async fn state_of_the_room_is_published_on_the_shows_socket() {
     assert!(seen.first().is_some_and(|first| !first.is_open && first.called == 0), "{seen:?}");
     assert!(seen.last().is_some_and(|last| last.is_open && last.joined == 5 && last.lately == 5), "{seen:?}");
     assert!(seen.is_sorted_by_key(|queue| queue.called), "the count never decreases: {seen:?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,7 +139,6 @@ async fn server_that_missed_a_later_opening_time_opens_nothing() {
         assert!(guest.wait_for_place().await < 5, "all five are drawn");
     }
     assert_eq!(world.count("SELECT drawn FROM waiting_rooms").await, 5);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,5 +159,4 @@ async fn visitor_keeps_one_number_until_they_leave() {
     let (_, view) = visitor.call(reqwest::Method::POST, &queue_of(&world), serde_json::Value::Null).await;
     assert_eq!(view["number"], guest.number + 1);
     assert_eq!(world.count("SELECT reserved FROM waiting_rooms").await, 256, "two numbers, and no more");
-    world.end().await;
 }

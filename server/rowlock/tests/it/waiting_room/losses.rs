@@ -46,7 +46,6 @@ async fn tickets_keep_their_places_and_numbers_are_not_reused_after_a_loss() {
         guest.visit_until_inside().await;
     }
     assert_eq!(world.count("SELECT drawn FROM waiting_rooms").await, i64::try_from(last + 1).expect("small"));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,7 +65,6 @@ async fn called_visitors_can_enter_and_inside_visitors_stay_after_a_loss() {
     assert_eq!(line[0].hold(10).await.0, reqwest::StatusCode::CREATED);
     // Called late, and admitted before the hundreds of unused numbers.
     line[3].visit_until_inside().await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +91,6 @@ async fn visitor_known_to_be_inside_after_a_loss_is_counted_once() {
     assert_eq!(ghosts, 0, "the four are known by ticket");
     line[0].leave().await;
     line[4].wait_for_state("CALLED").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,7 +106,6 @@ async fn servers_started_after_a_loss_reuse_no_number() {
     let fresh = world.add_server(&[]).await;
     assert!(Guest::join(&world, fresh).await.number >= BLOCK, "2, 3 and 4 are taken");
     world.servers.remove(0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +134,6 @@ async fn server_reuses_no_number_of_another_after_a_failed_call() {
     let given = join().await.1["number"].as_u64();
     assert!(given.is_some_and(|number| number >= BLOCK), "{given:?}");
     world.servers.remove(0);
-    world.end().await;
 }
 
 /// A proxy to Redis that can be closed: open connections are cut, and new ones refused.

@@ -177,7 +177,6 @@ async fn organiser_switches_the_room_on_sees_visitors_and_switches_it_off() {
     assert_eq!(stays.visitor().hold(&[5]).await.0, StatusCode::CREATED, "every visitor is let in");
     let acts = "SELECT count(*) FROM audit_list WHERE act LIKE 'waiting_room_%' AND theatre_id = 'aurora'";
     assert_eq!(world.count(acts).await, 3);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,7 +216,6 @@ async fn invalid_settings_are_reported_and_keep_the_input() {
         german.html
     );
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -273,7 +271,6 @@ async fn pace_changes_alone_and_an_opened_room_keeps_its_draw() {
     assert!(refused.refusal().contains("so its opening stays"), "{}", refused.refusal());
     assert_eq!((refused.field("per_second"), refused.field("reason")), ("7", "Later."));
     assert_eq!(queue(&world, 0).await["queue"]["per_second"], 5, "nothing changed");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -320,5 +317,4 @@ async fn waiting_room_pages_are_hidden_from_other_roles_and_theatres() {
     let foreign = read_page(form(request.header("origin", "https://elsewhere.example"), &on)).await;
     assert_eq!(foreign.status, StatusCode::FORBIDDEN);
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);
-    world.end().await;
 }

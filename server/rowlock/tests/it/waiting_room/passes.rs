@@ -42,7 +42,6 @@ async fn seats_need_a_pass_and_others_get_a_retry_time() {
         let (status, _, answer) = thief.send_with(Method::POST, &holds, &json!({ "seats": [20] }), &headers).await;
         assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{stolen}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,7 +69,6 @@ async fn link_brings_the_place_to_another_device_and_a_ticket_admits_two_browser
     let (forged, _) = path.rsplit_once('-').expect("a signature");
     let (status, _) = world.visitor().raw(Method::GET, &format!("{forged}-00"), Value::Null, "k").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +83,6 @@ async fn show_page_is_the_waiting_room_until_the_visitor_is_inside() {
     guest.enter().await;
     let inside = html(&guest).await;
     assert!(inside.contains("data-testid=\"seat-map\"") && !inside.contains("data-testid=\"waiting-room\""));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,7 +113,6 @@ async fn visitor_who_leaves_loses_the_pass() {
     }
     // They may release what they hold.
     expect_answer(elsewhere.send(Method::DELETE, &change, Value::Null).await, StatusCode::NO_CONTENT);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +147,6 @@ async fn staff_at_the_counter_hold_seats_without_a_pass() {
     let mut buyer = register_and_log_in(&world, "buyer@example.org").await;
     assert_eq!(buyer.post(&holds, json!({ "seats": [6] })).await.0, StatusCode::TOO_MANY_REQUESTS, "has no role");
     assert_eq!(world.visitor().hold(&[6]).await.0, StatusCode::TOO_MANY_REQUESTS, "is not signed in");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,5 +167,4 @@ async fn link_replaces_no_existing_place() {
     let (status, _, _) = people[0].browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
     let own = people[0].number;
     assert_eq!((status, &people[0].state().await["number"]), (StatusCode::SEE_OTHER, &json!(own)));
-    world.end().await;
 }

@@ -48,7 +48,6 @@ async fn organiser_switches_the_room_on_changes_it_and_switches_it_off() {
     let acts = "SELECT count(*) FROM audit_list WHERE act IN
                 ('waiting_room_on', 'waiting_room_changed', 'waiting_room_off') AND theatre_id = 'aurora'";
     assert_eq!(world.count(acts).await, 3);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +67,6 @@ async fn two_concurrent_switches_create_one_room() {
     assert!(answers.iter().all(is_told), "{answers:?}");
     assert!(answers.iter().any(|(status, _)| *status == StatusCode::NO_CONTENT), "{answers:?}");
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +83,6 @@ async fn new_room_has_a_new_draw_and_old_tickets_are_void() {
     let after = guest.state().await;
     assert_eq!(after["state"], "OUTSIDE", "{after}");
     assert_ne!(after["draw"]["commitment"], before["draw"]["commitment"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,5 +100,4 @@ async fn published_draw_fields_are_immutable() {
     ] {
         assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, "stands");
     }
-    world.end().await;
 }

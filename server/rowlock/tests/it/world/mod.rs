@@ -19,6 +19,7 @@ use simulator::{Settings, Simulator};
 use sqlx::postgres::PgQueryResult;
 use sqlx::{PgConnection, PgPool};
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::books::Books;
@@ -61,7 +62,7 @@ pub struct World {
     settings: Vec<(String, String)>,
     mailbox: PathBuf,
     client: reqwest::Client,
-    end_guard: EndGuard,
+    is_ended: bool,
 }
 
 pub struct TestServer {
@@ -76,15 +77,13 @@ impl TestServer {
     }
 }
 
-/// Fails a test that drops a world without ending it, because its books were not checked.
-struct EndGuard {
-    is_ended: bool,
-}
-
-impl Drop for EndGuard {
+/// Ends the world of a test that has not failed. The drop may block, because these tests have several threads. A test
+/// with one thread, or whose later values the servers still need, calls [`World::end`].
+impl Drop for World {
     fn drop(&mut self) {
-        let is_failing = std::thread::panicking();
-        assert!(self.is_ended || is_failing, "call `world.end().await`, which checks the books");
+        if !self.is_ended && !std::thread::panicking() {
+            tokio::task::block_in_place(|| Handle::current().block_on(self.check_and_stop(&[])));
+        }
     }
 }
 
@@ -105,6 +104,13 @@ impl World {
     pub async fn start(servers: usize, settings: &[(&str, &str)]) -> Self {
         let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
         Self::start_on(admin_url, servers, settings).await
+    }
+
+    /// Starts a world with one server, and a visitor at it.
+    pub async fn with_visitor(settings: &[(&str, &str)]) -> (Self, Visitor) {
+        let world = Self::start(1, settings).await;
+        let visitor = world.visitor();
+        (world, visitor)
     }
 
     /// Starts a world on the test's own Postgres.
@@ -151,7 +157,6 @@ impl World {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
-        let end_guard = EndGuard { is_ended: false };
         let mut world = Self {
             pg,
             show,
@@ -163,7 +168,7 @@ impl World {
             settings: all,
             mailbox,
             client,
-            end_guard,
+            is_ended: false,
         };
         for _ in 0..servers {
             world.add_server(&[]).await;
@@ -370,22 +375,21 @@ impl World {
         folder.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
     }
 
-    /// Ends the world: checks that the books balance, stops the servers with SIGTERM, and drops the database.
+    /// Ends the world before its drop.
     pub async fn end(self) {
         self.end_with_known_findings(&[]).await;
-    }
-
-    /// Waits for balanced books and ends the world.
-    pub async fn end_balanced(self) {
-        self.wait_until_books_balance().await;
-        self.end().await;
     }
 
     /// Ends a world whose books the test broke on purpose, by writing to the database. Findings that contain one of
     /// `findings` are expected; any other fails the test.
     pub async fn end_with_known_findings(mut self, findings: &[&str]) {
-        self.check_books(findings).await;
-        self.end_guard.is_ended = true;
+        self.check_and_stop(findings).await;
+    }
+
+    /// Checks that the books balance, stops the servers with SIGTERM, and drops the database.
+    async fn check_and_stop(&mut self, known_findings: &[&str]) {
+        self.is_ended = true;
+        self.check_books(known_findings).await;
         for process in self.servers.iter_mut().filter_map(|server| server.process.as_mut()) {
             if let Some(id) = process.id() {
                 let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
@@ -401,10 +405,8 @@ impl World {
         sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await.expect("the database is dropped");
         let _ = std::fs::remove_dir_all(&self.mailbox);
     }
-}
 
-impl World {
-    /// Checks the books at the end of the test, with all gateways in the servers' settings.
+    /// Checks the books with all gateways in the servers' settings.
     async fn check_books(&self, known_findings: &[&str]) {
         let gateways: Vec<Simulator> = {
             let mut known = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
