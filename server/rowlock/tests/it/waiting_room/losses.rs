@@ -134,6 +134,8 @@ async fn server_reuses_no_number_of_another_after_a_failed_call() {
     let given = join().await.1["number"].as_u64();
     assert!(given.is_some_and(|number| number >= BLOCK), "{given:?}");
     world.servers.remove(0);
+    // The far server needs the gate until it has stopped.
+    world.end().await;
 }
 
 /// A proxy to Redis that can be closed: open connections are cut, and new ones refused.
