@@ -8,8 +8,7 @@ use seats::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use super::fixture::{TERMS, attempt, clock, known, memory, selection};
-use super::redis_fixture::RedisFixture;
+use super::fixture::{RedisFixture, TERMS, attempt, clock, known, memory, selection};
 
 /// One announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,7 @@ use seats::seat_locks::{
 };
 use uuid::Uuid;
 
-use super::fixture::{PAYING_MS, TERMS, attempt, clock, known, memory, sale, selection};
-use super::redis_fixture::RedisFixture;
+use super::fixture::{PAYING_MS, RedisFixture, TERMS, attempt, clock, known, memory, sale, selection};
 
 struct ShadowPair {
     shadow: ShadowLocks,
