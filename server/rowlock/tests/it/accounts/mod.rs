@@ -1,14 +1,10 @@
 //! Accounts: browsers with all their cookies, and programs with tokens.
 
 mod belongings;
-mod flood;
-mod limits;
 mod pages;
 mod passwords;
-mod sessions;
-mod sign_up;
+mod sign_in;
 mod staff;
-mod team_pages;
 
 use std::collections::BTreeMap;
 

@@ -1,15 +1,9 @@
 //! The box office: tills, sales at the counter, refunds, house seats.
 
 mod exchange;
-mod exchange_for_less;
-mod exchange_races;
-mod guest_seats;
 mod house_seats;
 pub mod pages;
-mod phone_holds;
-mod refunds;
 mod sales;
-mod search;
 mod tills;
 
 use reqwest::StatusCode;

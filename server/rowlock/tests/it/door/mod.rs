@@ -1,6 +1,5 @@
 //! The door: scanners with and without a network.
 
-mod pages;
 mod scans;
 mod settlement;
 

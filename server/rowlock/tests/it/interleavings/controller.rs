@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use super::gate::{ConnectionId, Gate, GateEvent};
-use super::schedule::{Schedule, letter};
+use super::schedule_runner::{Schedule, letter};
 
 /// Interval of the queries for lock waits, while a statement has no answer.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(3);

@@ -13,14 +13,14 @@ use selling::SellingState;
 use selling::bookings::{self, BookingEffects, CallOffProgress};
 use selling::outbox::{self, Lane};
 use simulator::Simulator;
+use sqlx::PgPool;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-use super::cancelled_shows;
 use super::controller::{ActionFuture, Controller, ScheduleResult};
 use super::gate::Gate;
-use super::schedule::Schedule;
+use super::schedule_runner::Schedule;
 use crate::accounts::Browser;
 use crate::box_office::seller_with_open_till;
 use crate::organiser::organiser;
@@ -195,7 +195,7 @@ impl ScheduleWorld {
             Ok((findings, _)) => findings.all(),
             Err(cause) => vec![format!("the books cannot be read: {cause:#}")],
         };
-        findings.extend(cancelled_shows::findings(&self.world.pg).await);
+        findings.extend(find_sales_of_cancelled_shows(&self.world.pg).await);
         findings
     }
 
@@ -268,4 +268,18 @@ async fn ignore_webhooks() -> String {
     let ignore = Router::new().fallback(|| async { "" });
     tokio::spawn(async move { axum::serve(listener, ignore).await });
     url
+}
+
+/// Returns bookings of cancelled and finished shows that are sold or being paid for, one sentence each. A booking that
+/// was checked out later may remain: it has no claims, Postgres refuses its payment, and it expires.
+async fn find_sales_of_cancelled_shows(pg: &PgPool) -> Vec<String> {
+    let escaped: Vec<(Uuid, String)> = sqlx::query_as(
+        "SELECT id, state FROM bookings JOIN show_cancellations USING (show_id)
+         WHERE finished_at IS NOT NULL AND state NOT IN ('CANCELLED', 'EXPIRED', 'CREATED', 'SEATS_LOCKED')",
+    )
+    .fetch_all(pg)
+    .await
+    .expect("bookings are read");
+    let describe = |(booking, state): (Uuid, String)| format!("booking {booking}: {state}, but its show is cancelled");
+    escaped.into_iter().map(describe).collect()
 }

@@ -1,14 +1,11 @@
 //! Organisers: layouts from files, weeks of shows, prices, sales settings, cancelled shows.
 
 mod defective_seats;
-mod house_seat_pages;
 mod house_seats;
 mod pages;
 mod relocation;
 mod rooms;
 mod sales;
-mod theatres;
-mod weeks;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -3,7 +3,6 @@
 mod pgbouncer;
 mod redis_outage;
 mod rolling;
-mod versions;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -3,10 +3,7 @@
 mod calling;
 mod crowds;
 mod draw;
-mod losses;
 mod pages;
-mod passes;
-mod staff;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
