@@ -1,9 +1,15 @@
-//! Holds: all or none, named conflicts, replays, leaving and returning, expiry.
+//! Holds: all or none, named conflicts, replays, leaving and returning, expiry. The hold of a declined card is kept for a
+//! second attempt.
 
+use futures::future::join_all;
+use futures::{StreamExt, stream};
 use reqwest::{Method, StatusCode};
+use seats::seat_locks::Keys;
 use serde_json::{Value, json};
 
-use crate::world::{World, expect_problem, text, wait_until};
+use crate::idempotency::post;
+use crate::sale::deliver;
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_seat() {
@@ -274,4 +280,265 @@ async fn flash_sale_holds_expire_after_ninety_seconds() {
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
     expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::CONFLICT, "hold_capped");
     world.end().await;
+}
+
+/// Seats of a visitor whose first card was declined. Returns the ended booking.
+async fn decline_first_card(visitor: &Visitor, seats: &[u32]) -> Value {
+    let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
+    let (_, over) = visitor.buy(&hold, Some("tok_declined")).await;
+    assert_eq!((&over["state"], &over["money"]), (&json!("CANCELLED"), &json!("FAILED")), "{over}");
+    over
+}
+
+/// The kept hold, as a purchase body needs it.
+fn kept_hold(over: &Value) -> Value {
+    assert!(over["kept_hold"]["hold"].is_string(), "no hold is kept: {over}");
+    json!({ "id": over["kept_hold"]["hold"], "total": over["total"] })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
+    let world = World::start(2, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor_at(1));
+    let (_, first) = ann.hold(&[46, 47]).await;
+    let tries = async {
+        let (_, over) = ann.buy(&first, Some("tok_declined")).await;
+        let (status, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
+        assert_eq!((status, &sold["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{sold}");
+        (over, sold)
+    };
+    tokio::pin!(tries);
+    // Meanwhile another visitor keeps trying to hold one of them.
+    let (over, sold) = loop {
+        tokio::select! {
+            done = &mut tries => break done,
+            (status, answer) = bob.hold(&[47]) => {
+                // Held or, later, sold.
+                assert!(matches!(status, StatusCode::LOCKED | StatusCode::CONFLICT), "{status} {answer}");
+            }
+        }
+    };
+    assert_ne!(sold["id"], over["id"]);
+    assert_eq!((&sold["seats"], &sold["total"]["minor"]), (&over["seats"], &json!(2 * PRICE)));
+    // The first id of the hold is expired.
+    let (status, refused) = ann.buy(&first, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    let (_, last) = ann.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await;
+    assert_eq!(last["state"], "CANCELLED");
+    ann.wait_for_seat(46, '2').await;
+    world.wait_until_books_balance().await;
+    for (query, count) in [
+        ("SELECT count(*) FROM tickets", 2),
+        ("SELECT count(*) FROM payments WHERE state = 'succeeded'", 1),
+        ("SELECT count(*) FROM seat_claims WHERE state = 'sold'", 2),
+    ] {
+        assert_eq!(world.count(query).await, count, "{query}");
+    }
+    // The first booking's release runs again, as after a crash, and frees no seat of the second booking.
+    let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
+                 SELECT id, 'release_seats', now(), now() FROM bookings WHERE state = 'CANCELLED'";
+    world.execute(again).await;
+    world.wait_until_books_balance().await;
+    ann.wait_for_seat(46, '2').await;
+    assert_eq!(bob.hold(&[47]).await.0, StatusCode::CONFLICT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn decline_by_webhook_keeps_the_hold() {
+    let (world, ann) = World::with_visitor(&[]).await;
+    let (_, hold) = ann.hold(&[5]).await;
+    let (_, pending) = ann.buy(&hold, Some("tok_pending_failed")).await;
+    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let over = ann.wait_for_booking(&pending, "CANCELLED").await;
+    let next = kept_hold(&over);
+    let until_ms = over["kept_hold"]["until_ms"].as_i64().expect("an instant");
+    let end = hold["expires_at_ms"].as_i64().expect("an instant");
+    assert!((until_ms - end).abs() < 2_000, "the hold ends as it would have without the payment: {until_ms} {end}");
+    assert_eq!(world.visitor().hold(&[5]).await.0, StatusCode::LOCKED);
+    let (_, sold) = ann.buy(&next, Some("tok_paid")).await;
+    assert_eq!(sold["state"], "CONFIRMED", "{sold}");
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifth_declined_card_ends_the_hold() {
+    let (world, ann) = World::with_visitor(&[]).await;
+    let mut over = decline_first_card(&ann, &[8, 9]).await;
+    for number in 2..=5 {
+        let last = kept_hold(&over);
+        over = ann.buy(&last, Some("tok_declined")).await.1;
+        assert_eq!(over["state"], "CANCELLED", "decline {number}: {over}");
+        assert_eq!(over["kept_hold"].is_null(), number == 5, "decline {number}: {over}");
+    }
+    ann.wait_for_seat(8, '0').await;
+    assert_eq!(world.visitor().hold(&[8, 9]).await.0, StatusCode::CREATED);
+    assert!(!ann.has_hold().await);
+    assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tabs_with_the_second_card_are_one_sale() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let next = kept_hold(&decline_first_card(&ann, &[12]).await);
+    let tabs = (0..8).map(|tab| if tab % 2 == 0 { &ann } else { &there });
+    let answers = join_all(tabs.map(|tab| tab.buy(&next, Some("tok_paid")))).await;
+    for (status, answer) in &answers {
+        assert!(status.is_success() || *status == StatusCode::CONFLICT, "{status} {answer}");
+    }
+    world.wait_for_count("the booking is confirmed", "SELECT count(*) FROM tickets", 1).await;
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 1);
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kept_hold_is_refused_to_other_visitors() {
+    let world = World::start(1, &[]).await;
+    let (ann, eve) = (world.visitor(), world.visitor());
+    let over = decline_first_card(&ann, &[20]).await;
+    expect_problem(eve.buy(&kept_hold(&over), Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
+    assert_eq!(eve.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await.0, StatusCode::NOT_FOUND);
+    let (_, sold) = ann.buy(&kept_hold(&over), Some("tok_paid")).await;
+    assert_eq!(sold["state"], "CONFIRMED", "{sold}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_stopped_by_its_payer_keeps_no_hold() {
+    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_, hold) = ann.hold(&[30]).await;
+    let (_, pending) = ann.buy(&hold, None).await;
+    let page = ann.client.post(text(&pending["pay_url"]));
+    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid&action=cancel");
+    assert_eq!(form.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
+    let over = ann.wait_for_booking(&pending, "CANCELLED").await;
+    assert!(over["kept_hold"].is_null(), "{over}");
+    ann.wait_for_seat(30, '0').await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn late_payment_of_a_declined_booking_takes_the_kept_hold() {
+    let (world, ann) = World::with_visitor(&[]).await;
+    let over = decline_first_card(&ann, &[40, 41]).await;
+    let next = kept_hold(&over);
+    let paid = json!({
+        "id": "evt_after_all", "type": "payment.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": over["id"], "amount_minor": 2 * PRICE, "currency": "EUR",
+                     "status": "succeeded", "refunded_minor": 0 },
+    });
+    assert_eq!(deliver(&ann, &paid).await.0, StatusCode::OK);
+    let seen = ann.wait_for_money(&over, "MOVED").await;
+    let fresh = ann.booking(&json!({ "id": seen["moved_to"] })).await;
+    assert_eq!((&fresh["state"], &fresh["seats"]), (&json!("CONFIRMED"), &over["seats"]), "{fresh}");
+    expect_problem(ann.buy(&next, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
+    ann.wait_for_seat(40, '2').await;
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
+    // The gateway's ledger has the payment as declined.
+    world.end_with_known_findings(&["CONFIRMED; 0 were taken"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_of_a_kept_hold_are_free_after_the_map_was_lost() {
+    let (world, ann) = World::with_visitor(&[]).await;
+    let next = kept_hold(&decline_first_card(&ann, &[50]).await);
+    world.wait_for_empty_outbox().await;
+    world.delete_redis_keys().await;
+    expect_problem(ann.buy(&next, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
+    let path = format!("/api/v1/shows/{}/holds", world.show);
+    let bob = world.visitor();
+    let hold = expect_answer(bob.call(Method::POST, &path, json!({ "seats": [50] })).await, StatusCode::CREATED);
+    assert_eq!(bob.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.wait_until_books_balance().await;
+}
+
+/// Changes without effect, in total.
+const CHANGES: usize = 3_000;
+/// …and concurrently.
+const CONCURRENT: usize = 50;
+
+fn path_of(visitor: &Visitor, hold: &Value) -> String {
+    format!("/api/v1/shows/{}/holds/{}", visitor.show, text(&hold["id"]))
+}
+
+/// Fields of the show's hashes of stored answers, and the bytes of all its keys.
+async fn stored_answers(world: &World) -> (u64, u64) {
+    let mut redis = world.redis().await;
+    let keys = Keys::of(world.setting("REDIS_PREFIX"), world.show).0;
+    let (mut fields, mut bytes) = (0, 0);
+    for key in &keys {
+        let used: Option<u64> = redis::cmd("MEMORY")
+            .arg("USAGE")
+            .arg(key)
+            .arg("SAMPLES")
+            .arg(0)
+            .query_async(&mut redis)
+            .await
+            .expect("bytes");
+        bytes += used.unwrap_or_default();
+    }
+    for key in keys.iter().filter(|key| key.ends_with(":today") || key.ends_with(":before")) {
+        fields += redis::cmd("HLEN").arg(key).query_async::<u64>(&mut redis).await.expect("a length");
+    }
+    (fields, bytes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn noop_changes_store_nothing_in_redis_and_real_ones_are_replayed() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let (status, hold) = ann.hold(&[1, 2]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let path = path_of(&ann, &hold);
+    let before = stored_answers(&world).await;
+    let same_seats = json!({ "add": [1, 2], "remove": [7] });
+    let answers = stream::iter(0..CHANGES)
+        .map(|number| {
+            let (ann, path, body) = (&ann, &path, same_seats.clone());
+            async move { ann.call_with_key(Method::PATCH, path, body, &format!("nothing-{number}")).await }
+        })
+        .buffer_unordered(CONCURRENT);
+    let answers: Vec<_> = answers.collect().await;
+    for (status, answer) in answers {
+        assert_eq!((status, &answer["seats"]), (StatusCode::OK, &hold["seats"]), "{answer}");
+    }
+    assert_eq!(stored_answers(&world).await, before, "fields and bytes");
+
+    // A real change is stored, and another server replays it.
+    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let real = json!({ "add": [3], "remove": [1] });
+    let changed = ann.call_with_key(Method::PATCH, &path, real.clone(), "real").await;
+    assert_eq!(changed.0, StatusCode::OK, "{}", changed.1);
+    let later = expect_answer(ann.change(&hold, &[1], &[3]).await, StatusCode::OK);
+    assert_eq!(elsewhere.call_with_key(Method::PATCH, &path, real, "real").await, changed);
+    assert_eq!(ann.current_hold().await["seats"], later["seats"], "the replay changes nothing");
+    assert!(stored_answers(&world).await.0 > before.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_keyed_change_of_a_hold_counts_towards_the_rate_limit() {
+    let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
+    let (ann, ben) = (world.visitor(), world.visitor());
+    let (_, hold) = ann.hold(&[1]).await;
+    let path = path_of(&ann, &hold);
+    let mut accepted = 0;
+    let refusal = loop {
+        let (status, answer) = ann.call(Method::PATCH, &path, json!({ "remove": [7] })).await;
+        if status != StatusCode::OK {
+            break (status, answer);
+        }
+        accepted += 1;
+        assert!(accepted <= 96, "at most three buckets");
+    };
+    assert_eq!(refusal.0, StatusCode::TOO_MANY_REQUESTS, "{}", refusal.1);
+    assert!(accepted >= 48, "{accepted} changes were accepted");
+    let extended = post(&ann, &format!("{path}/extend"), "longer", "", &[]).await;
+    assert_eq!(extended.status, StatusCode::TOO_MANY_REQUESTS, "{extended:?}");
+    assert_eq!(extended.json()["code"], "too_many_attempts");
+    assert_eq!(extended.header("ratelimit-policy"), "\"change-visitor\";q=48;w=60");
+    // Releases are not limited, and another visitor is not affected.
+    assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    let (_, hold) = ben.hold(&[1]).await;
+    expect_answer(ben.change(&hold, &[2], &[1]).await, StatusCode::OK);
 }

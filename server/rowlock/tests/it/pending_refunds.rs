@@ -1,13 +1,18 @@
-//! Refunds that Stripe has accepted, until they succeed or fail.
+//! Refunds that Stripe has accepted, until they succeed or fail; effects that failed too often and are parked, and the
+//! decisions about them.
 
+use reqwest::StatusCode;
 use selling::bookings::{retry_parked, settle_parked};
 use selling::outbox;
-use serde_json::Value;
+use serde_json::{Value, json};
 use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerms};
+use uuid::Uuid;
 
 use crate::accounts::Browser;
-use crate::box_office::hired;
+use crate::box_office::pages::send;
+use crate::box_office::{acts, hired, two_theatres};
 use crate::gateways::{GatewayServer, KEY, SECRET};
+use crate::sql_guards::{insert_booking, insert_payment};
 use crate::world::{PRICE, Visitor, World, text, wait_until};
 
 /// A server with Stripe as its gateway, and Stripe.
@@ -331,4 +336,252 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
     assert_eq!(world.count(sent_back).await, 1);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "PAID", "the sale is not affected");
+}
+
+/// The books' finding about payments that these tests insert without the gateway.
+const NOT_CHARGED: &str = "CANCELLED and 0 were taken, and its money is";
+
+/// A booking whose refund is parked. Returns it and the number of the parked effect.
+async fn parked_refund(world: &World, effect: &str, number: i32) -> (Uuid, i64) {
+    let booking = insert_booking(&world.pg, world.show, "CANCELLED").await;
+    insert_payment(&world.pg, booking, 500).await;
+    let refunding = "UPDATE bookings SET money = 'REFUNDING', version = version + 1 WHERE id = $1";
+    sqlx::query(refunding).bind(booking).execute(&world.pg).await.expect("the refund is written");
+    let refund = "INSERT INTO refunds VALUES ($1, $2, 500, 0, 'requested', now(), NULL)";
+    sqlx::query(refund).bind(booking).bind(number).execute(&world.pg).await.expect("a refund");
+    let id = sqlx::query_scalar(
+        "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, attempts, run_after, parked_why, created_at)
+         VALUES ($1, $2, 500, $3, 40, now(), 'the gateway refused', now()) RETURNING id",
+    )
+    .bind(booking)
+    .bind(effect)
+    .bind(number)
+    .fetch_one(&world.pg)
+    .await
+    .expect("the effect is parked");
+    (booking, id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_effects_are_listed_and_settled_or_retried_with_a_recorded_reason() {
+    let world = World::start(0, &[]).await;
+    let now = platform::clock::now;
+    let (booking, whole) = parked_refund(&world, "refund", 0).await;
+    let (_, part) = parked_refund(&world, "refund_part", 2).await;
+    let (_, again) = parked_refund(&world, "refund", 0).await;
+    let list = outbox::parked(&world.pg).await.expect("the list");
+    assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [whole, part, again]);
+    assert_eq!((list[0].booking, list[0].effect.as_str(), list[0].attempts), (booking, "refund", 40));
+    assert_eq!(list[0].amount.expect("a sum").to_string(), "€5.00");
+    assert_eq!(list[0].why, "the gateway refused");
+
+    assert!(settle_parked(&world.pg, whole, "  ", now()).await.is_err(), "without a reason");
+    settle_parked(&world.pg, whole, "Paid back in cash.", now()).await.expect("settled");
+    settle_parked(&world.pg, part, "Paid back in cash.", now()).await.expect("settled");
+    retry_parked(&world.pg, again, "The gateway is back.", now()).await.expect("tried again");
+    for id in [whole, part, again, 0] {
+        assert!(settle_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
+        assert!(retry_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
+    }
+    assert!(outbox::parked(&world.pg).await.expect("the list").is_empty());
+    assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+    let expected = "SELECT count(*) FROM booking_events WHERE actor = 'staff' AND reason LIKE '%Paid back in cash.'";
+    assert_eq!(world.count(expected).await, 4, "the settlement, and its result");
+    let retried = "SELECT count(*) FROM outbox WHERE parked_why IS NULL AND attempts = 0 AND run_after <= now()";
+    assert_eq!(world.count(retried).await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_retried'").await, 1);
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
+    let (world, ann) = World::with_visitor(&[]).await;
+    let booking = ann.buy_seats(&[1], "tok_paid").await;
+    world.wait_for_empty_outbox().await;
+    // A failed refund.
+    ann.cancel(&booking, None).await;
+    ann.wait_for_money(&booking, "REFUNDED").await;
+    let again = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
+                 SELECT booking_id, 'refund', amount_minor, 40, now(), 'no answer', now() FROM refunds RETURNING id";
+    let id: i64 = sqlx::query_scalar(again).fetch_one(&world.pg).await.expect("the effect is parked");
+    let number = id.to_string();
+    let (well, list) = world.command(&["parked"]).await;
+    assert!(well && list.contains("no answer") && list.contains(&number), "{list}");
+    let (well, said) = world.command(&["parked", "retry", &number, "--reason", "The gateway is back."]).await;
+    assert!(well, "{said}");
+    world.wait_for_empty_outbox().await;
+    let seen = ann.booking(&booking).await;
+    assert_eq!((&seen["money"], seen["refunds"].as_array().map(Vec::len)), (&json!("REFUNDED"), Some(1)), "{seen}");
+    let (well, said) = world.command(&["parked", "settle", &number, "--reason", "Too late."]).await;
+    assert!(!well && said.contains("no such parked effect"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn effect_parked_while_it_runs_stays_parked() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let (first, second) = (ann.buy_seats(&[1], "tok_paid").await, bob.buy_seats(&[5], "tok_paid").await);
+    for (visitor, booking) in [(&ann, &first), (&bob, &second)] {
+        visitor.cancel(booking, None).await;
+        visitor.wait_for_money(booking, "REFUNDED").await;
+    }
+    world.wait_for_empty_outbox().await;
+    let again = |booking: &serde_json::Value| {
+        let insert = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
+                      SELECT booking_id, 'refund', amount_minor, now(), now() FROM refunds WHERE booking_id = $1::uuid";
+        sqlx::query(insert).bind(text(&booking["id"]).to_owned()).execute(&world.pg)
+    };
+    // The relay has leased it and waits for the row lock.
+    let mut lock = world.pg.begin().await.expect("a transaction");
+    let locked = sqlx::query("SELECT 1 FROM bookings WHERE id = $1::uuid FOR UPDATE").bind(text(&first["id"]));
+    locked.execute(&mut *lock).await.expect("the booking is locked");
+    again(&first).await.expect("the effect is in the outbox");
+    world.wait_for_count("the effect is leased", "SELECT count(*) FROM outbox WHERE attempts = 1", 1).await;
+    world.execute("UPDATE outbox SET parked_why = 'It came back.'").await;
+    again(&second).await.expect("the effect is in the outbox");
+    lock.commit().await.expect("the lock is released");
+    // The relay takes the second one after the first.
+    world.wait_for_count("the second is done", "SELECT count(*) FROM outbox WHERE parked_why IS NULL", 0).await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why = 'It came back.'").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_refund_is_removed_when_its_gateway_reports_it() {
+    let (world, ann) = World::with_visitor(&[]).await;
+    let (booking, id) = parked_refund(&world, "refund", 0).await;
+    let (_, other) = parked_refund(&world, "refund", 0).await;
+    let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking, "amount_minor": 500, "currency": "EUR" } })
+    .to_string();
+    let signed = World::sign(&event, platform::clock::now().0 / 1_000);
+    let request = ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base));
+    let request = request.header("content-type", "application/json").header("payment-signature", signed).body(event);
+    assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::OK);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+    let list = outbox::parked(&world.pg).await.expect("the list");
+    assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [other], "another booking's refund stays parked");
+    let twice = settle_parked(&world.pg, id, "Paid back in cash.", platform::clock::now()).await;
+    assert!(twice.is_err(), "it cannot be settled twice");
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_refund_above_the_charge_can_be_settled_and_is_not_counted() {
+    let world = World::start(0, &[]).await;
+    let now = platform::clock::now;
+    // One was due and could not be recorded; the other should never have been requested.
+    for (money, afterwards) in [("REFUNDING", "REFUNDED"), ("PAID", "PAID")] {
+        let booking = insert_booking(&world.pg, world.show, "CANCELLED").await;
+        insert_payment(&world.pg, booking, 500).await;
+        let update = "UPDATE bookings SET money = $2, version = version + 1 WHERE id = $1";
+        sqlx::query(update).bind(booking).bind(money).execute(&world.pg).await.expect("the money state is written");
+        let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
+                     VALUES ($1, 'refund', 501, 1, now(), 'above_charge', now()) RETURNING id";
+        let id: i64 = sqlx::query_scalar(wrong).bind(booking).fetch_one(&world.pg).await.expect("the effect is parked");
+        settle_parked(&world.pg, id, "Paid back in cash.", now()).await.expect("the effect is settled");
+        let money_now = sqlx::query_scalar("SELECT money FROM bookings WHERE id = $1").bind(booking);
+        let money_now: String = money_now.fetch_one(&world.pg).await.expect("a booking");
+        assert_eq!(money_now, afterwards);
+    }
+    assert!(outbox::parked(&world.pg).await.expect("the list").is_empty());
+    assert_eq!(world.count("SELECT count(*) FROM refunds").await, 0, "no more than was charged is counted");
+    assert_eq!(world.count("SELECT count(*) FROM payments WHERE refund_state IS NOT NULL").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_settled'").await, 2);
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_left_at_a_gateway_is_not_retried_after_it_was_settled() {
+    let world = World::start(0, &[]).await;
+    let (seen_to, waits) = (
+        insert_booking(&world.pg, world.show, "CANCELLED").await,
+        insert_booking(&world.pg, world.show, "CANCELLED").await,
+    );
+    for booking in [seen_to, waits] {
+        insert_payment(&world.pg, booking, 500).await;
+        let left = "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at)
+                    VALUES ($1, 'stripe', 'simulator', 'it did not answer', now())";
+        sqlx::query(left).bind(booking).execute(&world.pg).await.expect("the gateway switch is written");
+    }
+    let parked = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+                  VALUES ($1, 'void_left', 40, now(), 'the gateway could not send it', now()) RETURNING id";
+    let id: i64 = sqlx::query_scalar(parked).bind(seen_to).fetch_one(&world.pg).await.expect("the effect is parked");
+    settle_parked(&world.pg, id, "Paid by bank transfer.", platform::clock::now()).await.expect("settled");
+    let unsettled = "SELECT booking_id FROM payment_switches WHERE settled_as IS NULL OR settled_at IS NULL";
+    let unsettled: Vec<Uuid> = sqlx::query_scalar(unsettled).fetch_all(&world.pg).await.expect("the rows");
+    assert_eq!(unsettled, [waits], "the other booking's switch is still open");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() {
+    let world = World::start(1, &[]).await;
+    let mut rita = two_theatres(&world).await;
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let seller = hired(&world, "ann@example.org", "box_office").await;
+    let (home, api) = ("/staff/aurora/parked", "/api/v1/theatres/aurora/parked");
+    let (status, html) = max.page(home).await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"parked-none\""), "{html}");
+    assert!(!max.page("/staff").await.1.contains("data-parked"), "nothing is parked");
+
+    let (_, paid) = parked_refund(&world, "refund", 0).await;
+    // The other effect has nothing left to do.
+    let again: i64 = sqlx::query_scalar(
+        "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+         VALUES ($1, 'void_left', 40, now(), 'no answer', now()) RETURNING id",
+    )
+    .bind(insert_booking(&world.pg, world.show, "CANCELLED").await)
+    .fetch_one(&world.pg)
+    .await
+    .expect("the effect is parked");
+    assert!(
+        max.page("/staff").await.1.contains("data-parked=\"2\""),
+        "the staff page counts parked effects for managers"
+    );
+    for (browser, who) in [(&seller, "a seller"), (&rita, "a manager of another theatre")] {
+        assert!(!browser.page("/staff").await.1.contains("data-parked"), "{who}");
+        assert_eq!(browser.page(home).await.0, StatusCode::NOT_FOUND, "{who}");
+        let (status, _) = send(browser, &format!("{home}/{paid}/settle"), &[("reason", "Mine.")]).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{who}");
+    }
+    let (_, html) = max.page(home).await;
+    let reference: String = sqlx::query_scalar(
+        "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1",
+    )
+    .bind(paid)
+    .fetch_one(&world.pg)
+    .await
+    .expect("a booking");
+    for expected in [reference.as_str(), "€5.00", "the gateway refused", "tried 40 times", "data-effect=\"refund\""] {
+        assert!(html.contains(expected), "{expected}: {html}");
+    }
+
+    // A refused form keeps its input and shows the error.
+    let settle = format!("{home}/{paid}/settle");
+    let (status, html) = send(&max, &settle, &[("reason", " ")]).await;
+    let error = format!("id=\"reason-settle-{paid}-error\"");
+    assert!(status == StatusCode::BAD_REQUEST && html.contains(&error) && html.contains("<details open"), "{html}");
+    let done = send(&max, &settle, &[("reason", "Paid back in cash.")]).await;
+    assert_eq!(done, (StatusCode::SEE_OTHER, format!("{home}?done=true")));
+    let (status, html) = send(&max, &settle, &[("reason", "Once more.")]).await;
+    assert!(status == StatusCode::NOT_FOUND && html.contains("data-testid=\"parked-trouble\""), "{html}");
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+
+    let (status, list) = max.get(api).await;
+    assert_eq!(
+        (status, &list[0]["id"], list.as_array().map(Vec::len)),
+        (StatusCode::OK, &json!(again), Some(1)),
+        "{list}"
+    );
+    assert!(list[0]["why"] == "no answer" && list[0]["attempts"] == 40, "{list}");
+    let retry = format!("{api}/{again}/retry");
+    let why = json!({ "reason": "The gateway is back." });
+    assert_eq!(rita.post(&retry, why.clone()).await.0, StatusCode::NOT_FOUND);
+    let elsewhere = retry.replace("aurora", "rialto");
+    assert_eq!(rita.post(&elsewhere, why.clone()).await.0, StatusCode::NOT_FOUND, "it belongs to another theatre");
+    assert_eq!(max.post(&retry, why).await.0, StatusCode::NO_CONTENT);
+    world.wait_for_empty_outbox().await;
+    assert_eq!(max.get(api).await.1, json!([]));
+    assert_eq!(acts(&world).await, ["parked_settled", "parked_retried"]);
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
 }

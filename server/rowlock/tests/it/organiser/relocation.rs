@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{API, organiser, post, post_ok, screen_of};
 use crate::accounts::{Browser, another_theatre};
 use crate::booking_totals::WAITING;
-use crate::cancel_show::insert_pending_payment;
+use crate::cancel::insert_pending_payment;
 use crate::hanging_mail_server::HangingMailServer;
 use crate::mailed_links::assert_mails_link_without_cookie;
 use crate::world::{PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until};

@@ -1,17 +1,252 @@
-//! A Redis Cluster of three shards: shows on each, a migrating slot, a failing shard.
+//! Failures of a single Redis, of a master with a replica and three sentinels, and of a cluster of three shards: shows on
+//! each, a migrating slot, a failing shard.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use domain::seats::SeatState;
 use futures::future::Either;
-use platform::redis_link::{Link, LuaScript};
+use platform::redis_link::{Link, LinkError, LuaScript};
 use reqwest::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use uuid::Uuid;
 
 use crate::idempotency::{book_seat, post};
 use crate::redis_process::{HoldAttempt, LiveMap, Redis, hold_with_retries, try_hold};
 use crate::world::{Visitor, World, expect_answer, insert_show, wait_until};
+
+/// Time limit of a refusal by an open breaker: much less than the timeout of a call.
+const BREAKER_TIMEOUT: Duration = Duration::from_millis(500);
+
+async fn world_on(redis: &Redis, servers: usize) -> World {
+    World::start(servers, &[("REDIS_URL", &redis.url())]).await
+}
+
+/// Sends holds until one is refused at once: the breaker is open.
+async fn wait_until_breaker_opens(visitor: &Visitor, seat: u32) {
+    wait_until("a breaker opens", || async {
+        let tried = try_hold(visitor, &[seat], &platform::ids::new_id().to_string()).await;
+        tried.is_unavailable() && tried.took < BREAKER_TIMEOUT
+    })
+    .await;
+}
+
+async fn has_its_hold(visitor: &Visitor) -> bool {
+    visitor.get(&format!("/api/v1/shows/{}/hold", visitor.show)).await.0 == StatusCode::OK
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frozen_redis_is_answered_with_503_at_once_and_served_after_it_continues() {
+    let redis = Redis::start(&[]).await;
+    let world = world_on(&redis, 1).await;
+    let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
+    assert_eq!(ann.hold(&[1]).await.0, StatusCode::CREATED);
+
+    redis.freeze().await;
+    wait_until_breaker_opens(&bob, 2).await;
+    redis.thaw().await;
+    assert_eq!(hold_with_retries(&eve, &[3]).await.status, StatusCode::CREATED);
+    assert!(has_its_hold(&ann).await, "earlier holds are kept");
+    let late = hold_with_retries(&eve, &[1]).await;
+    assert_ne!(late.status, StatusCode::CREATED, "{late:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restarting_redis_that_loads_its_data_loses_nothing() {
+    let mut redis = Redis::start(&["enable-debug-command yes"]).await;
+    let world = world_on(&redis, 1).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let mut watching = LiveMap::open(&bob).await;
+    assert_eq!(ann.hold(&[1]).await.0, StatusCode::CREATED);
+    watching.wait_for_seat(1, SeatState::Locked).await;
+    redis.command::<()>(&["DEBUG", "POPULATE", "2000", "ballast"]).await;
+    redis.command::<()>(&["SAVE"]).await;
+
+    redis.kill().await;
+    wait_until_breaker_opens(&bob, 2).await;
+    // Half a millisecond per key: a second of "LOADING".
+    redis.restart(&["key-load-delay 500", "loading-process-events-interval-bytes 1024"]);
+    wait_until("Redis is loading", || async {
+        let refused = redis.try_command::<String>(&["GET", "anything"]).await.err();
+        refused.is_some_and(|error| error.code() == Some("LOADING"))
+    })
+    .await;
+    assert!(try_hold(&bob, &[2], "while-loading").await.is_unavailable());
+    assert_eq!(hold_with_retries(&bob, &[2]).await.status, StatusCode::CREATED);
+    assert!(has_its_hold(&ann).await, "the hold was on disk");
+    watching.wait_for_seat(2, SeatState::Locked).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flushed_scripts_and_closed_connections_cause_no_errors() {
+    let redis = Redis::start(&[]).await;
+    let world = world_on(&redis, 2).await;
+    let mut watching = LiveMap::open(&world.visitor_at(1)).await;
+    let mut seat = 0;
+    for trouble in
+        [&["SCRIPT", "FLUSH"][..], &["CLIENT", "KILL", "TYPE", "normal"], &["CLIENT", "KILL", "TYPE", "pubsub"]]
+    {
+        for server in 0..2 {
+            redis.command::<redis::Value>(trouble).await;
+            // The first hold after it is granted without a retry.
+            let (status, answer) = world.visitor_at(server).hold(&[seat]).await;
+            assert_eq!(status, StatusCode::CREATED, "after {trouble:?}: {answer}");
+            watching.wait_for_seat(seat, SeatState::Locked).await;
+            seat += 1;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_redis_refuses_holds_until_there_is_memory() {
+    let redis = Redis::start(&[]).await;
+    let world = world_on(&redis, 1).await;
+    let ann = world.visitor();
+    ann.wait_for_seat(1, '0').await;
+    redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    assert!(try_hold(&ann, &[1], "while-full").await.is_unavailable());
+    redis.command::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    assert_eq!(hold_with_retries(&ann, &[1]).await.status, StatusCode::CREATED);
+}
+
+/// A proxy to Redis that loses the answers to commands that name `key`: they are executed, and the connection is
+/// closed.
+async fn proxy_losing_answers(key: &'static str, redis: &Redis) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("redis://{}/", listener.local_addr().expect("an address"));
+    let port = redis.port;
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            tokio::spawn(pass_until_named(client, port, key));
+        }
+    });
+    url
+}
+
+/// Forwards in both directions; closes the connection at the answer to a command that names `key`.
+async fn pass_until_named(mut client: TcpStream, port: u16, key: &str) -> std::io::Result<()> {
+    let mut redis = TcpStream::connect(("127.0.0.1", port)).await?;
+    let (mut asked, mut answered) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+    let mut is_named = false;
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let passing = &asked[..read?];
+                if passing.is_empty() {
+                    return Ok(());
+                }
+                is_named |= passing.windows(key.len()).any(|window| window == key.as_bytes());
+                redis.write_all(passing).await?;
+            }
+            read = redis.read(&mut answered) => {
+                let read = read?;
+                if read == 0 || is_named {
+                    return Ok(());
+                }
+                client.write_all(&answered[..read]).await?;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counting_call_is_not_repeated_when_its_answer_is_lost() {
+    const COUNT: &str = "return redis.call('INCR', KEYS[1])";
+    let redis = Redis::start(&[]).await;
+    // Loaded before: otherwise the lost answer would be NOSCRIPT.
+    redis.command::<String>(&["SCRIPT", "LOAD", COUNT]).await;
+    let link = Link::connect(&proxy_losing_answers("{lost}", &redis).await).await.expect("a link");
+    let count = LuaScript::new(COUNT);
+
+    let once = link.eval_once(&count.call(&["{lost}:once"])).await;
+    assert!(matches!(once, Err(LinkError::Unavailable { tries: 1, .. })), "{once:?}");
+    assert_eq!(redis.command::<u32>(&["GET", "{lost}:once"]).await, 1);
+
+    // A repeatable call to the same key shows that the proxy loses answers.
+    let often = link.eval(&count.call(&["{lost}:often"])).await;
+    assert!(matches!(often, Err(LinkError::Unavailable { .. })), "{often:?}");
+    assert!(redis.command::<u32>(&["GET", "{lost}:often"]).await > 1);
+}
+
+struct SentinelSetup {
+    master: Redis,
+    replica: Redis,
+    sentinels: Vec<Redis>,
+}
+
+impl SentinelSetup {
+    async fn start() -> Self {
+        let master = Redis::start(&[]).await;
+        let replica = Redis::start(&[&format!("replicaof 127.0.0.1 {}", master.port)]).await;
+        wait_until("the replica follows", || async { link_is_up(&replica).await }).await;
+        let monitor = format!("sentinel monitor box 127.0.0.1 {} 2", master.port);
+        let settings = [&monitor, "sentinel down-after-milliseconds box 500", "sentinel failover-timeout box 3000"]
+            .map(|line| line);
+        let mut sentinels = vec![];
+        for _ in 0..3 {
+            sentinels.push(Redis::start(&settings).await);
+        }
+        for sentinel in &sentinels {
+            wait_until("the sentinels know each other and the replica", || async {
+                let text = |name| async move { of_master(sentinel, name).await };
+                text("num-other-sentinels").await == "2" && text("num-slaves").await == "1"
+            })
+            .await;
+        }
+        Self { master, replica, sentinels }
+    }
+
+    fn url(&self) -> String {
+        let ports: Vec<String> = self.sentinels.iter().map(|one| format!("127.0.0.1:{}", one.port)).collect();
+        format!("redis+sentinel://{}/box", ports.join(","))
+    }
+}
+
+async fn link_is_up(replica: &Redis) -> bool {
+    replica.command::<String>(&["INFO", "replication"]).await.contains("master_link_status:up")
+}
+
+async fn of_master(sentinel: &Redis, name: &str) -> String {
+    let words: Vec<String> = sentinel.command(&["SENTINEL", "MASTER", "box"]).await;
+    words.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].clone()).unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_continue_at_the_replica_after_the_master_dies() {
+    let mut redis = SentinelSetup::start().await;
+    let world = World::start(2, &[("REDIS_URL", &redis.url())]).await;
+    let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
+    let mut watching = LiveMap::open(&bob).await;
+    assert_eq!(ann.hold(&[1]).await.0, StatusCode::CREATED);
+    watching.wait_for_seat(1, SeatState::Locked).await;
+    let offset = || async { redis.master.command::<u64>(&["WAIT", "1", "1000"]).await };
+    wait_until("the replica has the hold", || async { offset().await == 1 }).await;
+
+    redis.master.kill().await;
+    // Visitors retry meanwhile; `hold_with_retries` fails if an answer is too late.
+    let crowd = (0..20).map(|number| {
+        let visitor = world.visitor_at(number % 2);
+        async move { hold_with_retries(&visitor, &[100 + number as u32]).await }
+    });
+    for tried in futures::future::join_all(crowd).await {
+        assert_eq!(tried.status, StatusCode::CREATED, "{tried:?}");
+    }
+    let role: Vec<redis::Value> = redis.replica.command(&["ROLE"]).await;
+    assert_eq!(role[0], redis::Value::BulkString(b"master".to_vec()));
+    let (status, hold) = ann.get(&format!("/api/v1/shows/{}/hold", ann.show)).await;
+    assert_eq!((status, &hold["seats"][0]["seat"]), (StatusCode::OK, &1.into()), "the replica had the hold: {hold}");
+    watching.wait_for_seat(119, SeatState::Locked).await;
+
+    // The old master restarts empty as a master, until the sentinels reconfigure it. No server writes to it.
+    redis.master.restart(&[]);
+    redis.master.wait_until_ready().await;
+    let late = hold_with_retries(&bob, &[7]).await;
+    assert_eq!(late.status, StatusCode::CREATED, "{late:?}");
+    assert_eq!(redis.master.command::<u64>(&["DBSIZE"]).await, 0);
+    watching.wait_for_seat(7, SeatState::Locked).await;
+}
 
 const SHARDS: usize = 3;
 const SLOTS: [(u16, u16); SHARDS] = [(0, 5_460), (5_461, 10_922), (10_923, 16_383)];
