@@ -7,7 +7,6 @@ use crate::world::{
     CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until,
 };
 
-/// A world whose show has a standing area with `capacity` places.
 async fn world_with_area(servers: usize, capacity: i32) -> World {
     let world = World::start(servers, &[]).await;
     world.open_floor(capacity).await;
@@ -20,12 +19,10 @@ async fn check_out(visitor: &Visitor, quantity: u32) -> (Value, Value) {
     (hold, booking)
 }
 
-/// Claimed and sold places.
 async fn stock(world: &World) -> (i32, i32) {
     sqlx::query_as("SELECT claimed, sold FROM area_stock").fetch_one(&world.pg).await.expect("a row")
 }
 
-/// Checks that the area's stock is the sum of its claims.
 async fn stock_matches_claims(world: &World) {
     let claims: (i64, i64) = sqlx::query_as(
         "SELECT coalesce(sum(quantity) FILTER (WHERE state = 'claimed'), 0),

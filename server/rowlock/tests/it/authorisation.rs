@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant};
 use crate::world::{Visitor, World, expect_answer, text};
 
-/// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     Anonymous,
@@ -18,7 +17,6 @@ enum Caller {
     BoxOffice,
     Manager,
     Organiser,
-    /// A manager of another theatre.
     OtherManager,
 }
 
@@ -46,7 +44,6 @@ impl Caller {
         }
     }
 
-    /// Staff role at the Aurora.
     const fn role(self) -> Option<&'static str> {
         match self {
             Self::BoxOffice => Some("box_office"),
@@ -62,9 +59,7 @@ impl Caller {
 enum AccessOutcome {
     /// Any answer that does not depend on the caller.
     Independent,
-    /// 401.
     SignInFirst,
-    /// 403.
     Forbidden,
     /// Not found: 404, or 410 for a hold.
     NotFound,
@@ -244,10 +239,8 @@ async fn connect_systems(world: &World) {
     }
 }
 
-/// Number of the parked effect at the Aurora.
 const PARKED_NUMBER: &str = "55";
 
-/// Parks an effect of this booking.
 async fn park(world: &World, booking: &Value) {
     let parked = sqlx::query(
         "INSERT INTO outbox (id, booking_id, effect, run_after, parked_why, created_at) OVERRIDING SYSTEM VALUE
@@ -261,7 +254,6 @@ async fn park(world: &World, booking: &Value) {
         .expect("parked");
 }
 
-/// A world with an account of each kind.
 async fn world_with_all_callers() -> World {
     let world = World::start(1, &[]).await;
     another_theatre(&world).await;

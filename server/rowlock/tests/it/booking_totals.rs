@@ -14,13 +14,11 @@ use crate::world::{
 /// Statements of this world that wait for a lock.
 pub const WAITING: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-/// Bookings whose total differs from their lines.
 const WRONG_TOTALS: &str = "
     SELECT count(*) FROM bookings booking
     WHERE total_minor <> (SELECT coalesce(sum(price_minor), 0) FROM booking_seats WHERE booking_id = booking.id)
                          + (SELECT coalesce(sum(price_minor * quantity), 0) FROM booking_places
                             WHERE booking_id = booking.id)";
-/// Name of the constraint.
 const REFUSAL: &str = "booking_total_is_of_lines";
 
 async fn change_places(visitor: &Visitor, hold: &Value, verb: &str) {
@@ -29,18 +27,15 @@ async fn change_places(visitor: &Visitor, hold: &Value, verb: &str) {
     expect_answer(visitor.call(Method::PATCH, &own, request_body).await, StatusCode::OK);
 }
 
-/// Checks out a hold in the background.
 fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<JsonAnswer> {
     let (visitor, hold) = (visitor.clone(), hold.clone());
     tokio::spawn(async move { visitor.book(&hold).await })
 }
 
-/// The same visitor at another server.
 fn at_server(visitor: &Visitor, world: &World, server: usize) -> Visitor {
     Visitor { base: world.servers[server].url.clone(), ..visitor.clone() }
 }
 
-/// A transaction that locks a booking's row.
 async fn keep_locked(world: &World, booking: &Value) -> sqlx::Transaction<'static, sqlx::Postgres> {
     let mut keeper = world.pg.begin().await.expect("a transaction");
     sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")

@@ -20,7 +20,6 @@ const MAX_STILL_RUNNING: u32 = 5;
 /// First back-off, in milliseconds; doubles up to three times, with full jitter.
 const FIRST_BACKOFF_MS: u64 = 40;
 
-/// A buyer with a browser's cookie and a mail address.
 #[derive(Clone)]
 pub struct Buyer {
     client: reqwest::Client,
@@ -30,14 +29,12 @@ pub struct Buyer {
     pub show: Uuid,
     /// `if_late` of the checkout: what happens to a payment that arrives too late.
     if_late: Option<&'static str>,
-    /// A request is retried for this long.
     retry_for: Duration,
 }
 
 /// Status and JSON of an answer, or the cause of a failed request.
 pub type RequestResult = Result<(StatusCode, Value), String>;
 
-/// HTTP client of buyers.
 pub fn client() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().timeout(ANSWER_WITHIN).no_proxy();
@@ -45,7 +42,6 @@ pub fn client() -> reqwest::Client {
 }
 
 impl Buyer {
-    /// A buyer with a new cookie.
     pub fn new(client: &reqwest::Client, servers: &Arc<[String]>, show: Uuid, email: String) -> Self {
         let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
         Self {
@@ -64,7 +60,6 @@ impl Buyer {
         Self { retry_for: Duration::MAX, ..self }
     }
 
-    /// The same buyer with this choice for a late payment.
     pub fn with_late_payment_choice(self, if_late: Option<&'static str>) -> Self {
         Self { if_late, ..self }
     }
@@ -138,7 +133,6 @@ impl Buyer {
         self.send_with_retries(Method::POST, "/api/v1/bookings", &self.checkout_body(hold)).await
     }
 
-    /// Body of a request that checks out a hold and pays for it.
     pub fn purchase_body(&self, hold: &Value, token: Option<&str>) -> Value {
         let mut body = self.checkout_body(hold);
         body["pay"] = json!({ "total_minor": hold["total"]["minor"] });
@@ -148,7 +142,6 @@ impl Buyer {
         body
     }
 
-    /// Checks out and pays in one request.
     pub async fn buy(&self, hold: &Value, token: Option<&str>) -> RequestResult {
         self.send_with_retries(Method::POST, "/api/v1/bookings", &self.purchase_body(hold, token)).await
     }
@@ -158,7 +151,6 @@ impl Buyer {
         self.send_with_retries(Method::POST, &format!("/api/v1/bookings/{booking}/confirm"), &body).await
     }
 
-    /// Reads a booking.
     pub async fn booking(&self, booking: Uuid) -> Result<Value, String> {
         match self.send_with_retries(Method::GET, &format!("/api/v1/bookings/{booking}"), &Value::Null).await? {
             (StatusCode::OK, found) => Ok(found),
@@ -167,7 +159,6 @@ impl Buyer {
     }
 }
 
-/// Returns whether a request with this answer is retried.
 fn is_retryable(status: StatusCode) -> bool {
     matches!(
         status,
@@ -178,7 +169,6 @@ fn is_retryable(status: StatusCode) -> bool {
     )
 }
 
-/// Returns the id in an answer.
 pub fn id_of(answer: &Value) -> Uuid {
     Uuid::parse_str(text(&answer["id"])).expect("an id")
 }

@@ -16,15 +16,12 @@ use crate::organiser::{API, organiser, post_ok};
 use crate::systems::receiver::{Receiver, ReceiverReply};
 use crate::world::{World, insert_show, text, wait_until};
 
-/// Token of the purge requests.
 const TOKEN: &str = "a-token-of-this-test-32-bytes-or-more";
 
-/// Settings of a server that purges this CDN.
 fn cdn_settings(url: &str) -> [(&str, &str); 2] {
     [("CDN_PURGE_URL", url), ("CDN_PURGE_TOKEN", TOKEN)]
 }
 
-/// Tags of each purge request.
 fn tags(receiver: &Receiver) -> Vec<Vec<String>> {
     receiver
         .deliveries()
@@ -57,7 +54,6 @@ async fn fetch(world: &World, path: &str) -> (StatusCode, HeaderMap) {
     (answer.status(), answer.headers().clone())
 }
 
-/// A header of an answer, all values joined.
 fn header(headers: &HeaderMap, name: &str) -> String {
     let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     lines.collect::<Vec<_>>().join(", ")
@@ -161,13 +157,11 @@ async fn personal_and_missing_answers_are_not_cached() {
 /// A page may be stale for this long after the first purge: replication lag, shared caches, and latency.
 const STALE_READS_END_AFTER: Duration = Duration::from_secs(12);
 
-/// Tags of a change of the world's show.
 fn show_tags(world: &World) -> Vec<String> {
     let show = format!("show-{}", world.show);
     ["city-lisbon", "film-tide", "lists", &show, "theatre-aurora"].map(ToOwned::to_owned).to_vec()
 }
 
-/// Pauses the sale as an organiser.
 async fn pause_sales(world: &World) {
     let mut olga = organiser(world).await;
     let (_, show) = olga.get(&format!("{API}/programme/{}", world.show)).await;

@@ -16,7 +16,6 @@ pub const SLOW_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "300");
 /// No gather time: a request that arrives alone is a batch of one.
 pub const NO_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "0");
 
-/// Visitors with a hold of one seat each.
 pub async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     join_all((0..count).map(|seat| async move {
         let visitor = world.visitor();
@@ -26,7 +25,6 @@ pub async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     .await
 }
 
-/// Visitors with a booking of one seat each.
 async fn with_bookings(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     join_all(with_holds(world, count).await.into_iter().map(|(visitor, hold)| async move {
         let booking = expect_answer(visitor.book(&hold).await, StatusCode::CREATED);
@@ -35,7 +33,6 @@ async fn with_bookings(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     .await
 }
 
-/// Pays for all bookings concurrently.
 fn pay_concurrently(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<JsonAnswer>> {
     let pay = |(visitor, booking): (Visitor, Value)| async move { visitor.pay(&booking, Some("tok_paid")).await };
     buyers.iter().cloned().map(|buyer| tokio::spawn(pay(buyer))).collect()
@@ -48,9 +45,7 @@ async fn assert_all_sold(payments: Vec<JoinHandle<JsonAnswer>>) {
     }
 }
 
-/// Transactions that submitted payments.
 pub const SUBMISSIONS: &str = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
-/// Transactions that wrote the current rows of bookings.
 const TRANSACTIONS: &str = "SELECT count(DISTINCT xmin::text) FROM bookings";
 
 /// Counts the tickets that the relay takes to mail them.
@@ -60,7 +55,6 @@ const COUNT_TICKETS_OF_THE_RELAY: &str = "
     BEGIN PERFORM nextval('taken'); RETURN NEW; END $$;
     CREATE TRIGGER count_taken BEFORE UPDATE OF attempts ON outbox
     FOR EACH ROW WHEN (NEW.effect = 'send_ticket') EXECUTE FUNCTION count_taken()";
-/// The count.
 const TICKETS_OF_THE_RELAY: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM taken";
 /// Records the effects that each statement deletes from the outbox.
 const RECORD_DONE_EFFECTS: &str = "
@@ -406,7 +400,6 @@ async fn batches_of_one_are_the_same_sales() {
     world.wait_for_empty_outbox().await;
 }
 
-/// Webhook of the simulator for a successful payment.
 fn success_event(booking: &Value, event: &str) -> Value {
     json!({
         "id": event, "type": "payment.succeeded", "created_ms": 0,
@@ -415,7 +408,6 @@ fn success_event(booking: &Value, event: &str) -> Value {
     })
 }
 
-/// Sells seats and waits until all effects are done.
 async fn sell_and_settle(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     let sold = with_holds(world, count).await.into_iter().map(|(visitor, hold)| async move {
         let (status, paid) = visitor.buy(&hold, Some("tok_paid")).await;

@@ -17,7 +17,6 @@ use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// A token that pays, and whose gateway repeats its webhook later.
 const PAID: &str = "tok_late_webhook";
-/// Buyers in one batch.
 const BUYERS: u32 = 4;
 /// Text in the statement that submits payments…
 const SUBMISSION: &str = "payment_submitted";
@@ -28,7 +27,6 @@ const LOOKUPS: u32 = 4;
 /// Text in the lookup of a buyer's record: their address.
 const RECORD: &str = "ann@example.org";
 
-/// A world whose only server reaches Postgres through a proxy.
 async fn world_behind_proxy(settings: &[(&str, &str)]) -> (World, PostgresProxy) {
     let mut world = World::start(0, settings).await;
     let proxy = PostgresProxy::open(world.database_url()).await;
@@ -55,7 +53,6 @@ impl PendingPayment {
         Self { path, body: json!({ "payment_token": PAID }), buyer }
     }
 
-    /// Sends the same request with the same key.
     async fn send(&self) -> (StatusCode, Value) {
         self.buyer.call_with_key(Method::POST, &self.path, self.body.clone(), "k").await
     }
@@ -153,14 +150,12 @@ async fn unanswered_lookups_do_not_delay_later_buyers() {
     world.wait_until_books_balance().await;
 }
 
-/// Read buffer, in bytes.
 const CHUNK_BYTES: usize = 16 * 1024;
 /// The end of a transaction: in sqlx's query, and in Postgres' answer.
 const COMMIT: &[u8] = b"COMMIT\0";
 /// Postgres waits for a query, and no transaction is open (PostgreSQL manual, message `ReadyForQuery`).
 const IDLE: &[u8] = b"Z\0\0\0\x05I";
 
-/// Fault of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionFault {
     /// Cut before the commit is forwarded: not committed.
@@ -176,7 +171,6 @@ pub enum ConnectionFault {
 struct ArmedFault {
     fault: ConnectionFault,
     words: &'static str,
-    /// Connections left to fail.
     left: u32,
 }
 
@@ -200,15 +194,12 @@ impl ProxyState {
     }
 }
 
-/// The proxy.
 pub struct PostgresProxy {
-    /// Its address, as DATABASE_URL.
     pub url: String,
     shared: Arc<ProxyState>,
 }
 
 impl PostgresProxy {
-    /// Opens the proxy in front of this Postgres.
     pub async fn open(database_url: &str) -> Self {
         let shared = Arc::<ProxyState>::default();
         let to_all = Arc::clone(&shared);
@@ -223,12 +214,10 @@ impl PostgresProxy {
         *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
     }
 
-    /// Stops applying faults.
     pub fn stop_faults(&self) {
         *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Connections that got a fault.
     pub fn failed_connections(&self) -> u32 {
         self.shared.failed_connections.load(Ordering::SeqCst)
     }
@@ -272,7 +261,6 @@ async fn pass(mut client: TcpStream, mut postgres: TcpStream, shared: Arc<ProxyS
     }
 }
 
-/// Reads until Postgres confirms the commit.
 async fn wait_for_commit(postgres: &mut TcpStream, chunk: &mut [u8]) -> std::io::Result<()> {
     let mut answer = Vec::new();
     while !answer.windows(COMMIT.len()).any(|words| words == COMMIT) {

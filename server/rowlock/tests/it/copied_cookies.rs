@@ -9,7 +9,6 @@ use crate::world::{World, text, wait_until};
 
 const BOOKINGS: &str = "/api/v1/bookings";
 
-/// Sends the same body as that visitor, to that server.
 async fn replay(browser: &Browser, world: &World, server: usize, body: &str) -> RawAnswer {
     post(&browser.moved_to(world, server).visitor(), BOOKINGS, "hers", body, &[]).await
 }

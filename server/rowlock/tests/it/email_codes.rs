@@ -27,7 +27,6 @@ async fn enter_code(visitor: &Visitor, email: &str, code: &str) -> (StatusCode, 
     visitor.call(Method::POST, &path, json!({ "email": email, "code": code })).await
 }
 
-/// Codes mailed to this address so far.
 fn codes(world: &World, email: &str) -> Vec<String> {
     let mails = mails_about(world, "Your code for checkout").into_iter().filter(|mail| mail.contains(email));
     let code = |mail: String| {
@@ -37,7 +36,6 @@ fn codes(world: &World, email: &str) -> Vec<String> {
     mails.map(code).collect()
 }
 
-/// Requests a code and waits for its mail.
 async fn request_and_read_code(world: &World, visitor: &Visitor, email: &str) -> String {
     let before = codes(world, email);
     let (status, answer) = request_code(visitor, email).await;
@@ -46,7 +44,6 @@ async fn request_and_read_code(world: &World, visitor: &Visitor, email: &str) ->
     codes(world, email).into_iter().find(|code| !before.contains(code)).expect("another code")
 }
 
-/// A different code.
 fn different_code(code: &str, by: u32) -> String {
     format!("{:06}", (code.parse::<u32>().expect("a number") + by) % 1_000_000)
 }

@@ -20,7 +20,6 @@ const SERVER_MAX: usize = 2 * BUCKET;
 const WITHOUT_WAITING: [(&str, &str); 1] = [("NEVER_BOUGHT_AFTER_MS", "0")];
 const UNUSUAL: &str = "/api/v1/theatres/aurora/unusual";
 
-/// Another visitor holds the seat.
 async fn hold_contested_seat(world: &World) {
     expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
@@ -179,7 +178,6 @@ async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
     .await;
 }
 
-/// Holds a seat and extends the hold at once.
 async fn hold_and_extend(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, Value)) {
     let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
     let path = format!("/api/v1/shows/{}/holds/{}/extend", visitor.show, text(&hold["id"]));
@@ -214,13 +212,11 @@ async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
     assert_eq!((status, ms(&longer) - ms(&hold)), (StatusCode::OK, 180_000), "{longer}");
 }
 
-/// Anomalies listed for managers.
 async fn anomalies(manager: &mut Browser) -> Vec<Value> {
     let list = expect_answer(manager.get(UNUSUAL).await, StatusCode::OK);
     list.as_array().expect("a list").clone()
 }
 
-/// Waits until an anomaly of this kind is recorded.
 async fn wait_for_anomaly(world: &World, kind: &str) {
     wait_until(&format!("{kind} is recorded"), || async {
         let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM unusual_flags WHERE kind = $1");
@@ -278,7 +274,6 @@ async fn hold_without_buying(visitor: &Visitor, seat: u32, times: usize) {
     }
 }
 
-/// Waits until this many holds without a purchase are recorded for a visitor.
 async fn wait_for_recorded_holds(world: &World, holds: i64) {
     wait_until(&format!("{holds} holds are recorded"), || async {
         let count = "SELECT count(*) FROM unusual_flags WHERE kind = 'never_bought' AND seen = $1";

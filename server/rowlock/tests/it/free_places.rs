@@ -14,18 +14,14 @@ use uuid::Uuid;
 use crate::commits::NO_GATHER;
 use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
 
-/// Default number of rounds.
 const DEFAULT_ROUNDS: u32 = 24;
-/// Concurrent rounds.
 const CONCURRENT: u32 = 4;
 /// Rounds in one show: each takes another seat.
 const ROUNDS_OF_A_SHOW: u32 = 240;
-/// Places that are added and removed.
 const PLACES: u32 = 5;
 /// Largest delay between the two checkouts, in milliseconds; each delay is used in turn.
 const MAX_DELAY_MS: u64 = 8;
 
-/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RoundOutcome {
     /// Sold, and every line is paid.
@@ -48,7 +44,6 @@ async fn show_with_area(world: &World) -> Uuid {
     show
 }
 
-/// One attempt to get places for free.
 async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
     let here = Visitor { show, ..world.visitor_at(0) };
     let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };

@@ -331,7 +331,6 @@ async fn seat_limit_is_enforced_in_postgres() {
 /// Payments of other systems in the same account: more than a page.
 const OTHERS: u32 = 120;
 
-/// Inserts an expired booking of today.
 async fn insert_expired_booking(world: &World, money: &str) -> Uuid {
     let id = platform::ids::booking_id(platform::clock::now());
     let insert = "WITH made AS (

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use crate::redis_process::Redis;
 use crate::world::{Visitor, World, text, wait_until};
 
-/// An answer as received.
 #[derive(Clone, Debug)]
 pub struct RawAnswer {
     pub status: StatusCode,
@@ -37,7 +36,6 @@ impl RawAnswer {
     }
 }
 
-/// Sends this body with this key.
 pub async fn post(visitor: &Visitor, path: &str, key: &str, body: &str, headers: &[(&str, &str)]) -> RawAnswer {
     let mut request = visitor
         .client
@@ -57,7 +55,6 @@ pub async fn read_answer(answer: reqwest::Response) -> RawAnswer {
     RawAnswer { status, headers, body: answer.text().await.expect("a body") }
 }
 
-/// Body that books a hold.
 pub fn booking_body(visitor: &Visitor, hold: &Value) -> String {
     visitor.checkout_body(hold).to_string()
 }
@@ -265,7 +262,6 @@ async fn refusal_is_not_stored_and_the_key_can_be_retried() {
     }
 }
 
-/// Polls the location until the answer is final.
 pub async fn poll_until_done(visitor: &Visitor, location: &str) -> RawAnswer {
     let ask = || async {
         let request = visitor.client.get(format!("{}{location}", visitor.base)).header("cookie", &visitor.cookie);
@@ -366,7 +362,6 @@ async fn work_continues_after_its_caller_disconnects() {
     assert_eq!(post(&ann, &path, "pay", token, &[]).await.status_and_body(), asked.status_and_body());
 }
 
-/// Token of the metrics route.
 const METRICS_TOKEN: &str = "a token of this test; 32 bytes or more";
 const TOKEN: &str = "{\"payment_token\":\"tok_paid\"}";
 
@@ -389,7 +384,6 @@ fn at(world: &World, server: usize, visitor: &Visitor) -> Visitor {
     Visitor { base: world.servers[server].url.clone(), ..visitor.clone() }
 }
 
-/// Name of a key's entry in Redis.
 fn entry(world: &World, visitor: &Visitor, key: &str) -> String {
     let secret = visitor.cookie.split_once('=').expect("a cookie").1;
     let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));

@@ -23,11 +23,8 @@ use crate::redis_process::Redis;
 use crate::replicas::Replica;
 use crate::world::{World, insert_show, text};
 
-/// Default number of kills.
 const DEFAULT_KILLS: u32 = 12;
-/// Concurrent buyers.
 const BUYERS: u64 = 12;
-/// Seats of a show.
 const SEATS: u32 = 300;
 /// A show is replaced when this many of its seats were held: buyers would mostly collide over the rest.
 const REPLACE_SHOW_AFTER: usize = 240;
@@ -71,7 +68,6 @@ enum Victim {
 
 const VICTIMS: [Victim; 4] = [Victim::OneServer, Victim::OtherServer, Victim::Redis, Victim::Postgres];
 
-/// Answers that buyers got.
 #[derive(Default)]
 struct BuyerAnswers {
     /// Bookings reported as CONFIRMED, with the show and seats.
@@ -143,7 +139,6 @@ impl RunningSale {
         self.shows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Buys until the sale is over.
     async fn keep_buying(&self, number: u64, seed: u64) {
         let mut chance = StdRng::seed_from_u64(seed.wrapping_add(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let client = buyer::client();
@@ -356,7 +351,6 @@ impl RunningSale {
     }
 }
 
-/// Checks out, and then pays.
 async fn check_out_then_pay(buyer: &Buyer, hold: &Value, card: &str) -> buyer::RequestResult {
     match buyer.book(hold).await? {
         (StatusCode::CREATED, booking) => buyer.pay(id_of(&booking), Some(card)).await,

@@ -44,7 +44,6 @@ async fn expire(world: &World, booking: &Value) {
     world.wait_for_empty_outbox().await;
 }
 
-/// Pays on the gateway's page.
 pub async fn pay_on_page(visitor: &Visitor, pending: &Value, card: &str) {
     let page = visitor.client.post(text(&pending["pay_url"]));
     let form = page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}"));
@@ -52,7 +51,6 @@ pub async fn pay_on_page(visitor: &Visitor, pending: &Value, card: &str) {
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
 }
 
-/// The booking that the late payment pays for.
 async fn booking_paid_by_late_money(visitor: &Visitor, booking: &Value) -> Value {
     let seen = visitor.wait_for_money(booking, "MOVED").await;
     assert_eq!(seen["state"], "EXPIRED", "the expired booking stays expired");

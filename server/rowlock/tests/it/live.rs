@@ -312,7 +312,6 @@ const SUBSCRIBES_PER_WRITE: usize = 200;
 const MIN_CHANGE_PAUSE_MS: u128 = 50;
 /// Maximum of frames to a reader per pause: the added sections, the overview, the areas, and those of a tick.
 const FRAMES_PER_PAUSE: u32 = 6;
-/// Changes of the seat map, one after the other.
 const CHANGES: u32 = 20;
 /// Time limit for a change to reach the other reader.
 const CHANGE_TIMEOUT: Duration = Duration::from_millis(200);

@@ -18,7 +18,6 @@ use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// Concurrent page views; the server has connections for sixteen queries.
 const CROWD: usize = 120;
-/// Pause before a retry.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Timeout of every fifth request.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
@@ -79,7 +78,6 @@ async fn browse_until_stopped(visitor: Visitor, number: usize, seen: Arc<CrowdSt
     }
 }
 
-/// Shed requests of a class.
 async fn shed(world: &World, class: &str) -> f64 {
     let url = format!("{}/metrics", world.servers[0].url);
     let answer = world.visitor().client.get(url).bearer_auth(TOKEN).send().await.expect("the server answers");
@@ -155,7 +153,6 @@ async fn crowd_served_within_the_queue_time_is_never_shed() {
 }
 
 const BOOKINGS: &str = "/api/v1/bookings";
-/// Concurrent checkouts of one hold.
 const FLOOD: usize = 2_000;
 /// Sale steps that may queue at the server: fewer than the flood.
 const QUEUE: usize = 1_000;
@@ -168,7 +165,6 @@ fn check_out(visitor: &Visitor, body: &str, key: &str) -> JoinHandle<RawAnswer> 
     tokio::spawn(async move { post(&visitor, BOOKINGS, &key, &body, &[]).await })
 }
 
-/// Holds a seat, checks it out and pays.
 async fn complete_sale(visitor: &Visitor, seat: u32, how: &str) -> Value {
     let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
     let (status, paid) = match how {

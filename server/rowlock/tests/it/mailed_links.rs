@@ -201,7 +201,6 @@ async fn request(visitor: &Visitor, method: Method, path: &str) -> (StatusCode, 
     (answer.status(), to, cookie, answer.text().await.expect("HTML"))
 }
 
-/// Takes the offer on a device, which must succeed.
 async fn take_offer(visitor: &Visitor, path: &str) {
     let (status, to, _, page) = request(visitor, Method::POST, path).await;
     assert_eq!((status, to), (StatusCode::SEE_OTHER, format!("/shows/{}", visitor.show)), "{page}");

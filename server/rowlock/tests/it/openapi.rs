@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::world::{World, text};
 
-/// Every `$ref` of a document.
 fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| references(item, found)),

@@ -12,7 +12,6 @@ const SEATS: u32 = 300;
 /// Concurrent requests: what one machine's sockets bear, far above what the servers process at once.
 const CONCURRENT: usize = 500;
 
-/// Outcome of a visitor.
 #[derive(Debug, PartialEq, Eq)]
 enum VisitorOutcome {
     Bought,

@@ -15,7 +15,6 @@ use crate::gateways::{GatewayServer, KEY, SECRET};
 use crate::sql_guards::{insert_booking, insert_payment};
 use crate::world::{PRICE, Visitor, World, text, wait_until};
 
-/// A server with Stripe as its gateway, and Stripe.
 async fn world_with_stripe() -> (World, GatewayServer) {
     let till = GatewayServer::closed(KEY, SECRET);
     till.open().await;
@@ -62,7 +61,6 @@ async fn make_due(world: &World) {
     world.execute("UPDATE refund_waits SET look_at = now() - interval '1 second'").await;
 }
 
-/// Ages a pending refund until it is parked.
 async fn age_and_wait_until_parked(world: &World) {
     let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
     world.execute(old).await;

@@ -13,9 +13,7 @@ use crate::world::wait_until;
 const INSTALL_ROOTS: [&str; 4] = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt", "/usr"];
 /// System user that runs Postgres if the test runs as root, which Postgres refuses.
 const SYSTEM_USER: &str = "postgres";
-/// Role of the cluster's superuser.
 const ROLE: &str = "rowlock";
-/// Timeout of one ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running Postgres and its data folder. Killed when it is dropped.
@@ -108,7 +106,6 @@ impl Postgres {
         matches!(tokio::time::timeout(PING_TIMEOUT, asked).await, Ok(Ok(())))
     }
 
-    /// The address it listens at.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
@@ -127,7 +124,6 @@ impl Postgres {
         .await;
     }
 
-    /// Promotes a standby to primary.
     pub async fn promote(&self) {
         let mut connection = PgConnection::connect(&self.url()).await.expect("it answers");
         let promoted = sqlx::query_scalar::<_, bool>("SELECT pg_promote()").fetch_one(&mut connection).await;

@@ -19,7 +19,6 @@ use crate::world::{
 
 /// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;
-/// Interval of the crowd's attempts.
 const CROWD_INTERVAL: Duration = Duration::from_millis(200);
 /// A low load limit, which a crowd of five attempts per second exceeds.
 const LOW_LOAD_LIMIT: [(&str, &str); 2] =
@@ -27,7 +26,6 @@ const LOW_LOAD_LIMIT: [(&str, &str); 2] =
 /// Enough attempts for the hardest puzzle.
 const TRIES: u64 = 64 << MAX_BITS;
 
-/// A world whose show is a flash sale.
 async fn flash_sale(servers: usize, settings: &[(&str, &str)]) -> World {
     let world = World::start(servers, settings).await;
     world.execute("UPDATE shows SET flash_sale = true").await;
@@ -62,7 +60,6 @@ impl Drop for Crowd {
     }
 }
 
-/// Another visitor holds the contested seat.
 async fn hold_contested_seat(world: &World) {
     expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
@@ -80,13 +77,11 @@ async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution
     (answer.status(), answer.json().await.expect("JSON"))
 }
 
-/// Challenge and bits of a refusal.
 fn puzzle_of(refusal: &Value) -> (String, u8) {
     let bits = refusal["puzzle"]["bits"].as_u64().unwrap_or_else(|| panic!("no puzzle in {refusal}"));
     (text(&refusal["puzzle"]["challenge"]).to_owned(), u8::try_from(bits).expect("a few bits"))
 }
 
-/// Solves the puzzle of a refusal.
 fn solve_refusal(refusal: &Value) -> String {
     let (challenge, bits) = puzzle_of(refusal);
     solve(&challenge, bits, TRIES).expect("a solution")
@@ -101,7 +96,6 @@ async fn expect_puzzle(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
     )
 }
 
-/// Puzzles with this outcome at the first server.
 async fn puzzle_count(world: &World, outcome: &str) -> u64 {
     let url = format!("{}/metrics", world.servers[0].url);
     let request = world.visitor().client.get(url).bearer_auth("a token of this test; 32 bytes or more");

@@ -42,7 +42,6 @@ impl WebhookOutage {
         Self { world, gateway, injector, replicas, servers, client: buyer::client() }
     }
 
-    /// A buyer with a booking of this seat.
     pub async fn check_out(&self, seat: u32) -> (Buyer, Uuid) {
         let buyer = Buyer::new(&self.client, &self.servers, self.world.show, format!("{seat}@example.org"));
         let hold = expect_answer(buyer.hold(&[seat]).await.expect("an answer"), StatusCode::CREATED);
@@ -50,14 +49,12 @@ impl WebhookOutage {
         (buyer, id_of(&booking))
     }
 
-    /// A buyer with a booking of this seat, paid with this token.
     pub async fn check_out_and_pay(&self, seat: u32, token: Option<&str>) -> (Buyer, Uuid) {
         let (buyer, booking) = self.check_out(seat).await;
         expect_answer(buyer.pay(booking, token).await.expect("an answer"), StatusCode::OK);
         (buyer, booking)
     }
 
-    /// Runs a statement about these bookings.
     pub async fn run_statement(&self, bookings: &[Uuid], statement: &'static str) {
         sqlx::query(statement).bind(bookings).execute(&self.world.pg).await.expect(statement);
     }
@@ -274,14 +271,11 @@ async fn unknown_payment_is_voided_four_more_times_by_one_replica_even_after_a_r
     outage.end().await;
 }
 
-/// Length of the outage.
 const OUTAGE_S: i64 = 20 * 60;
-/// One step of simulated time.
 const STEP_S: i64 = 20;
 /// A payment attempt must be answered within this time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Timestamps in Postgres.
 const AGE_STATEMENTS: [&str; 5] = [
     "UPDATE bookings SET expires_at = expires_at - $1 * interval '1 second', version = version + 1
      WHERE state NOT IN ('CANCELLED', 'EXPIRED', 'CONFIRMED')",
@@ -304,7 +298,6 @@ async fn move_time(outage: &WebhookOutage, seconds: i64) {
     }
 }
 
-/// A new buyer's attempt to pay.
 async fn try_to_pay(person: &(Buyer, Uuid)) -> (StatusCode, serde_json::Value) {
     let path = format!("/api/v1/bookings/{}/confirm", person.1);
     let (began, key) = (Instant::now(), platform::ids::new_id());

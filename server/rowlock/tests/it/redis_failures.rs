@@ -290,7 +290,6 @@ impl Cluster {
         self.0[0].command(&["CLUSTER", "KEYSLOT", &format!("{{show:{show}}}")]).await
     }
 
-    /// A show on every shard.
     async fn shows(&self, world: &World) -> [Uuid; SHARDS] {
         let mut shows = [None; SHARDS];
         while shows.contains(&None) {
@@ -302,7 +301,6 @@ impl Cluster {
         shows.map(|show| show.expect("every shard has a show"))
     }
 
-    /// Migrates a slot as resharding does.
     async fn move_slot(&self, slot: u16, from: usize, to: usize) {
         self.move_keys(slot, from, to).await;
         self.announce_slot_owner(slot, from, to).await;

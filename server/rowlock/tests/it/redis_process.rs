@@ -25,7 +25,6 @@ const PING_TIMEOUT: Duration = Duration::from_millis(500);
 /// A running Redis and its data folder. Killed when it is dropped.
 pub struct Redis {
     pub port: u16,
-    /// Cluster bus port.
     pub bus_port: u16,
     folder: PathBuf,
     settings: Vec<String>,
@@ -79,7 +78,6 @@ impl Redis {
         redis::Client::open(self.url())?.get_multiplexed_async_connection_with_config(&config).await
     }
 
-    /// Kills it without a shutdown.
     pub async fn kill(&mut self) {
         self.process.kill().await.expect("Redis can be killed");
     }
@@ -89,7 +87,6 @@ impl Redis {
         self.signal("-STOP").await;
     }
 
-    /// Resumes it.
     pub async fn thaw(&self) {
         self.signal("-CONT").await;
     }
@@ -201,7 +198,6 @@ pub async fn hold_with_retries(visitor: &Visitor, seats: &[u32]) -> HoldAttempt 
     tokio::time::timeout(TEST_TIMEOUT, asked).await.expect("the hold is answered before the timeout")
 }
 
-/// A client of the live map.
 pub struct LiveMap(LiveSocket);
 
 impl LiveMap {
@@ -212,7 +208,6 @@ impl LiveMap {
         live_map
     }
 
-    /// Waits for a frame that shows the seat in this state.
     pub async fn wait_for_seat(&mut self, seat: u32, state: domain::seats::SeatState) {
         use domain::wire::Frame;
         loop {

@@ -13,7 +13,6 @@ use crate::world::World;
 
 /// Time limit for a server's start, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of the readiness checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A server at a fixed address, whose process changes. Killed when it is dropped.
@@ -62,14 +61,12 @@ impl Replica {
         in_time.unwrap_or_else(|_| panic!("the server does not start; its log is {}", self.log.display()));
     }
 
-    /// Kills it without a graceful shutdown.
     pub async fn kill(&self) {
         if let Some(mut process) = self.process.lock().await.take() {
             process.kill().await.expect("the server can be killed");
         }
     }
 
-    /// Stops it with SIGTERM, and waits until it exits.
     pub async fn stop(&self) {
         let Some(mut process) = self.process.lock().await.take() else { return };
         let id = process.id().expect("it runs").to_string();

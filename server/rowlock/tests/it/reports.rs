@@ -12,19 +12,16 @@ use crate::accounts::{Browser, grant, register_and_log_in};
 use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
 use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, insert_show, text};
 
-/// A signed-in member of the Aurora's staff.
 pub async fn staff(world: &World, email: &str, role: &str) -> Browser {
     let browser = register_and_log_in(world, email).await;
     grant(world, email, "aurora", role).await;
     browser
 }
 
-/// A report of the Aurora.
 pub async fn report(of: &mut Browser, name: &str, from: &str, to: &str) -> Value {
     expect_answer(of.get(&format!("/api/v1/theatres/aurora/reports/{name}?from={from}&to={to}")).await, StatusCode::OK)
 }
 
-/// Time zone of the theatre.
 const ZONE: chrono_tz::Tz = chrono_tz::Europe::Lisbon;
 /// Days of the history; clocks go back on 25 October.
 const FROM: &str = "2026-10-20";
@@ -219,7 +216,6 @@ async fn refunds_before_and_with_an_exchange_are_counted_once_and_match_the_till
     }
 }
 
-/// Totals: bookings, tickets, gross and refunds.
 fn sales_totals(report: &Value) -> (i64, i64, i64, i64) {
     let total = &report["totals"][0];
     let number = |name: &str| total[name].as_i64().unwrap_or(0);
@@ -370,7 +366,6 @@ async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
     assert!(html.contains("höchstens 92 Tage"), "{html}");
 }
 
-/// The text of a card with totals.
 fn total<'a>(html: &'a str, card: &str) -> &'a str {
     let (_, rest) = html.split_once(&format!("data-testid=\"{card}\"")).expect("a card");
     rest.split_once("<dd>").and_then(|(_, rest)| rest.split("</dd>").next()).expect("a sum")

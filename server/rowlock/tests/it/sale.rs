@@ -213,7 +213,6 @@ async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
 }
 
-/// Delivers a webhook that is signed now.
 pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
     let body = event.to_string();
     let signature = World::sign(&body, platform::clock::now().0 / 1_000);
@@ -259,7 +258,6 @@ async fn hold_of_an_ended_booking_cannot_be_extended() {
     expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::GONE, "hold_expired");
 }
 
-/// Event names of a booking, in order.
 pub fn event_names(events: &Value) -> Vec<&str> {
     events.as_array().expect("a list").iter().map(|event| text(&event["event"])).collect()
 }

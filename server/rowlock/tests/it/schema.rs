@@ -17,13 +17,11 @@ const BACKOFFICE: i64 = 8;
 
 /// A database of a test without servers. Its books are not checked.
 pub struct BareDatabase {
-    /// Connections to it.
     pub pg: PgPool,
     name: String,
 }
 
 impl BareDatabase {
-    /// Creates a database without a schema.
     pub async fn create() -> Self {
         let name = format!("rowlock_test_{}", platform::ids::new_id().simple());
         let created = sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut admin().await).await;
@@ -47,7 +45,6 @@ impl BareDatabase {
         self.migrate_to(versions().pop().expect("there are migrations")).await
     }
 
-    /// Drops the database.
     pub async fn drop(self) {
         self.pg.close().await;
         let gone = format!("DROP DATABASE {} WITH (FORCE)", self.name);
@@ -73,7 +70,6 @@ async fn admin() -> PgConnection {
     PgConnection::connect_with(&admin_options()).await.expect("Postgres answers")
 }
 
-/// Versions of all migrations, ascending.
 fn versions() -> Vec<i64> {
     let mut versions: Vec<i64> = MIGRATOR.iter().map(|migration| migration.version).collect();
     versions.sort_unstable();
@@ -158,7 +154,6 @@ async fn failed_migration_changes_nothing_and_a_retry_succeeds() {
     database.drop().await;
 }
 
-/// Number of partitions.
 const PARTITIONS: usize = 4;
 
 /// The claim statement of `bookings::commits`.
@@ -185,7 +180,6 @@ async fn claim(connection: &mut PgConnection, show: Uuid, seats: &[i32], booking
     got
 }
 
-/// Counts the partitions that have claims.
 async fn partitions_with_claims(pg: &PgPool) -> usize {
     let parts = "SELECT DISTINCT tableoid::regclass::text FROM seat_claims";
     sqlx::query_scalar::<_, String>(parts).fetch_all(pg).await.expect("claims are read").len()
@@ -316,7 +310,6 @@ async fn sale_reads_only_the_partition_of_its_show() {
     tx.rollback().await.expect("it ends");
 }
 
-/// Source files below a folder.
 fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();

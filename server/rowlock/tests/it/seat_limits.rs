@@ -31,14 +31,12 @@ async fn hold_seats(visitor: &Visitor, seats: &[u32]) -> Value {
     expect_answer(visitor.hold(seats).await, StatusCode::CREATED)
 }
 
-/// Checks out and pays in one request, with this address.
 async fn buy_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let mut order = visitor.purchase_body(hold, Some("tok_paid"));
     order["buyer"] = json!({ "name": "Ann Example", "email": email });
     visitor.call(Method::POST, "/api/v1/bookings", order).await
 }
 
-/// Checks out with this address and pays in a second request.
 async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let request_body =
         json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": "Ann Example", "email": email } });
@@ -190,7 +188,6 @@ async fn show_with_email_codes_counts_seats_by_address() {
     assert_person_limit(&pay(&booked[1]).await);
 }
 
-/// Enters this card on the gateway's page.
 async fn pay_on_page(visitor: &Visitor, page: &str, card: &str) {
     let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded");
     let answer = request.body(format!("card={}&action=pay", card.replace('@', "%40"))).send().await;

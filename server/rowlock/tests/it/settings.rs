@@ -14,7 +14,6 @@ fn run(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String
     (status.code(), String::from_utf8([stdout, stderr].concat()).expect("text"))
 }
 
-/// A settings file, deleted with the test.
 struct SettingsFile(PathBuf);
 
 impl SettingsFile {
@@ -36,7 +35,6 @@ impl Drop for SettingsFile {
 }
 
 const SECRET: &str = "not to be shown";
-/// A valid secret.
 const LONG: &str = "0123456789abcdef0123456789abcdef";
 
 #[test]

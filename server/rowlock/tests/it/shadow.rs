@@ -9,7 +9,6 @@ use crate::redis_process::Redis;
 use crate::telemetry::{TOKEN, value};
 use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
-/// The same visitor at another server.
 fn at_server(world: &World, server: usize, visitor: &Visitor) -> Visitor {
     Visitor { cookie: visitor.cookie.clone(), ..world.visitor_at(server) }
 }

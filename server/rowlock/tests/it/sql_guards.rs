@@ -16,7 +16,6 @@ use uuid::Uuid;
 
 use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, assert_refused, text};
 
-/// Inserts a booking in this state.
 pub async fn insert_booking(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
     let id = platform::ids::new_id();
     insert(pg, show, state, id).await.expect("the row is written");
@@ -36,7 +35,6 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
     .await
 }
 
-/// Returns the names of all variants of an enum.
 fn names<T: VariantName + VariantArray>() -> BTreeSet<&'static str> {
     T::VARIANTS.iter().map(T::as_str).collect()
 }
@@ -155,7 +153,6 @@ async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
     assert_eq!(text(&ann.booking(&booking).await["state"]), "CONFIRMED");
 }
 
-/// Inserts a payment of this many cents for a booking.
 pub async fn insert_payment(pg: &PgPool, booking: Uuid, cents: i64) {
     let paid = sqlx::query(
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)

@@ -16,9 +16,7 @@ use crate::world::{World, expect_answer, insert_show, text, wait_until};
 
 /// The finding's name in `rowlock check`.
 const ABOUT: &str = "postgres standby";
-/// An address without a listener.
 const UNREACHABLE: &str = "postgres://rowlock@127.0.0.1:1/rowlock";
-/// Concurrent readers while the standby is killed.
 const READERS: u32 = 4;
 /// Pages and lists that a standby may answer.
 const PAGES: [&str; 6] =
@@ -74,7 +72,6 @@ impl PrimaryWithStandby {
         .await;
     }
 
-    /// Pauses the standby's replay.
     async fn pause(&self) {
         sqlx::query("SELECT pg_wal_replay_pause()").execute(&self.standby_pool).await.expect("the pause is requested");
         wait_until("the standby pauses", || async {
@@ -286,7 +283,6 @@ async fn pool(address: &str) -> PgPool {
     platform::database::connect(address, 1).await.expect("there is a primary")
 }
 
-/// Returns whether the pool is connected to this Postgres.
 async fn is_connected_to(pool: &PgPool, postgres: &Postgres) -> bool {
     let asked = sqlx::query_scalar::<_, String>("SELECT current_setting('port')").fetch_one(pool).await;
     // A failover may happen during the query.

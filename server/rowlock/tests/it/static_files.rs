@@ -19,7 +19,6 @@ pub const OF_A_MODULE: [&str; 4] =
     ["pkg/show.js", "pkg/show_bg.wasm", "pkg/show-parts/split_rest.wasm", "pkg/overview-worker.js"];
 /// Files that fit any page.
 const OF_ANY_PAGE: [&str; 4] = ["pkg/boot.js", "pkg/account.js", "style/main.css", "fonts/figtree-west.woff2"];
-/// Content that must never be served.
 const SECRET: &str = "never to be served";
 
 /// A site on disk, as `cargo xtask site` builds it. Deleted with the test.
@@ -70,7 +69,6 @@ impl Drop for SiteFolder {
     }
 }
 
-/// Content of a version's file.
 pub fn content(file: &str, version: &str) -> String {
     format!("{file} of {version}")
 }

@@ -21,7 +21,6 @@ use crate::world::{Visitor, World, text, wait_until};
 
 pub const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
-/// Metrics that operators need.
 const NAMES: [&str; 8] = [
     "rowlock_lock_attempts_total{outcome=\"acquired\"}",
     "rowlock_lock_attempts_total{outcome=\"conflict\"}",
@@ -74,7 +73,6 @@ async fn without_a_token_setting_metrics_are_not_found() {
     assert_eq!(scrape(&world.servers[0].url, Some("")).await.0, StatusCode::NOT_FOUND);
 }
 
-/// Current value of a metric.
 pub async fn value(url: &str, line: &str) -> f64 {
     let (status, text) = scrape(url, Some(TOKEN)).await;
     assert_eq!(status, StatusCode::OK);
@@ -187,12 +185,10 @@ fn assert_promtool_accepts(scraped: &str) {
 
 /// Largest request that the stand-ins read, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
-/// Trace and span ids of a client.
 const HOLDING: &str = "0af7651916cd43dd8448eb211c80319c";
 const PAYING: &str = "1bf7651916cd43dd8448eb211c80319d";
 const CALLER: &str = "b7ad6b7169203331";
 
-/// A collector of spans.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Span>>>);
 

@@ -9,7 +9,6 @@ use crate::world::{Visitor, World, expect_answer};
 /// Settings of such a server; TLS ends at the proxy.
 const TLS: [(&str, &str); 2] = [("PUBLIC_URL", "https://seats.example"), ("ALLOW_SIMULATOR", "true")];
 
-/// Names of the cookies that an answer sets.
 fn cookie_names(answer: &reqwest::Response) -> Vec<String> {
     let cookies = answer.headers().get_all("set-cookie").iter();
     cookies.map(|cookie| cookie.to_str().expect("text").split('=').next().unwrap_or_default().to_owned()).collect()

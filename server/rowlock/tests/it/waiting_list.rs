@@ -16,7 +16,6 @@ async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (
     (world, lucky, hold)
 }
 
-/// Visitors who join in this order for these quantities, at alternating servers.
 async fn join_in_order(world: &World, quantities: &[u32]) -> Vec<Visitor> {
     let mut line = Vec::new();
     for (number, quantity) in quantities.iter().enumerate() {

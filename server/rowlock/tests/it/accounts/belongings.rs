@@ -230,7 +230,6 @@ async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
     }
 }
 
-/// Ann's login.
 const ANN: &str = "ann@example.org";
 
 /// A world whose show has this limit. The limit is set before the show is loaded.
@@ -241,7 +240,6 @@ async fn world_with_limit(servers: usize, most: i16, settings: &[(&str, &str)]) 
     world
 }
 
-/// Another browser of Ann's at this server.
 async fn another_browser(world: &World, server: usize) -> Browser {
     let mut browser = Browser::at(world, server);
     expect_answer(browser.log_in(ANN, PASSWORD).await, StatusCode::OK);

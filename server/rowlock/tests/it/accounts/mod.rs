@@ -14,37 +14,30 @@ use serde_json::{Value, json};
 
 use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
-/// A valid password.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A browser with the cookies it was given.
 #[derive(Clone)]
 pub struct Browser {
     visitor: Visitor,
     cookies: BTreeMap<String, String>,
 }
 
-/// Status, headers and JSON of an answer.
 pub type FullAnswer = (StatusCode, HeaderMap, Value);
 
 impl Browser {
-    /// A browser without cookies.
     pub fn new(world: &World) -> Self {
         Self::at(world, 0)
     }
 
-    /// A browser without cookies, at this server.
     pub fn at(world: &World, server: usize) -> Self {
         Self { visitor: Visitor { cookie: String::new(), ..world.visitor_at(server) }, cookies: BTreeMap::new() }
     }
 
-    /// The same browser, at another server.
     pub fn moved_to(&self, world: &World, server: usize) -> Self {
         let base = world.servers[server].url.clone();
         Self { visitor: Visitor { base, ..self.visitor.clone() }, cookies: self.cookies.clone() }
     }
 
-    /// A visitor with the browser's current cookies.
     pub fn visitor(&self) -> Visitor {
         let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Visitor { cookie: cookies.join("; "), ..self.visitor.clone() }
@@ -100,7 +93,6 @@ impl Browser {
         self.send(Method::GET, path, Value::Null).await
     }
 
-    /// Reads a page.
     pub async fn page(&self, path: &str) -> (StatusCode, String) {
         self.visitor().page(path).await
     }
@@ -137,21 +129,18 @@ impl Browser {
         self.get("/api/v1/users/me").await
     }
 
-    /// The account's bookings.
     pub async fn bookings(&mut self) -> Vec<Value> {
         let page = expect_answer(self.get("/api/v1/users/me/bookings").await, StatusCode::OK);
         page["bookings"].as_array().expect("a list").clone()
     }
 }
 
-/// Sends these fields as an HTML form.
 pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
     let coded = reqwest::Url::parse_with_params("http://form/", fields).expect("fields of a form");
     let kind = ("content-type", "application/x-www-form-urlencoded");
     request.header(kind.0, kind.1).body(coded.query().unwrap_or_default().to_owned())
 }
 
-/// Registers an account and signs in.
 pub async fn register_and_log_in(world: &World, email: &str) -> Browser {
     let mut browser = Browser::new(world);
     expect_answer(browser.register(email, PASSWORD).await, StatusCode::CREATED);
@@ -182,7 +171,6 @@ pub async fn wait_for_mailed_token(world: &World, subject: &str, email: &str) ->
     rest.chars().take_while(char::is_ascii_hexdigit).collect()
 }
 
-/// Grants an account a role in a theatre, directly in the database.
 pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
     let granted = "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at)
                    SELECT id, $2, $3, now() FROM accounts WHERE email = $1";
@@ -196,7 +184,6 @@ pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
     assert_eq!(done.rows_affected(), 1, "{email} has an account");
 }
 
-/// Inserts a second theatre.
 pub async fn another_theatre(world: &World) {
     let theatre = "INSERT INTO theatres VALUES ('rialto', 'lisbon', 'Rialto', 'Rua 2', 'EUR')";
     world.execute(theatre).await;

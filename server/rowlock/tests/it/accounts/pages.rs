@@ -6,7 +6,6 @@ use serde_json::json;
 use super::{Browser, PASSWORD, form, register_and_log_in, wait_for_mailed_token};
 use crate::world::{World, wait_until};
 
-/// An HTML page: status, redirect location, and text.
 pub(super) struct Page {
     pub status: StatusCode,
     pub location: String,
@@ -14,7 +13,6 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Returns the value of a hidden field.
     pub fn hidden(&self, name: &str) -> String {
         let field =
             self.text.split("<input").find(|field| field.contains(&format!("name=\"{name}\""))).expect("the field");

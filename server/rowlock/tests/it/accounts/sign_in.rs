@@ -214,7 +214,6 @@ async fn cross_site_requests_do_not_sign_in_or_out() {
     assert_eq!(ann.me().await.0, StatusCode::OK);
 }
 
-/// Sends a request of a program with this token.
 async fn with_token(world: &World, method: Method, path: &str, body: Value, token: &str) -> (StatusCode, Value) {
     let key = platform::ids::new_id().to_string();
     let headers = [("authorization", &*format!("Bearer {token}")), ("idempotency-key", &key)];

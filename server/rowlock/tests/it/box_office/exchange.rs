@@ -149,12 +149,10 @@ pub(super) async fn balanced_sums(world: &World, gateway: &Gateway) -> [i64; 3] 
     [tickets, refunds, fees]
 }
 
-/// Body of an exchange for the hold on this show.
 pub(super) fn exchange_body(show: Uuid, hold: &Value) -> Value {
     json!({ "show": show, "hold": hold["id"], "total_minor": hold["total"]["minor"], "reason": "One stays at home." })
 }
 
-/// The same body with a manager's approval.
 pub(super) fn approved(body: &Value, manager: &Value, pin: &str) -> Value {
     let mut body = body.clone();
     (body["manager"], body["pin"]) = (manager.clone(), json!(pin));
@@ -447,7 +445,6 @@ enum Case {
     Buyer,
 }
 
-/// Sellers at two counters, and a manager's account.
 struct Counters {
     ann: Browser,
     ben: Browser,
@@ -488,7 +485,6 @@ impl Counters {
         (old, approved(&exchange_body(world.show, &hold), &self.max, PIN))
     }
 
-    /// Ben holds another seat.
     async fn hold_of_ben(&mut self, world: &World) -> Value {
         let hold = hold_seats(&mut self.ben, world, &[9]).await;
         approved(&exchange_body(world.show, &hold), &self.max, PIN)
@@ -533,7 +529,6 @@ impl Counters {
         if is_first_successful(&exchanged, &cancelled) { (PRICE, 0) } else { (0, 2 * PRICE / 10) }
     }
 
-    /// Expected cash in both tills.
     async fn expected(&mut self) -> i64 {
         let mut sum = 0;
         for seller in [&mut self.ann, &mut self.ben] {

@@ -58,7 +58,6 @@ fn grant_body(seats: &[u32]) -> Value {
     json!({ "seats": seats, "reason": "The mayor is here." })
 }
 
-/// Blocks these seats for the house.
 async fn block_seats(seller: &mut Browser, world: &World, seats: &[u32]) {
     let body = json!({ "seats": seats, "kept": true, "reason": "For the mayor." });
     expect_answer(
@@ -74,7 +73,6 @@ async fn send(seller: &mut Browser, world: &World, body: Value) -> (StatusCode, 
     (status, answer)
 }
 
-/// Releases the seller's hold.
 async fn release(seller: &mut Browser, world: &World, held: &Value) {
     let path = format!("/api/v1/shows/{}/holds/{}", world.show, text(&held["id"]));
     assert_eq!(seller.send(Method::DELETE, &path, Value::Null).await.0, StatusCode::NO_CONTENT);

@@ -12,15 +12,12 @@ use serde_json::{Value, json};
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
 use crate::world::{PRICE, World, expect_answer, text};
 
-/// PIN of the managers in these tests.
 pub const PIN: &str = "274951";
 
-/// A route of the Aurora's box office.
 pub fn desk_path(rest: &str) -> String {
     format!("/api/v1/theatres/aurora/box-office/{rest}")
 }
 
-/// A signed-in seller at the Aurora's counter.
 pub async fn seller(world: &World, email: &str) -> Browser {
     hired(world, email, "box_office").await
 }
@@ -33,7 +30,6 @@ pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     browser
 }
 
-/// Sets an account's name.
 pub async fn set_name(world: &World, email: &str, name: &str) {
     let named = sqlx::query("UPDATE accounts SET name = $2 WHERE email = $1").bind(email).bind(name);
     assert_eq!(named.execute(&world.pg).await.expect("the name is written").rows_affected(), 1);
@@ -57,18 +53,15 @@ pub async fn seller_with_open_till(world: &World, email: &str) -> Browser {
     browser
 }
 
-/// Holds these seats for the seller.
 pub async fn hold_seats(browser: &mut Browser, world: &World, seats: &[u32]) -> Value {
     let path = format!("/api/v1/shows/{}/holds", world.show);
     expect_answer(browser.post(&path, json!({ "seats": seats })).await, StatusCode::CREATED)
 }
 
-/// Body of a sale of this hold.
 pub fn sale(hold: &Value, means: &str) -> Value {
     json!({ "hold": hold["id"], "means": means, "total_minor": hold["total"]["minor"] })
 }
 
-/// Sells these seats and returns the booking.
 pub async fn sell_seats(browser: &mut Browser, world: &World, seats: &[u32], means: &str) -> Value {
     let hold = hold_seats(browser, world, seats).await;
     let sold = expect_answer(browser.post(&sales_path(world), sale(&hold, means)).await, StatusCode::CREATED);
@@ -76,17 +69,14 @@ pub async fn sell_seats(browser: &mut Browser, world: &World, seats: &[u32], mea
     sold
 }
 
-/// Route for sales of this world's show.
 pub fn sales_path(world: &World) -> String {
     desk_path(&format!("shows/{}/sales", world.show))
 }
 
-/// A route of a booking at the counter.
 pub fn booking_path(booking: &Value, rest: &str) -> String {
     desk_path(&format!("bookings/{}{rest}", text(&booking["id"])))
 }
 
-/// Status and code of a problem.
 pub fn code((status, answer): &(StatusCode, Value)) -> (u16, String) {
     (status.as_u16(), answer["code"].as_str().unwrap_or_default().to_owned())
 }

@@ -225,7 +225,6 @@ async fn sell_to(ann: &mut Browser, world: &World, seat: u32, name: &str, email:
     text(&sold["reference"]).to_owned()
 }
 
-/// References of the search results, in order.
 async fn search(browser: &mut Browser, asked: &str) -> Vec<String> {
     let list = expect_answer(browser.get(&desk_path(&format!("bookings?q={asked}"))).await, StatusCode::OK);
     let of = |one: &Value| text(&one["booking"]["reference"]).to_owned();

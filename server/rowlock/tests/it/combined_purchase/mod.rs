@@ -33,7 +33,6 @@ const SALE_EVENTS: [(u64, &str, &str, &str); 5] = [
     (5, "seats_sold", "CONFIRMED", "system"),
 ];
 
-/// Asserts that the booking has the events of a sale.
 async fn assert_sale_events(visitor: &Visitor, booking: &Value) {
     let events = booking_events(visitor, booking).await;
     let actual: Vec<_> = events

@@ -33,7 +33,6 @@ async fn assert_sold(visitor: &Visitor, hold: &Value) -> Value {
     paid
 }
 
-/// Pays a pending booking on the gateway's page.
 async fn pay_on_page(visitor: &Visitor, pending: &Value) {
     if pending["state"] == "PAYMENT_PENDING" {
         let page = visitor.client.post(text(&pending["pay_url"]));
@@ -279,7 +278,6 @@ async fn copied_guest_cookie_is_not_answered_with_the_sale_after_sign_in() {
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
 }
 
-/// Bookings in Eve's name.
 const BOOKINGS_OF_EVE: &str = "SELECT count(*) FROM bookings WHERE buyer_email = 'eve@example.org'";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,6 @@ use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::idempotency::{poll_until_done, post};
 use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text};
 
-/// The same visitor at the second server.
 fn at_second_server(world: &World, visitor: &Visitor) -> Visitor {
     Visitor { base: world.servers[1].url.clone(), ..visitor.clone() }
 }

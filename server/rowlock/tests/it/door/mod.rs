@@ -10,13 +10,11 @@ use uuid::Uuid;
 use crate::accounts::{grant, register_and_log_in};
 use crate::world::{JsonAnswer, Visitor, World, expect_answer, insert_show, text};
 
-/// A show this evening, and a visitor of it.
 pub async fn tonight(world: &World) -> Visitor {
     let show = insert_show(&world.pg, 300_000, 3 * 3600).await;
     Visitor { show, ..world.visitor() }
 }
 
-/// A scanner at the door of a show.
 #[derive(Clone)]
 pub struct Device {
     pub browser: Visitor,
@@ -24,7 +22,6 @@ pub struct Device {
     pub name: &'static str,
 }
 
-/// A scanner of a signed-in box-office user of the Aurora.
 pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
     let email = format!("{}@example.org", platform::ids::new_id().simple());
     let browser = register_and_log_in(world, &email).await;
@@ -33,7 +30,6 @@ pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
 }
 
 impl Device {
-    /// Another scanner of the same user.
     pub fn another(&self, name: &'static str) -> Self {
         Self { id: platform::ids::new_id(), name, ..self.clone() }
     }
@@ -85,13 +81,11 @@ impl Device {
         self.browser.call(Method::POST, &self.path("/undo"), json!({ "scan": scan, "reason": reason })).await
     }
 
-    /// Undoes one ticket of a scan.
     pub async fn undo_ticket(&self, scan: &Value, code: &str) -> JsonAnswer {
         let body = json!({ "scan": scan, "ticket": code, "reason": "Their friend has it." });
         self.browser.call(Method::POST, &self.path("/undo"), body).await
     }
 
-    /// Reads the door's state.
     pub async fn state(&self) -> Value {
         expect_answer(self.browser.get(&self.path("")).await, StatusCode::OK)
     }
@@ -110,7 +104,6 @@ pub async fn codes(world: &World, booking: &Value) -> Vec<String> {
     sqlx::query_scalar(of_booking).bind(id).fetch_all(&world.pg).await.expect("codes are read")
 }
 
-/// Outcomes of a settlement's scans, in order.
 pub fn outcomes(settlement: &Value) -> Vec<&str> {
     let scans = settlement["scans"].as_array().expect("scans");
     scans.iter().map(|scan| text(&scan["tickets"][0]["outcome"])).collect()

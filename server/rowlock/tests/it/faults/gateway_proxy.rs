@@ -22,10 +22,8 @@ use crate::world::{PRICE, default_simulator};
 /// Largest forwarded request, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
 
-/// Availability of the gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Availability {
-    /// They are served.
     #[default]
     Up,
     /// Their connections are closed.
@@ -34,13 +32,11 @@ pub enum Availability {
     Hanging,
 }
 
-/// The gateway of a test.
 #[derive(Clone)]
 pub struct GatewayProxy {
     pub url: String,
     pub simulator: Simulator,
     availability: Arc<watch::Sender<Availability>>,
-    /// Status queries for each booking's payment.
     status_queries: Arc<Mutex<HashMap<Uuid, u32>>>,
     /// Bookings whose charge gets an error here, although the simulator has their payment.
     rejected: Arc<Mutex<HashSet<Uuid>>>,
@@ -71,7 +67,6 @@ impl GatewayProxy {
         gateway
     }
 
-    /// Sets the availability from now on.
     pub fn set_availability(&self, availability: Availability) {
         self.availability.send_replace(availability);
     }
@@ -86,7 +81,6 @@ impl GatewayProxy {
         self.rejected.lock().unwrap_or_else(PoisonError::into_inner).contains(&booking)
     }
 
-    /// Status queries for the payment of a booking.
     pub fn status_queries(&self, booking: Uuid) -> u32 {
         let queries = self.status_queries.lock().unwrap_or_else(PoisonError::into_inner);
         queries.get(&booking).copied().unwrap_or(0)
@@ -130,7 +124,6 @@ impl GatewayProxy {
         *self.status_queries.lock().unwrap_or_else(PoisonError::into_inner).entry(booking).or_default() += 1;
     }
 
-    /// Booking and effect of a request.
     fn effect_of(&self, method: &Method, uri: &Uri, body: &Bytes) -> Option<(Uuid, &'static str)> {
         if method != Method::POST {
             return None;

@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Fault of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EffectFault {
     /// The service refuses it, at the first attempt and at the second.
@@ -66,7 +65,6 @@ pub const CHANNELS: [(&str, Channel); 11] = [
 /// Delivery of the answer of an effect that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFate {
-    /// It is delivered.
     Arrives,
     /// The connection is closed instead.
     Lost,
@@ -93,7 +91,6 @@ struct InjectorState {
     held_back: HashSet<(Uuid, &'static str)>,
 }
 
-/// Decides the faults.
 pub struct FaultInjector {
     state: Mutex<InjectorState>,
     kills: watch::Sender<u64>,
@@ -166,7 +163,6 @@ impl FaultInjector {
         self.state().armed.insert((booking, effect), ArmedFault { fault, struck: 0, is_over: false });
     }
 
-    /// Returns whether the fault has struck.
     pub fn has_struck(&self, booking: Uuid, effect: &'static str) -> bool {
         self.state().armed.get(&(booking, effect)).is_some_and(|armed| armed.struck > 0)
     }
@@ -178,7 +174,6 @@ impl FaultInjector {
         state.armed.iter().filter(|(_, armed)| refused(armed)).map(|(which, _)| *which).collect()
     }
 
-    /// Stops refusing the effect.
     pub fn stop_refusing(&self, booking: Uuid, effect: &'static str) {
         if let Some(armed) = self.state().armed.get_mut(&(booking, effect)) {
             armed.is_over = true;

@@ -62,7 +62,6 @@ async fn run_with_faults(
     covered
 }
 
-/// Looks up an effect and its channel.
 fn find_effect(name: &str) -> (&'static str, Channel) {
     let found = CHANNELS.iter().copied().find(|(effect, _)| *effect == name);
     found.unwrap_or_else(|| panic!("how does the effect {name} leave the server? Add it to CHANNELS in injector.rs"))

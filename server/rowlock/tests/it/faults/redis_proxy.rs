@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::injector::{AnswerFate, FaultInjector};
 
-/// Read buffer, in bytes.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 macro_rules! script {
@@ -28,7 +27,6 @@ const EFFECTS: [(&[&str], &str); 3] = [
     (&["release_seats"], script!("renew")),
 ];
 
-/// Scripts by text and by hash.
 struct EffectScripts(Vec<(&'static [&'static str], &'static str, String)>);
 
 impl EffectScripts {

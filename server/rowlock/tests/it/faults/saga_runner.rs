@@ -35,22 +35,18 @@ const SHORTEN_INTERVAL: Duration = Duration::from_millis(300);
 const QUIET: Duration = Duration::from_millis(200);
 /// …or after this many such pauses. By then the server retries its Redis call and passes the kill point.
 const MAX_QUIET_PAUSES: u32 = 3;
-/// Seats of an order.
 const SEATS: u32 = 2;
 
-/// A saga and its fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub saga: Saga,
     pub strike: Option<(&'static str, EffectFault)>,
 }
 
-/// A booking and its buyer.
 pub struct SagaOrder {
     pub buyer: Buyer,
     pub booking: Uuid,
     pub reference: String,
-    /// The first of its seats.
     pub seat: u32,
     strike: Option<(&'static str, EffectFault)>,
 }
@@ -64,7 +60,6 @@ struct Premiere {
 pub struct SagaRunner {
     pub world: World,
     pub gateway: GatewayProxy,
-    /// The second gateway, if there is one.
     second: Option<GatewayProxy>,
     pub mail_server: MailServer,
     pub injector: Arc<FaultInjector>,
@@ -82,7 +77,6 @@ pub struct SagaRunner {
 }
 
 impl SagaRunner {
-    /// With one gateway.
     pub async fn open() -> Self {
         Self::open_with(Arc::default(), None).await
     }
@@ -240,7 +234,6 @@ impl SagaRunner {
         }
     }
 
-    /// Effects in the outbox for this booking.
     pub async fn pending_effects(&self, order: &SagaOrder) -> i64 {
         let count = sqlx::query_scalar("SELECT count(*) FROM outbox WHERE booking_id = $1").bind(order.booking);
         count.fetch_one(&self.world.pg).await.expect("the outbox is counted")
@@ -370,7 +363,6 @@ impl SagaRunner {
         self.restart_server().await;
     }
 
-    /// Waits until the books balance.
     pub async fn wait_until_balanced(&self) {
         let mut books = self.world.books(&self.redis_url, &self.gateway.simulator);
         books.gateways.extend(self.second.iter().map(|second| &second.simulator));

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::saga_runner::{SagaOrder, SagaRunner};
 
-/// A course of a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Saga {
     PaidAtOnce,
@@ -46,7 +45,6 @@ pub enum Saga {
 }
 
 impl Saga {
-    /// With one gateway.
     pub const WITH_ONE_GATEWAY: [Self; 18] = [
         Self::PaidAtOnce,
         Self::Declined,
@@ -92,7 +90,6 @@ impl Saga {
         }
     }
 
-    /// The buyer's choice for a late payment.
     pub const fn if_late(self) -> Option<&'static str> {
         match self {
             Self::LateMoneyReturned | Self::InOneRequestTooLate => Some("refund"),

@@ -28,7 +28,6 @@ const OTHER_ROOM: &str = r#"{
     "areas": [{"name": "Floor", "category": "gold", "capacity": 12}]
 }"#;
 
-/// State of the booking before the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum InitialState {
@@ -40,7 +39,6 @@ pub enum InitialState {
     Changed,
     /// The gateway has charged it and has sent no webhook.
     Paying,
-    /// Sold.
     Confirmed,
     /// Cancelled during the payment; the gateway has charged it, and no void was sent.
     Cancelled,
@@ -57,13 +55,10 @@ pub enum Action {
     Revise,
     /// The buyer pays with a token; in a combined request if there is no booking.
     Submit,
-    /// The buyer modifies the hold.
     ChangeHold,
     /// The gateway's webhook reports the charge.
     Settle,
-    /// The buyer cancels one seat.
     CancelPart,
-    /// The buyer cancels the booking.
     Cancel,
     /// The counter exchanges the sold seats.
     Exchange,
@@ -71,9 +66,7 @@ pub enum Action {
     Relocate,
     /// The show is cancelled, with its bookings.
     CallOff,
-    /// The relay voids the payment.
     Void,
-    /// The relay places the late payment.
     LateMoney,
     /// The waiting list offers free seats to a visitor.
     Offer,
@@ -161,7 +154,6 @@ impl PreparedBooking {
         }
     }
 
-    /// Adds places to the hold or removes them.
     async fn change_places(&self, which: &str) -> JsonAnswer {
         change(&self.buyer, &self.hold, json!({ which: [{ "area": 0, "quantity": PLACES }] })).await
     }
@@ -345,7 +337,6 @@ async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
     }
 }
 
-/// One round of the waiting lists.
 async fn offer(state: AppState) -> String {
     match selling::waiting_list::serve_all_lists(&state).await {
         Ok(()) => "done".to_owned(),

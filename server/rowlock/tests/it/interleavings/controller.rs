@@ -21,30 +21,24 @@ const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(3);
 /// A schedule without progress for this long is a finding.
 const SCHEDULE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An action of an actor.
 pub type ActionFuture = BoxFuture<'static, String>;
 
-/// The result of a schedule.
 #[derive(Debug, Default)]
 pub struct ScheduleResult {
     /// Actor and beginning of each statement.
     pub trace: Vec<(usize, String)>,
     /// For each run, whether it ended by a preemption: its actor could have continued.
     pub is_preempted: Vec<bool>,
-    /// Answer of each actor.
     pub answers: Vec<String>,
-    /// Number of lock waits between actors.
     pub blocked: u32,
 }
 
 impl ScheduleResult {
-    /// Steps of an actor.
     pub fn steps(&self, actor: usize) -> u32 {
         self.trace.iter().filter(|(other, _)| *other == actor).count() as u32
     }
 }
 
-/// Grants permits.
 pub struct Controller {
     events: UnboundedReceiver<GateEvent>,
     sender: UnboundedSender<GateEvent>,

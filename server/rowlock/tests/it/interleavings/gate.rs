@@ -26,29 +26,36 @@ const SHOWN_CHARS: usize = 110;
 /// A connection of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
-    /// Actor of the connection.
     pub actor: usize,
     number: u32,
     /// Process id of its Postgres backend.
     pub pid: i32,
 }
 
-/// Events for the controller.
 #[derive(Debug)]
 pub enum GateEvent {
     /// A statement waits for its permit.
-    Waits { connection: ConnectionId, statement: String, permit: oneshot::Sender<()> },
+    Waits {
+        connection: ConnectionId,
+        statement: String,
+        permit: oneshot::Sender<()>,
+    },
     /// Postgres has answered a batch.
-    Answered { connection: ConnectionId, is_in_transaction: bool },
-    /// The connection is closed.
-    Closed { connection: ConnectionId },
+    Answered {
+        connection: ConnectionId,
+        is_in_transaction: bool,
+    },
+    Closed {
+        connection: ConnectionId,
+    },
     /// An actor's action has its answer.
-    Finished { actor: usize, answer: String },
+    Finished {
+        actor: usize,
+        answer: String,
+    },
 }
 
-/// The proxy of one actor.
 pub struct Gate {
-    /// Its address, as DATABASE_URL.
     pub url: String,
     is_closed: watch::Sender<bool>,
 }
@@ -86,7 +93,6 @@ impl Gate {
     }
 }
 
-/// A message with its header.
 struct Message(Vec<u8>);
 
 impl Message {
@@ -142,7 +148,6 @@ impl Messages {
     }
 }
 
-/// Both sides of a connection.
 struct ConnectionEnds {
     client: Messages,
     to_client: OwnedWriteHalf,

@@ -24,7 +24,6 @@ const SELECTION: &str = "ROWLOCK_INTERLEAVINGS";
 /// Schedules with two preemptions of each pair in the sample, besides a serial one.
 const SAMPLED_SCHEDULES: u32 = 2;
 
-/// The schedules to run.
 #[derive(Debug, PartialEq, Eq)]
 enum Selection {
     /// `all`: every schedule of every pair and triple.

@@ -27,7 +27,6 @@ pub const MAX_FINDINGS: usize = 20;
 /// retry.
 const GAVE_UP: &str = "503 database_unavailable";
 
-/// The set of schedules to run.
 #[derive(Clone, Copy, Debug)]
 pub enum Extent {
     /// Every schedule with up to two preemptions.
@@ -40,7 +39,6 @@ pub enum Extent {
     Until(Instant),
 }
 
-/// Summary of the schedules that were run.
 #[derive(Default)]
 pub struct RunSummary {
     pub schedules: u32,
@@ -62,7 +60,6 @@ impl SharedSummary {
     }
 }
 
-/// A scenario with schedules left to run.
 struct Progress {
     scenario: Scenario,
     /// Its schedules, once the length of its actions is known.
@@ -451,7 +448,6 @@ const fn greatest_common_divisor(one: u32, other: u32) -> u32 {
     if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
-/// Name of an actor.
 pub fn letter(actor: usize) -> char {
     char::from(b'A' + u8::try_from(actor).expect("few actors"))
 }

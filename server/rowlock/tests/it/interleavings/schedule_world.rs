@@ -26,11 +26,9 @@ use crate::box_office::seller_with_open_till;
 use crate::organiser::organiser;
 use crate::world::{TEST_TIMEOUT, World, default_simulator, insert_show};
 
-/// Maximum of actors.
 pub const ACTORS: usize = 3;
 /// Places of every show's standing area.
 pub const PLACES: i32 = 12;
-/// Hold time of a show, in milliseconds.
 const HOLD_MS: i64 = 3_600_000;
 /// Start of a show, in seconds from now.
 const STARTS_IN_S: i64 = 24 * 3_600;
@@ -39,7 +37,6 @@ const CONNECTIONS: &str = "6";
 /// Postgres' deadlock timeout: it resolves what no schedule can.
 const DEADLOCKS_AFTER: &str = "50ms";
 
-/// The server of one actor.
 pub struct ActorServer {
     pub state: AppState,
     gate: Gate,
@@ -110,7 +107,6 @@ impl ScheduleWorld {
         show
     }
 
-    /// Runs a schedule of these actions.
     pub async fn play(&mut self, schedule: &Schedule, acts: Vec<ActionFuture>) -> Result<ScheduleResult, String> {
         let gates: Vec<&Gate> = self.servers.iter().take(acts.len()).map(|server| &server.gate).collect();
         self.controller.play(schedule, &gates, acts).await
@@ -205,7 +201,6 @@ impl ScheduleWorld {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// Ends its servers and its world.
     pub async fn end(self) {
         self.clerk.stop.cancel();
         self.servers.iter().for_each(|server| server.state.stop.cancel());
@@ -221,7 +216,6 @@ impl ScheduleWorld {
     }
 }
 
-/// Marks a cancelled show as finished.
 pub async fn mark_cancellation_finished(pg: &sqlx::PgPool, show: Uuid) {
     let finished =
         "UPDATE show_cancellations SET holds_released_at = coalesce(holds_released_at, now()), finished_at = now()

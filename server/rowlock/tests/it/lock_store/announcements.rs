@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use super::fixture::{RedisFixture, TERMS, attempt, clock, known, memory, selection};
 
-/// One announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedChange {
     pub epoch: u64,
@@ -19,7 +18,6 @@ pub struct AnnouncedChange {
     pub changes: Option<BTreeMap<String, u32>>,
 }
 
-/// Receives a store's announcements of a show.
 pub enum AnnouncementListener {
     Memory(Uuid, Receiver<Announcement>),
     Redis(Subscriber),

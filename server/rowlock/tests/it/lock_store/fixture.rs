@@ -13,7 +13,6 @@ use seats::seat_locks::{
 };
 use uuid::Uuid;
 
-/// Seats of the layout.
 pub const SEATS: usize = 12;
 /// Its areas and their capacities.
 pub const AREAS: [(AreaIndex, u32); 2] = [(0, 5), (1, 3)];
@@ -21,7 +20,6 @@ pub const AREAS: [(AreaIndex, u32); 2] = [(0, 5), (1, 3)];
 pub const LOWEST_FENCE: i64 = 5_000_000_000_000_000;
 /// Six seats a person, five minutes, eight with extensions.
 pub const TERMS: HoldLimits = HoldLimits { per_person: 6, length_ms: 5 * MINUTE_MS, life_ms: 8 * MINUTE_MS };
-/// Limits of a flash sale.
 pub const FLASH: HoldLimits = HoldLimits { per_person: 6, length_ms: 90_000, life_ms: 90_000 };
 /// Extension of a hold during a payment.
 pub const PAYING_MS: i64 = 10 * MINUTE_MS;
@@ -77,7 +75,6 @@ impl StoreFixture {
         }
     }
 
-    /// Lets time pass for every hold.
     pub async fn pass(&self, ms: i64) {
         if let Some((shadow, _)) = &self.shadow {
             shadow.caught_up().await;
@@ -90,7 +87,6 @@ impl StoreFixture {
         }
     }
 
-    /// Makes the store lose the show.
     pub async fn lose(&self) {
         if let Some((shadow, memory)) = &self.shadow {
             shadow.caught_up().await;
@@ -214,7 +210,6 @@ impl StoreFixture {
         self.store.withdraw(self.show, seats).await.expect("an answer")
     }
 
-    /// Number of holds.
     pub async fn holds(&self) -> u64 {
         self.store.sweep(self.show).await.expect("an answer")
     }
@@ -229,7 +224,6 @@ pub fn memory(clock: &ManualClock) -> MemoryLocks {
     MemoryLocks::new(move || clock.now())
 }
 
-/// The layout with every seat free.
 pub fn known() -> RebuildInput {
     RebuildInput {
         map: vec![SeatState::Available as u8; SEATS],
@@ -244,7 +238,6 @@ pub fn selection(seats: &[SeatIndex], places: &[(AreaIndex, u32)]) -> Selection 
     Selection { seats: seats.to_vec(), places }
 }
 
-/// A new request.
 pub fn asked() -> RequestIdentity {
     RequestIdentity { id: platform::ids::new_id(), digest: 1 }
 }
@@ -253,7 +246,6 @@ pub fn attempt(owner: &str, selection: Selection) -> LockAttempt {
     LockAttempt { asked: asked(), owner: owner.into(), selection, takes_kept: false }
 }
 
-/// The sale of everything in a hold.
 pub fn sale(owner: &str, held: &StoredHold) -> FencedSelection {
     FencedSelection { hold: held.hold, owner: owner.into(), fence: held.fence, selection: held.selection.clone() }
 }
@@ -285,7 +277,6 @@ const PASS: &str = "
       redis.call('HSET', KEYS[12], lapses[at], count .. ':' .. earlier(last))
     end";
 
-/// Redis, and the keys of one test in it.
 #[derive(Clone)]
 pub struct RedisFixture {
     url: String,
@@ -294,7 +285,6 @@ pub struct RedisFixture {
     connection: MultiplexedConnection,
 }
 
-/// Redis' state of a show at one moment.
 pub struct Backup(Vec<(String, Option<Vec<u8>>)>);
 
 impl RedisFixture {
@@ -347,20 +337,17 @@ impl RedisFixture {
         redis::cmd("DEL").arg(&keys).exec_async(&mut self.connection.clone()).await.expect("keys are deleted");
     }
 
-    /// Deletes the stored answers of requests.
     pub async fn forget_answers(&self, show: Uuid) {
         let [.., today, before, _] = Keys::of(&self.prefix, show).0;
         let mut command = redis::cmd("DEL");
         command.arg(today).arg(before).exec_async(&mut self.connection.clone()).await.expect("keys are deleted");
     }
 
-    /// Number of keys of a show.
     pub async fn keys_of(&self, show: Uuid) -> u64 {
         let keys = Keys::of(&self.prefix, show).0;
         redis::cmd("EXISTS").arg(&keys).query_async(&mut self.connection.clone()).await.expect("keys are counted")
     }
 
-    /// Subscribes to the show's announcements.
     pub async fn announcements(&self, show: Uuid) -> Subscriber {
         let (done, ready) = tokio::sync::oneshot::channel();
         let mut subscriber = self.link.subscriber();

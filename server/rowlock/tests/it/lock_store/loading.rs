@@ -170,7 +170,6 @@ on_every_store! {
     }
 }
 
-/// A replica's store, and the Redis behind it.
 struct RestoredStore {
     redis: RedisFixture,
     store: seats::seat_locks::RedisLocks,

@@ -27,12 +27,9 @@ use uuid::Uuid;
 use super::announcements::{AnnouncementListener, after};
 use super::fixture::{LOWEST_FENCE, RedisFixture, clock, memory, selection};
 
-/// Cases of each property.
 const CASES: u32 = 256;
-/// Maximum of calls in a case.
 const MAX_CALLS: usize = 40;
 
-/// Runs a property on this many sequences of calls.
 fn of_any_calls<F: Future<Output = Result<(), TestCaseError>>>(property: impl Fn(Vec<StoreCall>) -> F) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
@@ -76,7 +73,6 @@ fn unknown_lot(of: &HoldRef) -> seats::seat_locks::Selection {
     selection(&[of.person as u32], &[])
 }
 
-/// A store with one show.
 struct StoreUnderTest {
     store: Arc<dyn SeatLocks>,
     show: Uuid,
@@ -297,7 +293,6 @@ fn shadow_of_the_same_kind_never_diverges() {
 pub const SEATS: usize = 8;
 /// Areas and their capacities; calls may also name the next number.
 pub const AREAS: [(AreaIndex, u32); 2] = [(0, 4), (1, 2)];
-/// Owners of holds.
 pub const PEOPLE: [&str; 4] = ["ann", "ben", "cat", "dan"];
 /// Keys of each owner, which repeat.
 const KEYS: u128 = 3;

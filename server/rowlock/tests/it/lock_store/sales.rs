@@ -177,7 +177,6 @@ on_every_store! {
     }
 }
 
-/// A renewal of a hold for this owner.
 fn renewal(owner: &str, until: Timestamp) -> Renewal {
     let hold = platform::ids::derived_id(&["renewed", owner]);
     Renewal { hold, owner: owner.to_owned(), until, ends_payment: true, per_person: None }

@@ -175,7 +175,6 @@ async fn expire_holds(pair: &ShadowPair, store: &MemoryLocks, owner: &str, times
     }
 }
 
-/// Requests a one-minute extension.
 async fn extend(pair: &ShadowPair, owner: &str, hold: Uuid) -> Result<StoredHold, Refusal> {
     pair.shadow.extend(pair.show, super::fixture::asked(), hold, owner, MINUTE_MS).await.expect("an answer")
 }

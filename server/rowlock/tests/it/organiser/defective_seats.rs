@@ -35,7 +35,6 @@ fn seats_of(booking: &Value) -> Vec<u64> {
     booking["seats"].as_array().expect("seats").iter().filter_map(|line| line["seat"].as_u64()).collect()
 }
 
-/// Fails if the waiting list has made an offer.
 async fn assert_no_offer(world: &World) {
     let offered = "SELECT count(*) FROM waiting_list WHERE offer_number > 0";
     assert_eq!(world.count(offered).await, 0, "the defective seat was offered to the waiting list");
@@ -101,7 +100,6 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     world.wait_until_books_balance().await;
 }
 
-/// The same visitor at another show.
 fn at_show(visitor: &Visitor, show: Uuid) -> Visitor {
     Visitor { show, ..visitor.clone() }
 }

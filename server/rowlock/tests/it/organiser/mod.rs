@@ -14,10 +14,8 @@ use uuid::Uuid;
 use crate::accounts::{Browser, PASSWORD, grant, register_and_log_in};
 use crate::world::{Visitor, World, expect_answer, text};
 
-/// API path of the Aurora.
 pub const API: &str = "/api/v1/theatres/aurora";
 
-/// An organiser of the Aurora, signed in.
 pub async fn organiser(world: &World) -> Browser {
     let mut browser = register_and_log_in(world, "olga@example.org").await;
     grant(world, "olga@example.org", "aurora", "organiser").await;
@@ -25,19 +23,16 @@ pub async fn organiser(world: &World) -> Browser {
     browser
 }
 
-/// Sends a POST below the theatre.
 pub async fn post(organiser: &mut Browser, path: &str, body: Value) -> (StatusCode, Value) {
     organiser.post(&format!("{API}{path}"), body).await
 }
 
-/// Sends a POST below the theatre, which must succeed.
 pub async fn post_ok(organiser: &mut Browser, path: &str, body: Value) -> Value {
     let (status, answer) = post(organiser, path, body.clone()).await;
     assert!(status.is_success(), "{path}: {status} {answer}");
     answer
 }
 
-/// Creates a screen with this layout.
 pub async fn screen_of(organiser: &mut Browser, plan: &Value) -> Value {
     let layout = post_ok(organiser, "/layouts", json!({ "name": "Room", "plan": plan })).await;
     post_ok(organiser, "/screens", json!({ "name": "New screen", "layout": layout["id"], "reason": "Opens today." }))
@@ -60,7 +55,6 @@ pub fn week(screen: &Value, from: &str, weekday: &str, times: &[&str]) -> Value 
         "pattern": [{ "weekday": weekday, "times": times }], "cleaning_minutes": 20, "reason": "Programme." })
 }
 
-/// A visitor of another show than the world's own.
 pub fn visitor_of(world: &World, show: &Value) -> Visitor {
     Visitor { show: Uuid::parse_str(text(&show["id"])).expect("an id"), ..world.visitor() }
 }

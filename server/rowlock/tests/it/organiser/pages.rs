@@ -8,7 +8,6 @@ use crate::accounts::{Browser, form, register_and_log_in};
 use crate::reports::staff;
 use crate::world::World;
 
-/// Path of the Aurora's staff pages.
 pub(super) const PAGES: &str = "/staff/aurora";
 
 /// Submits a form. Returns the status, the redirect location, and the page.

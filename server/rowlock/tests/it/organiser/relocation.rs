@@ -31,7 +31,6 @@ fn move_body(screen: &str) -> Value {
     json!({ "screen": screen, "reason": "The projector is broken." })
 }
 
-/// State of the move, as its organiser sees it.
 async fn move_state(olga: &Browser, world: &World) -> Value {
     olga.clone().get(&format!("{API}/programme/{}", world.show)).await.1["moved"].clone()
 }

@@ -12,7 +12,6 @@ async fn seen(olga: &mut crate::accounts::Browser, world: &World) -> Value {
     expect_answer(olga.get(&format!("{API}/programme/{}", world.show)).await, StatusCode::OK)
 }
 
-/// The show's terms with one change, as a request.
 fn changed(show: &Value, key: &str, value: Value) -> Value {
     let mut terms = show["terms"].clone();
     terms[key] = value;

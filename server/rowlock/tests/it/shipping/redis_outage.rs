@@ -22,10 +22,8 @@ use crate::replicas::Replica;
 use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 const NAMES: [&str; 2] = ["one", "two"];
-/// Pause between two requests of a visitor.
 const PACE: Duration = Duration::from_millis(100);
 
-/// Kind of the outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outage {
     /// Its process is suspended: connections stay open, and nothing is answered.
@@ -70,7 +68,6 @@ impl ProxiedSite {
         is_used(&self.control, NAMES[0]).await && is_used(&self.control, NAMES[1]).await
     }
 
-    /// The same visitor through the proxy.
     fn through(&self, visitor: &Visitor) -> Visitor {
         Visitor { base: self.public.clone(), ..visitor.clone() }
     }
@@ -79,7 +76,6 @@ impl ProxiedSite {
         self.through(&self.world.visitor())
     }
 
-    /// A replica's own readiness.
     async fn readiness(&self, replica: &Replica) -> (StatusCode, Value) {
         let visitor = Visitor { base: replica.url.clone(), ..self.world.visitor() };
         visitor.get("/readyz").await

@@ -13,17 +13,14 @@ use serde_json::Value;
 
 use crate::world::wait_until;
 
-/// One answer.
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiverReply {
     Status(u16),
     /// A redirect to another path of the same server.
     Redirect,
-    /// No answer.
     Silence,
 }
 
-/// A received request.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub path: String,
@@ -84,7 +81,6 @@ impl Receiver {
         self.replies.lock().expect("no panic").extend(replies);
     }
 
-    /// Gives this answer from now on.
     pub fn always_reply(&self, status: u16) {
         *self.usual.lock().expect("no panic") = Some(status);
     }
@@ -93,7 +89,6 @@ impl Receiver {
         self.deliveries.lock().expect("no panic").clone()
     }
 
-    /// Waits for this many deliveries, and returns all of them.
     pub async fn wait_for_deliveries(&self, times: usize) -> Vec<Delivery> {
         wait_until(&format!("{times} deliveries have arrived"), || async { self.deliveries().len() >= times }).await;
         self.deliveries()

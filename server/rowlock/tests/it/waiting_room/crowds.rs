@@ -21,7 +21,6 @@ const PEOPLE: u32 = 1_000;
 const TRIES: usize = 3_000;
 /// Puzzles that it solves: more than its bucket holds.
 const SOLVES: usize = 64;
-/// Concurrent requests.
 const CONCURRENT: usize = 48;
 /// The address that takes as many tickets as possible.
 const GREEDY: &str = "198.51.100.7";

@@ -38,7 +38,6 @@ async fn key_of(world: &World, name: &str) -> String {
     format!("{}{{show:{}}}:queue:{}:{name}", world.setting("REDIS_PREFIX"), world.show, room.simple())
 }
 
-/// A visitor of the waiting room.
 struct Guest {
     browser: Browser,
     path: String,
@@ -46,7 +45,6 @@ struct Guest {
 }
 
 impl Guest {
-    /// Joins at this server.
     async fn join(world: &World, server: usize) -> Self {
         let mut browser = Browser::at(world, server);
         let view = expect_answer(browser.post(&queue_of(world), Value::Null).await, StatusCode::CREATED);
@@ -54,12 +52,10 @@ impl Guest {
         Self { browser, path: queue_of(world), number }
     }
 
-    /// Reads their state.
     async fn state(&mut self) -> Value {
         expect_answer(self.browser.get(&self.path).await, StatusCode::OK)
     }
 
-    /// Sends a visit with the ticket.
     async fn visit(&mut self) -> Value {
         expect_answer(self.browser.post(&self.path, Value::Null).await, StatusCode::OK)
     }
@@ -73,7 +69,6 @@ impl Guest {
         self.browser.visitor()
     }
 
-    /// Waits until they have this state.
     async fn wait_for_state(&mut self, state: &str) -> Value {
         let visitor = self.visitor();
         wait_until(&format!("the guest is {state}"), || async { visitor.get(&self.path).await.1["state"] == state })
@@ -88,7 +83,6 @@ impl Guest {
         self.state().await["place"].as_u64().expect("a place")
     }
 
-    /// Waits until they are called, and enters.
     async fn enter(&mut self) -> Value {
         self.wait_for_state("CALLED").await;
         let view = self.visit().await;
@@ -96,7 +90,6 @@ impl Guest {
         view
     }
 
-    /// Visits until they are inside.
     async fn visit_until_inside(&mut self) {
         let visitor = self.visitor();
         let come = || visitor.call(Method::POST, &self.path, Value::Null);
@@ -115,7 +108,6 @@ async fn guests(world: &World, count: usize) -> Vec<Guest> {
     futures::future::join_all((0..count).map(|number| Guest::join(world, number % servers))).await
 }
 
-/// Sorts guests by place.
 async fn sorted_by_place(guests: Vec<Guest>) -> Vec<Guest> {
     let mut placed = Vec::new();
     for mut guest in guests {

@@ -37,7 +37,6 @@ async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> PageVie
 }
 
 impl PageView {
-    /// State of the room on the page.
     fn state(&self) -> &str {
         self.attribute("data-testid=\"room-state\"", "data-state").unwrap_or_else(|| panic!("no state: {}", self.html))
     }
@@ -50,12 +49,10 @@ impl PageView {
         tag.split_once(&format!("{name}=\""))?.1.split('"').next()
     }
 
-    /// Value of a field.
     fn field(&self, name: &str) -> &str {
         self.attribute(&format!("name=\"{name}\""), "value").unwrap_or_else(|| panic!("no {name}: {}", self.html))
     }
 
-    /// Text of the element with this test id.
     fn text(&self, test: &str) -> &str {
         let mark = format!("data-testid=\"{test}\"");
         let at = self.html.find(&mark).unwrap_or_else(|| panic!("no {test}: {}", self.html));
@@ -63,14 +60,12 @@ impl PageView {
         rest.split('<').next().expect("a text").trim()
     }
 
-    /// The error above the form.
     fn refusal(&self) -> &str {
         let mark = "data-testid=\"organiser-trouble\"";
         let (_, rest) = self.html.split_once(mark).unwrap_or_else(|| panic!("no error: {}", self.html));
         rest.split("</div>").next().expect("an end")
     }
 
-    /// The error below the field with this id.
     fn field_error(&self, id: &str) -> &str {
         let mark = format!("id=\"{id}-error\"");
         let (_, rest) = self.html.split_once(&mark).unwrap_or_else(|| panic!("no error at {id}: {}", self.html));

@@ -51,9 +51,7 @@ pub const PRICE: i64 = 1_250;
 pub struct World {
     pub pg: PgPool,
     pub show: Uuid,
-    /// Screen of the show.
     pub screen: String,
-    /// Seat layout of the show.
     pub layout: Uuid,
     pub servers: Vec<TestServer>,
     admin_url: String,
@@ -206,7 +204,6 @@ impl World {
         .expect("the floor is opened");
     }
 
-    /// DATABASE_URL of the servers.
     pub fn database_url(&self) -> &str {
         let url = self.settings.iter().find(|(key, _)| key == "DATABASE_URL");
         &url.expect("every world has one").1
@@ -263,12 +260,10 @@ impl World {
         process.kill().await.expect("the server can be killed");
     }
 
-    /// A new visitor at the first server.
     pub fn visitor(&self) -> Visitor {
         self.visitor_at(0)
     }
 
-    /// A new visitor at the given server.
     pub fn visitor_at(&self, server: usize) -> Visitor {
         let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
         Visitor { client: self.client.clone(), base: self.servers[server].url.clone(), cookie, show: self.show }
@@ -287,7 +282,6 @@ impl World {
         sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
     }
 
-    /// Runs a statement.
     pub async fn execute(&self, statement: &'static str) {
         let done = sqlx::query(statement).execute(&self.pg).await;
         assert!(done.is_ok(), "{statement}: {done:?}");
@@ -370,18 +364,15 @@ impl World {
             .expect("the byte is set");
     }
 
-    /// A connection to this world's Redis.
     pub async fn redis(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.setting("REDIS_URL")).expect("REDIS_URL is an address");
         client.get_multiplexed_async_connection().await.expect("Redis answers")
     }
 
-    /// Environment variables of this world's servers.
     pub fn settings(&self) -> &[(String, String)] {
         &self.settings
     }
 
-    /// One environment variable of this world's servers.
     pub fn setting(&self, name: &str) -> &str {
         // The last value wins, as it does for the servers.
         &self.settings.iter().rfind(|(key, _)| key == name).expect("the setting exists").1
@@ -399,7 +390,6 @@ impl World {
         }
     }
 
-    /// Mails sent so far.
     pub fn mails(&self) -> Vec<String> {
         let Ok(folder) = std::fs::read_dir(&self.mailbox) else { return vec![] };
         folder.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
@@ -452,7 +442,6 @@ impl World {
     }
 }
 
-/// Returns the text of a JSON string.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
 }

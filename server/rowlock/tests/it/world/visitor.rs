@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use super::{text, wait_until};
 
-/// A visitor with a browser's cookie.
 #[derive(Clone)]
 pub struct Visitor {
     pub client: reqwest::Client,
@@ -20,7 +19,6 @@ pub struct Visitor {
     pub show: Uuid,
 }
 
-/// Status and JSON body of an answer.
 pub type JsonAnswer = (StatusCode, Value);
 
 /// Checks the status of an answer and returns its body.
@@ -37,7 +35,6 @@ pub fn expect_problem((status, problem): JsonAnswer, expected: StatusCode, code:
     problem
 }
 
-/// A client's end of the live map.
 pub type LiveSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Visitor {
@@ -66,7 +63,6 @@ impl Visitor {
         (answer.status(), answer.text().await.expect("a body"))
     }
 
-    /// Reads a page.
     pub async fn page(&self, path: &str) -> (StatusCode, String) {
         self.raw(Method::GET, path, Value::Null, "page").await
     }
@@ -85,13 +81,11 @@ impl Visitor {
         self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
     }
 
-    /// Joins the waiting list.
     pub async fn join_waiting_list(&self, quantity: u32) -> JsonAnswer {
         let path = format!("/api/v1/shows/{}/waiting-list", self.show);
         self.call(Method::POST, &path, json!({ "quantity": quantity, "email": "ann@example.org" })).await
     }
 
-    /// Reads this visitor's entry on the waiting list.
     pub async fn waiting_list_entry(&self) -> JsonAnswer {
         self.get(&format!("/api/v1/shows/{}/waiting-list", self.show)).await
     }
@@ -105,7 +99,6 @@ impl Visitor {
         self.waiting_list_entry().await.1
     }
 
-    /// Releases a hold.
     pub async fn release_hold(&self, hold: &Value) -> StatusCode {
         let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
         self.call(Method::DELETE, &path, Value::Null).await.0
@@ -132,13 +125,11 @@ impl Visitor {
         self.call(Method::PATCH, &path, json!({ "add": add, "remove": remove })).await
     }
 
-    /// Body of a request that checks out a hold.
     pub fn checkout_body(&self, hold: &Value) -> Value {
         let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
         json!({ "show": self.show, "hold": hold["id"], "buyer": buyer })
     }
 
-    /// Body of a request that checks out a hold and pays for it.
     pub fn purchase_body(&self, hold: &Value, token: Option<&str>) -> Value {
         let mut body = self.checkout_body(hold);
         body["pay"] = json!({ "total_minor": hold["total"]["minor"] });
@@ -160,7 +151,6 @@ impl Visitor {
         (hold, booking)
     }
 
-    /// Checks out and pays in one request.
     pub async fn buy(&self, hold: &Value, token: Option<&str>) -> JsonAnswer {
         self.call(Method::POST, "/api/v1/bookings", self.purchase_body(hold, token)).await
     }
@@ -173,21 +163,18 @@ impl Visitor {
         }
     }
 
-    /// This visitor's hold on the show.
     pub async fn current_hold(&self) -> Value {
         let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
         assert_eq!(status, StatusCode::OK, "{hold}");
         hold
     }
 
-    /// Returns whether this visitor has a hold on the show.
     pub async fn has_hold(&self) -> bool {
         let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
         assert!(matches!(status, StatusCode::OK | StatusCode::NO_CONTENT), "{hold}");
         status == StatusCode::OK
     }
 
-    /// Holds these seats, checks out, and pays with this token.
     pub async fn buy_seats(&self, seats: &[u32], token: &str) -> Value {
         let (status, hold) = self.hold(seats).await;
         assert_eq!(status, StatusCode::CREATED, "{hold}");
@@ -198,7 +185,6 @@ impl Visitor {
         paid
     }
 
-    /// Cancels a booking, or some seats of it.
     pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> JsonAnswer {
         let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
         self.call(Method::POST, &path, seats.map_or(Value::Null, |seats| json!({ "seats": seats }))).await
@@ -224,7 +210,6 @@ impl Visitor {
         format!("{}/api/v1/shows/{}/live", self.base.replace("http://", "ws://"), self.show)
     }
 
-    /// Opens the live map without the cookie.
     pub async fn open_live_map(&self) -> LiveSocket {
         tokio_tungstenite::connect_async(self.live_map_url()).await.expect("the live map opens").0
     }
@@ -248,7 +233,6 @@ impl Visitor {
         text(&body["states"]).to_owned()
     }
 
-    /// Waits until the seat map shows the seat in this state.
     pub async fn wait_for_seat(&self, seat: usize, state: char) {
         wait_until(&format!("seat {seat} is {state}"), || async {
             self.seat_states().await.chars().nth(seat) == Some(state)
@@ -256,7 +240,6 @@ impl Visitor {
         .await;
     }
 
-    /// Waits until the booking is in that state, and returns it.
     pub async fn wait_for_booking(&self, booking: &Value, state: &str) -> Value {
         wait_until(&format!("the booking is {state}"), || async { self.booking(booking).await["state"] == state })
             .await;
