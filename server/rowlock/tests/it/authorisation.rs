@@ -200,19 +200,13 @@ async fn session_of(world: &World, caller: Caller, owner: Option<&str>) -> Visit
     );
     let handed = "INSERT INTO account_visitors (owner, account_id, joined_at)
                   SELECT $2, id, now() FROM accounts WHERE email = $1 ON CONFLICT DO NOTHING";
-    sqlx::query(handed).bind(caller.email()).bind(&owner).execute(&world.pg).await.expect("the visitor is assigned");
+    world.run(sqlx::query(handed).bind(caller.email()).bind(&owner)).await;
     let opened =
         "INSERT INTO sessions (id, account_id, kind, secret_hash, owner, idle_ms, created_at, last_seen_at, expires_at)
                   SELECT gen_random_uuid(), id, 'browser', $2, $3, 3600000, now(), now(), now() + interval '1 hour'
                   FROM accounts WHERE email = $1";
     let hash = Sha256::digest(secret.as_bytes()).to_vec();
-    sqlx::query(opened)
-        .bind(caller.email())
-        .bind(hash)
-        .bind(&owner)
-        .execute(&world.pg)
-        .await
-        .expect("the session is written");
+    world.run(sqlx::query(opened).bind(caller.email()).bind(hash).bind(&owner)).await;
     Visitor { cookie: format!("{}; rowlock_session={secret}", visitor.cookie), ..visitor }
 }
 
@@ -235,23 +229,16 @@ async fn connect_systems(world: &World) {
         "INSERT INTO webhook_deliveries (message_id, endpoint_id, state, run_after) VALUES ($1, $1, 'delivered', now())",
     ] {
         let id: uuid::Uuid = SYSTEM_ID.parse().expect("an id");
-        sqlx::query(statement).bind(id).execute(&world.pg).await.expect("the row is written");
+        world.run(sqlx::query(statement).bind(id)).await;
     }
 }
 
 const PARKED_NUMBER: &str = "55";
 
 async fn park(world: &World, booking: &Value) {
-    let parked = sqlx::query(
-        "INSERT INTO outbox (id, booking_id, effect, run_after, parked_why, created_at) OVERRIDING SYSTEM VALUE
-         VALUES ($1::bigint, $2::uuid, 'void_left', now(), 'Test.', now())",
-    );
-    parked
-        .bind(PARKED_NUMBER.parse::<i64>().expect("a number"))
-        .bind(text(&booking["id"]))
-        .execute(&world.pg)
-        .await
-        .expect("parked");
+    let sql = "INSERT INTO outbox (id, booking_id, effect, run_after, parked_why, created_at) OVERRIDING SYSTEM VALUE
+         VALUES ($1::bigint, $2::uuid, 'void_left', now(), 'Test.', now())";
+    world.run(sqlx::query(sql).bind(PARKED_NUMBER.parse::<i64>().expect("a number")).bind(text(&booking["id"]))).await;
 }
 
 async fn world_with_all_callers() -> World {
@@ -263,7 +250,7 @@ async fn world_with_all_callers() -> World {
     for caller in Caller::ALL.into_iter().filter(|caller| !matches!(caller, Caller::Anonymous | Caller::Customer)) {
         let like = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                     SELECT gen_random_uuid(), $1, 'Test Account', password_hash, now(), now() FROM accounts LIMIT 1";
-        sqlx::query(like).bind(caller.email()).execute(&world.pg).await.expect("an account");
+        world.run(sqlx::query(like).bind(caller.email())).await;
         match (caller.role(), caller) {
             (Some(role), _) => grant(&world, caller.email(), "aurora", role).await,
             (None, Caller::OtherManager) => grant(&world, caller.email(), "rialto", "manager").await,

@@ -56,7 +56,7 @@ async fn search_ignores_accents_case_and_special_letters() {
         ("Straße ohne Namen", ["strasse", "STRA%C3%9FE"]),
         ("Ærø", ["aero", "%C3%A6r%C3%B8"]),
     ] {
-        sqlx::query("UPDATE films SET title = $1").bind(title).execute(&world.pg).await.expect("renamed");
+        world.run(sqlx::query("UPDATE films SET title = $1").bind(title)).await;
         for query in queries {
             wait_until(query, || async { count_results(&world, &format!("q={query}")).await == 1 }).await;
         }
@@ -86,11 +86,11 @@ async fn claimed_seat_counts_as_free_only_after_its_claim_expired_for_long_enoug
     let left = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0]["seats_left"].clone() };
     let claim = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
                  VALUES ($1, 7, gen_random_uuid(), 1, 'claimed', now() - interval '20 seconds')";
-    sqlx::query(claim).bind(world.show).execute(&world.pg).await.expect("the claim is written");
+    world.run(sqlx::query(claim).bind(world.show)).await;
     wait_until("a claim that has just expired still counts", || async { left().await == 299 }).await;
 
     let later = "UPDATE seat_claims SET expires_at = now() - interval '2 minutes' WHERE show_id = $1";
-    sqlx::query(later).bind(world.show).execute(&world.pg).await.expect("the claim expired long ago");
+    world.run(sqlx::query(later).bind(world.show)).await;
     wait_until("the seat is free", || async { left().await == 300 }).await;
 }
 

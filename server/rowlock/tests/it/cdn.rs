@@ -172,8 +172,7 @@ async fn pause_sales(world: &World) {
 }
 
 async fn set_hold_ms(world: &World, hold_ms: i64) {
-    let changed = sqlx::query("UPDATE shows SET hold_ms = $1").bind(hold_ms).execute(&world.pg).await;
-    changed.expect("the show is changed");
+    world.run(sqlx::query("UPDATE shows SET hold_ms = $1").bind(hold_ms)).await;
 }
 
 async fn wait_until_purged(world: &World) {

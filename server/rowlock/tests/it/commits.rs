@@ -187,14 +187,9 @@ async fn duplicate_row_switches_the_batch_to_checked_inserts_and_keeps_it_togeth
     let holders = with_holds(&world, 12).await;
     // One key has expired and is not deleted yet.
     let secret = holders[4].0.cookie.split_once('=').expect("a cookie").1;
-    sqlx::query(
-        "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
-         VALUES (left(encode(sha256($1::text::bytea), 'hex'), 32), 'once', '', 'pending', now() - interval '1 day')",
-    )
-    .bind(secret)
-    .execute(&world.pg)
-    .await
-    .expect("the key is written");
+    let sql = "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
+         VALUES (left(encode(sha256($1::text::bytea), 'hex'), 32), 'once', '', 'pending', now() - interval '1 day')";
+    world.run(sqlx::query(sql).bind(secret)).await;
     let path = "/api/v1/bookings";
     let booked =
         holders.iter().map(|(ann, hold)| ann.call_with_key(Method::POST, path, ann.checkout_body(hold), "once"));
@@ -212,15 +207,9 @@ async fn lost_claim_fails_only_its_own_buyer() {
     let (eve, buyers) = (world.visitor(), with_bookings(&world, 6).await);
     let (_, hers) = eve.check_out(&[200]).await;
     // Seat 2 is sold in Postgres, and Redis has lost it.
-    sqlx::query(
-        "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
-         VALUES ($1, 2, $2::uuid, 9000000000000000, 'sold', now())",
-    )
-    .bind(world.show)
-    .bind(text(&hers["id"]))
-    .execute(&world.pg)
-    .await
-    .expect("the claim is written");
+    let sql = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+         VALUES ($1, 2, $2::uuid, 9000000000000000, 'sold', now())";
+    world.run(sqlx::query(sql).bind(world.show).bind(text(&hers["id"]))).await;
     let paid = join_all(buyers.iter().map(|(visitor, booking)| visitor.pay(booking, Some("tok_paid")))).await;
     for (place, (status, answer)) in paid.iter().enumerate() {
         if place == 2 {
@@ -447,14 +436,9 @@ async fn key_written_by_another_replica_is_found_and_its_batch_is_sold() {
     // State after another replica claimed the key, before any message arrived.
     let (first, hold) = &buyers[0];
     let secret = first.cookie.split_once('=').expect("a cookie").1;
-    sqlx::query(
-        "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
-         VALUES (left(encode(sha256($1::text::bytea), 'hex'), 32), 'buy', 'another', 'pending', now() + interval '1 minute')",
-    )
-    .bind(secret)
-    .execute(&world.pg)
-    .await
-    .expect("the key is written");
+    let sql = "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
+         VALUES (left(encode(sha256($1::text::bytea), 'hex'), 32), 'buy', 'another', 'pending', now() + interval '1 minute')";
+    world.run(sqlx::query(sql).bind(secret)).await;
     let orders = buyers.iter().map(|(buyer, hold)| {
         buyer.call_with_key(Method::POST, "/api/v1/bookings", buyer.purchase_body(hold, Some("tok_paid")), "buy")
     });

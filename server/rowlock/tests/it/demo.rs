@@ -78,11 +78,12 @@ async fn show_layouts(world: &World, screen: &str) -> Vec<(String, i32)> {
 
 /// Gold prices of the shows on a screen, earliest show first.
 async fn show_prices(world: &World, screen: &str) -> Vec<i64> {
-    sqlx::query_scalar("SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at")
-        .bind(screen)
-        .fetch_all(&world.pg)
+    world
+        .values(
+            sqlx::query_scalar("SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at")
+                .bind(screen),
+        )
         .await
-        .expect("shows are listed")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,12 +156,11 @@ async fn new_shows_use_the_screens_new_layout_once_all_its_categories_are_priced
     // The new layout has one of the two named house seats.
     let is_new = |(room, house): &(String, i32)| room == text(&given["id"]) && *house == 1;
     assert!(!added.is_empty() && added.iter().all(is_new), "{added:?}");
-    let sofas: Vec<Option<i64>> = sqlx::query_scalar(
-        "SELECT (prices->>'sofa')::bigint FROM shows WHERE screen_id = 'aurora-1' ORDER BY starts_at",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("shows are listed");
+    let sofas: Vec<Option<i64>> = world
+        .values(sqlx::query_scalar(
+            "SELECT (prices->>'sofa')::bigint FROM shows WHERE screen_id = 'aurora-1' ORDER BY starts_at",
+        ))
+        .await;
     let (without, with) = sofas.split_at(before.len());
     assert!(without.iter().all(Option::is_none) && with.iter().all(Option::is_some), "{sofas:?}");
     world.end().await;

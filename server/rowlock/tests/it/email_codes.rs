@@ -63,7 +63,7 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     assert_eq!(enter_code(&ann, EMAIL, "000000").await.1["code"], "email_code_over", "no code was requested");
     let code = request_and_read_code(&world, &ann, EMAIL).await;
     let kept = format!("SELECT count(*) FROM email_codes WHERE email_codes::text LIKE '%{code}%'");
-    let kept: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(kept)).fetch_one(&world.pg).await.expect("a count");
+    let kept: i64 = world.value(sqlx::query_scalar(sqlx::AssertSqlSafe(kept))).await;
     assert_eq!(kept, 0, "no table stores the code");
     for (typed, status, named) in [
         (different_code(&code, 1), StatusCode::UNPROCESSABLE_ENTITY, "email_code_wrong"),

@@ -172,7 +172,7 @@ async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
     late.buy_seats(&[46], "tok_paid").await;
     wait_until("one is cleared", || async {
         let seen = "SELECT array_agg(seen) FROM unusual_flags WHERE kind = 'never_bought'";
-        let seen: Option<Vec<i64>> = sqlx::query_scalar(seen).fetch_one(&world.pg).await.expect("numbers");
+        let seen: Option<Vec<i64>> = world.value(sqlx::query_scalar(seen)).await;
         seen.is_some_and(|seen| seen.len() == 1 && seen[0] > 8)
     })
     .await;
@@ -243,10 +243,8 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     // Neither the list nor any row names a visitor or an address.
     let secret = program.cookie.strip_prefix("rowlock_visitor=").expect("a visitor cookie");
     let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
-    let kept: String = sqlx::query_scalar("SELECT string_agg(flag::text, ' ') FROM unusual_flags flag")
-        .fetch_one(&world.pg)
-        .await
-        .expect("rows");
+    let kept: String =
+        world.value(sqlx::query_scalar("SELECT string_agg(flag::text, ' ') FROM unusual_flags flag")).await;
     for name in [secret, owner.as_str(), "127.0.0.1"] {
         assert!(!kept.contains(name) && !json!(list).to_string().contains(name), "{name}");
     }
@@ -311,7 +309,7 @@ async fn form_on_the_page_dismisses_like_the_api() {
     hold_without_buying(&world.visitor(), 60, 8).await;
     wait_for_anomaly(&world, "never_bought").await;
     let flag = "SELECT id FROM unusual_flags WHERE kind = 'never_bought'";
-    let id: uuid::Uuid = sqlx::query_scalar(flag).fetch_one(&world.pg).await.expect("one");
+    let id: uuid::Uuid = world.value(sqlx::query_scalar(flag)).await;
     let send = async |fields: &[(&str, &str)]| {
         let request = visitor.client.post(format!("{}/staff/aurora/unusual/{id}/dismiss", visitor.base));
         let answer = form(request.header("cookie", &visitor.cookie), fields).send().await.expect("an answer");

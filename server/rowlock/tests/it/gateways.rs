@@ -312,8 +312,7 @@ async fn seat_limit_is_enforced_in_postgres() {
     // Only Postgres counts these eight seats for the buyer; Redis does not.
     let same = "UPDATE bookings SET version = version + 1,
                     owner = (SELECT owner FROM bookings WHERE id = $2::uuid) WHERE id = $1::uuid";
-    let moved = sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"])).execute(&world.pg).await;
-    moved.expect("the owner is changed");
+    world.run(sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"]))).await;
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     let (status, _) = ann.change(&hold, &[], &[12]).await;
     assert_eq!(status, StatusCode::OK);
@@ -339,8 +338,7 @@ async fn insert_expired_booking(world: &World, money: &str) -> Uuid {
                       VALUES ($1, $1::text, $2, 'no-owner', $1, 1, 'EXPIRED', $3, 1250, 'EUR', '', '', '', '', now(), now(), now()))
                   INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
                   VALUES ($1, 1, 'A2', 'Gold', 1250)";
-    let written = sqlx::query(insert).bind(id).bind(world.show).bind(money).execute(&world.pg).await;
-    written.expect("a booking is written");
+    world.run(sqlx::query(insert).bind(id).bind(world.show).bind(money)).await;
     id
 }
 
@@ -380,11 +378,11 @@ async fn create_differences(
     gateway.simulator.refund(&payment.id, "by hand", 500, &BTreeMap::new()).expect("refunded");
     let more = id(&world.visitor().buy_seats(&[31], "tok_paid").await);
     let changed = "UPDATE payments SET charged_minor = amount_minor - 1 WHERE booking_id = $1";
-    sqlx::query(changed).bind(more).execute(&world.pg).await.expect("the sum is changed");
+    world.run(sqlx::query(changed).bind(more)).await;
     let unrecorded = insert_expired_booking(world, "FAILED").await;
     let voided = "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)
                   VALUES ($1, 'simulator', 'voided', 1250, 'EUR', now())";
-    sqlx::query(voided).bind(unrecorded).execute(&world.pg).await.expect("the voided payment is written");
+    world.run(sqlx::query(voided).bind(unrecorded)).await;
     gateway.open_unrecorded_payment(&unrecorded.to_string(), &format!("pay:{unrecorded}"), Some("paid"));
     let stranger = platform::ids::new_id();
     gateway.open_unrecorded_payment(&stranger.to_string(), &format!("pay:{stranger}"), Some("paid"));
@@ -392,7 +390,7 @@ async fn create_differences(
     insert_payment(&world.pg, missing, 700).await;
     let sent = id(&world.visitor().buy_seats(&[41], "tok_paid").await);
     let refund = "INSERT INTO refunds VALUES ($1, 1, 300, 0, 'settled', now(), now())";
-    sqlx::query(refund).bind(sent).execute(&world.pg).await.expect("the unsent refund is written");
+    world.run(sqlx::query(refund).bind(sent)).await;
 
     [
         ("refunded_there", by_hand, 0, 500),
@@ -471,10 +469,8 @@ async fn each_ledger_difference_is_parked_once() {
         assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NO_CONTENT, "{booking}");
         assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NOT_FOUND, "{booking} is not parked any more");
     }
-    let id: i64 = sqlx::query_scalar("SELECT id FROM ledger_differences WHERE kind = 'unknown_booking'")
-        .fetch_one(&world.pg)
-        .await
-        .expect("a number");
+    let id: i64 =
+        world.value(sqlx::query_scalar("SELECT id FROM ledger_differences WHERE kind = 'unknown_booking'")).await;
     let (well, said) = world.command(&["parked", "settle", &id.to_string(), "--reason", "Of the shop."]).await;
     assert!(well, "{said}");
     compare_days(&world).await;

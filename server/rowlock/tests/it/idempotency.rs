@@ -545,7 +545,7 @@ async fn key_claimed_by_a_dying_replica_is_taken_over() {
     let claimed = "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
         SELECT owner, 'left', request_hash, 'pending', now() + interval '5 minutes' FROM idempotency_keys WHERE key = 'pay'
         RETURNING request_hash";
-    let hash: Vec<u8> = sqlx::query_scalar(claimed).fetch_one(&world.pg).await.expect("the key is claimed");
+    let hash: Vec<u8> = world.value(sqlx::query_scalar(claimed)).await;
     let claim = [b"P", &hash[..], &[2_u8; 16], &[3_u8; 16]].concat();
     let mut redis = world.redis().await;
     let name = entry(&world, &ann, "left");

@@ -323,11 +323,13 @@ impl RunningSale {
         let answers = std::mem::take(&mut *self.answers());
         assert!(answers.unexpected.is_empty(), "no fault explains these answers: {:#?}", answers.unexpected);
         let promised: Vec<Uuid> = answers.confirmed.keys().copied().collect();
-        let kept: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = ANY($1) AND state = 'CONFIRMED'")
-            .bind(&promised)
-            .fetch_all(&self.world.pg)
-            .await
-            .expect("bookings can be read");
+        let kept: Vec<Uuid> = self
+            .world
+            .values(
+                sqlx::query_scalar("SELECT id FROM bookings WHERE id = ANY($1) AND state = 'CONFIRMED'")
+                    .bind(&promised),
+            )
+            .await;
         let lost: Vec<&Uuid> = promised.iter().filter(|id| !kept.contains(id)).collect();
         assert!(lost.is_empty(), "these were reported as CONFIRMED: {lost:?}");
         let mut seats = HashMap::new();

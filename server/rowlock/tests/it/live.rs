@@ -323,11 +323,8 @@ async fn connect(visitor: &Visitor, from: &str) -> Result<LiveSocket, tungstenit
 
 /// Replaces the layout by one of 24 sections with 500 seats. Call it before the show is loaded.
 async fn enlarge_room(world: &World) {
-    let mut plan: Value = sqlx::query_scalar("SELECT plan FROM layouts WHERE id = $1")
-        .bind(world.layout)
-        .fetch_one(&world.pg)
-        .await
-        .expect("a room");
+    let mut plan: Value =
+        world.value(sqlx::query_scalar("SELECT plan FROM layouts WHERE id = $1").bind(world.layout)).await;
     let zones: Vec<Value> = (0..SECTIONS)
         .map(|section| {
             let rows = [json!({ "rows": "A-T", "seats": "1-25" })];
@@ -336,9 +333,7 @@ async fn enlarge_room(world: &World) {
         .collect();
     plan["zones"] = zones.into();
     let statement = "UPDATE layouts SET plan = $1, seat_count = $2 WHERE id = $3";
-    let enlarged =
-        sqlx::query(statement).bind(plan).bind(HALL_SEATS.cast_signed()).bind(world.layout).execute(&world.pg).await;
-    enlarged.expect("the layout is replaced");
+    world.run(sqlx::query(statement).bind(plan).bind(HALL_SEATS.cast_signed()).bind(world.layout)).await;
 }
 
 /// Waits for the frame with a change of this seat.

@@ -383,8 +383,7 @@ async fn offer_whose_decline_is_not_applied_yet_is_taken_after_a_retry() {
     // hold.
     let next = selling::waiting_list::renewed_offer_id(hold, platform::ids::new_id());
     let names = async |hold: uuid::Uuid| {
-        let update = sqlx::query("UPDATE waiting_list SET offer_hold = $1").bind(hold);
-        update.execute(&world.pg).await.expect("the entry names another hold");
+        world.run(sqlx::query("UPDATE waiting_list SET offer_hold = $1").bind(hold)).await;
     };
     names(next).await;
     let phone = world.visitor();

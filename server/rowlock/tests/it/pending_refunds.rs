@@ -344,19 +344,12 @@ async fn parked_refund(world: &World, effect: &str, number: i32) -> (Uuid, i64) 
     let booking = insert_booking(&world.pg, world.show, "CANCELLED").await;
     insert_payment(&world.pg, booking, 500).await;
     let refunding = "UPDATE bookings SET money = 'REFUNDING', version = version + 1 WHERE id = $1";
-    sqlx::query(refunding).bind(booking).execute(&world.pg).await.expect("the refund is written");
+    world.run(sqlx::query(refunding).bind(booking)).await;
     let refund = "INSERT INTO refunds VALUES ($1, $2, 500, 0, 'requested', now(), NULL)";
-    sqlx::query(refund).bind(booking).bind(number).execute(&world.pg).await.expect("a refund");
-    let id = sqlx::query_scalar(
-        "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, attempts, run_after, parked_why, created_at)
-         VALUES ($1, $2, 500, $3, 40, now(), 'the gateway refused', now()) RETURNING id",
-    )
-    .bind(booking)
-    .bind(effect)
-    .bind(number)
-    .fetch_one(&world.pg)
-    .await
-    .expect("the effect is parked");
+    world.run(sqlx::query(refund).bind(booking).bind(number)).await;
+    let sql = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, attempts, run_after, parked_why, created_at)
+         VALUES ($1, $2, 500, $3, 40, now(), 'the gateway refused', now()) RETURNING id";
+    let id = world.value(sqlx::query_scalar(sql).bind(booking).bind(effect).bind(number)).await;
     (booking, id)
 }
 
@@ -402,7 +395,7 @@ async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
     ann.wait_for_money(&booking, "REFUNDED").await;
     let again = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
                  SELECT booking_id, 'refund', amount_minor, 40, now(), 'no answer', now() FROM refunds RETURNING id";
-    let id: i64 = sqlx::query_scalar(again).fetch_one(&world.pg).await.expect("the effect is parked");
+    let id: i64 = world.value(sqlx::query_scalar(again)).await;
     let number = id.to_string();
     let (well, list) = world.command(&["parked"]).await;
     assert!(well && list.contains("no answer") && list.contains(&number), "{list}");
@@ -473,10 +466,10 @@ async fn parked_refund_above_the_charge_can_be_settled_and_is_not_counted() {
         let booking = insert_booking(&world.pg, world.show, "CANCELLED").await;
         insert_payment(&world.pg, booking, 500).await;
         let update = "UPDATE bookings SET money = $2, version = version + 1 WHERE id = $1";
-        sqlx::query(update).bind(booking).bind(money).execute(&world.pg).await.expect("the money state is written");
+        world.run(sqlx::query(update).bind(booking).bind(money)).await;
         let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
                      VALUES ($1, 'refund', 501, 1, now(), 'above_charge', now()) RETURNING id";
-        let id: i64 = sqlx::query_scalar(wrong).bind(booking).fetch_one(&world.pg).await.expect("the effect is parked");
+        let id: i64 = world.value(sqlx::query_scalar(wrong).bind(booking)).await;
         settle_parked(&world.pg, id, "Paid back in cash.", now()).await.expect("the effect is settled");
         let money_now = sqlx::query_scalar("SELECT money FROM bookings WHERE id = $1").bind(booking);
         let money_now: String = money_now.fetch_one(&world.pg).await.expect("a booking");
@@ -500,14 +493,14 @@ async fn payment_left_at_a_gateway_is_not_retried_after_it_was_settled() {
         insert_payment(&world.pg, booking, 500).await;
         let left = "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at)
                     VALUES ($1, 'stripe', 'simulator', 'it did not answer', now())";
-        sqlx::query(left).bind(booking).execute(&world.pg).await.expect("the gateway switch is written");
+        world.run(sqlx::query(left).bind(booking)).await;
     }
     let parked = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
                   VALUES ($1, 'void_left', 40, now(), 'the gateway could not send it', now()) RETURNING id";
-    let id: i64 = sqlx::query_scalar(parked).bind(seen_to).fetch_one(&world.pg).await.expect("the effect is parked");
+    let id: i64 = world.value(sqlx::query_scalar(parked).bind(seen_to)).await;
     settle_parked(&world.pg, id, "Paid by bank transfer.", platform::clock::now()).await.expect("settled");
     let unsettled = "SELECT booking_id FROM payment_switches WHERE settled_as IS NULL OR settled_at IS NULL";
-    let unsettled: Vec<Uuid> = sqlx::query_scalar(unsettled).fetch_all(&world.pg).await.expect("the rows");
+    let unsettled: Vec<Uuid> = world.values(sqlx::query_scalar(unsettled)).await;
     assert_eq!(unsettled, [waits], "the other booking's switch is still open");
 }
 
@@ -524,14 +517,10 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
 
     let (_, paid) = parked_refund(&world, "refund", 0).await;
     // The other effect has nothing left to do.
-    let again: i64 = sqlx::query_scalar(
-        "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
-         VALUES ($1, 'void_left', 40, now(), 'no answer', now()) RETURNING id",
-    )
-    .bind(insert_booking(&world.pg, world.show, "CANCELLED").await)
-    .fetch_one(&world.pg)
-    .await
-    .expect("the effect is parked");
+    let sql = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+         VALUES ($1, 'void_left', 40, now(), 'no answer', now()) RETURNING id";
+    let again: i64 =
+        world.value(sqlx::query_scalar(sql).bind(insert_booking(&world.pg, world.show, "CANCELLED").await)).await;
     assert!(
         max.page("/staff").await.1.contains("data-parked=\"2\""),
         "the staff page counts parked effects for managers"
@@ -543,13 +532,14 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
         assert_eq!(status, StatusCode::NOT_FOUND, "{who}");
     }
     let (_, html) = max.page(home).await;
-    let reference: String = sqlx::query_scalar(
-        "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1",
-    )
-    .bind(paid)
-    .fetch_one(&world.pg)
-    .await
-    .expect("a booking");
+    let reference: String = world
+        .value(
+            sqlx::query_scalar(
+                "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1",
+            )
+            .bind(paid),
+        )
+        .await;
     for expected in [reference.as_str(), "€5.00", "the gateway refused", "tried 40 times", "data-effect=\"refund\""] {
         assert!(html.contains(expected), "{expected}: {html}");
     }

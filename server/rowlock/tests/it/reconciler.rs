@@ -56,7 +56,7 @@ impl WebhookOutage {
     }
 
     pub async fn run_statement(&self, bookings: &[Uuid], statement: &'static str) {
-        sqlx::query(statement).bind(bookings).execute(&self.world.pg).await.expect(statement);
+        self.world.run(sqlx::query(statement).bind(bookings)).await;
     }
 
     /// Ages these payments until the gateway is queried.
@@ -293,8 +293,7 @@ const DUE: &str = "
 
 async fn move_time(outage: &WebhookOutage, seconds: i64) {
     for statement in AGE_STATEMENTS {
-        let moved = sqlx::query(statement).bind(seconds as f64).execute(&outage.world.pg).await;
-        moved.expect("time passes");
+        outage.world.run(sqlx::query(statement).bind(seconds as f64)).await;
     }
 }
 

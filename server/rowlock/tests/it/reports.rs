@@ -47,7 +47,7 @@ async fn distribute_over_days(world: &World) {
         "UPDATE bookings SET created_at = spread.at FROM spread WHERE spread.id = bookings.id",
     ];
     for statement in statements {
-        sqlx::query(statement).execute(&world.pg).await.expect(statement);
+        world.run(sqlx::query(statement)).await;
     }
 }
 
@@ -65,12 +65,14 @@ async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, TakenAndRefunded> {
     .await
     .expect("payments");
     for (booking, minor) in paid {
-        let at: DateTime<Utc> =
-            sqlx::query_scalar("SELECT at FROM booking_events WHERE booking_id = $1 AND event = 'payment_succeeded'")
-                .bind(booking)
-                .fetch_one(&world.pg)
-                .await
-                .expect("the event exists");
+        let at: DateTime<Utc> = world
+            .value(
+                sqlx::query_scalar(
+                    "SELECT at FROM booking_events WHERE booking_id = $1 AND event = 'payment_succeeded'",
+                )
+                .bind(booking),
+            )
+            .await;
         days.entry(day(at)).or_default().0 += minor;
     }
     let refunds: Vec<(DateTime<Utc>, i64)> =
@@ -175,7 +177,7 @@ async fn exchange_keeps_the_day_of_the_sale_and_matches_the_till() {
         "ALTER TABLE booking_events DISABLE TRIGGER booking_events_immutable",
         "UPDATE booking_events SET at = at - interval '1 day'",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect(statement);
+        world.run(sqlx::query(statement)).await;
     }
     let hold = hold_seats(&mut ann, &world, &[6, 7]).await;
     let more = json!({ "show": world.show, "hold": hold["id"], "total_minor": 2 * PRICE, "reason": "A friend came." });
@@ -259,7 +261,7 @@ async fn theatre_gets_no_data_of_another_theatre() {
     assert_eq!((status, &sales["totals"]), (StatusCode::OK, &Value::Array(vec![])));
     let (_, room) = max.get("/api/v1/theatres/rialto/reports/occupancy").await;
     assert_eq!((&room["screens"], &room["shows"]), (&Value::Array(vec![]), &0.into()));
-    let screen: String = sqlx::query_scalar("SELECT id FROM screens").fetch_one(&world.pg).await.expect("a screen");
+    let screen: String = world.value(sqlx::query_scalar("SELECT id FROM screens")).await;
     let (status, _) = max.get(&format!("/api/v1/theatres/rialto/reports/occupancy?screen={screen}")).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(max.get("/api/v1/theatres/aurora/reports/sales").await.0, StatusCode::NOT_FOUND);
@@ -316,7 +318,7 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
         "UPDATE shows SET screen_id = (SELECT screen_id FROM shows WHERE id = $1) WHERE id = $2",
     ] {
         let moved = if statement.contains("layout_id)") { second } else { other };
-        sqlx::query(statement).bind(world.show).bind(moved).execute(&world.pg).await.expect("the show is changed");
+        world.run(sqlx::query(statement).bind(world.show).bind(moved)).await;
     }
     world.visitor().buy_seats(&[46, 47], "tok_paid").await;
     let again = crate::world::Visitor { show: second, ..world.visitor() };
@@ -326,11 +328,8 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
     let query = "SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'";
     world.wait_for_count("the seat is free again", query, 0).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let screen: String = sqlx::query_scalar("SELECT screen_id FROM shows WHERE id = $1")
-        .bind(world.show)
-        .fetch_one(&world.pg)
-        .await
-        .expect("a screen");
+    let screen: String =
+        world.value(sqlx::query_scalar("SELECT screen_id FROM shows WHERE id = $1").bind(world.show)).await;
     let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let path = format!("/api/v1/theatres/aurora/reports/occupancy?to={ahead}&screen={screen}");
     let room = expect_answer(max.get(&path).await, StatusCode::OK);
@@ -375,13 +374,10 @@ fn total<'a>(html: &'a str, card: &str) -> &'a str {
 async fn selected_screen_filters_every_report_and_no_selection_means_all() {
     let world = World::start(1, &[]).await;
     let other = insert_show(&world.pg, 300_000, 30 * 3_600).await;
-    let second: String = sqlx::query_scalar(
+    let second: String = world.value(sqlx::query_scalar(
         "UPDATE screens SET name = 'Screen 2' WHERE id = (SELECT screen_id FROM shows WHERE id = $1) RETURNING id",
     )
-    .bind(other)
-    .fetch_one(&world.pg)
-    .await
-    .expect("the show has a screen");
+    .bind(other)).await;
     world.visitor().buy_seats(&[46, 47], "tok_paid").await;
     Visitor { show: other, ..world.visitor() }.buy_seats(&[1], "tok_paid").await;
     let mut max = staff(&world, "max@example.org", "manager").await;
@@ -437,7 +433,7 @@ async fn report_pages_are_for_managers_and_organisers_only() {
 async fn csv_export_is_a_table_without_formulas() {
     let world = World::start(1, &[]).await;
     let title = "=HYPERLINK(\"http://evil.example\",\"Tide, \u{e9}tude\")";
-    sqlx::query("UPDATE films SET title = $1").bind(title).execute(&world.pg).await.expect("the film is renamed");
+    world.run(sqlx::query("UPDATE films SET title = $1").bind(title)).await;
     world.visitor().buy_seats(&[46, 47], "tok_paid").await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let visitor = max.visitor();

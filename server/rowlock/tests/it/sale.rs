@@ -138,7 +138,7 @@ async fn payment_after_the_deadline_is_refunded_and_reported() {
     let (_, pending) = ann.pay(&booking, None).await;
     let expire =
         "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1::uuid";
-    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
+    world.run(sqlx::query(expire).bind(text(&booking["id"]))).await;
     let overdue = "UPDATE payments SET updated_at = now() - interval '1 hour'";
     world.execute(overdue).await;
     ann.wait_for_booking(&booking, "EXPIRED").await;
@@ -253,7 +253,7 @@ async fn hold_of_an_ended_booking_cannot_be_extended() {
     let booking = ann.check_out(&[62]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
-    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
+    world.run(sqlx::query(expire).bind(text(&booking["id"]))).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
     expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::GONE, "hold_expired");
 }

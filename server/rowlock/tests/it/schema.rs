@@ -79,27 +79,20 @@ fn versions() -> Vec<i64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_table_has_a_comment_and_every_amount_and_duration_a_unit() {
     let world = World::start(0, &[]).await;
-    let without_comment: Vec<String> = sqlx::query_scalar(
-        "SELECT relname::text FROM pg_class
+    let sql = "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
            AND relname <> '_sqlx_migrations' AND coalesce(obj_description(oid, 'pg_class'), '') = ''
-         ORDER BY relname",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("tables are listed");
+         ORDER BY relname";
+    let without_comment: Vec<String> = world.values(sqlx::query_scalar(sql)).await;
     assert_eq!(without_comment, [""; 0], "COMMENT ON TABLE is missing");
-    let without_unit: Vec<String> = sqlx::query_scalar(
+    let without_unit: Vec<String> = world.values(sqlx::query_scalar(
         r"SELECT format('%s.%s', relname, attname) FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
           WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
             AND CASE WHEN attname LIKE '%\_minor' THEN coalesce(col_description(attrelid, attnum), '') !~* '\mminor units\M'
                      WHEN attname LIKE '%\_ms' THEN coalesce(col_description(attrelid, attnum), '') !~ '\mms\M'
                      ELSE false END
           ORDER BY 1",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("columns are listed");
+    )).await;
     assert_eq!(without_unit, [""; 0], "COMMENT ON COLUMN names no unit");
 }
 
@@ -127,7 +120,7 @@ async fn schema_of_a_later_version_serves_and_is_not_migrated() {
     let world = World::start(1, &[]).await;
     let later = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                  VALUES (9999, 'of a later version', true, '\\x00', 0)";
-    sqlx::query(later).execute(&world.pg).await.expect("a later version has migrated the schema");
+    world.run(sqlx::query(later)).await;
     assert!(is_schema_up_to_date(&world.pg).await.expect("the database answers"));
     let ready =
         world.visitor().client.get(format!("{}/readyz", world.servers[0].url)).send().await.expect("a response");

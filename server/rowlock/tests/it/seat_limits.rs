@@ -18,12 +18,9 @@ async fn world_with_limits(
     settings: &[(&str, &str)],
 ) -> World {
     let world = World::start(servers, settings).await;
-    sqlx::query("UPDATE shows SET per_person = $1, per_instrument = $2")
-        .bind(per_person)
-        .bind(per_instrument)
-        .execute(&world.pg)
-        .await
-        .expect("the limits are set");
+    world
+        .run(sqlx::query("UPDATE shows SET per_person = $1, per_instrument = $2").bind(per_person).bind(per_instrument))
+        .await;
     world
 }
 
@@ -267,8 +264,7 @@ async fn card_without_a_fingerprint_has_no_limit_on_the_page() {
 /// A world whose show has a limit. Set before the show is loaded.
 async fn world_with_limit(servers: usize, most: i16) -> World {
     let world = World::start(servers, &[]).await;
-    let set = sqlx::query("UPDATE shows SET per_instrument = $1").bind(most).execute(&world.pg).await;
-    set.expect("the limit is set");
+    world.run(sqlx::query("UPDATE shows SET per_instrument = $1").bind(most)).await;
     world
 }
 

@@ -52,16 +52,10 @@ async fn a_check_lists_exactly_the_values_of_its_enum() {
         ("unusual_flags", "kind", names::<UnusualKind>()),
         ("unusual_flags", "subject", names::<UnusualSubject>()),
     ] {
-        let checks: Vec<String> = sqlx::query_scalar(
-            "SELECT pg_get_constraintdef(listed.oid) FROM pg_constraint listed
+        let sql = "SELECT pg_get_constraintdef(listed.oid) FROM pg_constraint listed
              JOIN pg_attribute named ON named.attrelid = listed.conrelid AND listed.conkey = ARRAY[named.attnum]
-             WHERE listed.conrelid = $1::text::regclass AND named.attname = $2 AND listed.contype = 'c'",
-        )
-        .bind(table)
-        .bind(column)
-        .fetch_all(&world.pg)
-        .await
-        .expect("constraints can be read");
+             WHERE listed.conrelid = $1::text::regclass AND named.attname = $2 AND listed.contype = 'c'";
+        let checks: Vec<String> = world.values(sqlx::query_scalar(sql).bind(table).bind(column)).await;
         let listed: BTreeSet<&str> = checks.iter().flat_map(|check| check.split('\'').skip(1).step_by(2)).collect();
         assert_eq!(listed, values, "{table}.{column}");
     }
@@ -188,7 +182,7 @@ async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
     refund(booking, 2, 60, 0).await.expect("just the charge");
     assert_refused("nothing is left", refund(booking, 3, 1, 0).await, CHECK_VIOLATION, above);
     let settle = "UPDATE refunds SET state = 'settled', settled_at = now() WHERE booking_id = $1 AND number = 1";
-    sqlx::query(settle).bind(booking).execute(&world.pg).await.expect("the refund is settled");
+    world.run(sqlx::query(settle).bind(booking)).await;
     let stays = "is not to be changed";
     for (change, why) in [
         ("UPDATE refunds SET state = 'requested', settled_at = NULL WHERE booking_id = $1 AND number = 1", stays),
@@ -206,7 +200,7 @@ async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
     );
     insert_payment(&world.pg, late, 100).await;
     let moved = "UPDATE payments SET moved_to = $2 WHERE booking_id = $1";
-    sqlx::query(moved).bind(late).bind(fresh).execute(&world.pg).await.expect("the money is moved");
+    world.run(sqlx::query(moved).bind(late).bind(fresh)).await;
     assert_refused("the money is moved", refund(late, 0, 1, 0).await, CHECK_VIOLATION, nothing);
 }
 
@@ -224,11 +218,6 @@ async fn payment_of_a_cancelled_show_is_refused_by_the_table() {
     let begun = insert(&world.pg, world.show, "PAYMENT_PENDING", platform::ids::new_id()).await;
     assert_refused("a booking with a payment is refused too", begun, "RL001", "was called off");
     for booking in [held, sold] {
-        sqlx::query(go)
-            .bind(booking)
-            .bind("CANCELLED")
-            .execute(&world.pg)
-            .await
-            .expect("an existing booking can be cancelled");
+        world.run(sqlx::query(go).bind(booking).bind("CANCELLED")).await;
     }
 }

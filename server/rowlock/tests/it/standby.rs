@@ -54,8 +54,7 @@ impl PrimaryWithStandby {
     }
 
     async fn rename(&self, name: &str) {
-        let done = sqlx::query("UPDATE cities SET name = $1").bind(name).execute(&self.world.pg).await;
-        done.expect("the city is renamed");
+        self.world.run(sqlx::query("UPDATE cities SET name = $1").bind(name)).await;
     }
 
     async fn reads(&self, outcome: &str) -> f64 {

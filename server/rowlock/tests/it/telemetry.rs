@@ -126,7 +126,7 @@ async fn every_metric_moves_with_its_event() {
          END $$",
         "CREATE TRIGGER give_way BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION give_way()",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect(statement);
+        world.run(sqlx::query(statement)).await;
     }
     let (_, booking) = ann.check_out(&[2]).await;
     let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));

@@ -61,7 +61,7 @@ async fn party_has_one_code_and_one_file_hidden_from_strangers() {
     assert_eq!(world.visitor().page(&file).await.0, StatusCode::NOT_FOUND);
 
     // A single ticket's code opens that ticket, as a page and as a file.
-    let code: String = sqlx::query_scalar("SELECT code FROM tickets LIMIT 1").fetch_one(&world.pg).await.expect("one");
+    let code: String = world.value(sqlx::query_scalar("SELECT code FROM tickets LIMIT 1")).await;
     let stranger = world.visitor();
     let (status, html) = stranger.page(&format!("/tickets/{code}")).await;
     assert_eq!((status, html.matches("data-testid=\"group-qr\"").count()), (StatusCode::OK, 0));
@@ -172,7 +172,7 @@ async fn seats_of_two_floors_print_their_floor() {
     let visitor = show_with(&world, ("floors", ["活着", "二楼", "贵宾席", "张艺谋"])).await;
     let plan = "UPDATE layouts SET plan = jsonb_set(plan, '{zones,0,name}', '\"一楼\"')
                  WHERE id = (SELECT layout_id FROM shows WHERE id = $1)";
-    sqlx::query(plan).bind(visitor.show).execute(&world.pg).await.expect("the floor is written");
+    world.run(sqlx::query(plan).bind(visitor.show)).await;
     let printed = print_tickets(&visitor, "张艺谋", &[16, 33]).await;
     let text: String = printed.text.split_whitespace().collect();
     for seat in ["一楼1-17", "二楼1-17"] {
@@ -235,10 +235,8 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
     assert!(!page.contains("Ann Example"));
     // A ticket's page opens by its code in any browser, and shows no other ticket.
     let stranger = world.visitor();
-    let codes: Vec<String> = sqlx::query_scalar("SELECT code FROM tickets UNION ALL SELECT code FROM place_tickets")
-        .fetch_all(&world.pg)
-        .await
-        .expect("codes");
+    let codes: Vec<String> =
+        world.values(sqlx::query_scalar("SELECT code FROM tickets UNION ALL SELECT code FROM place_tickets")).await;
     assert_eq!(codes.len(), 2);
     for (code, other) in [(&codes[0], &codes[1]), (&codes[1], &codes[0])] {
         let (status, page) = stranger.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "page").await;
@@ -292,7 +290,7 @@ async fn refund_goes_to_the_buyers_payment_and_the_friends_ticket_is_revoked() {
     });
     let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", request).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    let code: String = sqlx::query_scalar("SELECT code FROM tickets").fetch_one(&world.pg).await.expect("a code");
+    let code: String = world.value(sqlx::query_scalar("SELECT code FROM tickets")).await;
     let cancel = "UPDATE bookings SET state = 'CANCELLED', money = 'REFUNDING', version = version + 1";
     world.execute(cancel).await;
     let refund = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)

@@ -35,7 +35,7 @@ async fn add_entries(world: &World, people: i32, quantity: i32) {
         "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
          SELECT gen_random_uuid(), show_id, 'visitor ' || n, 'a@example.org', $2::integer, now(), now(), now(), now()
          FROM waiting_lists, generate_series(1, $1::integer) AS n";
-    sqlx::query(join).bind(people).bind(quantity).execute(&world.pg).await.expect("a crowd");
+    world.run(sqlx::query(join).bind(people).bind(quantity)).await;
 }
 
 fn offered_seats(place: &Value) -> Vec<u64> {
@@ -246,11 +246,11 @@ async fn closed_tab_does_not_shorten_an_offer_and_places_are_offered_like_seats(
         people[0].waiting_list_entry().await.1["offer"]["expires_at_ms"],
         own_hold(&people[0]).await.1["expires_at_ms"]
     );
-    let ends =
-        sqlx::query_scalar::<_, f64>("SELECT extract(epoch FROM offer_until - updated_at)::float8 FROM waiting_list")
-            .fetch_one(&world.pg)
-            .await
-            .expect("an offer");
+    let ends = world
+        .value(sqlx::query_scalar::<_, f64>(
+            "SELECT extract(epoch FROM offer_until - updated_at)::float8 FROM waiting_list",
+        ))
+        .await;
     assert!((590.0..=600.0).contains(&ends), "ten minutes, not {ends} s");
 }
 

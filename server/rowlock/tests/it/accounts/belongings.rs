@@ -235,8 +235,7 @@ const ANN: &str = "ann@example.org";
 /// A world whose show has this limit. The limit is set before the show is loaded.
 async fn world_with_limit(servers: usize, most: i16, settings: &[(&str, &str)]) -> World {
     let world = World::start(servers, settings).await;
-    let set = sqlx::query("UPDATE shows SET per_person = $1").bind(most).execute(&world.pg).await;
-    set.expect("the limit is set");
+    world.run(sqlx::query("UPDATE shows SET per_person = $1").bind(most)).await;
     world
 }
 

@@ -211,12 +211,10 @@ async fn manager_grants_roles_on_the_page_and_sees_the_audit_list() {
     let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
     assert!(taken.expect("a line") < given.expect("a line"), "newest first: {}", acts.text);
     assert!(acts.text.contains("Role taken away") && acts.text.contains("Moved away."), "{}", acts.text);
-    let ids = sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM accounts").fetch_all(&world.pg).await.expect("ids");
+    let ids = world.values(sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM accounts")).await;
     assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "accounts are shown by name: {}", acts.text);
-    let first: i64 = sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")
-        .fetch_one(&world.pg)
-        .await
-        .expect("the list is read");
+    let first: i64 =
+        world.value(sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")).await;
     let before = open(&mut max, &format!("/staff/aurora/team/acts?before={first}")).await;
     assert!(!before.text.contains("data-testid=\"act\""), "there is no earlier act: {}", before.text);
 }

@@ -162,8 +162,9 @@ pub(super) fn approved(body: &Value, manager: &Value, pin: &str) -> Value {
 /// A show at the Aurora this evening, with seats at this price.
 async fn show_for(world: &World, price: i64) -> Uuid {
     let show = tonight(world).await.show;
-    let priced = sqlx::query("UPDATE shows SET prices = $2 WHERE id = $1").bind(show).bind(json!({ "gold": price }));
-    priced.execute(&world.pg).await.expect("the price is set");
+    world
+        .run(sqlx::query("UPDATE shows SET prices = $2 WHERE id = $1").bind(show).bind(json!({ "gold": price })))
+        .await;
     show
 }
 

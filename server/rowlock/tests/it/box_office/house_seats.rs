@@ -80,8 +80,7 @@ async fn release(seller: &mut Browser, world: &World, held: &Value) {
 
 /// Writes to Postgres, and not to the map, that the house keeps only seat 4, or no seat.
 async fn set_blocked_in_postgres(world: &World, is_kept: bool) {
-    let past = sqlx::query("UPDATE shows SET blocked = CASE WHEN $1 THEN ARRAY[4] ELSE '{}' END").bind(is_kept);
-    past.execute(&world.pg).await.expect("the blocked seats are written");
+    world.run(sqlx::query("UPDATE shows SET blocked = CASE WHEN $1 THEN ARRAY[4] ELSE '{}' END").bind(is_kept)).await;
 }
 
 async fn blocked_count(world: &World) -> i64 {

@@ -83,10 +83,7 @@ pub fn code((status, answer): &(StatusCode, Value)) -> (u16, String) {
 
 /// Acts in the Aurora's audit list, oldest first.
 pub async fn acts(world: &World) -> Vec<String> {
-    sqlx::query_scalar("SELECT act FROM audit_list WHERE theatre_id = 'aurora' ORDER BY number")
-        .fetch_all(&world.pg)
-        .await
-        .expect("the list is read")
+    world.values(sqlx::query_scalar("SELECT act FROM audit_list WHERE theatre_id = 'aurora' ORDER BY number")).await
 }
 
 /// Adds a second theatre, whose manager is `rita@example.org`.

@@ -101,11 +101,8 @@ async fn counter_shows_any_day_and_its_forms_keep_the_day() {
     let world = World::start(1, &[]).await;
     let ann = seller(&world, "ann@example.org").await;
     let later = insert_show(&world.pg, 300_000, 72 * 3_600).await;
-    let day: String = sqlx::query_scalar("SELECT local_date::text FROM shows WHERE id = $1")
-        .bind(later)
-        .fetch_one(&world.pg)
-        .await
-        .expect("a day");
+    let day: String =
+        world.value(sqlx::query_scalar("SELECT local_date::text FROM shows WHERE id = $1").bind(later)).await;
     let home = "/staff/aurora/box-office";
     let on_that_day = format!("{home}?date={day}");
     let leads_to = format!("href=\"{home}/shows/{later}\"");
@@ -189,7 +186,7 @@ async fn page_of_a_show_links_to_its_day() {
     let ann = seller_with_open_till(&world, "ann@example.org").await;
     let later = insert_show(&world.pg, 300_000, 3 * 24 * 60 * 60).await;
     let day = "SELECT to_char(starts_at AT TIME ZONE 'Europe/Lisbon', 'YYYY-MM-DD') FROM shows WHERE id = $1";
-    let day = sqlx::query_scalar::<_, String>(day).bind(later).fetch_one(&world.pg).await.expect("a day");
+    let day = world.value(sqlx::query_scalar::<_, String>(day).bind(later)).await;
     let home = "/staff/aurora/box-office";
     let (_, html) = ann.page(&format!("{home}/shows/{later}")).await;
     let back = html.split("<a ").find(|link| link.contains("data-testid=\"back\"")).expect("a link back");
@@ -221,8 +218,7 @@ async fn only_sold_bookings_are_exchanged_and_only_for_shows_on_sale() {
     let sold = sell_seats(&mut ann, &world, &[0], "cash").await;
     let [later, begun] =
         [insert_show(&world.pg, 300_000, 30 * 3_600).await, insert_show(&world.pg, 300_000, -60).await];
-    let day: String =
-        sqlx::query_scalar("SELECT local_date::text FROM shows LIMIT 1").fetch_one(&world.pg).await.expect("a day");
+    let day: String = world.value(sqlx::query_scalar("SELECT local_date::text FROM shows LIMIT 1")).await;
     let id = text(&sold["id"]);
     let base = "/staff/aurora/box-office";
     let choosing = format!("{base}/bookings/{id}/exchange");

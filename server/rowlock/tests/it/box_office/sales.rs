@@ -165,8 +165,7 @@ async fn staff_see_buyers_and_holders_and_print_tickets() {
     assert_eq!(acts(&world).await, ["till_opened", "tickets_printed", "tickets_printed"]);
     let (_, shows) = ann.get(&desk_path("shows?date=2001-01-01")).await;
     assert_eq!(shows, json!([]));
-    let day: String =
-        sqlx::query_scalar("SELECT local_date::text FROM shows").fetch_one(&world.pg).await.expect("a day");
+    let day: String = world.value(sqlx::query_scalar("SELECT local_date::text FROM shows")).await;
     let (_, shows) = ann.get(&desk_path(&format!("shows?date={day}"))).await;
     let seats = &shows[0]["seats"];
     assert_eq!([&seats["sold"], &seats["held"], &seats["free"]], [1, 1, 298].map(|n| json!(n)).each_ref());
@@ -264,14 +263,9 @@ async fn bookings_are_found_by_part_of_name_or_address_in_their_theatre_only() {
 
     let looked = acts(&world).await.iter().filter(|act| *act == "bookings_looked_for").count();
     assert_eq!(looked, 10, "every search is audited");
-    let noted: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM audit_list WHERE act = 'bookings_looked_for' AND reason = $1
-         AND actor = (SELECT id FROM accounts WHERE email = 'ann@example.org')",
-    )
-    .bind(both)
-    .fetch_one(&world.pg)
-    .await
-    .expect("the list is read");
+    let sql = "SELECT count(*) FROM audit_list WHERE act = 'bookings_looked_for' AND reason = $1
+         AND actor = (SELECT id FROM accounts WHERE email = 'ann@example.org')";
+    let noted: i64 = world.value(sqlx::query_scalar(sql).bind(both)).await;
     assert_eq!(noted, 1, "the audit names the searcher and the results");
     let named = "SELECT count(*) FROM audit_list WHERE reason ILIKE '%quill%' OR reason ILIKE '%zoe%'";
     assert_eq!(world.count(named).await, 0, "the audit list contains no buyer's name");

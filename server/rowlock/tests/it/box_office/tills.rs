@@ -229,8 +229,7 @@ async fn pin_attempts_are_limited_and_another_theatres_manager_cannot_approve() 
     assert_eq!(code(&ann.post(&path, refund(&max, PIN, None)).await).0, 429, "the correct PIN is not checked either");
     let (_, managers) = ann.get(&desk_path("managers")).await;
     assert_eq!(managers.as_array().map(Vec::len), Some(1));
-    let stored: String =
-        sqlx::query_scalar("SELECT pin_hash FROM manager_pins LIMIT 1").fetch_one(&world.pg).await.expect("a hash");
+    let stored: String = world.value(sqlx::query_scalar("SELECT pin_hash FROM manager_pins LIMIT 1")).await;
     assert!(stored.starts_with("$argon2id$") && !stored.contains(PIN));
     for pin in ["12345", "111111", "abcdef", "1234567890123"] {
         let answer =

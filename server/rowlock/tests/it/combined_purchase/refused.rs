@@ -70,8 +70,7 @@ async fn price_change_after_the_hold_is_reported_and_not_charged() {
     let hold = hold_seats(&ann, &[20, 21]).await;
     // Checked out at the old price, which a booking keeps until the next checkout.
     let (_, booking) = ann.book(&hold).await;
-    let dearer = sqlx::query("UPDATE shows SET prices = $1").bind(json!({ "gold": 2 * PRICE }));
-    dearer.execute(&world.pg).await.expect("the price is changed");
+    world.run(sqlx::query("UPDATE shows SET prices = $1").bind(json!({ "gold": 2 * PRICE }))).await;
     // The other server caches the show for a while.
     let fresh = world.add_server(&[]).await;
     let ann = Visitor { base: world.servers[fresh].url.clone(), ..ann };
@@ -222,7 +221,7 @@ async fn person_and_card_limits_are_checked_before_any_write() {
     let secret = ann.cookie.split_once('=').expect("a cookie").1;
     let hers = "UPDATE bookings SET version = version + 1,
                     owner = left(encode(sha256($1::text::bytea), 'hex'), 32)";
-    sqlx::query(hers).bind(secret).execute(&world.pg).await.expect("the owner is changed");
+    world.run(sqlx::query(hers).bind(secret)).await;
     let before = world.count(WRITTEN).await;
     assert_refused(&ann, &ann.purchase_body(&hold, Some("tok_paid@1")), (429, "person_limit")).await;
     assert_eq!(world.count(WRITTEN).await, before);
@@ -314,7 +313,7 @@ async fn cancelled_or_moved_show_charges_nothing_at_a_server_with_a_stale_read()
     let buyers = with_holds(&world, 3).await;
     for off in ["called_off = true, is_moving = false", "called_off = false, is_moving = true"] {
         let answer = format!("UPDATE shows SET {off}");
-        sqlx::query(sqlx::AssertSqlSafe(answer)).execute(&world.pg).await.expect("the show is changed");
+        world.run(sqlx::query(sqlx::AssertSqlSafe(answer))).await;
         let orders = buyers.iter().map(|(buyer, hold)| buyer.buy(hold, Some("tok_paid")));
         for (status, refusal) in join_all(orders).await {
             assert_eq!((status.as_u16(), &refusal["code"]), (409, &json!("sales_closed")), "{off}: {refusal}");

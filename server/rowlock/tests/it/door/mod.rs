@@ -101,7 +101,7 @@ impl Device {
 pub async fn codes(world: &World, booking: &Value) -> Vec<String> {
     let id = Uuid::parse_str(text(&booking["id"])).expect("an id");
     let of_booking = "SELECT code FROM tickets WHERE booking_id = $1 ORDER BY seat_no";
-    sqlx::query_scalar(of_booking).bind(id).fetch_all(&world.pg).await.expect("codes are read")
+    world.values(sqlx::query_scalar(of_booking).bind(id)).await
 }
 
 pub fn outcomes(settlement: &Value) -> Vec<&str> {

@@ -63,19 +63,15 @@ async fn party_code_admits_everyone_who_is_not_in_yet() {
 async fn places_are_admitted_like_seats() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
-    sqlx::query(
+    world.run(sqlx::query(
         "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', 5)",
     )
-    .bind(ann.show)
-    .execute(&world.pg)
-    .await
-    .expect("the area is created");
+    .bind(ann.show)).await;
     let left = device(&world, ann.show, "Left door").await;
     let (_, hold) = ann.hold_places(2).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    let codes: Vec<String> =
-        sqlx::query_scalar("SELECT code FROM place_tickets ORDER BY number").fetch_all(&world.pg).await.expect("codes");
+    let codes: Vec<String> = world.values(sqlx::query_scalar("SELECT code FROM place_tickets ORDER BY number")).await;
     let ticket = &left.scan(&codes[0]).await[0];
     assert_eq!((text(&ticket["outcome"]), text(&ticket["seat"])), ("admitted", "Floor"));
     assert_eq!(left.outcome(&codes[0]).await, "already_used");
@@ -92,7 +88,7 @@ async fn refused_ticket_names_its_reason() {
     let later = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
     let rialto = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
     let moved = "UPDATE screens SET theatre_id = 'rialto' WHERE id = (SELECT screen_id FROM shows WHERE id = $1)";
-    sqlx::query(moved).bind(rialto.show).execute(&world.pg).await.expect("the show moves to the other theatre");
+    world.run(sqlx::query(moved).bind(rialto.show)).await;
 
     let other = codes(&world, &later.buy_seats(&[7], "tok_paid").await).await.remove(0);
     let ticket = left.scan(&other).await.remove(0);
@@ -144,12 +140,7 @@ async fn codes_are_signed_and_older_unsigned_codes_stay_valid() {
     let signed = codes(&world, &booking).await;
     assert!(signed.iter().all(|code| ('8'..='F').contains(&code.chars().next().expect("a digit"))), "{signed:?}");
     let old = TicketCode::from_bits(random_bits()).to_string();
-    sqlx::query("UPDATE tickets SET code = $1 WHERE code = $2")
-        .bind(&old)
-        .bind(&signed[1])
-        .execute(&world.pg)
-        .await
-        .expect("an unsigned ticket");
+    world.run(sqlx::query("UPDATE tickets SET code = $1 WHERE code = $2").bind(&old).bind(&signed[1])).await;
     assert_eq!(left.outcome(&old).await, "admitted");
     assert_eq!(left.outcome(&signed[1]).await, "unknown", "correctly signed, and no ticket any more");
 }

@@ -264,7 +264,7 @@ impl SagaRunner {
             "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1",
             "UPDATE payments SET updated_at = now() - interval '1 hour' WHERE booking_id = $1",
         ] {
-            sqlx::query(statement).bind(order.booking).execute(&self.world.pg).await.expect("the booking is expired");
+            self.world.run(sqlx::query(statement).bind(order.booking)).await;
         }
     }
 
@@ -279,8 +279,12 @@ impl SagaRunner {
     pub async fn begin_show(&self) {
         let premiere = Arc::clone(&self.premiere.lock().unwrap_or_else(PoisonError::into_inner));
         if premiere.all_arrived.wait().await.is_leader() {
-            let begins = sqlx::query("UPDATE shows SET starts_at = now() - interval '1 minute' WHERE id = $1");
-            begins.bind(premiere.show).execute(&self.world.pg).await.expect("the show begins");
+            self.world
+                .run(
+                    sqlx::query("UPDATE shows SET starts_at = now() - interval '1 minute' WHERE id = $1")
+                        .bind(premiere.show),
+                )
+                .await;
             self.server.kill().await;
             self.restart_server().await;
         }
@@ -317,12 +321,13 @@ impl SagaRunner {
 
     /// Attempts of the relay at an effect; `None` if it is not in the outbox.
     async fn attempts(&self, booking: Uuid, effect: &str) -> Option<i32> {
-        sqlx::query_scalar("SELECT max(attempts) FROM outbox WHERE booking_id = $1 AND effect = $2")
-            .bind(booking)
-            .bind(effect)
-            .fetch_one(&self.world.pg)
+        self.world
+            .value(
+                sqlx::query_scalar("SELECT max(attempts) FROM outbox WHERE booking_id = $1 AND effect = $2")
+                    .bind(booking)
+                    .bind(effect),
+            )
             .await
-            .expect("the outbox is read")
     }
 
     /// Kills the server when a case has reached its kill point.

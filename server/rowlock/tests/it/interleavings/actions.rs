@@ -216,7 +216,7 @@ async fn insert_waiting_list_entry(setup: &ScheduleWorld, show: Uuid) {
          VALUES (gen_random_uuid(), $1, gen_random_uuid()::text, 'bob@example.org', 3, now(), now(), now(), now())",
     ];
     for statement in statements {
-        sqlx::query(statement).bind(show).execute(&setup.world.pg).await.expect("the rows are written");
+        setup.world.run(sqlx::query(statement).bind(show)).await;
     }
 }
 
@@ -279,19 +279,19 @@ async fn exchange(setup: &mut ScheduleWorld, actor: usize, booking: &Value) -> A
 async fn relocate(setup: &mut ScheduleWorld, actor: usize) -> ActionFuture {
     let (layout, screen) = (ids::new_id(), ids::new_id().to_string());
     let plan: Value = serde_json::from_str(OTHER_ROOM).expect("the sketch is JSON");
-    sqlx::query("INSERT INTO layouts VALUES ($1, 'Other room', $2, 300)")
-        .bind(layout)
-        .bind(plan)
-        .execute(&setup.world.pg)
-        .await
-        .expect("the layout is written");
-    sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', $2, $3)")
-        .bind(&screen)
-        .bind(format!("Screen {screen}"))
-        .bind(layout)
-        .execute(&setup.world.pg)
-        .await
-        .expect("the screen is written");
+    setup
+        .world
+        .run(sqlx::query("INSERT INTO layouts VALUES ($1, 'Other room', $2, 300)").bind(layout).bind(plan))
+        .await;
+    setup
+        .world
+        .run(
+            sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', $2, $3)")
+                .bind(&screen)
+                .bind(format!("Screen {screen}"))
+                .bind(layout),
+        )
+        .await;
     let server = &setup.servers[actor];
     let (state, mut organiser) = (server.state.clone(), setup.organiser.moved_to(&setup.world, server.place));
     let path = format!("{}/programme/{}/move", crate::organiser::API, setup.world.show);

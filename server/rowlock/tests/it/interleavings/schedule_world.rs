@@ -67,8 +67,7 @@ impl ScheduleWorld {
             ("DATABASE_CONNECTIONS", CONNECTIONS),
         ];
         let mut world = World::start(0, &settings).await;
-        let database: String =
-            sqlx::query_scalar("SELECT current_database()").fetch_one(&world.pg).await.expect("a name");
+        let database: String = world.value(sqlx::query_scalar("SELECT current_database()")).await;
         // Schedules do not depend on the disk. Where `deadlock_timeout` may not be set, a deadlock takes a second.
         for (setting, value) in [("synchronous_commit", "off"), ("deadlock_timeout", DEADLOCKS_AFTER)] {
             let set = format!("ALTER DATABASE {database} SET {setting} = '{value}'");
@@ -96,14 +95,11 @@ impl ScheduleWorld {
     pub async fn next_show(&mut self) -> Uuid {
         let show = insert_show(&self.world.pg, HOLD_MS, STARTS_IN_S).await;
         self.world.show = show;
-        sqlx::query(
+        self.world.run(sqlx::query(
             "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
         )
         .bind(show)
-        .bind(PLACES)
-        .execute(&self.world.pg)
-        .await
-        .expect("the area is created");
+        .bind(PLACES)).await;
         show
     }
 
@@ -128,8 +124,7 @@ impl ScheduleWorld {
             findings.push(why);
         }
         let open = "SELECT show_id FROM show_cancellations WHERE finished_at IS NULL";
-        let cancelled_shows: Vec<Uuid> =
-            sqlx::query_scalar(open).fetch_all(&self.world.pg).await.expect("shows are read");
+        let cancelled_shows: Vec<Uuid> = self.world.values(sqlx::query_scalar(open)).await;
         for show in cancelled_shows {
             while let CallOffProgress::Cancelled(_) = bookings::undo_batch(&self.world.pg, show, self.clerk.clock.now())
                 .await

@@ -12,18 +12,11 @@ use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, wait_un
 /// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
     let id = platform::ids::new_id();
-    sqlx::query(
-        "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms, called_off)
+    let sql = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms, called_off)
          SELECT $1, screen_id, film_id, layout_id, starts_at + interval '1 day', local_date + 1, language, format, currency,
                 prices, hold_ms, $3
-         FROM shows WHERE id = $2",
-    )
-    .bind(id)
-    .bind(world.show)
-    .bind(called_off)
-    .execute(&world.pg)
-    .await
-    .expect("the show is written");
+         FROM shows WHERE id = $2";
+    world.run(sqlx::query(sql).bind(id).bind(world.show).bind(called_off)).await;
     id
 }
 
@@ -44,11 +37,11 @@ async fn assert_no_offer(world: &World) {
 async fn wait_for_two_rounds(world: &World) {
     for _ in 0..2 {
         let before: chrono::DateTime<chrono::Utc> =
-            sqlx::query_scalar("SELECT looked_at FROM waiting_lists").fetch_one(&world.pg).await.expect("a list");
+            world.value(sqlx::query_scalar("SELECT looked_at FROM waiting_lists")).await;
         wait_until("the list has a round", || async {
             assert_no_offer(world).await;
             let now: chrono::DateTime<chrono::Utc> =
-                sqlx::query_scalar("SELECT looked_at FROM waiting_lists").fetch_one(&world.pg).await.expect("a list");
+                world.value(sqlx::query_scalar("SELECT looked_at FROM waiting_lists")).await;
             now > before
         })
         .await;
@@ -152,11 +145,8 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
     away.wait_for_seat(6, '0').await;
     let kept = "SELECT count(*) FROM house_seats WHERE reason = 'The backrest is broken.'";
     assert_eq!(world.count(kept).await, 6, "staff see the reason, and can put them back on sale");
-    let of_gone: i64 = sqlx::query_scalar("SELECT count(*) FROM house_seats WHERE show_id = $1")
-        .bind(gone)
-        .fetch_one(&world.pg)
-        .await
-        .expect("a number");
+    let of_gone: i64 =
+        world.value(sqlx::query_scalar("SELECT count(*) FROM house_seats WHERE show_id = $1").bind(gone)).await;
     assert_eq!(of_gone, 0, "a cancelled show is skipped");
     world.wait_until_books_balance().await;
 }
@@ -170,12 +160,8 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
                   SELECT id, 9, layout_id, 'The backrest is broken.', now(), now() FROM shows WHERE id = $1";
     let ann = world.visitor();
     let sold = ann.buy_seats(&[9], "tok_paid").await;
-    sqlx::query("UPDATE shows SET blocked = '{9}' WHERE id = $1")
-        .bind(world.show)
-        .execute(&world.pg)
-        .await
-        .expect("kept");
-    sqlx::query(insert).bind(world.show).execute(&world.pg).await.expect("the withdrawal is written");
+    world.run(sqlx::query("UPDATE shows SET blocked = '{9}' WHERE id = $1").bind(world.show)).await;
+    world.run(sqlx::query(insert).bind(world.show)).await;
     ann.wait_for_money(&sold, "REFUNDED").await;
     ann.wait_for_seat(9, '3').await;
     // A later withdrawal ends it. A seat that is back on sale is not watched.
@@ -184,7 +170,7 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
     assert_eq!(status, StatusCode::ACCEPTED);
     ann.wait_for_seat(10, '3').await;
     let back = "UPDATE shows SET blocked = '{9}' WHERE id = $1";
-    sqlx::query(back).bind(world.show).execute(&world.pg).await.expect("the seat is back on sale");
+    world.run(sqlx::query(back).bind(world.show)).await;
     let open = "SELECT count(*) FROM seat_withdrawals WHERE seat_no = 10 AND finished_at IS NULL";
     world.wait_for_count("the withdrawal is closed", open, 0).await;
     let old = "UPDATE seat_withdrawals SET requested_at = requested_at - interval '1 minute'";

@@ -81,7 +81,7 @@ async fn planned_shows_block_the_screens_house_seats_and_the_box_office_releases
     let last = shows(&mut olga, &world, &screen, "wednesday", &["20:00"]).await;
     assert_eq!(last[0].seat_states().await, "03000000000000000003");
     let query = "SELECT act FROM audit_list WHERE act LIKE 'standing%' OR act LIKE 'seats%' ORDER BY number";
-    let acts: Vec<String> = sqlx::query_scalar(query).fetch_all(&world.pg).await.expect("the list is read");
+    let acts: Vec<String> = world.values(sqlx::query_scalar(query)).await;
     let [kept, start] = ["standing_seats_kept", "seats_kept_from_start"];
     assert_eq!(acts, [kept, kept, start, "seats_put_back", "standing_seats_put_back", start]);
     let words =

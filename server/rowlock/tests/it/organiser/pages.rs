@@ -52,10 +52,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     assert_eq!(status, StatusCode::SEE_OTHER);
     let fields = [("key", "k-film"), ("title", "Neu"), ("running_minutes", "90"), ("reason", "Premiere.")];
     assert_eq!(send(&olga, &format!("{PAGES}/films"), &fields).await.0, StatusCode::SEE_OTHER);
-    let screen: String = sqlx::query_scalar("SELECT id FROM screens WHERE name = 'Kleiner Saal'")
-        .fetch_one(&world.pg)
-        .await
-        .expect("the screen");
+    let screen: String = world.value(sqlx::query_scalar("SELECT id FROM screens WHERE name = 'Kleiner Saal'")).await;
     let plan = |key: &'static str| {
         vec![
             ("key", key),
@@ -84,11 +81,9 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
         status == StatusCode::CONFLICT && html.contains("organiser-trouble") && html.contains("16:00, 20:15"),
         "{html}"
     );
-    let show: uuid::Uuid = sqlx::query_scalar("SELECT id FROM shows WHERE screen_id = $1 ORDER BY starts_at LIMIT 1")
-        .bind(&screen)
-        .fetch_one(&world.pg)
-        .await
-        .expect("the show");
+    let show: uuid::Uuid = world
+        .value(sqlx::query_scalar("SELECT id FROM shows WHERE screen_id = $1 ORDER BY starts_at LIMIT 1").bind(&screen))
+        .await;
     let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
     assert!(html.contains("value=\"10.00\""), "a matinee's price: {html}");
     let fields = [
@@ -319,8 +314,7 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
     let buyer = world.visitor();
     let booking = buyer.buy_seats(&[7], "tok_paid").await;
     buyer.wait_for_booking(&booking, "CONFIRMED").await;
-    let layout: uuid::Uuid =
-        sqlx::query_scalar("SELECT layout_id FROM shows").fetch_one(&world.pg).await.expect("a room");
+    let layout: uuid::Uuid = world.value(sqlx::query_scalar("SELECT layout_id FROM shows")).await;
     let (status, html) = olga.page(&format!("{PAGES}/layouts/{layout}/edit")).await;
     // Island props are JSON in an attribute.
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");

@@ -50,7 +50,7 @@ async fn answer_offer(visitor: &Visitor, booking: &Value, take: bool) -> (Status
 
 async fn codes(world: &World) -> Vec<String> {
     let all = "SELECT code FROM tickets WHERE revoked_at IS NULL ORDER BY code";
-    sqlx::query_scalar(all).fetch_all(&world.pg).await.expect("the codes are read")
+    world.values(sqlx::query_scalar(all)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -332,13 +332,9 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
     let busy = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
                 SELECT gen_random_uuid(), $1, film_id, layout_id, starts_at + interval '90 minutes', local_date, language, format, currency, prices
                 FROM shows";
-    sqlx::query(busy).bind(&screen).execute(&world.pg).await.expect("the other show is written");
+    world.run(sqlx::query(busy).bind(&screen)).await;
     expect_problem(post(&mut olga, &path(&world), move_body(&screen)).await, StatusCode::CONFLICT, "shows_overlap");
-    sqlx::query("DELETE FROM shows WHERE screen_id = $1")
-        .bind(&screen)
-        .execute(&world.pg)
-        .await
-        .expect("the move starts");
+    world.run(sqlx::query("DELETE FROM shows WHERE screen_id = $1").bind(&screen)).await;
     assert_eq!(world.count("SELECT count(*) FROM show_moves").await, 0, "nothing was written");
 
     // The same key gets the same answer; another key finds the move running.
@@ -356,7 +352,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
     // A server with a stale read of the first layout would sell B11, which does not exist now.
     let booking = crate::sql_guards::insert_booking(&world.pg, world.show, "SEATS_LOCKED").await;
     let named = "INSERT INTO booking_seats VALUES ($1, 3, 'B11', 'Gold', 0)";
-    sqlx::query(named).bind(booking).execute(&world.pg).await.expect("the seat is written");
+    world.run(sqlx::query(named).bind(booking)).await;
     let pay = "UPDATE bookings SET state = 'PAYMENT_PENDING', version = version + 1 WHERE id = $1";
     let paid = sqlx::query(pay).bind(booking).execute(&world.pg).await;
     assert_refused("the seat has another name", paid, "RL002", "names places of the room its show was in before");
@@ -384,7 +380,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
         }
     }
     let right = "UPDATE booking_seats SET label = 'A4' WHERE booking_id = $1";
-    sqlx::query(right).bind(booking).execute(&world.pg).await.expect("the seat is corrected");
+    world.run(sqlx::query(right).bind(booking)).await;
     assert!(sqlx::query(pay).bind(booking).execute(&world.pg).await.is_ok());
 }
 

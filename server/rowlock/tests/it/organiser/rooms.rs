@@ -365,6 +365,6 @@ async fn first_theatre_is_created_on_the_command_line() {
     // From here on pages and the API do the rest.
     let mut max = crate::accounts::Browser::new(&world);
     max.log_in("max@example.org", crate::accounts::PASSWORD).await;
-    let city: String = sqlx::query_scalar("SELECT id FROM cities").fetch_one(&world.pg).await.expect("there is one");
+    let city: String = world.value(sqlx::query_scalar("SELECT id FROM cities")).await;
     expect_answer(max.post("/api/v1/theatres", theatre(json!({ "city": city }))).await, StatusCode::CREATED);
 }

@@ -199,7 +199,7 @@ async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     .await;
     let settled = "SELECT count(*) FROM refunds WHERE booking_id = $1 AND amount_minor = 0 AND state = 'settled'";
     let free: uuid::Uuid = text(&free["id"]).parse().expect("an id");
-    let settled: i64 = sqlx::query_scalar(settled).bind(free).fetch_one(&world.pg).await.expect("refunds are counted");
+    let settled: i64 = world.value(sqlx::query_scalar(settled).bind(free)).await;
     assert_eq!(settled, 1, "the refund of nothing is settled");
     // The page stops polling.
     let visitor = olga.visitor();
@@ -393,11 +393,10 @@ async fn film_is_added_and_every_act_is_audited() {
     let screen = screen_of(&mut olga, &small()).await;
     set_prices(&mut olga, &["gold", "floor"]).await;
     post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["18:00"])).await;
-    let acts: Vec<String> = sqlx::query_scalar(
-        "SELECT act FROM audit_list WHERE theatre_id = 'aurora' AND actor IS NOT NULL ORDER BY number",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("lines");
+    let acts: Vec<String> = world
+        .values(sqlx::query_scalar(
+            "SELECT act FROM audit_list WHERE theatre_id = 'aurora' AND actor IS NOT NULL ORDER BY number",
+        ))
+        .await;
     assert_eq!(acts, ["film_added", "layout_imported", "screen_created", "tariff_set", "shows_planned"]);
 }

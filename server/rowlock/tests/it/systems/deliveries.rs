@@ -146,12 +146,14 @@ async fn both_secrets_sign_during_a_rotation_and_each_is_shown_once() {
     let deliveries = receiver.wait_for_deliveries(2).await;
     assert_eq!((deliveries[1].signatures(), deliveries[1].signed_with(&second)), (1, 1));
     let (_, listed) = max.get(HOOKS).await;
-    let kept: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0")
-            .bind(&second)
-            .fetch_one(&world.pg)
-            .await
-            .expect("a count");
+    let kept: i64 = world
+        .value(
+            sqlx::query_scalar(
+                "SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0",
+            )
+            .bind(&second),
+        )
+        .await;
     assert!(!listed.to_string().contains(&second) && kept == 0, "{listed}");
 }
 
@@ -284,7 +286,7 @@ async fn private_addresses_are_refused_as_endpoints() {
     // An endpoint that bypassed the validation, or that was stored before it.
     let past = "INSERT INTO webhook_endpoints (id, theatre_id, url, events, secret, state, made_at)
                 VALUES (gen_random_uuid(), 'aurora', $1, ARRAY['booking.confirmed'], 'secret', 'on', now())";
-    sqlx::query(past).bind(receiver.url()).execute(&world.pg).await.expect("the endpoint is written");
+    world.run(sqlx::query(past).bind(receiver.url())).await;
     world.visitor().buy_seats(&[1], "tok_paid").await;
     wait_until("the delivery is refused", || async {
         let refused = "SELECT count(*) FROM webhook_deliveries WHERE last_trouble LIKE '%public internet%'";
@@ -304,7 +306,7 @@ const OF_THEATRE: usize = 8;
 /// Records this many events of a theatre, due after all earlier ones.
 async fn record_events(world: &World, theatre: &str, times: usize) {
     let deliveries = "SELECT tell_endpoints($1, 'show.cancelled', 'a show', '{}', now()) FROM generate_series(1, $2)";
-    sqlx::query(deliveries).bind(theatre).bind(times as i64).execute(&world.pg).await.expect("the events are recorded");
+    world.run(sqlx::query(deliveries).bind(theatre).bind(times as i64)).await;
 }
 
 /// A manager of the Aurora and the Rialto, and the Rialto's endpoint.

@@ -45,15 +45,10 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
     assert!(key.starts_with("rlk_") && key.len() == 68, "{key}");
     // Only the answer contains the key: no list and no row.
     assert!(!max.get(KEYS).await.1.to_string().contains(&key));
-    let kept: i64 = sqlx::query_scalar(
-        "SELECT (SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0)
+    let sql = "SELECT (SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0)
               + (SELECT count(*) FROM api_keys key WHERE position($1 in key::text) > 0)
-              + (SELECT count(*) FROM audit_list line WHERE position($1 in line::text) > 0)",
-    )
-    .bind(&key)
-    .fetch_one(&world.pg)
-    .await
-    .expect("a count");
+              + (SELECT count(*) FROM audit_list line WHERE position($1 in line::text) > 0)";
+    let kept: i64 = world.value(sqlx::query_scalar(sql).bind(&key)).await;
     assert_eq!(kept, 0);
 
     let read = format!("/api/v1/theatres/aurora/bookings/{}", text(&booking["id"]));
@@ -136,14 +131,13 @@ async fn forms_of_the_page_work_like_the_api() {
     ];
     let (status, page) = send("/webhooks", &hook).await;
     assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("127.0.0.1:9/hooks"), "{page}");
-    let id: uuid::Uuid =
-        sqlx::query_scalar("SELECT id FROM webhook_endpoints").fetch_one(&world.pg).await.expect("one");
+    let id: uuid::Uuid = world.value(sqlx::query_scalar("SELECT id FROM webhook_endpoints")).await;
     let (status, _) =
         send(&format!("/webhooks/{id}/state"), &[("key", "form-4"), ("state", "off"), ("reason", "Not now.")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     let (status, page) = send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await;
     assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("data-state=\"off\""), "{page}");
-    let id: uuid::Uuid = sqlx::query_scalar("SELECT id FROM api_keys").fetch_one(&world.pg).await.expect("one");
+    let id: uuid::Uuid = world.value(sqlx::query_scalar("SELECT id FROM api_keys")).await;
     // Input stays in its own form, which is open and shows the error.
     let too_long = "x".repeat(301);
     let (status, page) = send(&format!("/keys/{id}/revoke"), &[("key", "form-7"), ("reason", &too_long)]).await;

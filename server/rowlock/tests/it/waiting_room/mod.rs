@@ -31,10 +31,8 @@ fn queue_of(world: &World) -> String {
 
 /// Key of the world's only room, by its last part.
 async fn key_of(world: &World, name: &str) -> String {
-    let room: uuid::Uuid = sqlx::query_scalar("SELECT id FROM waiting_rooms WHERE switched_off_at IS NULL")
-        .fetch_one(&world.pg)
-        .await
-        .expect("a room");
+    let room: uuid::Uuid =
+        world.value(sqlx::query_scalar("SELECT id FROM waiting_rooms WHERE switched_off_at IS NULL")).await;
     format!("{}{{show:{}}}:queue:{}:{name}", world.setting("REDIS_PREFIX"), world.show, room.simple())
 }
 

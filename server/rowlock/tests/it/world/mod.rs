@@ -15,8 +15,10 @@ use platform::postgres_hosts::PostgresHosts;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use simulator::{Settings, Simulator};
-use sqlx::postgres::PgQueryResult;
-use sqlx::{PgConnection, PgPool};
+use sqlx::postgres::{PgArguments, PgQueryResult, PgRow};
+use sqlx::query::Query;
+use sqlx::query_scalar::QueryScalar;
+use sqlx::{FromRow, PgConnection, PgPool, Postgres};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -280,6 +282,29 @@ impl World {
     /// Runs a query that returns one number.
     pub async fn count(&self, query: &'static str) -> i64 {
         sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
+    }
+
+    /// Runs a statement with arguments. Returns the number of rows that it changed.
+    pub async fn run(&self, statement: Query<'_, Postgres, PgArguments>) -> u64 {
+        statement.execute(&self.pg).await.expect("the statement runs").rows_affected()
+    }
+
+    /// Runs a query that returns one value.
+    pub async fn value<T>(&self, query: QueryScalar<'_, Postgres, T, PgArguments>) -> T
+    where
+        T: Send + Unpin,
+        (T,): for<'r> FromRow<'r, PgRow>,
+    {
+        query.fetch_one(&self.pg).await.expect("the query returns a value")
+    }
+
+    /// Runs a query that returns one column.
+    pub async fn values<T>(&self, query: QueryScalar<'_, Postgres, T, PgArguments>) -> Vec<T>
+    where
+        T: Send + Unpin,
+        (T,): for<'r> FromRow<'r, PgRow>,
+    {
+        query.fetch_all(&self.pg).await.expect("the query runs")
     }
 
     pub async fn execute(&self, statement: &'static str) {
