@@ -207,14 +207,7 @@ async fn expired_claim_is_taken_over_and_its_late_payment_is_refunded() {
     world.delete_holds(5).await;
     let (_, taken) = check_out(&bob, 5).await;
     assert_eq!(bob.pay(&taken, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    let paid = ann
-        .client
-        .post(text(&pending["pay_url"]))
-        .header("content-type", "application/x-www-form-urlencoded")
-        .body("card=paid")
-        .send()
-        .await
-        .expect("the gateway answers");
+    let paid = ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(paid.status(), StatusCode::SEE_OTHER);
     let lost = ann.wait_for_booking(&booking, "CANCELLED").await;
     assert!(matches!(text(&lost["money"]), "REFUNDING" | "REFUNDED"), "{lost}");

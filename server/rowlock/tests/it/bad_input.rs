@@ -179,7 +179,7 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
 async fn sales_close_five_minutes_before_the_start_and_cross_site_requests_change_nothing() {
     let world = World::start(1, &[]).await;
     let soon = insert_show(&world.pg, 300_000, 4 * 60).await;
-    let ann = Visitor { show: soon, ..world.visitor() };
+    let ann = world.visitor().at_show(soon);
     let (status, problem) = ann.hold(&[1]).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "sales_closed"));
     for (header, value) in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
@@ -295,7 +295,7 @@ async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
 async fn event_delivered_a_hundred_times_concurrently_is_applied_once() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let booking = ann.check_out(&[1]).await.1;
     ann.pay(&booking, None).await;
     let body = success("evt_100", &booking, PRICE);
@@ -319,9 +319,8 @@ async fn payment_of_another_amount_is_refunded_and_the_event_names_both_sums() {
         let booking = ann.check_out(&[seat]).await.1;
         let (_, answer) = ann.pay(&booking, token).await;
         if token.is_none() {
-            let page = ann.client.post(text(&answer["pay_url"])).body("card=another_amount&action=pay");
-            let page = page.header("content-type", "application/x-www-form-urlencoded").send().await;
-            assert_eq!(page.expect("a page").status(), StatusCode::SEE_OTHER);
+            let page = ann.post_form(text(&answer["pay_url"]), "card=another_amount&action=pay").await;
+            assert_eq!(page.status(), StatusCode::SEE_OTHER);
         }
         ann.wait_for_booking(&booking, "CANCELLED").await;
         wait_until("the money is refunded", || async { ann.booking(&booking).await["money"] == "REFUNDED" }).await;

@@ -32,10 +32,6 @@ fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<JsonAnswer> {
     tokio::spawn(async move { visitor.book(&hold).await })
 }
 
-fn at_server(visitor: &Visitor, world: &World, server: usize) -> Visitor {
-    Visitor { base: world.servers[server].url.clone(), ..visitor.clone() }
-}
-
 async fn keep_locked(world: &World, booking: &Value) -> sqlx::Transaction<'static, sqlx::Postgres> {
     let mut keeper = world.pg.begin().await.expect("a transaction");
     sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
@@ -55,7 +51,7 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
     let world = World::start(2, &[]).await;
     world.open_floor(20).await;
     let here = world.visitor();
-    let there = at_server(&here, &world, 1);
+    let there = here.moved_to(&world, 1);
     let (hold, booking) = here.check_out(&[1]).await;
     change_places(&here, &hold, "add_places").await;
     // Both wait for the row lock, and have read the lines before the other wrote them.
@@ -84,7 +80,7 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
 async fn booking_revised_after_its_check_is_not_charged() {
     let world = World::start(2, &[]).await;
     let here = world.visitor();
-    let there = at_server(&here, &world, 1);
+    let there = here.moved_to(&world, 1);
     let (hold, booking) = here.check_out(&[1]).await;
     // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.
     let mut other = keep_locked(&world, &booking).await;

@@ -144,7 +144,7 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
 async fn within_two_hours_of_the_start_only_staff_cancel() {
     let world = World::start(1, &[]).await;
     let show = insert_show(&world.pg, 300_000, 2 * 3600 - 60).await;
-    let ann = Visitor { show, ..world.visitor() };
+    let ann = world.visitor().at_show(show);
     let booking = ann.buy_seats(&[1, 2], "tok_paid").await;
     assert_eq!(ann.booking(&booking).await["cancel_until_ms"], Value::Null, "the page offers no cancellation");
     for seats in [None, Some(&[1][..])] {
@@ -209,7 +209,7 @@ async fn invalid_cancellations_change_nothing() {
 async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let booking = ann.buy_seats(&[60, 61, 62], "tok_paid").await;
     // Some cancel all seats and some a part. The books balance in any order.
     let answers = futures::future::join_all((0..20).map(|number| {
@@ -241,9 +241,7 @@ async fn unpaid_booking_is_cancelled_without_a_fee() {
     assert_eq!(seen["state"], "CANCELLED");
     ann.wait_for_seat(71, '0').await;
     // The gateway's page takes no payment any more.
-    let page = text(&pending["pay_url"]);
-    let form = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    form.send().await.expect("the gateway answers");
+    ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 0);
     world.wait_until_books_balance().await;
 }
@@ -377,11 +375,7 @@ async fn payment_after_the_cancellation_of_the_show_is_refunded() {
     let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     // The gateway charges and cannot be voided; its webhook is late.
-    let form = |card: &str| {
-        let page = ann.client.post(text(&pending["pay_url"]));
-        page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}")).send()
-    };
-    form("late_webhook").await.expect("the gateway answers");
+    ann.post_form(text(&pending["pay_url"]), "card=late_webhook").await;
     call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
@@ -470,9 +464,7 @@ async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
         world.execute(statement).await;
     }
     wait_until("the server sees the cancellation", || async { eva.hold(&[8]).await.1["code"] == "sales_closed" }).await;
-    let page = ann.client.post(text(&pending["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    form.send().await.expect("the gateway answers");
+    ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED", "{seen}");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "the full price is refunded: {seen}");

@@ -77,7 +77,7 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     assert_eq!((&still["id"], &still["expires_at_ms"]), (&hold["id"], &hold["expires_at_ms"]), "the hold is unchanged");
     // Another visitor cannot use the code, and another replica accepts it.
     assert_eq!(enter_code(&eve, EMAIL, &code).await.1["code"], "email_code_over");
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let spaced = format!(" {} {}", &code[..3], &code[3..]);
     expect_answer(enter_code(&at_other, "Ann@example.org ", &spaced).await, StatusCode::OK);
     let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
@@ -106,7 +106,7 @@ async fn five_attempts_are_the_limit_even_when_concurrent() {
     let world = world_with_codes(2).await;
     let ann = world.visitor();
     let code = request_and_read_code(&world, &ann, EMAIL).await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let guesses: Vec<String> = (1..=20).map(|by| different_code(&code, by)).collect();
     let answers = futures::future::join_all(guesses.iter().enumerate().map(|(number, guess)| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
@@ -127,7 +127,7 @@ async fn correct_code_entered_twice_concurrently_counts_once() {
     let world = world_with_codes(2).await;
     let ann = world.visitor();
     let code = request_and_read_code(&world, &ann, EMAIL).await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     // Both attempts are counted, and neither can be recorded as correct: that writes a key.
     let mut gate = world.pg.begin().await.expect("a transaction");
     sqlx::query("LOCK TABLE idempotency_keys IN EXCLUSIVE MODE")

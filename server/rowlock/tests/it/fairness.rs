@@ -69,7 +69,7 @@ async fn visitor_over_the_rate_limit_is_refused_at_every_server() {
     assert_eq!(text(&problem["code"]), "too_many_attempts");
     assert!(text(&problem["detail"]).contains(&format!("again in {wait} s")), "{problem}");
 
-    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let elsewhere = ann.moved_to(&world, 1);
     // A lot: once the shared bucket has counted it, the other server will see that the bucket is empty.
     let before = full_at(&world).await;
     for _ in 0..2 {
@@ -118,7 +118,7 @@ async fn retry_of_a_hold_granted_by_another_server_is_not_rate_limited() {
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let (status, hold) = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let elsewhere = ann.moved_to(&world, 1);
     wait_until("the other server refuses", || async {
         try_hold_from(&elsewhere, "203.0.113.7").await.status() == StatusCode::TOO_MANY_REQUESTS
     })

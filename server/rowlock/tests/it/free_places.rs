@@ -42,8 +42,8 @@ async fn show_with_area(world: &World) -> Uuid {
 }
 
 async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
-    let here = Visitor { show, ..world.visitor_at(0) };
-    let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
+    let here = world.visitor_at(0).at_show(show);
+    let there = here.moved_to(world, 1);
     let hold = expect_answer(here.hold(&[round % ROUNDS_OF_A_SHOW]).await, StatusCode::CREATED);
     let own = format!("/api/v1/shows/{show}/holds/{}", text(&hold["id"]));
     let change = async |visitor: &Visitor, verb: &str| {

@@ -76,9 +76,8 @@ async fn world_with_first_down() -> (World, GatewayServer, GatewayServer) {
 const FIRST_KEY: &str = "a key of the first gateway; 32 bytes";
 const FIRST_SECRET: &str = "a secret of the first gateway; 32 bytes";
 
-async fn press(visitor: &Visitor, page: &str, form: &'static str) {
-    let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded").body(form);
-    assert_eq!(request.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
+async fn press(visitor: &Visitor, page: &str, form: &str) {
+    assert_eq!(visitor.post_form(page, form).await.status(), StatusCode::SEE_OTHER);
 }
 
 async fn payment_gateways(world: &World) -> Vec<(String, i16)> {

@@ -50,7 +50,7 @@ async fn retry_is_replayed_byte_for_byte_and_a_reused_key_is_refused() {
 async fn retry_at_another_server_is_replayed_after_sales_closed() {
     let world = World::start(2, &[]).await;
     let (ann, path) = (world.visitor_at(0), format!("/api/v1/shows/{}/holds", world.show));
-    let there = crate::world::Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let there = ann.moved_to(&world, 1);
     let seats = json!({ "seats": [1, 2] });
     let taken = ann.raw(Method::POST, &path, seats.clone(), "take").await;
     let hold: Value = serde_json::from_str(&taken.1).expect("JSON");
@@ -92,7 +92,7 @@ async fn retry_at_another_server_is_replayed_after_sales_closed() {
 async fn twenty_concurrent_equal_requests_are_one_hold_and_one_answer() {
     let world = World::start(2, &[]).await;
     let (ann, path) = (world.visitor(), format!("/api/v1/shows/{}/holds", world.show));
-    let at_other = crate::world::Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let answers = futures::future::join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.raw(Method::POST, &path, json!({ "seats": [5] }), "double-click")
@@ -381,7 +381,7 @@ async fn fifth_declined_card_ends_the_hold() {
 async fn two_tabs_with_the_second_card_are_one_sale() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let there = ann.moved_to(&world, 1);
     let next = kept_hold(&decline_first_card(&ann, &[12]).await);
     let tabs = (0..8).map(|tab| if tab % 2 == 0 { &ann } else { &there });
     let answers = join_all(tabs.map(|tab| tab.buy(&next, Some("tok_paid")))).await;
@@ -410,9 +410,8 @@ async fn payment_stopped_by_its_payer_keeps_no_hold() {
     let (_world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[30]).await;
     let (_, pending) = ann.buy(&hold, None).await;
-    let page = ann.client.post(text(&pending["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid&action=cancel");
-    assert_eq!(form.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
+    let page = ann.post_form(text(&pending["pay_url"]), "card=paid&action=cancel").await;
+    assert_eq!(page.status(), StatusCode::SEE_OTHER);
     let over = ann.wait_for_booking(&pending, "CANCELLED").await;
     assert!(over["kept_hold"].is_null(), "{over}");
     ann.wait_for_seat(30, '0').await;
@@ -506,7 +505,7 @@ async fn noop_changes_store_nothing_in_redis_and_real_ones_are_replayed() {
     assert_eq!(stored_answers(&world).await, before, "fields and bytes");
 
     // A real change is stored, and another server replays it.
-    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let elsewhere = ann.moved_to(&world, 1);
     let real = json!({ "add": [3], "remove": [1] });
     let changed = ann.call_with_key(Method::PATCH, &path, real.clone(), "real").await;
     assert_eq!(changed.0, StatusCode::OK, "{}", changed.1);

@@ -84,7 +84,7 @@ async fn reformatted_body_is_the_same_request() {
         "\n{{ \"hold\" : {hold},\t\"holder\": null, \"buyer\": {{\"email\":\"ann@example.org\", \"name\":\"\\u0041nn Example\"}},
          \"show\":{show} }} "
     );
-    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let elsewhere = ann.moved_to(&world, 1);
     // Each twice: the second time the exact bytes are cached as well.
     for visitor in [&ann, &ann, &elsewhere, &elsewhere] {
         for wording in [&body, &other_words] {
@@ -209,7 +209,7 @@ async fn two_different_keys_in_one_request_are_refused() {
 async fn concurrent_requests_with_one_key_at_two_replicas_have_one_effect_and_one_answer() {
     let world = World::start(2, &[]).await;
     let here = world.visitor_at(0);
-    let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
+    let there = here.moved_to(&world, 1);
     let (_, hold) = here.hold(&[1]).await;
     let body = booking_body(&here, &hold);
     let at_once = async |path: &str, key: &str, body: &str| {
@@ -275,7 +275,7 @@ pub async fn poll_until_done(visitor: &Visitor, location: &str) -> RawAnswer {
 async fn respond_async_request_is_answered_with_a_location() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let there = ann.moved_to(&world, 1);
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
     let prefer = [("prefer", "respond-async, wait=5")];
@@ -327,7 +327,7 @@ async fn respond_async_request_is_answered_with_a_location() {
 async fn respond_async_cancellation_is_answered_with_a_location() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let there = ann.moved_to(&world, 1);
     let paid = ann.buy_seats(&[1], "tok_paid").await;
     // The booking is locked, so it cannot be cancelled yet.
     let mut others = world.pg.begin().await.expect("a transaction");
@@ -378,10 +378,6 @@ async fn outcomes(visitor: &Visitor) -> BTreeMap<String, u64> {
         Some((outcome.to_owned(), count.parse().expect("a number")))
     });
     counted.collect()
-}
-
-fn at(world: &World, server: usize, visitor: &Visitor) -> Visitor {
-    Visitor { base: world.servers[server].url.clone(), ..visitor.clone() }
 }
 
 fn entry(world: &World, visitor: &Visitor, key: &str) -> String {
@@ -436,7 +432,7 @@ async fn without_redis_keys_work_from_postgres_without_errors() {
     let mut redis = Redis::start(&[]).await;
     let world = world_on(&redis, 2).await;
     let ann = world.visitor();
-    let there = at(&world, 1, &ann);
+    let there = ann.moved_to(&world, 1);
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let pay = pay_path(&booking);
     let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
@@ -472,7 +468,7 @@ async fn answers_survive_a_restart_byte_for_byte() {
             world.delete_redis_keys().await;
         }
         let fresh = world.add_server(&[]).await;
-        let ann = at(&world, fresh, &ann);
+        let ann = ann.moved_to(&world, fresh);
         for _ in 0..2 {
             assert_eq!(
                 post(&ann, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(),
@@ -495,7 +491,7 @@ async fn another_replica_replays_the_answer_from_redis() {
     let name = entry(&world, &ann, "book");
     wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
     world.execute("DELETE FROM idempotency_keys").await;
-    let there = at(&world, 1, &ann);
+    let there = ann.moved_to(&world, 1);
     assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(), booking.status_and_body());
 }
 
@@ -503,7 +499,7 @@ async fn another_replica_replays_the_answer_from_redis() {
 async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() {
     let mut world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let there = at(&world, 1, &ann);
+    let there = ann.moved_to(&world, 1);
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let (pay, token) = (pay_path(&booking), "{\"payment_token\":\"tok_no_answer_paid\"}");
     let (asking, path) = (ann.clone(), pay.clone());

@@ -45,9 +45,7 @@ async fn expire(world: &World, booking: &Value) {
 }
 
 pub async fn pay_on_page(visitor: &Visitor, pending: &Value, card: &str) {
-    let page = visitor.client.post(text(&pending["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}"));
-    let answer = form.send().await.expect("the gateway answers");
+    let answer = visitor.post_form(text(&pending["pay_url"]), &format!("card={card}")).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
 }
 
@@ -198,7 +196,7 @@ async fn payment_is_refunded_if_the_show_started_meanwhile() {
         world.execute(statement).await;
     }
     let other = world.add_server(&[]).await;
-    let ann = Visitor { base: world.servers[other].url.clone(), ..ann };
+    let ann = ann.moved_to(&world, other);
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");

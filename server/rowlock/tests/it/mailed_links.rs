@@ -271,8 +271,7 @@ async fn offer_being_paid_for_cannot_be_taken_until_the_card_is_declined() {
     assert_eq!((status, page.contains("account-trouble")), (StatusCode::CONFLICT, true), "{page}");
     assert!(!phone.has_hold().await);
     // The payment is declined: the offer's hold is kept, and another device may take it.
-    let form = ann.client.post(text(&pending["pay_url"])).header("content-type", "application/x-www-form-urlencoded");
-    form.body("card=declined&action=pay").send().await.expect("a page");
+    ann.post_form(text(&pending["pay_url"]), "card=declined&action=pay").await;
     ann.wait_for_booking(&pending, "CANCELLED").await;
     wait_until("the offer can be taken", || async {
         request(&phone, Method::POST, &path).await.0 == StatusCode::SEE_OTHER

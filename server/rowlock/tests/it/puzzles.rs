@@ -120,7 +120,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     let solution = solve_refusal(&refusal);
     let (status, hold) = try_with_solution(&ann, &[10, 11], "mine", Some(&solution)).await;
     assert_eq!((status, hold["seats"].as_array().map(Vec::len)), (StatusCode::CREATED, Some(2)), "{hold}");
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     // The other server knows that she solved a puzzle, too.
     assert_eq!(at_other.hold(&[30]).await.1["code"], "one_hold_per_show");
     assert_eq!(try_with_solution(&at_other, &[10, 11], "mine", Some(&solution)).await, (status, hold.clone()));
@@ -142,15 +142,15 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     let other_show = insert_show(&world.pg, 300_000, 24 * 3600).await;
     world.execute("UPDATE shows SET flash_sale = true").await;
     hold_contested_seat(&world).await;
-    let elsewhere = Visitor { show: other_show, ..world.visitor() };
+    let elsewhere = world.visitor().at_show(other_show);
     assert_eq!(elsewhere.hold(&[CONTESTED]).await.0, StatusCode::CREATED);
-    let stranger = Visitor { show: other_show, ..world.visitor() };
+    let stranger = world.visitor().at_show(other_show);
     let crowds = [Crowd::start(world.visitor()).await, Crowd::start(stranger).await];
     let (ann, bob) = (world.visitor(), world.visitor());
     let solution = solve_refusal(&expect_puzzle(&ann, &[10], "first").await);
 
     // Another visitor and another show get their own puzzles.
-    let ann_elsewhere = Visitor { show: other_show, ..ann.clone() };
+    let ann_elsewhere = ann.at_show(other_show);
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
         let refusal = expect_problem(
             try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await,

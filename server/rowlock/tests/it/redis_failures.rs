@@ -346,16 +346,12 @@ async fn current_epoch(node: &Redis) -> String {
     info.lines().find(|line| line.starts_with("cluster_current_epoch:")).expect("an epoch").to_owned()
 }
 
-fn at_show(visitor: Visitor, show: Uuid) -> Visitor {
-    Visitor { show, ..visitor }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn shows_of_every_shard_are_held_seen_and_released_at_two_servers() {
     let cluster = Cluster::start().await;
     let world = World::start(2, &[("REDIS_URL", &cluster.url())]).await;
     for show in cluster.shows(&world).await {
-        let (ann, bob) = (at_show(world.visitor_at(0), show), at_show(world.visitor_at(1), show));
+        let (ann, bob) = (world.visitor_at(0).at_show(show), world.visitor_at(1).at_show(show));
         let mut watching = LiveMap::open(&bob).await;
         let hold = expect_answer(ann.hold(&[5, 6]).await, StatusCode::CREATED);
         watching.wait_for_seat(6, SeatState::Locked).await;
@@ -377,7 +373,7 @@ async fn stored_answers_reach_the_other_replica_on_every_shard() {
     let booked = futures::future::join_all(booked).await;
     world.execute("DELETE FROM idempotency_keys").await;
     for (visitor, (body, first)) in people.iter().zip(booked) {
-        let there = Visitor { base: world.servers[1].url.clone(), ..visitor.clone() };
+        let there = visitor.moved_to(&world, 1);
         assert_eq!(
             post(&there, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(),
             first.status_and_body()
@@ -388,7 +384,7 @@ async fn stored_answers_reach_the_other_replica_on_every_shard() {
 /// Two concurrent holds of each seat, and their results.
 async fn crowd(world: &World, show: Uuid, seats: std::ops::Range<u32>) -> Vec<(Visitor, u32, HoldAttempt)> {
     let attempts = seats.flat_map(|seat| [(seat, 0), (seat, 1)]).map(|(seat, server)| async move {
-        let visitor = at_show(world.visitor_at(server), show);
+        let visitor = world.visitor_at(server).at_show(show);
         let attempt = hold_with_retries(&visitor, &[seat]).await;
         (visitor, seat, attempt)
     });
@@ -434,7 +430,7 @@ async fn slot_migration_during_holds_loses_none_and_grants_none_twice() {
     let world = World::start(2, &[("REDIS_URL", &cluster.url())]).await;
     let show = cluster.shows(&world).await[0];
     let slot = cluster.slot_of(show).await;
-    let mut watching = LiveMap::open(&at_show(world.visitor_at(1), show)).await;
+    let mut watching = LiveMap::open(&world.visitor_at(1).at_show(show)).await;
 
     let enough = AtomicBool::new(false);
     let moving = async {
@@ -467,17 +463,17 @@ async fn slot_migration_during_holds_loses_none_and_grants_none_twice() {
         assert_eq!((status, &hold["seats"][0]["seat"]), (StatusCode::OK, &(*seat).into()), "{hold}");
     }
     let expected = format!("{}{}", "1".repeat(280), "0".repeat(20));
-    let visitor = at_show(world.visitor_at(1), show);
+    let visitor = world.visitor_at(1).at_show(show);
     wait_until("the map shows all holds", || async { visitor.seat_states().await == expected }).await;
     // A live map from before the migration still gets frames, wherever the slot is now.
-    let last = at_show(world.visitor_at(0), show);
+    let last = world.visitor_at(0).at_show(show);
     assert_eq!(hold_with_retries(&last, &[299]).await.status, StatusCode::CREATED);
     watching.wait_for_seat(299, SeatState::Locked).await;
 }
 
 /// While `lost`'s shard is down, its visitors get a 503 in time, and others are not affected.
 async fn assert_only_its_shows_fail(world: &World, lost: Uuid, others: [Uuid; 2]) {
-    let mut watching = LiveMap::open(&at_show(world.visitor_at(1), others[1])).await;
+    let mut watching = LiveMap::open(&world.visitor_at(1).at_show(others[1])).await;
     for seat in 1..20 {
         let (away, first, second) = tokio::join!(
             try_seat(world, lost, seat),
@@ -496,7 +492,7 @@ async fn assert_only_its_shows_fail(world: &World, lost: Uuid, others: [Uuid; 2]
 }
 
 async fn try_seat(world: &World, show: Uuid, seat: u32) -> HoldAttempt {
-    try_hold(&at_show(world.visitor(), show), &[seat], "any").await
+    try_hold(&world.visitor().at_show(show), &[seat], "any").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -505,13 +501,13 @@ async fn dead_shard_affects_only_its_shows() {
     let world = World::start(2, &[("REDIS_URL", &cluster.url())]).await;
     let [lost, others @ ..] = cluster.shows(&world).await;
     for show in [lost, others[0], others[1]] {
-        assert_eq!(at_show(world.visitor(), show).hold(&[0]).await.0, StatusCode::CREATED);
+        assert_eq!(world.visitor().at_show(show).hold(&[0]).await.0, StatusCode::CREATED);
     }
     cluster.0[0].kill().await;
     assert_only_its_shows_fail(&world, lost, others).await;
     // It restarts empty: its shows are rebuilt from Postgres.
     cluster.0[0].restart(&[]);
-    let back = hold_with_retries(&at_show(world.visitor(), lost), &[50]).await;
+    let back = hold_with_retries(&world.visitor().at_show(lost), &[50]).await;
     assert_eq!(back.status, StatusCode::CREATED, "{back:?}");
 }
 
@@ -520,7 +516,7 @@ async fn frozen_shard_affects_only_its_shows() {
     let cluster = Cluster::start().await;
     let world = World::start(2, &[("REDIS_URL", &cluster.url())]).await;
     let [others @ .., lost] = cluster.shows(&world).await;
-    let ann = at_show(world.visitor(), lost);
+    let ann = world.visitor().at_show(lost);
     assert_eq!(ann.hold(&[0]).await.0, StatusCode::CREATED);
     cluster.0[2].freeze().await;
     // The first requests wait until the timeout; concurrent requests to another shard do not.
@@ -534,8 +530,8 @@ async fn frozen_shard_affects_only_its_shows() {
     }
     assert_only_its_shows_fail(&world, lost, others).await;
     cluster.0[2].thaw().await;
-    let back = hold_with_retries(&at_show(world.visitor(), lost), &[50]).await;
+    let back = hold_with_retries(&world.visitor().at_show(lost), &[50]).await;
     assert_eq!(back.status, StatusCode::CREATED, "{back:?}");
-    let late = hold_with_retries(&at_show(world.visitor_at(1), lost), &[0]).await;
+    let late = hold_with_retries(&world.visitor_at(1).at_show(lost), &[0]).await;
     assert_eq!(late.status, StatusCode::LOCKED, "earlier holds are kept: {late:?}");
 }

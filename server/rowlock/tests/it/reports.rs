@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::accounts::{Browser, grant, register_and_log_in};
 use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, insert_show, text};
+use crate::world::{PRICE, World, expect_answer, expect_problem, insert_show, text};
 
 pub async fn staff(world: &World, email: &str, role: &str) -> Browser {
     let browser = register_and_log_in(world, email).await;
@@ -321,10 +321,10 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
         world.run(sqlx::query(statement).bind(world.show).bind(moved)).await;
     }
     world.visitor().buy_seats(&[46, 47], "tok_paid").await;
-    let again = crate::world::Visitor { show: second, ..world.visitor() };
+    let again = world.visitor().at_show(second);
     let given_back = again.buy_seats(&[46, 48], "tok_paid").await;
     assert_eq!(again.cancel(&given_back, Some(&[48])).await.0, StatusCode::OK);
-    crate::world::Visitor { show: other, ..world.visitor() }.buy_seats(&[46], "tok_paid").await;
+    world.visitor().at_show(other).buy_seats(&[46], "tok_paid").await;
     let query = "SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'";
     world.wait_for_count("the seat is free again", query, 0).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
@@ -379,7 +379,7 @@ async fn selected_screen_filters_every_report_and_no_selection_means_all() {
     )
     .bind(other)).await;
     world.visitor().buy_seats(&[46, 47], "tok_paid").await;
-    Visitor { show: other, ..world.visitor() }.buy_seats(&[1], "tok_paid").await;
+    world.visitor().at_show(other).buy_seats(&[1], "tok_paid").await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let first = world.screen.as_str();

@@ -66,15 +66,7 @@ async fn buyer_without_a_token_pays_on_the_gateways_page() {
     let booking = ann.check_out(&[8]).await.1;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
-    let page = text(&pending["pay_url"]).to_owned();
-    let answer = ann
-        .client
-        .post(&page)
-        .header("content-type", "application/x-www-form-urlencoded")
-        .body("card=paid")
-        .send()
-        .await
-        .expect("the gateway answers");
+    let answer = ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = answer.headers()["location"].to_str().expect("text").to_owned();
     // With the parameter the booking's page knows that a card was submitted.
@@ -86,7 +78,7 @@ async fn buyer_without_a_token_pays_on_the_gateways_page() {
 async fn two_keys_and_twenty_requests_are_one_charge() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let booking = ann.check_out(&[9]).await.1;
     let answers = futures::future::join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
@@ -183,7 +175,7 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
 async fn concurrent_checkouts_from_two_tabs_create_one_booking() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let (_, hold) = ann.hold(&[110]).await;
     let (one, other) = tokio::join!(ann.book(&hold), at_other.book(&hold));
     assert_eq!((one.0, other.0), (StatusCode::CREATED, StatusCode::CREATED), "{} {}", one.1, other.1);

@@ -153,7 +153,7 @@ async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
     let world = world_with_limits(2, (3, None), &[]).await;
     register_proven(&world, ANN).await;
     let tab = world.visitor();
-    let other = Visitor { base: world.servers[1].url.clone(), ..tab.clone() };
+    let other = tab.moved_to(&world, 1);
     let hold = hold_seats(&tab, &[1, 2, 3]).await;
     let (one, two) = tokio::join!(buy_as(&tab, &hold, ANN), buy_as(&other, &hold, ANN));
     assert_eq!(one.1["id"], two.1["id"], "one booking: {one:?} {two:?}");
@@ -186,9 +186,8 @@ async fn show_with_email_codes_counts_seats_by_address() {
 }
 
 async fn pay_on_page(visitor: &Visitor, page: &str, card: &str) {
-    let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded");
-    let answer = request.body(format!("card={}&action=pay", card.replace('@', "%40"))).send().await;
-    assert!(answer.expect("the gateway answers").status().is_redirection());
+    let answer = visitor.post_form(page, &format!("card={}&action=pay", card.replace('@', "%40"))).await;
+    assert!(answer.status().is_redirection());
 }
 
 /// Three visitors concurrently enter one card on the gateway's page; a fourth enters another card.

@@ -7,11 +7,7 @@ use serde_json::json;
 
 use crate::redis_process::Redis;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
-
-fn at_server(world: &World, server: usize, visitor: &Visitor) -> Visitor {
-    Visitor { cookie: visitor.cookie.clone(), ..world.visitor_at(server) }
-}
+use crate::world::{World, expect_answer, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
@@ -25,7 +21,7 @@ async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     eve.wait_for_seat(8, '2').await;
 
     let after = world.add_server(&[("REDIS_URL", &new.url()), ("SHADOW_REDIS_URL", &old.url())]).await;
-    let (ann, bob, zoe) = (at_server(&world, after, &ann), at_server(&world, after, &bob), world.visitor_at(after));
+    let (ann, bob, zoe) = (ann.moved_to(&world, after), bob.moved_to(&world, after), world.visitor_at(after));
     for (seat, state) in [(1, '1'), (2, '1'), (5, '1'), (8, '2')] {
         zoe.wait_for_seat(seat, state).await;
     }

@@ -92,7 +92,7 @@ async fn names_in_every_script_are_printed_to_a_file() {
 
 /// A show with this zone and category, and a visitor of it.
 async fn show_with(world: &World, (script, [title, zone, category, _]): ScriptSample) -> Visitor {
-    let visitor = Visitor { show: insert_show(&world.pg, 300_000, 24 * 3600).await, ..world.visitor() };
+    let visitor = world.visitor().at_show(insert_show(&world.pg, 300_000, 24 * 3600).await);
     let plan = json!({
         "sketch": 1, "name": "Hall", "categories": [{ "name": "gold", "label": category }],
         "zones": [

@@ -171,7 +171,7 @@ async fn offer_planned_by_a_dead_server_is_held_as_planned() {
     world.execute(plan).await;
     world.delete_redis_keys().await;
     let survivor = world.add_server(&[]).await;
-    let [ann, bob] = [0, 1].map(|n| Visitor { base: world.servers[survivor].url.clone(), ..people[n].clone() });
+    let [ann, bob] = [0, 1].map(|n| people[n].moved_to(&world, survivor));
     let offered = ann.wait_for_entry_state("OFFERED").await;
     assert_eq!(offered["offer"]["hold"], "c0ffee00-0000-5000-8000-000000000001");
     assert_eq!((offered_seats(&offered), own_hold(&ann).await.0), (vec![21], StatusCode::OK));

@@ -17,7 +17,7 @@ use crate::books::Totals;
 use crate::door::{codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy as Gateway;
 use crate::faults::injector::FaultInjector;
-use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
+use crate::world::{PRICE, World, expect_answer, insert_show, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() {
@@ -347,7 +347,7 @@ async fn exchange_for_another_show_at_another_price_voids_the_old_ticket() {
         (status, &new["show"], &new["refunds"][0]["amount"]["minor"]),
         (StatusCode::CREATED, &json!(cheap), &json!(250))
     );
-    let there = Visitor { show: cheap, ..world.visitor() };
+    let there = world.visitor().at_show(cheap);
     there.wait_for_seat(7, '2').await;
     world.visitor().wait_for_seat(4, '0').await;
     let (door, elsewhere) = (device(&world, world.show, "Left").await, device(&world, cheap, "Right").await);

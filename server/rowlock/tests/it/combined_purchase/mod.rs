@@ -125,9 +125,7 @@ async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
     assert_eq!((&now["paying"], &now["booking"]), (&json!(true), &pending["id"]), "{now}");
     let (status, refusal) = ann.change(&hold, &[9], &[]).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_paying"), "{refusal}");
-    let page = ann.client.post(text(&pending["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    let answer = form.send().await.expect("the gateway answers");
+    let answer = ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = format!("{}/bookings/{}?submitted=1", ann.base, text(&pending["id"]));
     assert_eq!(answer.headers()["location"].to_str().expect("text"), back);

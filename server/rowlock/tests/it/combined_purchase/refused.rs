@@ -35,9 +35,8 @@ async fn assert_sold(visitor: &Visitor, hold: &Value) -> Value {
 
 async fn pay_on_page(visitor: &Visitor, pending: &Value) {
     if pending["state"] == "PAYMENT_PENDING" {
-        let page = visitor.client.post(text(&pending["pay_url"]));
-        let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-        assert_eq!(form.send().await.expect("the gateway answers").status(), StatusCode::SEE_OTHER);
+        let paid = visitor.post_form(text(&pending["pay_url"]), "card=paid").await;
+        assert_eq!(paid.status(), StatusCode::SEE_OTHER);
     }
     visitor.wait_for_booking(pending, "CONFIRMED").await;
 }
@@ -73,7 +72,7 @@ async fn price_change_after_the_hold_is_reported_and_not_charged() {
     world.run(sqlx::query("UPDATE shows SET prices = $1").bind(json!({ "gold": 2 * PRICE }))).await;
     // The other server caches the show for a while.
     let fresh = world.add_server(&[]).await;
-    let ann = Visitor { base: world.servers[fresh].url.clone(), ..ann };
+    let ann = ann.moved_to(&world, fresh);
     assert_refused(&ann, &ann.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
     let seen = ann.booking(&booking).await;
     let agreed = (text(&seen["state"]), &seen["total"]["minor"]);

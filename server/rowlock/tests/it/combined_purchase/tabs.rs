@@ -12,16 +12,12 @@ use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::idempotency::{poll_until_done, post};
 use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text};
 
-fn at_second_server(world: &World, visitor: &Visitor) -> Visitor {
-    Visitor { base: world.servers[1].url.clone(), ..visitor.clone() }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer() {
     let world = World::start(2, &[]).await;
     for (seat, token) in [(1, "tok_paid"), (2, "tok_slow")] {
         let ann = world.visitor();
-        let there = at_second_server(&world, &ann);
+        let there = ann.moved_to(&world, 1);
         let order = ann.purchase_body(&hold_seats(&ann, &[seat]).await, Some(token)).to_string();
         let send = |number: usize| {
             post(if number.is_multiple_of(2) { &ann } else { &there }, "/api/v1/bookings", "buy", &order, &[])
@@ -81,7 +77,7 @@ async fn assert_tabs_are_one_sale(settings: &[(&str, &str)]) {
     let world = World::start(2, settings).await;
     for (round, tabs) in [(0, 2), (1, 2), (2, 6), (3, 2)] {
         let ann = world.visitor();
-        let there = at_second_server(&world, &ann);
+        let there = ann.moved_to(&world, 1);
         // The maximum per person: the seats of the booking itself are not counted twice.
         let seats: Vec<u32> = (round * 10..round * 10 + 10).collect();
         let hold = hold_seats(&ann, &seats).await;
@@ -140,7 +136,7 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
     let world = World::start(2, &[]).await;
     for seat in 0..6 {
         let ann = world.visitor();
-        let there = at_second_server(&world, &ann);
+        let there = ann.moved_to(&world, 1);
         let hold = hold_seats(&ann, &[seat]).await;
         let in_two_steps = async {
             let (status, booking) = there.book(&hold).await;
@@ -166,7 +162,7 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
 async fn hold_changed_at_another_server_is_sold_as_changed() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let there = at_second_server(&world, &ann);
+    let there = ann.moved_to(&world, 1);
     // This server granted seat 20. The other one changes it to the neighbour, at the same price.
     let granted = hold_seats(&ann, &[20]).await;
     let (status, changed) = there.change(&granted, &[21], &[20]).await;
@@ -178,7 +174,7 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
     ann.wait_for_seat(20, '0').await;
     // The same with more seats and thus another price, and an extended hold.
     let bob = world.visitor();
-    let there = at_second_server(&world, &bob);
+    let there = bob.moved_to(&world, 1);
     let granted = hold_seats(&bob, &[30]).await;
     let (_, changed) = there.change(&granted, &[31], &[]).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&granted["id"]));
@@ -190,7 +186,7 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
     assert!(pending["expires_at_ms"].as_i64() >= longer["expires_at_ms"].as_i64(), "{pending} {longer}");
     // A hold that is released there is gone here as well.
     let cem = world.visitor();
-    let there = at_second_server(&world, &cem);
+    let there = cem.moved_to(&world, 1);
     let granted = hold_seats(&cem, &[40]).await;
     assert_eq!(there.release_hold(&granted).await, StatusCode::NO_CONTENT);
     expect_problem(cem.buy(&granted, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
@@ -203,7 +199,7 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
 async fn respond_async_request_is_answered_with_a_location() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
-    let there = at_second_server(&world, &ann);
+    let there = ann.moved_to(&world, 1);
     let order = ann.purchase_body(&hold_seats(&ann, &[1]).await, Some("tok_slow")).to_string();
     let accepted = post(&ann, "/api/v1/bookings", "buy", &order, &[("prefer", "respond-async")]).await;
     assert_eq!((accepted.status, accepted.json()), (StatusCode::ACCEPTED, json!({ "key": "buy", "state": "RUNNING" })));

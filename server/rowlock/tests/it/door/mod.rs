@@ -12,7 +12,7 @@ use crate::world::{JsonAnswer, Visitor, World, expect_answer, insert_show, text}
 
 pub async fn tonight(world: &World) -> Visitor {
     let show = insert_show(&world.pg, 300_000, 3 * 3600).await;
-    Visitor { show, ..world.visitor() }
+    world.visitor().at_show(show)
 }
 
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use tickets::TicketCode;
 
 use super::{Device, codes, device, tonight};
 use crate::accounts::{another_theatre, grant, register_and_log_in};
-use crate::world::{UNIQUE_VIOLATION, Visitor, World, assert_refused, expect_problem, insert_show, text};
+use crate::world::{UNIQUE_VIOLATION, World, assert_refused, expect_problem, insert_show, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_admits_once_and_then_names_time_and_place() {
@@ -85,8 +85,8 @@ async fn refused_ticket_names_its_reason() {
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
     // A show later tonight, and one at another theatre.
-    let later = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
-    let rialto = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
+    let later = world.visitor().at_show(insert_show(&world.pg, 300_000, 6 * 3600).await);
+    let rialto = world.visitor().at_show(insert_show(&world.pg, 300_000, 6 * 3600).await);
     let moved = "UPDATE screens SET theatre_id = 'rialto' WHERE id = (SELECT screen_id FROM shows WHERE id = $1)";
     world.run(sqlx::query(moved).bind(rialto.show)).await;
 
@@ -95,7 +95,7 @@ async fn refused_ticket_names_its_reason() {
     assert_eq!((text(&ticket["outcome"]), text(&ticket["show"]["film"])), ("other_show", "Tide"));
     assert_eq!(text(&ticket["show"]["id"]), later.show.to_string());
     // A scan at the wrong show does not use the ticket.
-    let at_its_door = Device { browser: Visitor { show: later.show, ..left.browser.clone() }, ..left.clone() };
+    let at_its_door = Device { browser: left.browser.at_show(later.show), ..left.clone() };
     assert_eq!(at_its_door.outcome(&other).await, "admitted");
 
     let foreign = codes(&world, &rialto.buy_seats(&[7], "tok_paid").await).await.remove(0);
@@ -150,7 +150,7 @@ async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
     let world = World::start(2, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..left.browser.clone() };
+    let at_other = left.browser.moved_to(&world, 1);
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     let (forwards, backwards) = (codes.join(","), format!("{},{}", codes[1], codes[0]));

@@ -7,7 +7,7 @@ use tickets::TicketCode;
 use uuid::Uuid;
 
 use super::{Device, codes, device, outcomes, tonight};
-use crate::world::{CHECK_VIOLATION, Visitor, World, assert_refused, expect_problem, text};
+use crate::world::{CHECK_VIOLATION, World, assert_refused, expect_problem, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scanner_list_has_only_digests_and_the_tickets_outcome() {
@@ -144,7 +144,7 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
     let world = World::start(2, &[]).await;
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..left.browser.clone() };
+    let at_other = left.browser.moved_to(&world, 1);
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2, 3, 4, 5], "tok_paid").await).await;
     let devices: Vec<Device> = (0..6)
         .map(|number| {

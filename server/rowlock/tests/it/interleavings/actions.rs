@@ -108,7 +108,7 @@ impl PreparedBooking {
         if actions.contains(&Action::Offer) {
             insert_waiting_list_entry(setup, show).await;
         }
-        let buyer = Visitor { show, ..setup.world.visitor_at(setup.servers[0].place) };
+        let buyer = setup.world.visitor_at(setup.servers[0].place).at_show(show);
         let places = match start {
             InitialState::Held => PLACES,
             InitialState::Locked | InitialState::Changed => 0,
@@ -130,7 +130,7 @@ impl PreparedBooking {
         }
         for server in setup.servers.iter().take(actions.len()) {
             // The server caches the show.
-            let at = Visitor { base: setup.world.servers[server.place].url.clone(), ..scene.buyer.clone() };
+            let at = scene.buyer.moved_to(&setup.world, server.place);
             at.has_hold().await;
         }
         scene
@@ -166,7 +166,7 @@ impl PreparedBooking {
     /// Sends the webhook about an earlier charge; it may be a repeat.
     pub async fn send_gateway_webhook(&self, setup: &ScheduleWorld) {
         if matches!(self.start, InitialState::Paying | InitialState::Cancelled | InitialState::Late) {
-            let clerk = Visitor { base: setup.world.servers[0].url.clone(), ..self.buyer.clone() };
+            let clerk = self.buyer.moved_to(&setup.world, 0);
             let answer = self.webhook(&clerk).await;
             assert!(answer.starts_with("200"), "{answer}");
         }
@@ -176,7 +176,7 @@ impl PreparedBooking {
     pub async fn action_future(&self, setup: &mut ScheduleWorld, action: Action, actor: usize) -> ActionFuture {
         let server = &setup.servers[actor];
         let state = server.state.clone();
-        let at = Visitor { base: setup.world.servers[server.place].url.clone(), ..self.buyer.clone() };
+        let at = self.buyer.moved_to(&setup.world, server.place);
         let (hold, booking, start) = (self.hold.clone(), self.booking.clone(), self.start);
         let id = booking["id"].as_str().and_then(|id| Uuid::parse_str(id).ok()).unwrap_or_default();
         match action {

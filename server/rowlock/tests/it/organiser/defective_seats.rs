@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::pages::{PAGES, send};
 use super::{API, organiser};
 use crate::box_office::acts;
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, wait_until};
+use crate::world::{PRICE, World, expect_answer, expect_problem, wait_until};
 
 /// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
@@ -93,10 +93,6 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     world.wait_until_books_balance().await;
 }
 
-fn at_show(visitor: &Visitor, show: Uuid) -> Visitor {
-    Visitor { show, ..visitor.clone() }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_stopped() {
     let world = World::start(2, &[]).await;
@@ -108,8 +104,8 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
         world.visitor(),
         world.visitor(),
         world.visitor_at(1),
-        at_show(&world.visitor(), tomorrow),
-        at_show(&world.visitor(), elsewhere),
+        world.visitor().at_show(tomorrow),
+        world.visitor().at_show(elsewhere),
     );
     let alone_booking = alone.buy_seats(&[5], "tok_paid").await;
     let beside_booking = beside.buy_seats(&[7, 8], "tok_paid").await;

@@ -56,5 +56,5 @@ pub fn week(screen: &Value, from: &str, weekday: &str, times: &[&str]) -> Value 
 }
 
 pub fn visitor_of(world: &World, show: &Value) -> Visitor {
-    Visitor { show: Uuid::parse_str(text(&show["id"])).expect("an id"), ..world.visitor() }
+    world.visitor().at_show(Uuid::parse_str(text(&show["id"])).expect("an id"))
 }

@@ -230,9 +230,7 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     assert_eq!(move_state(&olga, &world).await["state"], "closing");
 
     // One payer pays, and the other never returns from the gateway's page.
-    let page = ann.client.post(text(&pending[0]["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    form.send().await.expect("the gateway answers");
+    ann.post_form(text(&pending[0]["pay_url"]), "card=paid").await;
     ann.wait_for_booking(&pending[0], "CONFIRMED").await;
     assert_eq!(move_state(&olga, &world).await["state"], "closing", "the other payment is undecided");
     let later = "UPDATE show_moves SET requested_at = now() - interval '3 minutes'";

@@ -163,8 +163,7 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
         ann: (ann, pending, page), bob: (bob, check_out), cat: (cat, ticket), dan: (dan, unwanted), ..
     } = people;
     // A payment: the gateway's webhook arrives through the proxy.
-    let card = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    assert_eq!(card.send().await.expect("the gateway answers").status(), StatusCode::SEE_OTHER);
+    assert_eq!(ann.post_form(page, "card=paid").await.status(), StatusCode::SEE_OTHER);
     ann.wait_for_booking(pending, "CONFIRMED").await;
     let heard = "SELECT count(*) FROM webhook_events";
     wait_until("the webhook is stored", || async { site.world.count(heard).await > 0 }).await;

@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, tungstenite};
 use uuid::Uuid;
 
-use super::{text, wait_until};
+use super::{World, text, wait_until};
 
 #[derive(Clone)]
 pub struct Visitor {
@@ -65,6 +65,22 @@ impl Visitor {
 
     pub async fn page(&self, path: &str) -> (StatusCode, String) {
         self.raw(Method::GET, path, Value::Null, "page").await
+    }
+
+    /// Submits a form without a cookie, such as `card=paid` to the gateway's page.
+    pub async fn post_form(&self, url: &str, form: &str) -> reqwest::Response {
+        let request = self.client.post(url).header("content-type", "application/x-www-form-urlencoded");
+        request.body(form.to_owned()).send().await.expect("the form is answered")
+    }
+
+    /// The same visitor at another server.
+    pub fn moved_to(&self, world: &World, server: usize) -> Self {
+        Self { base: world.servers[server].url.clone(), ..self.clone() }
+    }
+
+    /// The same visitor at another show.
+    pub fn at_show(&self, show: Uuid) -> Self {
+        Self { show, ..self.clone() }
     }
 
     pub async fn get(&self, path: &str) -> JsonAnswer {
