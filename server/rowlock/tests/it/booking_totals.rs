@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::world::{
-    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, text, wait_until,
+    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until,
 };
 
 /// Statements of this world that wait for a lock.
@@ -71,8 +71,7 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
     assert_eq!(world.count(WRONG_TOTALS).await, 0);
     // With the places in the hold again, the booking differs from the hold.
     change_places(&here, &hold, "add_places").await;
-    let (status, refusal) = here.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{refusal}");
+    expect_problem(here.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
 }
 

@@ -240,8 +240,10 @@ async fn mail_has_the_language_of_the_page() {
     let world = world_with_codes(1).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/email-code", world.show);
-    let (status, _) = ann.call(Method::POST, &path, json!({ "email": EMAIL, "language": "de" })).await;
-    assert_eq!(status, StatusCode::ACCEPTED);
+    assert_eq!(
+        ann.call(Method::POST, &path, json!({ "email": EMAIL, "language": "de" })).await.0,
+        StatusCode::ACCEPTED
+    );
     let is_german = || world.mails().iter().any(|mail| mail.contains("Ihr Code") || mail.contains("=?utf-8?"));
     wait_until("a German mail is sent", || async { is_german() }).await;
     for bad in [json!({ "email": "no-address" }), json!({ "email": "a@example.org\r\nBcc: b@example.org" })] {

@@ -33,11 +33,7 @@ enum RoundOutcome {
 /// A show with a standing area that every round may fill.
 async fn show_with_area(world: &World) -> Uuid {
     let show = insert_show(&world.pg, 300_000, 24 * 3600).await;
-    world.run(sqlx::query(
-        "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
-    )
-    .bind(show)
-    .bind((ROUNDS_OF_A_SHOW * PLACES * 2).cast_signed())).await;
+    world.open_floor_of(show, (ROUNDS_OF_A_SHOW * PLACES * 2).cast_signed()).await;
     show
 }
 

@@ -42,8 +42,7 @@ async fn retry_is_replayed_byte_for_byte_and_a_reused_key_is_refused() {
     assert!(theirs.1.contains("key_reused"));
     // Keys are per visitor.
     let bob = world.visitor();
-    let (status, _) = bob.raw(Method::POST, &path, json!({ "seats": [3] }), "one-intent").await;
-    assert_eq!(status, StatusCode::CREATED);
+    assert_eq!(bob.raw(Method::POST, &path, json!({ "seats": [3] }), "one-intent").await.0, StatusCode::CREATED);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,8 +108,7 @@ async fn twenty_concurrent_equal_requests_are_one_hold_and_one_answer() {
 async fn adding_and_removing_seats_keeps_the_expiry() {
     let (world, ann) = World::with_visitor(&[]).await;
     let (_, hold) = ann.hold(&[10]).await;
-    let (status, more) = ann.change(&hold, &[11, 12], &[10]).await;
-    assert_eq!(status, StatusCode::OK);
+    let more = expect_answer(ann.change(&hold, &[11, 12], &[10]).await, StatusCode::OK);
     assert_eq!(more["expires_at_ms"], hold["expires_at_ms"]);
     let seats: Vec<_> = more["seats"].as_array().expect("seats").iter().map(|seat| seat["seat"].clone()).collect();
     assert_eq!(seats, [json!(11), json!(12)]);
@@ -125,8 +123,7 @@ async fn adding_and_removing_seats_keeps_the_expiry() {
     // A foreign hold cannot be modified, and the answer does not reveal it.
     assert_eq!(bob.change(&hold, &[20], &[]).await.0, StatusCode::GONE);
     // Removing the last seat ends the hold.
-    let (status, _) = ann.change(&hold, &[], &[11, 12]).await;
-    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(ann.change(&hold, &[], &[11, 12]).await.0, StatusCode::NO_CONTENT);
     for (seat, state) in (10..15).zip("00010".chars()) {
         ann.wait_for_seat(seat, state).await;
     }
@@ -256,8 +253,7 @@ async fn hold_is_extended_up_to_its_longest_life_and_a_retry_adds_nothing() {
     let (_, hold) = ann.hold(&[30]).await;
     let ms = |hold: &Value, field: &str| hold[field].as_i64().expect("an instant");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
-    let (status, longer) = ann.call_with_key(Method::POST, &path, Value::Null, "longer").await;
-    assert_eq!(status, StatusCode::OK);
+    let longer = expect_answer(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await, StatusCode::OK);
     assert_eq!(ms(&longer, "expires_at_ms") - ms(&hold, "expires_at_ms"), 180_000);
     assert_eq!(longer["expires_at_ms"], hold["latest_ms"]);
     assert_eq!(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await, (StatusCode::OK, longer.clone()));
@@ -321,8 +317,7 @@ async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
     assert_ne!(sold["id"], over["id"]);
     assert_eq!((&sold["seats"], &sold["total"]["minor"]), (&over["seats"], &json!(2 * PRICE)));
     // The first id of the hold is expired.
-    let (status, refused) = ann.buy(&first, Some("tok_paid")).await;
-    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    expect_problem(ann.buy(&first, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     let (_, last) = ann.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await;
     assert_eq!(last["state"], "CANCELLED");
     ann.wait_for_seat(46, '2').await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::redis_process::Redis;
-use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, World, text, wait_until};
+use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, World, expect_answer, text, wait_until};
 
 const SEATS: u32 = 300;
 
@@ -49,14 +49,12 @@ async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_wat
     assert!(matches!(frame(&mut socket).await, Frame::OwnHold { .. }));
     ann.hold(&[46]).await;
     assert!(matches!(frame(&mut socket).await, Frame::Delta { .. }));
-    let (status, refusal) = bob.hold(&[46, 47]).await;
-    assert_eq!(status, StatusCode::LOCKED);
+    let refusal = expect_answer(bob.hold(&[46, 47]).await, StatusCode::LOCKED);
     let ago = refusal["seats"][0]["taken_ms_ago"].as_u64().expect("the refusal names the time");
     assert!(ago < 10_000, "{ago}");
     // The same when seats are added to a hold.
     let (_, hold) = bob.hold(&[50]).await;
-    let (status, refusal) = bob.change(&hold, &[46], &[]).await;
-    assert_eq!(status, StatusCode::LOCKED);
+    let refusal = expect_answer(bob.change(&hold, &[46], &[]).await, StatusCode::LOCKED);
     assert!(refusal["seats"][0]["taken_ms_ago"].as_u64().is_some_and(|later| later >= ago), "{refusal}");
 }
 

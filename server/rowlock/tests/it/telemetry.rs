@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::reconciler::NO_WEBHOOKS;
 use crate::redis_process::Redis;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 pub const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
@@ -58,8 +58,7 @@ async fn metrics_are_readable_with_the_token_only() {
         let (status, text) = scrape(url, wrong).await;
         assert_eq!((status, text.as_str()), (StatusCode::UNAUTHORIZED, ""), "{wrong:?}");
     }
-    let (status, text) = scrape(url, Some(TOKEN)).await;
-    assert_eq!(status, StatusCode::OK);
+    let text = expect_answer(scrape(url, Some(TOKEN)).await, StatusCode::OK);
     for name in NAMES {
         assert!(text.contains(name), "{name} is missing in:\n{text}");
     }
@@ -74,8 +73,7 @@ async fn without_a_token_setting_metrics_are_not_found() {
 }
 
 pub async fn value(url: &str, line: &str) -> f64 {
-    let (status, text) = scrape(url, Some(TOKEN)).await;
-    assert_eq!(status, StatusCode::OK);
+    let text = expect_answer(scrape(url, Some(TOKEN)).await, StatusCode::OK);
     let found = text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' '));
     found.unwrap_or_else(|| panic!("{line} is missing in:\n{text}")).parse().expect("a number")
 }

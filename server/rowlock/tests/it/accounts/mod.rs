@@ -174,14 +174,8 @@ pub async fn wait_for_mailed_token(world: &World, subject: &str, email: &str) ->
 pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
     let granted = "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at)
                    SELECT id, $2, $3, now() FROM accounts WHERE email = $1";
-    let done = sqlx::query(granted)
-        .bind(email)
-        .bind(theatre)
-        .bind(role)
-        .execute(&world.pg)
-        .await
-        .expect("the grant is written");
-    assert_eq!(done.rows_affected(), 1, "{email} has an account");
+    let rows = world.run(sqlx::query(granted).bind(email).bind(theatre).bind(role)).await;
+    assert_eq!(rows, 1, "{email} has an account");
 }
 
 pub async fn another_theatre(world: &World) {

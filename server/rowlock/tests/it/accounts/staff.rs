@@ -51,8 +51,7 @@ async fn first_manager_is_created_on_the_command_line_and_grants_roles() {
     assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED);
     ann.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(ann.get(staff).await.0, StatusCode::NOT_FOUND);
-    let (status, lines) = max.get("/api/v1/theatres/aurora/audit").await;
-    assert_eq!(status, StatusCode::OK);
+    let lines = expect_answer(max.get("/api/v1/theatres/aurora/audit").await, StatusCode::OK);
     let lines = lines.as_array().expect("a list");
     let acts: Vec<_> = lines.iter().map(|line| (text(&line["act"]), text(&line["reason"]))).collect();
     let expected = [

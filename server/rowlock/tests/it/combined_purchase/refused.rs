@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{WRITTEN, hold_seats};
 use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{PRICE, Visitor, World, text};
+use crate::world::{PRICE, Visitor, World, expect_answer, text};
 
 /// Asserts that the hold is unchanged, is not being paid for, and can be modified.
 async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
@@ -122,8 +122,10 @@ async fn purchase_body_is_validated_strictly() {
     assert_eq!(world.count(WRITTEN).await, 0);
     assert_unchanged(&ann, &hold).await;
     // A key that belongs to another request.
-    let (status, _) = ann.call_with_key(Method::POST, "/api/v1/bookings", ann.checkout_body(&hold), "used").await;
-    assert_eq!(status, StatusCode::CREATED);
+    assert_eq!(
+        ann.call_with_key(Method::POST, "/api/v1/bookings", ann.checkout_body(&hold), "used").await.0,
+        StatusCode::CREATED
+    );
     let (status, refusal) = ann.call_with_key(Method::POST, "/api/v1/bookings", right.clone(), "used").await;
     assert_eq!((status.as_u16(), text(&refusal["code"])), (422, "key_reused"));
     assert!(!ann.current_hold().await["paying"].as_bool().expect("yes or no"));
@@ -283,8 +285,7 @@ async fn copied_guest_cookie_checks_nothing_out_after_sign_in() {
     let world = World::start(1, &[]).await;
     let (mut phone, copy, hold) = guest_with_copied_cookie(&world).await;
     // Before she signs in, both browsers are the same visitor.
-    let (status, booking) = copy.visitor().book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking = expect_answer(copy.visitor().book(&hold).await, StatusCode::CREATED);
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     let (ann, eve) = (phone.visitor(), copy.visitor());
     let mut request_body = eve.checkout_body(&hold);

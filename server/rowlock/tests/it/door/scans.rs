@@ -7,7 +7,7 @@ use tickets::TicketCode;
 
 use super::{Device, codes, device, tonight};
 use crate::accounts::{another_theatre, grant, register_and_log_in};
-use crate::world::{UNIQUE_VIOLATION, World, assert_refused, expect_problem, insert_show, text};
+use crate::world::{UNIQUE_VIOLATION, World, assert_refused, expect_answer, expect_problem, insert_show, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_admits_once_and_then_names_time_and_place() {
@@ -63,10 +63,7 @@ async fn party_code_admits_everyone_who_is_not_in_yet() {
 async fn places_are_admitted_like_seats() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
-    world.run(sqlx::query(
-        "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', 5)",
-    )
-    .bind(ann.show)).await;
+    world.open_floor_of(ann.show, 5).await;
     let left = device(&world, ann.show, "Left door").await;
     let (_, hold) = ann.hold_places(2).await;
     let (_, booking) = ann.book(&hold).await;
@@ -101,8 +98,10 @@ async fn refused_ticket_names_its_reason() {
     let foreign = codes(&world, &rialto.buy_seats(&[7], "tok_paid").await).await.remove(0);
     let ticket = left.scan(&foreign).await.remove(0);
     assert_eq!((text(&ticket["outcome"]), &ticket["seat"], &ticket["show"]), ("unknown", &Value::Null, &Value::Null));
-    let (status, _) = left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await.0,
+        StatusCode::NOT_FOUND
+    );
 
     let part = ann.buy_seats(&[10, 11], "tok_paid").await;
     let kept = codes(&world, &part).await;
@@ -276,16 +275,14 @@ async fn box_office_finds_tonights_show_and_its_scanner() {
     let left = device(&world, ann.show, "Left door").await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     assert_eq!(left.outcome(&codes[0]).await, "admitted");
-    let (status, html) = left.browser.page("/staff/aurora/door").await;
-    assert_eq!(status, StatusCode::OK);
+    let html = expect_answer(left.browser.page("/staff/aurora/door").await, StatusCode::OK);
     assert!(html.contains("1 of 2 came") && html.contains(&format!("/staff/aurora/door/{}", ann.show)), "{html}");
     assert!(!html.contains(&world.show.to_string()), "tomorrow's show is not listed");
     let (_, shows) = left.browser.get("/api/v1/theatres/aurora/door/shows").await;
     assert_eq!(shows[0]["counts"]["admitted"], 1, "{shows}");
 
     let scanner = format!("/staff/aurora/door/{}", ann.show);
-    let (status, html) = left.browser.page(&scanner).await;
-    assert_eq!(status, StatusCode::OK);
+    let html = expect_answer(left.browser.page(&scanner).await, StatusCode::OK);
     assert!(html.contains("StaffDoor") && html.contains("/pkg/staff.js"), "{html}");
     assert!(html.contains("/pkg/keep-door.js"), "the page is kept for offline use: {html}");
     assert!(html.contains("Ready for the next ticket"), "the page has the scanner's texts: {html}");

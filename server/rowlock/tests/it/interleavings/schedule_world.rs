@@ -95,11 +95,7 @@ impl ScheduleWorld {
     pub async fn next_show(&mut self) -> Uuid {
         let show = insert_show(&self.world.pg, HOLD_MS, STARTS_IN_S).await;
         self.world.show = show;
-        self.world.run(sqlx::query(
-            "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
-        )
-        .bind(show)
-        .bind(PLACES)).await;
+        self.world.open_floor(PLACES).await;
         show
     }
 

@@ -43,8 +43,7 @@ async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
     );
     // With sold seats the show cannot be hidden.
     let show = seen(&mut olga, &world).await;
-    let (status, _) = post(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
-    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(post(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await.0, StatusCode::CONFLICT);
     let mut later = changed(&show, "sales_from", json!("2099-01-01T10:00"));
     later["terms"]["sales"] = json!("open");
     post_ok(&mut olga, &terms, later).await;
@@ -67,8 +66,7 @@ async fn show_has_its_own_person_limit_and_hold_length() {
     post_ok(&mut olga, &terms, request).await;
     let ann = world.visitor();
     assert_eq!(ann.hold(&[1, 2, 3]).await.1["code"], "person_limit");
-    let (status, hold) = ann.hold(&[1, 2]).await;
-    assert_eq!(status, StatusCode::CREATED);
+    let hold = expect_answer(ann.hold(&[1, 2]).await, StatusCode::CREATED);
     let now = platform::clock::now().0;
     let left = hold["expires_at_ms"].as_i64().expect("an instant") - now;
     assert!((40_000..=61_000).contains(&left), "a minute: {left} ms");
@@ -134,8 +132,10 @@ async fn planned_show_is_neither_listed_nor_sold() {
     post_ok(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
     wait_until("the show is not listed", || async { !listed().await }).await;
     assert_eq!(world.visitor().hold(&[1]).await.1["code"], "sales_closed");
-    let (status, _) = world.visitor().raw(Method::GET, &format!("/shows/{}", world.show), Value::Null, "k").await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(
+        world.visitor().raw(Method::GET, &format!("/shows/{}", world.show), Value::Null, "k").await.0,
+        StatusCode::NOT_FOUND
+    );
     for part in ["", "/plan", "/seats"] {
         let (status, _) = world.visitor().get(&format!("/api/v1/shows/{}{part}", world.show)).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{part}");
@@ -239,8 +239,7 @@ async fn week_is_planned_priced_by_rules_and_sold() {
         "2030-01-12T20:15:00",
     ];
     assert_eq!(starts(&planned), expected);
-    let (status, programme) = olga.get(&format!("{API}/programme?from=2030-01-04")).await;
-    assert_eq!(status, StatusCode::OK);
+    let programme = expect_answer(olga.get(&format!("{API}/programme?from=2030-01-04")).await, StatusCode::OK);
     let prices: Vec<i64> = programme
         .as_array()
         .expect("a list")
@@ -359,8 +358,10 @@ async fn invalid_plans_and_prices_are_refused_with_a_reason() {
     }
     let mut tariff = before.clone();
     tariff["base"]["gold"] = json!(99_999_999_999_999_999_999_u128.to_string().parse::<f64>().expect("a number"));
-    let (status, _) = post(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "Overflows." })).await;
-    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(
+        post(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "Overflows." })).await.0,
+        StatusCode::BAD_REQUEST
+    );
     let mut old = before.clone();
     old["version"] = json!(before["version"].as_u64().expect("a version") - 1);
     expect_problem(

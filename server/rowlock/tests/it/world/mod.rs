@@ -196,14 +196,13 @@ impl World {
 
     /// Adds a standing area 0 with `capacity` places. Call it before the show is loaded.
     pub async fn open_floor(&self, capacity: i32) {
-        sqlx::query(
-            "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
-        )
-        .bind(self.show)
-        .bind(capacity)
-        .execute(&self.pg)
-        .await
-        .expect("the floor is opened");
+        self.open_floor_of(self.show, capacity).await;
+    }
+
+    pub async fn open_floor_of(&self, show: Uuid, capacity: i32) {
+        let floor = "INSERT INTO area_stock (show_id, area_no, name, category, capacity)
+                     VALUES ($1, 0, 'Floor', 'gold', $2)";
+        self.run(sqlx::query(floor).bind(show).bind(capacity)).await;
     }
 
     pub fn database_url(&self) -> &str {

@@ -180,8 +180,7 @@ impl Visitor {
     }
 
     pub async fn current_hold(&self) -> Value {
-        let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
-        assert_eq!(status, StatusCode::OK, "{hold}");
+        let hold = expect_answer(self.get(&format!("/api/v1/shows/{}/hold", self.show)).await, StatusCode::OK);
         hold
     }
 
@@ -192,12 +191,9 @@ impl Visitor {
     }
 
     pub async fn buy_seats(&self, seats: &[u32], token: &str) -> Value {
-        let (status, hold) = self.hold(seats).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
-        let (status, booking) = self.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
-        let (status, paid) = self.pay(&booking, Some(token)).await;
-        assert_eq!(status, StatusCode::OK, "{paid}");
+        let hold = expect_answer(self.hold(seats).await, StatusCode::CREATED);
+        let booking = expect_answer(self.book(&hold).await, StatusCode::CREATED);
+        let paid = expect_answer(self.pay(&booking, Some(token)).await, StatusCode::OK);
         paid
     }
 
