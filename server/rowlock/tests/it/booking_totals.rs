@@ -8,7 +8,8 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::world::{
-    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until,
+    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, expect_state,
+    text, wait_until,
 };
 
 /// Statements of this world that wait for a lock.
@@ -103,8 +104,7 @@ async fn booking_revised_after_its_check_is_not_charged() {
     assert_eq!(world.count(written).await, 0, "nothing is claimed or charged");
     // Once the booking equals the hold, the payment succeeds.
     let (_, again) = here.book(&hold).await;
-    let (status, paid) = there.pay(&again, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let paid = expect_state(there.pay(&again, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(paid["total"]["minor"], PRICE);
 }
 

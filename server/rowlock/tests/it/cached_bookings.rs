@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, expect_answer, expect_problem, text};
+use crate::world::{Visitor, World, expect_answer, expect_problem, expect_state, text};
 
 /// A visitor with a booking of seat 1, created at the first replica, and the same visitor at the second.
 async fn check_out(world: &World) -> (Visitor, Visitor, Value, Value) {
@@ -21,8 +21,7 @@ async fn payment_uses_the_latest_checkout_of_another_replica() {
     let (status, agreed) = there.book(&hold).await;
     assert_eq!((status, &agreed["id"]), (StatusCode::CREATED, &booking["id"]), "{agreed}");
     assert_ne!(agreed["total"], booking["total"]);
-    let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let paid = expect_state(here.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!((&paid["seats"], &paid["total"]), (&agreed["seats"], &agreed["total"]));
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, agreed["total"]["minor"]);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
@@ -36,8 +35,7 @@ async fn payment_uses_names_changed_at_another_replica() {
     let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
     let (status, agreed) = there.call(Method::POST, "/api/v1/bookings", body).await;
     assert_eq!((status, &agreed["id"]), (StatusCode::CREATED, &booking["id"]), "{agreed}");
-    let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let paid = expect_state(here.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(paid["buyer"], buyer);
 }
 
@@ -74,8 +72,7 @@ async fn second_checkout_does_not_shorten_a_booking_extended_meanwhile() {
 async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
     let world = World::start(2, &[]).await;
     let (here, there, _, booking) = check_out(&world).await;
-    let (status, paid) = there.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let paid = expect_state(there.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     let (status, again) = here.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &again["state"], &again["id"]), (StatusCode::OK, &paid["state"], &paid["id"]), "{again}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);

@@ -77,11 +77,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
     ann.wait_for_money(&whole, "REFUNDED").await;
     world.wait_for_count("the part is paid back", "SELECT count(*) FROM refunds WHERE state = 'settled'", 2).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect LIKE 'release%'").await, 2, "the map waits");
-    assert_eq!(
-        (&ann.seat_states().await[46..48], &ann.seat_states().await[10..12]),
-        ("22", "22"),
-        "the map is unchanged"
-    );
+    assert_eq!((&ann.seat_states().await[46..48], &ann.seat_states().await[10..12]), ("22", "22"), "unchanged");
     for statement in
         ["DROP TRIGGER put_off ON outbox", "UPDATE outbox SET run_after = now() WHERE effect LIKE 'release%'"]
     {
@@ -107,11 +103,7 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     assert_eq!(bob.buy_seats(&[11], "tok_paid").await["state"], "CONFIRMED");
 
     let (status, refusal) = ann.cancel(&booking, Some(&[11])).await;
-    assert_eq!(
-        (status, text(&refusal["code"])),
-        (StatusCode::BAD_REQUEST, "unknown_seat"),
-        "the seat is cancelled already"
-    );
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "unknown_seat"), "cancelled already");
     assert_eq!(ann.cancel(&booking, Some(&[10])).await.0, StatusCode::OK);
     // The last seat cancels the whole booking.
     let (_, over) = ann.cancel(&booking, Some(&[30])).await;

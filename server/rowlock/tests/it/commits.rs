@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::sale::deliver;
-use crate::world::{JsonAnswer, PRICE, Visitor, World, expect_answer, text, wait_until};
+use crate::world::{JsonAnswer, PRICE, Visitor, World, expect_answer, expect_state, text, wait_until};
 
 /// Gather time of a batch: requests sent together are committed together.
 pub const SLOW_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "300");
@@ -99,10 +99,7 @@ async fn concurrent_payments_share_transactions_and_are_the_same_sales() {
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 12);
     world.wait_for_empty_outbox().await;
     wait_until("each has a mail", || async { world.mails().len() == 12 }).await;
-    assert!(
-        world.count(TICKETS_OF_THE_RELAY).await < 12,
-        "the selling server mails; the relay only takes late tickets"
-    );
+    assert!(world.count(TICKETS_OF_THE_RELAY).await < 12, "the relay takes only late tickets");
     let at_once = "SELECT count(*) FROM done WHERE effects = '{mark_booked,send_ticket}'";
     assert!(world.count(at_once).await > 0, "the mailing statement also marks the map effect done");
     let states = world.visitor().seat_states().await;
@@ -308,8 +305,7 @@ async fn deadlocks_and_serialisation_failures_of_a_batch_are_retried() {
     let buyers = with_bookings(&world, 1).await;
     run(&world, FAIL_FOUR_PAYMENTS).await;
     let (ann, booking) = &buyers[0];
-    let (status, paid) = ann.pay(booking, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    expect_state(ann.pay(booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(world.count("SELECT last_value FROM tries").await, 5);
 }
 
@@ -321,8 +317,7 @@ async fn deadlocks_and_serialisation_failures_outside_a_batch_are_retried() {
     // Places of an area need a separate transaction.
     let (_, hold) = ann.hold_places(2).await;
     run(&world, FAIL_FOUR_PAYMENTS).await;
-    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    expect_state(ann.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!(world.count("SELECT last_value FROM tries").await, 5);
 }
 
@@ -399,8 +394,7 @@ fn success_event(booking: &Value, event: &str) -> Value {
 
 async fn sell_and_settle(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     let sold = with_holds(world, count).await.into_iter().map(|(visitor, hold)| async move {
-        let (status, paid) = visitor.buy(&hold, Some("tok_paid")).await;
-        assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+        let paid = expect_state(visitor.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
         (visitor, paid)
     });
     let sold = join_all(sold).await;
@@ -449,8 +443,7 @@ async fn key_written_by_another_replica_is_found_and_its_batch_is_sold() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
-    let (status, paid) = first.buy(hold, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    expect_state(first.buy(hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
 }
 
 #[tokio::test(flavor = "multi_thread")]

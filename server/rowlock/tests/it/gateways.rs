@@ -15,7 +15,7 @@ use crate::box_office::{acts, hired};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::sql_guards::insert_payment;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{PRICE, Visitor, World, expect_problem, new_simulator, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_problem, expect_state, new_simulator, text, wait_until};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
@@ -95,8 +95,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
     let booking = ann.check_out(&[1]).await.1;
-    let (status, paid) = ann.pay(&booking, Some("pm_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let paid = expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(payment_gateways(&world).await, [("stripe".to_owned(), 1)]);
     let (_, events) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
     let reason = "simulator did not take the payment; stripe is asked.";
@@ -168,11 +167,7 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
     .await;
     world.wait_for_empty_outbox().await;
     assert_eq!(first.payment(&key).refunded_minor(), 2 * PRICE, "once");
-    assert_eq!(
-        text(&ann.booking(&booking).await["money"]),
-        "PAID",
-        "a refund at the other gateway does not refund the booking"
-    );
+    assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID", "the booking is not refunded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,8 +195,7 @@ async fn unknown_outcome_never_switches_the_gateway() {
     ];
     let (world, ann) = World::with_visitor(&settings).await;
     let booking = ann.check_out(&[1]).await.1;
-    let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
-    assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
+    expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "PAYMENT_PENDING");
     assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)]);
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
     // Connections are refused now, so a new attempt is certainly not sent. An earlier one may have been.
@@ -214,11 +208,7 @@ async fn unknown_outcome_never_switches_the_gateway() {
     let query = "SELECT count(*) FROM outbox
                  WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'";
     world.wait_for_count("the relay's attempt has failed", query, 1).await;
-    assert_eq!(
-        payment_gateways(&world).await,
-        [("simulator".to_owned(), 1)],
-        "the relay's failed attempt left no second charge"
-    );
+    assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)], "no second charge is left");
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
     assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
 }

@@ -228,15 +228,11 @@ async fn replay_is_unchanged_after_the_hold_ended() {
     // A repeated release gets the same answer and changes nothing.
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     assert_eq!(bob.get(&format!("/api/v1/shows/{}/hold", world.show)).await.1["id"], of_bob["id"]);
-    assert_eq!(
-        ann.raw(Method::POST, &path, request_body, "once").await,
-        (status, first),
-        "the replay ignores the release"
-    );
+    assert_eq!(ann.raw(Method::POST, &path, request_body, "once").await, (status, first), "the release is ignored");
     assert_eq!(
         ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0,
         StatusCode::NO_CONTENT,
-        "the replay takes no seat"
+        "no seat is taken"
     );
     expect_problem(
         ann.call_with_key(Method::POST, &path, json!({ "seats": [20] }), "once").await,

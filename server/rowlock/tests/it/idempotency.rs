@@ -298,7 +298,7 @@ async fn respond_async_request_is_answered_with_a_location() {
     assert_eq!(
         post(&there, &path, "pay/1?", token, &prefer).await.status_and_body(),
         waited.status_and_body(),
-        "a finished request is answered at once"
+        "it is finished"
     );
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
 

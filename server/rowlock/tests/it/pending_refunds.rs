@@ -521,10 +521,7 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
          VALUES ($1, 'void_left', 40, now(), 'no answer', now()) RETURNING id";
     let again: i64 =
         world.value(sqlx::query_scalar(sql).bind(insert_booking(&world.pg, world.show, "CANCELLED").await)).await;
-    assert!(
-        max.page("/staff").await.1.contains("data-parked=\"2\""),
-        "the staff page counts parked effects for managers"
-    );
+    assert!(max.page("/staff").await.1.contains("data-parked=\"2\""), "managers see their number");
     for (browser, who) in [(&seller, "a seller"), (&rita, "a manager of another theatre")] {
         assert!(!browser.page("/staff").await.1.contains("data-parked"), "{who}");
         assert_eq!(browser.page(home).await.0, StatusCode::NOT_FOUND, "{who}");

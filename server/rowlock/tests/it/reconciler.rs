@@ -354,7 +354,7 @@ async fn gateway_outage_of_twenty_minutes_leaves_nothing_stuck() {
     assert_eq!(
         outage.world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await,
         0,
-        "no booking is decided without an answer"
+        "none is decided"
     );
 
     outage.gateway.set_availability(Availability::Up);

@@ -298,7 +298,7 @@ async fn sale_reads_only_the_partition_of_its_show() {
     assert_eq!(
         partitions_read(&mut tx, "SELECT * FROM seat_claims WHERE seat_no = 0").await,
         PARTITIONS,
-        "a statement without a show reads all partitions"
+        "it reads all partitions"
     );
     tx.rollback().await.expect("it ends");
 }

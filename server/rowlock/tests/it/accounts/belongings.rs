@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token};
 use crate::commits::SLOW_GATHER;
-use crate::world::{Visitor, World, expect_answer, expect_problem, text};
+use crate::world::{Visitor, World, expect_answer, expect_problem, expect_state, text};
 
 /// Buys these seats as `email`.
 async fn buy(visitor: &Visitor, seats: &[u32], email: &str) -> Value {
@@ -63,8 +63,7 @@ async fn bookings_and_holds_of_a_guest_move_to_the_account_at_sign_in() {
     assert_eq!(booking_status(&laptop, &bought).await, StatusCode::OK);
     let events = format!("/api/v1/bookings/{}/events", text(&bought["id"]));
     assert_eq!(laptop.visitor().get(&events).await.0, StatusCode::OK);
-    let (status, undone) = laptop.visitor().cancel(&bought, None).await;
-    assert_eq!((status, text(&undone["state"])), (StatusCode::OK, "CANCELLED"));
+    expect_state(laptop.visitor().cancel(&bought, None).await, StatusCode::OK, "CANCELLED");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,11 +106,7 @@ async fn copied_guest_cookie_loses_waiting_list_entry_and_stored_answer_at_sign_
     assert_eq!(ann.waiting_list_entry().await, (StatusCode::OK, offered));
     assert_eq!(ann.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NO_CONTENT);
     let (status, problem) = eve.join_waiting_list(1).await;
-    assert_eq!(
-        (status, text(&problem["code"])),
-        (StatusCode::NOT_FOUND, "not_found"),
-        "the copied cookie cannot join as Ann"
-    );
+    assert_eq!((status, text(&problem["code"])), (StatusCode::NOT_FOUND, "not_found"), "a copy cannot join as Ann");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,11 +129,7 @@ async fn shared_browser_shows_nothing_of_the_previous_account() {
     assert_eq!(booking_status(&ann, &guest_booking).await, StatusCode::NOT_FOUND);
     // Ben signs in there, and over Ann's session elsewhere: nothing of hers moves to his account.
     shared.log_in("ben@example.org", PASSWORD).await;
-    assert_eq!(
-        ids(&shared.bookings().await),
-        [text(&guest_booking["id"])],
-        "the guest's booking moves to Ben's account"
-    );
+    assert_eq!(ids(&shared.bookings().await), [text(&guest_booking["id"])], "the guest's booking is Ben's");
     ann.log_in("ben@example.org", PASSWORD).await;
     assert_eq!((booking_status(&ann, &hers).await, ann.bookings().await.len()), (StatusCode::NOT_FOUND, 1));
     // A session that another device ended leaves the browser as empty as a sign-out does.
@@ -164,7 +155,7 @@ async fn guest_bookings_join_only_the_account_that_proves_their_address() {
     assert_eq!(
         (booking_status(&ann, &guest_booking).await, ann.bookings().await.len()),
         (StatusCode::NOT_FOUND, 0),
-        "the address is not proven yet"
+        "not proven yet"
     );
     let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     ann.post("/api/v1/users/me/email/proof", json!({ "token": token })).await;
@@ -173,11 +164,7 @@ async fn guest_bookings_join_only_the_account_that_proves_their_address() {
         (booking_status(&ann, &guest_booking).await, booking_status(&ann, &booking_of_ben).await),
         (StatusCode::OK, StatusCode::NOT_FOUND)
     );
-    assert_eq!(
-        booking_status(&guest_browser, &guest_booking).await,
-        StatusCode::OK,
-        "the buyer's browser still has access"
-    );
+    assert_eq!(booking_status(&guest_browser, &guest_booking).await, StatusCode::OK, "its buyer has access");
     // A guest's later purchase with the proven address appears at once.
     let later = buy(&guest(&world).await.visitor(), &[22], "ANN@example.org").await;
     assert_eq!(ids(&ann.bookings().await), [text(&later["id"]), text(&guest_booking["id"])]);
@@ -258,10 +245,7 @@ async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
     let refusal =
         expect_problem(again.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
     let words = text(&refusal["detail"]);
-    assert!(
-        words.contains("may have 3") && words.contains("your account has 2"),
-        "the detail names the limit: {words}"
-    );
+    assert!(words.contains("may have 3") && words.contains("your account has 2"), "limit: {words}");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
     // Purchases of others, with or without an account, do not count.
     let ben = register_and_log_in(&world, "ben@example.org").await;

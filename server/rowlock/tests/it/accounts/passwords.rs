@@ -63,10 +63,7 @@ async fn reset_link_works_once_and_ends_every_session() {
     assert_eq!((&known.1["next"], &unknown.1["next"]), (&json!("READ_MAIL"), &json!("READ_MAIL")));
     let token = wait_for_mailed_token(&world, "A new password", "ann@example.org").await;
     world.wait_for_count("no mail waits", "SELECT count(*) FROM account_mails", 0).await;
-    assert!(
-        world.mails().iter().all(|mail| !mail.contains("unknown@example.org")),
-        "no mail goes to an unknown address"
-    );
+    assert!(world.mails().iter().all(|mail| !mail.contains("unknown@example.org")), "none to an unknown address");
     let kept = world.count("SELECT count(*) FROM account_links WHERE octet_length(token_hash) = 32").await;
     assert_eq!((token.len(), kept), (64, 2), "the other link is the registration's");
 
@@ -84,11 +81,7 @@ async fn reset_link_works_once_and_ends_every_session() {
     let key = [("idempotency-key", "one-intent")];
     let first = lost.send_with(Method::POST, reset, &body, &key).await;
     let again = lost.send_with(Method::POST, reset, &body, &key).await;
-    assert_eq!(
-        (first.0, again.0),
-        (StatusCode::NO_CONTENT, StatusCode::NO_CONTENT),
-        "a retry with the same key is replayed"
-    );
+    assert_eq!((first.0, again.0), (StatusCode::NO_CONTENT, StatusCode::NO_CONTENT), "the key is replayed");
     let (status, problem) = lost.post(reset, body).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::GONE, "link_invalid"), "the link is used up");
     assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED);
@@ -183,11 +176,7 @@ async fn address_proof_needs_the_mailed_link_and_a_session_of_the_account() {
     assert_eq!(Browser::new(&world).post(proof, body.clone()).await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(eve.post(proof, body.clone()).await.0, StatusCode::GONE, "the link needs a session of the same account");
     let reset = json!({ "token": token, "password": ANOTHER });
-    assert_eq!(
-        eve.post("/api/v1/users/password/reset", reset).await.0,
-        StatusCode::GONE,
-        "an address link resets no password"
-    );
+    assert_eq!(eve.post("/api/v1/users/password/reset", reset).await.0, StatusCode::GONE, "it resets no password");
     let (status, me) = ann.post(proof, body.clone()).await;
     assert_eq!((status, &me["email_proven"]), (StatusCode::OK, &json!(true)));
     assert_eq!(ann.post(proof, body).await.0, StatusCode::GONE);

@@ -17,7 +17,7 @@ use crate::books::Totals;
 use crate::door::{codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy as Gateway;
 use crate::faults::injector::FaultInjector;
-use crate::world::{PRICE, World, expect_answer, insert_show, text};
+use crate::world::{PRICE, World, expect_answer, expect_state, insert_show, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() {
@@ -28,11 +28,7 @@ async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() 
     let hold = hold_seats(&mut ann, &world, &[6, 7]).await;
     let request_body = |total: i64| json!({ "show": world.show, "hold": hold["id"], "total_minor": total, "reason": "A friend came." });
     let path = booking_path(&old, "/exchange");
-    assert_eq!(
-        code(&ann.post(&path, request_body(PRICE)).await),
-        (409, "wrong_state".into()),
-        "the new seats cost more"
-    );
+    assert_eq!(code(&ann.post(&path, request_body(PRICE)).await), (409, "wrong_state".into()), "they cost more");
     assert_eq!(rita.post(&path, request_body(2 * PRICE)).await.0, StatusCode::NOT_FOUND);
     let (status, new) = ann.post(&path, request_body(2 * PRICE)).await;
     assert_eq!(
@@ -74,8 +70,7 @@ async fn online_booking_is_exchanged_at_the_same_price_and_refunded_later_throug
     let path = format!("/api/v1/shows/{}/holds/{}", world.show, text(&hold["id"]));
     let hold = expect_answer(ann.send(reqwest::Method::PATCH, &path, json!({ "remove": [7] })).await, StatusCode::OK);
     let same = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "reason": "More legroom." });
-    let (status, new) = ann.post(&booking_path(&bought, "/exchange"), same).await;
-    assert_eq!((status, &new["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{new}");
+    let new = expect_state(ann.post(&booking_path(&bought, "/exchange"), same).await, StatusCode::CREATED, "CONFIRMED");
     // The new booking belongs to the buyer, who may cancel it: the money goes back through its gateway.
     assert_eq!(buyer.booking(&bought).await["moved_to"], new["id"]);
     assert_eq!(buyer.booking(&new).await["state"], "CONFIRMED");
@@ -103,8 +98,7 @@ async fn scanned_ticket_blocks_an_exchange_until_the_scan_is_undone() {
     assert_eq!(code(&ann.post(&path, request_body.clone()).await), (409, "wrong_state".into()));
     world.visitor().wait_for_seat(4, '2').await;
     assert_eq!(door.undo(scan, "The wrong screen.").await.0, StatusCode::NO_CONTENT);
-    let (status, new) = ann.post(&path, request_body).await;
-    assert_eq!((status, &new["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{new}");
+    let new = expect_state(ann.post(&path, request_body).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!(door.outcome(&ticket).await, "not_valid");
     assert_eq!(door.outcome(&codes(&world, &new).await[0]).await, "admitted");
 }
@@ -422,11 +416,7 @@ async fn exchange_limits_pin_attempts() {
         statuses.push(code(&ann.post(&path, approved(&plain, &max, &format!("00000{guess}"))).await).0);
     }
     assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
-    assert_eq!(
-        code(&ann.post(&path, approved(&plain, &max, PIN)).await).0,
-        429,
-        "the correct PIN is not checked either"
-    );
+    assert_eq!(code(&ann.post(&path, approved(&plain, &max, PIN)).await).0, 429, "nor the correct PIN");
     assert_not_exchanged(&world, &mut ann, &old).await;
 }
 

@@ -168,11 +168,7 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
             "sales_closed",
         );
         let (status, holder) = ann.get(&desk_path(&format!("shows/{show}/seats/0"))).await;
-        assert_eq!(
-            (status, holder),
-            (StatusCode::OK, json!({ "by": "nobody" })),
-            "the holder of a seat can be queried"
-        );
+        assert_eq!((status, holder), (StatusCode::OK, json!({ "by": "nobody" })), "a seat's holder is shown");
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}/seats")).await.0, StatusCode::OK);
     }
     let (_, html) = ann.page(&format!("{home}/shows/{}", world.show)).await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::commits::{SLOW_GATHER, SUBMISSIONS, with_holds};
 use crate::sale::event_names;
-use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_state, text, wait_until};
 
 /// Rows that a refused request must not write.
 const WRITTEN: &str = "
@@ -79,8 +79,7 @@ async fn combined_request_creates_the_same_sale() {
     let page = ann.booking(&paid).await;
     assert_eq!((&page["state"], &page["ticket_url"]), (&paid["state"], &paid["ticket_url"]), "{page}");
     // A second payment changes nothing and gets the confirmed booking.
-    let (status, again) = ann.pay(&paid, Some("tok_paid")).await;
-    assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{again}");
+    expect_state(ann.pay(&paid, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     world.wait_until_books_balance().await;
 }
 
@@ -165,8 +164,7 @@ async fn earlier_checkout_is_revised_and_paid() {
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
     let hold = expect_answer(ann.change(&hold, &[71, 72], &[70]).await, StatusCode::OK);
-    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    let paid = expect_state(ann.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!((&paid["id"], &paid["reference"]), (&booking["id"], &booking["reference"]));
     assert_eq!((&paid["seats"], &paid["total"]["minor"]), (&hold["seats"], &json!(2 * PRICE)));
     let events = booking_events(&ann, &paid).await;
@@ -189,8 +187,7 @@ async fn late_payment_choice_is_stored_and_the_last_one_applies() {
     let ann = world.visitor();
     let mut order = ann.purchase_body(&hold_seats(&ann, &[9]).await, None);
     order["if_late"] = "refund".into();
-    let (status, pending) = ann.call(Method::POST, "/api/v1/bookings", order).await;
-    assert_eq!((status, text(&pending["state"])), (StatusCode::CREATED, "PAYMENT_PENDING"), "{pending}");
+    expect_state(ann.call(Method::POST, "/api/v1/bookings", order).await, StatusCode::CREATED, "PAYMENT_PENDING");
     let actual: Vec<String> = late_payment_choices().await;
     assert_eq!(actual, ["refund"]);
     let bob = world.visitor();
@@ -198,8 +195,7 @@ async fn late_payment_choice_is_stored_and_the_last_one_applies() {
     let mut request_body = bob.checkout_body(&hold);
     request_body["if_late"] = "same_or_better".into();
     assert_eq!(bob.call(Method::POST, "/api/v1/bookings", request_body).await.0, StatusCode::CREATED);
-    let (status, paid) = bob.buy(&hold, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    expect_state(bob.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     let actual: Vec<String> = late_payment_choices().await;
     assert_eq!(actual, ["refund", "same_seats"], "a missing choice keeps the stored one");
 }
@@ -213,15 +209,13 @@ async fn places_are_bought_beside_seats() {
     let request_body = json!({ "seats": [7], "area": 0, "quantity": 3 });
     let (status, hold) = ann.call(Method::POST, &path, request_body).await;
     assert_eq!((status, &hold["total"]["minor"]), (StatusCode::CREATED, &json!(4 * PRICE)), "{hold}");
-    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    let paid = expect_state(ann.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!((&paid["places"], &paid["total"]), (&hold["places"], &hold["total"]));
     assert_sale_events(&ann, &paid).await;
     // The other two places are freed when a card is declined and no second attempt follows.
     let bob = world.visitor();
     let (_, hold) = bob.hold_places(2).await;
-    let (status, declined) = bob.buy(&hold, Some("tok_declined")).await;
-    assert_eq!((status, text(&declined["state"])), (StatusCode::CREATED, "CANCELLED"), "{declined}");
+    let declined = expect_state(bob.buy(&hold, Some("tok_declined")).await, StatusCode::CREATED, "CANCELLED");
     bob.release_kept_hold(&declined).await;
     world.wait_for_empty_outbox().await;
     assert_eq!((ann.places_left().await, &ann.seat_states().await[7..8]), (json!(2), "2"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{WRITTEN, hold_seats};
 use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{PRICE, Visitor, World, expect_answer, text};
+use crate::world::{PRICE, Visitor, World, expect_answer, expect_state, text};
 
 /// Asserts that the hold is unchanged, is not being paid for, and can be modified.
 async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
@@ -28,8 +28,7 @@ async fn assert_refused(visitor: &Visitor, order: &Value, expected: (u16, &str))
 }
 
 async fn assert_sold(visitor: &Visitor, hold: &Value) -> Value {
-    let (status, paid) = visitor.buy(hold, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    let paid = expect_state(visitor.buy(hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     paid
 }
 
@@ -228,21 +227,21 @@ async fn person_and_card_limits_are_checked_before_any_write() {
     assert_eq!(world.count(WRITTEN).await, before);
     assert_unchanged(&ann, &hold).await;
     let (_, fewer) = ann.change(&hold, &[], &[12]).await;
-    let (status, paid) = ann.buy(&fewer, Some("tok_paid@1")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    let paid = expect_state(ann.buy(&fewer, Some("tok_paid@1")).await, StatusCode::CREATED, "CONFIRMED");
     // A card that has paid for eight seats.
     let (cem, dan) = (world.visitor(), world.visitor());
-    let (status, paid) =
-        cem.buy(&hold_seats(&cem, &[40, 41, 42, 43, 44, 45, 46, 47]).await, Some("tok_paid@7.a")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    expect_state(
+        cem.buy(&hold_seats(&cem, &[40, 41, 42, 43, 44, 45, 46, 47]).await, Some("tok_paid@7.a")).await,
+        StatusCode::CREATED,
+        "CONFIRMED",
+    );
     world.wait_for_empty_outbox().await;
     let hold = hold_seats(&dan, &[50, 51]).await;
     let before = world.count(WRITTEN).await;
     assert_refused(&dan, &dan.purchase_body(&hold, Some("tok_paid@7.b")), (429, "instrument_limit")).await;
     assert_eq!(world.count(WRITTEN).await, before);
     assert_unchanged(&dan, &hold).await;
-    let (status, paid) = dan.buy(&hold, Some("tok_paid@8")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    expect_state(dan.buy(&hold, Some("tok_paid@8")).await, StatusCode::CREATED, "CONFIRMED");
 }
 
 /// A guest with a hold and an account, and a browser with a copy of the guest's cookie.

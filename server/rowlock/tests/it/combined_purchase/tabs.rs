@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{assert_sale_events, hold_seats};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::idempotency::{poll_until_done, post};
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text};
+use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, expect_state, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer() {
@@ -167,8 +167,7 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
     let granted = hold_seats(&ann, &[20]).await;
     let (status, changed) = there.change(&granted, &[21], &[20]).await;
     assert_eq!((status, &changed["total"]), (StatusCode::OK, &granted["total"]), "{changed}");
-    let (status, paid) = ann.buy(&changed, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    let paid = expect_state(ann.buy(&changed, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!(paid["seats"], changed["seats"], "the stale cached hold is not sold");
     ann.wait_for_seat(21, '2').await;
     ann.wait_for_seat(20, '0').await;

@@ -235,11 +235,7 @@ async fn manager_of_all_theatres_creates_one_and_manages_it() {
     let porto = json!({ "new_city": { "name": "Porto", "country": "PT", "time_zone": "Europe/Lisbon" } });
     let mut max = staff(&world, "max@example.org", "manager").await;
     let (status, problem) = max.post("/api/v1/theatres", theatre(porto.clone())).await;
-    assert_eq!(
-        (status, text(&problem["code"])),
-        (StatusCode::FORBIDDEN, "not_allowed"),
-        "he manages one of two theatres"
-    );
+    assert_eq!((status, text(&problem["code"])), (StatusCode::FORBIDDEN, "not_allowed"), "he manages one of two");
     register_and_log_in(&world, "mia@example.org").await;
     for place in ["aurora", "rialto"] {
         grant(&world, "mia@example.org", place, "manager").await;
@@ -259,11 +255,7 @@ async fn manager_of_all_theatres_creates_one_and_manages_it() {
     let (status, made) = mia.post("/api/v1/theatres", theatre(porto)).await;
     assert_eq!((status, &made["time_zone"]), (StatusCode::CREATED, &json!("Europe/Lisbon")), "{made}");
     let id = text(&made["id"]);
-    assert_eq!(
-        mia.get(&format!("/api/v1/theatres/{id}/screens")).await.0,
-        StatusCode::OK,
-        "she manages the new theatre"
-    );
+    assert_eq!(mia.get(&format!("/api/v1/theatres/{id}/screens")).await.0, StatusCode::OK, "she manages it");
     let (_, listed) = mia.get(&format!("/api/v1/cities/{}/theatres", text(&made["city"]))).await;
     assert_eq!(listed[0]["name"], "Foz", "the theatre is listed");
     let (status, second) = mia.post("/api/v1/theatres", theatre(json!({ "city": made["city"] }))).await;

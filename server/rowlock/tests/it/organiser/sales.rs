@@ -104,11 +104,7 @@ async fn prices_change_only_while_no_seat_can_be_held() {
         assert_eq!(post(&mut olga, &terms, request).await.1["code"], code);
     }
     let (status, problem) = post(&mut olga, &terms, dearer(&show, 2_000)).await;
-    assert_eq!(
-        (status, text(&problem["code"])),
-        (StatusCode::CONFLICT, "wrong_state"),
-        "other servers may have a stale read"
-    );
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "a stale read is possible");
     wait_until("every server sees the pause", || async {
         post(&mut olga.clone(), &terms, dearer(&show, 2_000)).await.0 == StatusCode::OK
     })

@@ -19,7 +19,7 @@ use crate::faults::injector::FaultInjector;
 use crate::ports;
 use crate::redis_process::{Redis, hold_with_retries, try_hold};
 use crate::replicas::Replica;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::world::{Visitor, World, expect_answer, expect_state, text, wait_until};
 
 const NAMES: [&str; 2] = ["one", "two"];
 const PACE: Duration = Duration::from_millis(100);
@@ -168,8 +168,7 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
     let heard = "SELECT count(*) FROM webhook_events";
     wait_until("the webhook is stored", || async { site.world.count(heard).await > 0 }).await;
     // A payment of an earlier checkout.
-    let (status, paid) = bob.pay(check_out, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    expect_state(bob.pay(check_out, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     // Tickets are mailed, although the map does not show the sales.
     let (unmailed, unmarked) = (
         "SELECT count(*) FROM outbox WHERE effect = 'send_ticket'",
@@ -182,8 +181,7 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
     expect_answer(cat.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "").await, StatusCode::OK);
     assert_eq!(people.door.outcome(code).await, "admitted");
     // A cancellation: the refund does not wait for the map.
-    let (status, cancelled) = dan.cancel(unwanted, None).await;
-    assert_eq!((status, &cancelled["state"]), (StatusCode::OK, &json!("CANCELLED")), "{cancelled}");
+    expect_state(dan.cancel(unwanted, None).await, StatusCode::OK, "CANCELLED");
     dan.wait_for_money(unwanted, "REFUNDED").await;
     // The counter reads its shows and its till.
     for path in [desk_path("shows"), desk_path("till")] {
@@ -234,8 +232,7 @@ async fn assert_only_holds_are_refused(outage: Outage) {
         let fay = Visitor { base: replica.url.clone(), ..site.world.visitor() };
         let held = hold_with_retries(&fay, &[seat]).await;
         assert_eq!(held.status, StatusCode::CREATED, "{held:?}");
-        let (status, booking) = fay.buy(&held.body, Some("tok_paid")).await;
-        assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{booking}");
+        expect_state(fay.buy(&held.body, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     }
     stop.store(true, Ordering::Relaxed);
     looking.await.expect("every request was answered");

@@ -35,11 +35,7 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
     let visitor = max.visitor();
     let made = visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await;
     assert_eq!(made.0, StatusCode::CREATED, "{}", made.1);
-    assert_eq!(
-        visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await,
-        made,
-        "a retry gets the same answer"
-    );
+    assert_eq!(visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await, made, "the same answer");
     let about: Value = serde_json::from_str(&made.1).expect("JSON");
     let key = text(&about["key"]).to_owned();
     assert!(key.starts_with("rlk_") && key.len() == 68, "{key}");

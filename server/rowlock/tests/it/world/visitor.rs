@@ -35,6 +35,13 @@ pub fn expect_problem((status, problem): JsonAnswer, expected: StatusCode, code:
     problem
 }
 
+/// Checks the status of an answer and the state of its booking, and returns it.
+#[track_caller]
+pub fn expect_state((status, booking): JsonAnswer, expected: StatusCode, state: &str) -> Value {
+    assert_eq!((status, &booking["state"]), (expected, &json!(state)), "{booking}");
+    booking
+}
+
 pub type LiveSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Visitor {
