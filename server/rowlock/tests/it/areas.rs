@@ -1,11 +1,6 @@
 //! General admission: places of an area are held, paid for and released like seats, and never oversold.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::world::{
-    CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until,
-};
+use crate::prelude::*;
 
 async fn world_with_area(servers: usize, capacity: i32) -> World {
     let world = World::start(servers, &[]).await;

@@ -1,13 +1,11 @@
 //! Every API route against every kind of caller, as `web::authorisation::TABLE` says.
 
 use domain::VariantName;
-use reqwest::{Method, StatusCode};
 use rowlock::web::authorisation::{Access, TABLE};
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant};
-use crate::world::{Visitor, World, expect_answer, text};
+use crate::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {

@@ -1,11 +1,8 @@
 //! Invalid input on every route: the documented problem, never a 500, and no change. Invalid, stale, repeated, reordered
 //! and unrelated webhooks: the documented answer, a stored event, and no duplicate effect.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{PRICE, SECRET, Visitor, World, insert_show, text, wait_until};
+use crate::prelude::*;
 
 /// Sends raw bytes and asserts this problem, in its own media type.
 async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &str, expected: (u16, &str)) {

@@ -1,16 +1,10 @@
 //! The total of a booking is the sum of its lines: in the code, for any interleaving of requests, and in the database.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
-use crate::world::{
-    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, expect_state,
-    text, wait_until,
-};
+use crate::prelude::*;
 
 /// Statements of this world that wait for a lock.
 pub const WAITING: &str =

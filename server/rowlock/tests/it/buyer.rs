@@ -4,11 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
-use crate::world::text;
+use crate::prelude::*;
 
 /// Timeout of one request; a charge takes ten seconds at most.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);

@@ -1,9 +1,6 @@
 //! A replica caches the bookings it created. Changes at another replica still count.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::world::{Visitor, World, expect_answer, expect_problem, expect_state, text};
+use crate::prelude::*;
 
 /// A visitor with a booking of seat 1, created at the first replica, and the same visitor at the second.
 async fn check_out(world: &World) -> (Visitor, Visitor, Value, Value) {

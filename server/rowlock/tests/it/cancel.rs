@@ -1,17 +1,13 @@
 //! Cancellation by the buyer: before the deadline, in part, once. By staff: in full, and of whole shows.
 
-use reqwest::{Method, StatusCode};
 use selling::bookings::{CallOffProgress, call_off, call_off_in, undo_batch};
-use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
 
 use crate::booking_totals::WAITING;
 use crate::mailed_links::assert_mails_link_without_cookie;
+use crate::prelude::*;
 use crate::sql_guards::{insert_booking, insert_payment};
-use crate::world::{
-    PRICE, TEST_TIMEOUT, Visitor, World, assert_refused, expect_problem, insert_show, text, wait_until,
-};
 
 async fn booking_events(visitor: &Visitor, booking: &Value) -> Vec<String> {
     let (_, events) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;

@@ -1,9 +1,6 @@
 //! Listings and search: visible shows, hidden shows, and caching.
 
-use reqwest::StatusCode;
-use serde_json::Value;
-
-use crate::world::{World, insert_show, text, wait_until};
+use crate::prelude::*;
 
 async fn count_results(world: &World, query: &str) -> usize {
     let (status, body) = world.visitor().get(&format!("/api/v1/shows?{query}")).await;

@@ -4,17 +4,15 @@
 use std::time::{Duration, Instant};
 
 use http::caching::{CacheClass, FOREVER, PRIVATE, REVALIDATED, SHARED, cache_class};
-use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName};
 use rowlock::web::authorisation::TABLE;
 use rowlock::web::pages::addresses;
-use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::check_command::{check, state};
 use crate::organiser::{API, organiser, post_ok};
+use crate::prelude::*;
 use crate::systems::receiver::{Receiver, ReceiverReply};
-use crate::world::{World, insert_show, text, wait_until};
 
 const TOKEN: &str = "a-token-of-this-test-32-bytes-or-more";
 

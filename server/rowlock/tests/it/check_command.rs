@@ -1,8 +1,6 @@
 //! `rowlock check` on a working system and on a misconfigured one.
 
-use serde_json::Value;
-
-use crate::world::{World, text};
+use crate::prelude::*;
 
 /// Runs the command. Returns whether seats can be sold, and the report.
 pub async fn check(world: &World, flags: &[&str]) -> (bool, Value) {

@@ -4,12 +4,10 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::prelude::*;
 use crate::sale::deliver;
-use crate::world::{JsonAnswer, PRICE, Visitor, World, expect_answer, expect_state, text, wait_until};
 
 /// Gather time of a batch: requests sent together are committed together.
 pub const SLOW_GATHER: (&str, &str) = ("COMMIT_GATHER_MS", "300");

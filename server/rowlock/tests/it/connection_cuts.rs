@@ -5,15 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::join_all;
-
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::commits::{SLOW_GATHER, with_holds};
 use crate::postgres_proxy;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 /// A token that pays, and whose gateway repeats its webhook later.
 const PAID: &str = "tok_late_webhook";

@@ -1,11 +1,8 @@
 //! A copy of a guest's cookie from before they signed in gets no replay of the guest's answers.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::idempotency::{RawAnswer, post};
-use crate::world::{World, text, wait_until};
+use crate::prelude::*;
 
 const BOOKINGS: &str = "/api/v1/bookings";
 

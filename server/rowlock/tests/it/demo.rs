@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-
 use crate::organiser::{API, organiser, post_ok, set_prices};
-use crate::world::{World, text};
+use crate::prelude::*;
 
 /// A folder like `demo/`: two theatres with one screen each, and a show every evening.
 struct DemoFolder(PathBuf);

@@ -1,11 +1,8 @@
 //! E-mail codes before checkout: requested, mailed, entered, and exempt accounts.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::accounts::{mails_about, register_and_log_in, register_proven};
 use crate::organiser::{API, organiser, post_ok};
-use crate::world::{Visitor, World, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 /// Address of the buyers in these tests ([`Visitor::book`]).
 const EMAIL: &str = "ann@example.org";

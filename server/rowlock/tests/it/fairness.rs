@@ -1,12 +1,9 @@
 //! Fairness of seat holds: rate limits, repeated holds without a purchase, and anomalies shown to managers.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::accounts::{Browser, form};
 use crate::box_office::{sell_seats, seller_with_open_till};
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// A seat that another visitor holds, and that is tried anyway.
 const CONTESTED: u32 = 299;

@@ -7,12 +7,9 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::commits::NO_GATHER;
-use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
+use crate::prelude::*;
 
 const DEFAULT_ROUNDS: u32 = 24;
 const CONCURRENT: u32 = 4;

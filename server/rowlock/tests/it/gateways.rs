@@ -5,17 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode};
-use serde_json::json;
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
-use uuid::Uuid;
 
 use crate::box_office::{acts, hired};
 use crate::faults::gateway_proxy::GatewayProxy;
+use crate::prelude::*;
 use crate::sql_guards::insert_payment;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{PRICE, Visitor, World, expect_problem, expect_state, new_simulator, text, wait_until};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";

@@ -3,13 +3,11 @@
 
 use futures::future::join_all;
 use futures::{StreamExt, stream};
-use reqwest::{Method, StatusCode};
 use seats::seat_locks::Keys;
-use serde_json::{Value, json};
 
 use crate::idempotency::post;
+use crate::prelude::*;
 use crate::sale::deliver;
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_seat() {

@@ -8,11 +8,9 @@ use futures::future::join_all;
 use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
 use platform::cte_batch::CteBatch;
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
+use crate::prelude::*;
 use crate::redis_process::Redis;
-use crate::world::{Visitor, World, text, wait_until};
 
 #[derive(Clone, Debug)]
 pub struct RawAnswer {

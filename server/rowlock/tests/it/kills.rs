@@ -11,17 +11,14 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use reqwest::StatusCode;
-use serde_json::Value;
-use uuid::Uuid;
 
 use crate::buyer::{self, Buyer, id_of};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::faults::injector::FaultInjector;
 use crate::postgres_process::Postgres;
+use crate::prelude::*;
 use crate::redis_process::Redis;
 use crate::replicas::Replica;
-use crate::world::{World, insert_show, text};
 
 const DEFAULT_KILLS: u32 = 12;
 const BUYERS: u64 = 12;

@@ -1,10 +1,9 @@
 //! Page languages: selection, cookie, and cache headers.
 
 use app::language::Language;
-use reqwest::StatusCode;
 use reqwest::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, SET_COOKIE, VARY};
 
-use crate::world::World;
+use crate::prelude::*;
 
 struct LocalisedPage {
     status: StatusCode,

@@ -1,10 +1,7 @@
 //! Payments that arrive after the booking expired: new seats if possible, a full refund otherwise.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 /// A booking whose payment page is open, checked out with this choice for late payments.
 async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Value {

@@ -7,12 +7,10 @@ use std::time::Duration;
 use domain::seats::SeatState;
 use domain::wire::{ClientMessage, Frame, SeatChange};
 use futures::{SinkExt, StreamExt};
-use reqwest::StatusCode;
-use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{self, Message};
 
+use crate::prelude::*;
 use crate::redis_process::Redis;
-use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, World, expect_answer, text, wait_until};
 
 const SEATS: u32 = 300;
 

@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use reqwest::Response;
 use reqwest::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Response, StatusCode};
-use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::booking_totals::WAITING;
 use crate::idempotency::{RawAnswer, post};
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 /// Concurrent page views; the server has connections for sixteen queries.
 const CROWD: usize = 120;

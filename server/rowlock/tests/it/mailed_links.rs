@@ -4,11 +4,9 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, expect_state, text, wait_until};
+use crate::prelude::*;
 
 /// Decoded mails: quoted-printable as far as links need it.
 fn mails(world: &World) -> Vec<String> {

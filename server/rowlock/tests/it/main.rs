@@ -47,6 +47,7 @@ mod pending_refunds;
 mod ports;
 mod postgres_process;
 mod postgres_proxy;
+mod prelude;
 mod puzzles;
 mod reconciler;
 mod redis_failures;

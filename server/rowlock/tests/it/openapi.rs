@@ -3,10 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use reqwest::Method;
-use serde_json::{Value, json};
-
-use crate::world::{World, text};
+use crate::prelude::*;
 
 fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
     match value {

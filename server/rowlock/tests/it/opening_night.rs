@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use reqwest::StatusCode;
 
-use crate::world::{Visitor, World, expect_problem, wait_until};
+use crate::prelude::*;
 
 const VISITORS: usize = 10_000;
 const SEATS: u32 = 300;

@@ -1,19 +1,16 @@
 //! Refunds that Stripe has accepted, until they succeed or fail; effects that failed too often and are parked, and the
 //! decisions about them.
 
-use reqwest::StatusCode;
 use selling::bookings::{retry_parked, settle_parked};
 use selling::outbox;
-use serde_json::{Value, json};
 use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerms};
-use uuid::Uuid;
 
 use crate::accounts::Browser;
 use crate::box_office::pages::send;
 use crate::box_office::{acts, hired, two_theatres};
 use crate::gateways::{GatewayServer, KEY, SECRET};
+use crate::prelude::*;
 use crate::sql_guards::{insert_booking, insert_payment};
-use crate::world::{PRICE, Visitor, World, text, wait_until};
 
 async fn world_with_stripe() -> (World, GatewayServer) {
     let till = GatewayServer::closed(KEY, SECRET);

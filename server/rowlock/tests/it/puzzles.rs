@@ -4,18 +4,13 @@ use std::time::Duration;
 
 use domain::puzzle::{MAX_BITS, MIN_BITS, is_solved, solve};
 use hmac::{Hmac, KeyInit, Mac};
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use sha2::Sha256;
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
 use crate::accounts::register_and_log_in;
 use crate::box_office::hired;
 use crate::fairness::try_hold_from;
-use crate::world::{
-    JsonAnswer, TOKEN_SECRET, Visitor, World, expect_answer, expect_problem, insert_show, text, wait_until,
-};
+use crate::prelude::*;
 
 /// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;

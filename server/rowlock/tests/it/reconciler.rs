@@ -7,16 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::json;
 use simulator::payment::Status;
-use uuid::Uuid;
 
 use crate::buyer::{self, Buyer, id_of};
 use crate::faults::gateway_proxy::{Availability, GatewayProxy};
 use crate::faults::injector::{EffectFault, FaultInjector};
+use crate::prelude::*;
 use crate::replicas::Replica;
-use crate::world::{World, expect_answer, text, wait_until};
 
 /// No server listens there: webhooks are lost.
 pub const NO_WEBHOOKS: (&str, &str) = ("PUBLIC_URL", "http://127.0.0.1:9");

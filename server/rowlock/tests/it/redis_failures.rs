@@ -8,14 +8,12 @@ use std::time::Duration;
 use domain::seats::SeatState;
 use futures::future::Either;
 use platform::redis_link::{Link, LinkError, LuaScript};
-use reqwest::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use uuid::Uuid;
 
 use crate::idempotency::{book_seat, post};
+use crate::prelude::*;
 use crate::redis_process::{HoldAttempt, LiveMap, Redis, hold_with_retries, try_hold};
-use crate::world::{Visitor, World, expect_answer, insert_show, wait_until};
 
 /// Time limit of a refusal by an open breaker: much less than the timeout of a call.
 const BREAKER_TIMEOUT: Duration = Duration::from_millis(500);

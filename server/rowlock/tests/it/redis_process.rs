@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use redis::FromRedisValue;
 use redis::aio::MultiplexedConnection;
-use reqwest::StatusCode;
-use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::ports;
-use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, wait_until};
+use crate::prelude::*;
 
 /// Deadline of a server's call to Redis.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);

@@ -1,9 +1,6 @@
 //! Regions: a server sells the shows of its region and redirects to the others.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::world::{CHECK_VIOLATION, World, assert_refused, text};
+use crate::prelude::*;
 
 const EU: &str = "http://eu.rowlock.example";
 const US: &str = "http://us.rowlock.example";

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use reqwest::StatusCode;
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 
-use crate::world::World;
+use crate::prelude::*;
 
 /// Time limit for a server's start, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);

@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use reqwest::StatusCode;
 use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use serde_json::{Value, json};
-use uuid::Uuid;
 
 use crate::accounts::{Browser, grant, register_and_log_in};
 use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
-use crate::world::{PRICE, World, expect_answer, expect_problem, insert_show, text};
+use crate::prelude::*;
 
 pub async fn staff(world: &World, email: &str, role: &str) -> Browser {
     let browser = register_and_log_in(world, email).await;

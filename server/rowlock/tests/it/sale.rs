@@ -1,9 +1,6 @@
 //! From a hold to a ticket or a refund, with the simulator as the gateway.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, expect_state, text, wait_until};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {

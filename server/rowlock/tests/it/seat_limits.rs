@@ -2,12 +2,10 @@
 //! on the gateway's page.
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
 use crate::accounts::{Browser, PASSWORD, mails_about, register_and_log_in, register_proven};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, expect_state, text, wait_until};
+use crate::prelude::*;
 
 const ANN: &str = "ann@example.org";
 

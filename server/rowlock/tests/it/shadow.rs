@@ -2,11 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use reqwest::StatusCode;
-
+use crate::prelude::*;
 use crate::redis_process::Redis;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{World, expect_answer, expect_state, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shadow_redis_replaces_the_first_without_losing_a_hold() {

@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use catalogue::LAG_LIMIT;
-use reqwest::StatusCode;
 use sqlx::PgPool;
 
 use crate::check_command::{check, state};
 use crate::postgres_process::Postgres;
+use crate::prelude::*;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{World, expect_answer, insert_show, text, wait_until};
 
 /// The finding's name in `rowlock check`.
 const ABOUT: &str = "postgres standby";

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use http::caching::{FOREVER, PRIVATE, REVALIDATED};
 use reqwest::header::{HeaderMap, HeaderName};
-use reqwest::{Method, StatusCode};
-use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{World, expect_answer};
+use crate::prelude::*;
 
 pub const OLD: &str = "0123456789abcdef";
 pub const NEW: &str = "fedcba9876543210";

@@ -12,12 +12,10 @@ use axum::{Router, http};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
+use crate::prelude::*;
 use crate::reconciler::NO_WEBHOOKS;
 use crate::redis_process::Redis;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 pub const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 

@@ -1,12 +1,10 @@
 //! Tickets: the page, one QR code for the whole party, and the PDF; and tickets for a friend, who is named on them while
 //! the buyer pays and is refunded.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::pdf_text::{self, PdfText};
-use crate::world::{Visitor, World, expect_answer, insert_show, text, wait_until};
+use crate::prelude::*;
 
 /// A folder in which the printed files are kept for inspection.
 const KEEP_TICKETS: &str = "ROWLOCK_KEEP_TICKETS";

@@ -1,10 +1,7 @@
 //! A site served over TLS: cookies, headers, and requests from pages without TLS.
 
-use reqwest::{Method, StatusCode};
-use serde_json::json;
-
 use crate::accounts::{Browser, PASSWORD, register_and_log_in};
-use crate::world::{Visitor, World, expect_answer};
+use crate::prelude::*;
 
 /// Settings of such a server; TLS ends at the proxy.
 const TLS: [(&str, &str); 2] = [("PUBLIC_URL", "https://seats.example"), ("ALLOW_SIMULATOR", "true")];

@@ -1,10 +1,7 @@
 //! The waiting list: freed seats are offered to the next entry, for a limited time, and never to two entries.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::hanging_mail_server::HangingMailServer;
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 /// A world in which only these seats are on sale, and a hold of all of them.
 async fn sold_out(servers: usize, seats: &[i32], settings: &[(&str, &str)]) -> (World, Visitor, Value) {

@@ -2,12 +2,10 @@
 //! browsers of an account share.
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token};
 use crate::commits::SLOW_GATHER;
-use crate::world::{Visitor, World, expect_answer, expect_problem, expect_state, text};
+use crate::prelude::*;
 
 /// Buys these seats as `email`.
 async fn buy(visitor: &Visitor, seats: &[u32], email: &str) -> Value {

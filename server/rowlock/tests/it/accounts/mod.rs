@@ -9,10 +9,8 @@ mod staff;
 use std::collections::BTreeMap;
 
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 pub const PASSWORD: &str = "correct horse battery";
 

@@ -1,10 +1,7 @@
 //! Account pages, as a browser without JavaScript uses them.
 
-use reqwest::StatusCode;
-use serde_json::json;
-
 use super::{Browser, PASSWORD, form, register_and_log_in, wait_for_mailed_token};
-use crate::world::{World, wait_until};
+use crate::prelude::*;
 
 pub(super) struct Page {
     pub status: StatusCode,

@@ -1,10 +1,7 @@
 //! Password change with the old password, and password reset by a mailed link.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::{Browser, PASSWORD, mails_about, register_and_log_in, wait_for_mailed_token};
-use crate::world::{World, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 const ANOTHER: &str = "another good password";
 

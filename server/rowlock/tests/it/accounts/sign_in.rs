@@ -6,12 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, form, mails_about, register_and_log_in};
 use crate::hanging_mail_server::HangingMailServer;
-use crate::world::{TOKEN_SECRET, World, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registered_user_logs_in_and_stays_logged_in_until_logout() {

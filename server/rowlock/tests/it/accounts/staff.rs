@@ -1,11 +1,8 @@
 //! Staff roles: the first manager, further grants, the audit list, and the pages of both.
 
-use reqwest::StatusCode;
-use serde_json::json;
-
 use super::pages::{Page, open, submit};
 use super::{Browser, PASSWORD, another_theatre, grant, register_proven};
-use crate::world::{CHECK_VIOLATION, World, assert_refused, expect_answer, expect_problem, text};
+use crate::prelude::*;
 
 /// A manager of the Aurora, created on the command line.
 async fn manager(world: &World) -> Browser {

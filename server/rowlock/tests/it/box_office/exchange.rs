@@ -4,9 +4,6 @@
 use std::sync::Arc;
 
 use platform::ids::new_id;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::{
     PIN, acts, booking_path, code, desk_path, hold_seats, manager, sale, sales_path, sell_seats, seller_with_open_till,
@@ -17,7 +14,7 @@ use crate::books::Totals;
 use crate::door::{codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy as Gateway;
 use crate::faults::injector::FaultInjector;
-use crate::world::{PRICE, World, expect_answer, expect_state, insert_show, text};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() {

@@ -1,13 +1,10 @@
 //! House seats: kept, released, and given to a guest in one step.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::{
     acts, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller, seller_with_open_till, two_theatres,
 };
 use crate::accounts::{Browser, register_and_log_in};
-use crate::world::{World, expect_answer, text};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn house_keeps_seats_and_releases_them() {

@@ -6,11 +6,8 @@ pub mod pages;
 mod sales;
 mod tills;
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
-use crate::world::{PRICE, World, expect_answer, text};
+use crate::prelude::*;
 
 pub const PIN: &str = "274951";
 

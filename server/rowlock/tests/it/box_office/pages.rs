@@ -1,14 +1,11 @@
 //! Box-office pages, without JavaScript.
 
-use reqwest::StatusCode;
-use serde_json::json;
-
 use super::{
     PIN, booking_path, desk_path, hired, hold_seats, manager, sell_seats, seller, seller_with_open_till, set_name,
     two_theatres,
 };
 use crate::accounts::{Browser, PASSWORD, form};
-use crate::world::{PRICE, World, expect_answer, expect_problem, insert_show, text};
+use crate::prelude::*;
 
 /// Submits a form with a fresh key. Returns the status, and the redirect or the page.
 pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {

@@ -1,14 +1,11 @@
 //! Sales at the counter, seats held for a caller at the telephone, and the search for bookings.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::{
     acts, booking_path, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller,
     seller_with_open_till, two_theatres,
 };
 use crate::accounts::Browser;
-use crate::world::{PRICE, World, expect_answer, text};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cash_sale_is_visible_on_the_map_at_once() {

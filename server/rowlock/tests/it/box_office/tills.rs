@@ -1,15 +1,12 @@
 //! A shift at a till, the end of the day, refunds with a manager's PIN, undone sales, and refunds that wait at the counter.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-
 use super::{
     PIN, acts, booking_path, code, desk_path, hired, manager, sell_seats, seller, seller_with_open_till, set_name,
     two_theatres,
 };
 use crate::accounts::PASSWORD;
 use crate::door::{codes, device, tonight};
-use crate::world::{CHECK_VIOLATION, PRICE, World, assert_refused, expect_answer, expect_state, text, wait_until};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shift_runs_from_float_to_cash_up_and_the_day_closes() {

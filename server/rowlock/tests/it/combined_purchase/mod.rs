@@ -4,12 +4,10 @@ mod refused;
 mod tabs;
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
 use crate::commits::{SLOW_GATHER, SUBMISSIONS, with_holds};
+use crate::prelude::*;
 use crate::sale::event_names;
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_state, text, wait_until};
 
 /// Rows that a refused request must not write.
 const WRITTEN: &str = "

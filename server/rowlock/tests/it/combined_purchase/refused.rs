@@ -1,13 +1,11 @@
 //! A refused request writes nothing and leaves the hold unchanged.
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
 use super::{WRITTEN, hold_seats};
 use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_state, text};
+use crate::prelude::*;
 
 /// Asserts that the hold is unchanged, is not being paid for, and can be modified.
 async fn assert_unchanged(visitor: &Visitor, hold: &Value) {

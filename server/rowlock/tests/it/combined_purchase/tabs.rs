@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
 use super::{assert_sale_events, hold_seats};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::idempotency::{poll_until_done, post};
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, expect_state, text};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer() {

@@ -3,12 +3,8 @@
 mod scans;
 mod settlement;
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
 use crate::accounts::{grant, register_and_log_in};
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, insert_show, text};
+use crate::prelude::*;
 
 pub async fn tonight(world: &World) -> Visitor {
     let show = insert_show(&world.pg, 300_000, 3 * 3600).await;

@@ -1,13 +1,11 @@
 //! Scans of a scanner with a network, and the door's pages.
 
 use platform::ids::{new_id, random_bits};
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use tickets::TicketCode;
 
 use super::{Device, codes, device, tonight};
 use crate::accounts::{another_theatre, grant, register_and_log_in};
-use crate::world::{UNIQUE_VIOLATION, World, assert_refused, expect_answer, expect_problem, insert_show, text};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_admits_once_and_then_names_time_and_place() {

@@ -1,13 +1,10 @@
 //! Offline scanners: settlement with the server and with each other.
 
 use platform::ids::{new_id, random_bits};
-use reqwest::StatusCode;
-use serde_json::{Value, json};
 use tickets::TicketCode;
-use uuid::Uuid;
 
 use super::{Device, codes, device, outcomes, tonight};
-use crate::world::{CHECK_VIOLATION, World, assert_refused, expect_problem, text};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scanner_list_has_only_digests_and_the_tickets_outcome() {

@@ -10,14 +10,12 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use futures::stream;
-use serde_json::Value;
 use simulator::payment::{NewPayment, Protocol};
 use simulator::{Simulator, cards};
 use tokio::sync::watch;
-use uuid::Uuid;
 
 use super::injector::{AnswerFate, FaultInjector};
-use crate::world::{PRICE, default_simulator};
+use crate::prelude::*;
 
 /// Largest forwarded request, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;

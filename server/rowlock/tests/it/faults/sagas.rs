@@ -1,9 +1,7 @@
 //! Every course of a booking, driven by HTTP requests.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::saga_runner::{SagaOrder, SagaRunner};
+use crate::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Saga {

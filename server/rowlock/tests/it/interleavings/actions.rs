@@ -4,17 +4,14 @@ use backoffice::relocation;
 use domain::booking::Effect;
 use futures::FutureExt;
 use platform::ids;
-use reqwest::{Method, StatusCode};
 use rowlock::AppState;
 use selling::bookings::{self, CallOffProgress};
-use serde_json::{Value, json};
 use strum::{EnumString, IntoStaticStr, VariantArray};
-use uuid::Uuid;
 
 use super::controller::ActionFuture;
 use super::schedule_world::{ScheduleWorld, mark_cancellation_finished};
 use crate::late_payments::{expire_without_gateway, pay_on_page};
-use crate::world::{JsonAnswer, PRICE, Visitor, World, text};
+use crate::prelude::*;
 
 /// Places that a revision adds to the hold or removes from it.
 const PLACES: u32 = 5;

@@ -1,13 +1,9 @@
 //! Withdrawal of a defective seat: off sale, a refund, a mail, and no offer of the seat in between.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
 use super::pages::{PAGES, send};
 use super::{API, organiser};
 use crate::box_office::acts;
-use crate::world::{PRICE, World, expect_answer, expect_problem, wait_until};
+use crate::prelude::*;
 
 /// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {

@@ -1,13 +1,10 @@
 //! House seats of a screen: blocked in every show planned there, also after a layout change and a move; and their page.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-
 use super::pages::{PAGES, PLAN, send};
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
 use crate::box_office::{desk_path, seller};
-use crate::world::{Visitor, World, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 /// Rows of ten seats, all gold: in `A-B`, A1 is 0 and B10 is 19.
 fn room(rows: &str) -> Value {

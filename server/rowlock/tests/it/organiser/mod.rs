@@ -7,12 +7,8 @@ mod relocation;
 mod rooms;
 mod sales;
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-use uuid::Uuid;
-
 use crate::accounts::{Browser, PASSWORD, grant, register_and_log_in};
-use crate::world::{Visitor, World, expect_answer, text};
+use crate::prelude::*;
 
 pub const API: &str = "/api/v1/theatres/aurora";
 

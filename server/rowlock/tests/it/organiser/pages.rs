@@ -1,12 +1,9 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use reqwest::StatusCode;
-use serde_json::json;
-
 use super::{API, organiser, post_ok, set_prices};
 use crate::accounts::{Browser, form, register_and_log_in};
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::World;
 
 pub(super) const PAGES: &str = "/staff/aurora";
 

@@ -1,17 +1,12 @@
 //! Moves of a show to another screen: kept seats, offered seats, refunds, and failures in between.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::{API, organiser, post, post_ok, screen_of};
 use crate::accounts::{Browser, another_theatre};
 use crate::booking_totals::WAITING;
 use crate::cancel::insert_pending_payment;
 use crate::hanging_mail_server::HangingMailServer;
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{
-    PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, expect_state, text, wait_until,
-};
+use crate::prelude::*;
 
 /// A layout with these rows of ten and these areas, all gold: `A-B` has A1 to B10, numbered 0 to 19.
 fn room(rows: &str, areas: &Value) -> Value {

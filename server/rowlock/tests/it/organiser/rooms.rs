@@ -1,13 +1,10 @@
 //! Theatres, created by managers of all theatres and changed by managers of the one. Imported layouts: shown, sold, refused
 //! with every reason, and never changed under a sold seat.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
 use crate::accounts::{another_theatre, form, grant, register_and_log_in};
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::{CHECK_VIOLATION, World, assert_refused, expect_answer, expect_problem, text};
 
 /// A folder of further seating plans to import and sell, where available.
 const MORE_PLANS: &str = "ROWLOCK_SEATING_PLANS";

@@ -1,12 +1,9 @@
 //! Weeks of shows from a pattern: all or none, no overlap on a screen, no skipped local time, with prices. Sales settings:
 //! opening, pausing, limits, other prices; and cancelled shows.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
 use crate::box_office::{hold_seats, sales_path, sell_seats, seller_with_open_till};
-use crate::world::{PRICE, UNIQUE_VIOLATION, World, assert_refused, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 async fn seen(olga: &mut crate::accounts::Browser, world: &World) -> Value {
     expect_answer(olga.get(&format!("{API}/programme/{}", world.show)).await, StatusCode::OK)

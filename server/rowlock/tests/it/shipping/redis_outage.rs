@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{RunningProgram, file, is_used, program, proxy};
@@ -17,9 +15,9 @@ use crate::door::{Device, codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::faults::injector::FaultInjector;
 use crate::ports;
+use crate::prelude::*;
 use crate::redis_process::{Redis, hold_with_retries, try_hold};
 use crate::replicas::Replica;
-use crate::world::{Visitor, World, expect_answer, expect_state, text, wait_until};
 
 const NAMES: [&str; 2] = ["one", "two"];
 const PACE: Duration = Duration::from_millis(100);

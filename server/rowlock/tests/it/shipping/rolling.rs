@@ -10,16 +10,14 @@ use futures::StreamExt;
 use futures::future::join_all;
 use http::caching::{FOREVER, PRIVATE};
 use reqwest::header::CACHE_CONTROL;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{RunningProgram, file, is_used, program, proxy};
 use crate::ports;
+use crate::prelude::*;
 use crate::replicas::Replica;
 use crate::static_files::{NEW, OF_A_MODULE, OLD, SiteFolder, content};
-use crate::world::{Visitor, World, text, wait_until};
 
 /// Visitors who hold and release seats, and who watch the live map.
 const BUSY: usize = 6;

@@ -1,13 +1,10 @@
 //! Webhook deliveries: once per event, signed, and without personal data. Failing endpoints: retries, no redirects, and
 //! deactivation with a notice. Hanging endpoints do not delay others.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-
 use super::receiver::{Delivery, Receiver, ReceiverReply};
 use crate::accounts::{Browser, another_theatre, grant};
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::{PRICE, World, expect_answer, expect_problem, text, wait_until};
 
 pub const HOOKS: &str = "/api/v1/theatres/aurora/webhooks";
 /// Servers that may deliver to private addresses and retry soon.

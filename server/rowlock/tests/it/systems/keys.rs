@@ -1,11 +1,8 @@
 //! API keys of other systems: shown once, read-only for one theatre, and void when revoked.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::accounts::{another_theatre, form};
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::{World, expect_problem, text};
 
 const KEYS: &str = "/api/v1/theatres/aurora/api-keys";
 

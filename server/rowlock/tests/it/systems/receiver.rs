@@ -9,9 +9,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use hmac::{Hmac, KeyInit, Mac};
-use serde_json::Value;
 
-use crate::world::wait_until;
+use crate::prelude::*;
 
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiverReply {

@@ -1,12 +1,9 @@
 //! Places are called in order, at the configured rate, while there is room; by any server, and none twice. Visitors inside
 //! may hold seats; others may not.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::{Guest, called_places, guests, key_of, queue_of, sorted_by_place, switch_on};
 use crate::accounts::{Browser, another_theatre, grant, register_and_log_in};
-use crate::world::{World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twice_as_many_are_inside_as_seats_are_left_and_leaving_makes_room() {

@@ -7,11 +7,9 @@ use domain::waiting_room::{Draw, MAX_WAITING, TicketLimit};
 use futures::StreamExt;
 use redis::AsyncCommands;
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
-use serde_json::Value;
 
 use super::{Guest, called_places, draw_of, guests, key_of, queue_of, switch_on};
-use crate::world::{TEST_TIMEOUT, Visitor, World, text, wait_until};
+use crate::prelude::*;
 
 /// Burst of tickets per address in these tests.
 const TICKETS: u32 = 60;

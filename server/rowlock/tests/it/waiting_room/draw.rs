@@ -5,14 +5,12 @@ use domain::waiting_room::Draw;
 use domain::wire::Frame;
 use futures::StreamExt;
 use redis::AsyncCommands;
-use reqwest::{Method, StatusCode};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{Guest, draw_of, guests, key_of, queue_of, sorted_by_place, switch_on};
 use crate::accounts::Browser;
-use crate::world::{TEST_TIMEOUT, World, wait_until};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn visitors_before_opening_are_drawn_with_the_committed_key() {

@@ -5,11 +5,8 @@ mod crowds;
 mod draw;
 mod pages;
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::accounts::Browser;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 /// Switches on the room of the world's show, as an operator does, and waits until every server sees it.
 async fn switch_on(world: &World, opens_in_ms: i64, per_second: u32) {

@@ -1,13 +1,11 @@
 //! Staff switch a room on and off, and the changes are audited; on the organiser's page by plain forms.
 
 use domain::time::Timestamp;
-use reqwest::StatusCode;
-use serde_json::{Value, json};
 
 use super::{Guest, draw_of, queue_of, switch_on};
 use crate::accounts::{Browser, PASSWORD, another_theatre, form, grant, register_and_log_in};
 use crate::organiser::organiser;
-use crate::world::{CHECK_VIOLATION, World, assert_refused, wait_until};
+use crate::prelude::*;
 
 /// A page as a browser gets it.
 struct PageView {

@@ -3,13 +3,10 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use reqwest::StatusCode;
-use serde_json::Value;
-use uuid::Uuid;
-
 use super::{Case, POLL_INTERVAL, SEATS, SagaOrder, SagaRunner};
 use crate::buyer::{Buyer, RequestResult, id_of};
 use crate::faults::sagas::Saga;
+use crate::prelude::*;
 
 impl SagaRunner {
     /// Creates a booking of a new buyer. The fault is armed before a charge is possible.
