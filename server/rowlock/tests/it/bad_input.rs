@@ -26,7 +26,7 @@ async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &st
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_holds_are_refused() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let seats = |list: &str| format!("{{\"seats\": {list}}}");
     let cases = [
@@ -68,7 +68,7 @@ async fn invalid_holds_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idempotency_keys_are_required_and_validated() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let id = platform::ids::derived_id(&["no booking"]);
     let doors = [
         (Method::POST, format!("/api/v1/shows/{}/holds", world.show), json!({ "seats": [1] })),
@@ -138,7 +138,7 @@ async fn hostile_names_are_stored_verbatim_or_refused_and_reused_keys_conflict()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     let event = |reference: &Value| {
@@ -190,7 +190,7 @@ async fn sales_close_five_minutes_before_the_start_and_cross_site_requests_chang
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_and_searches_answer_invalid_parameters_without_errors() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     for (path, status) in [
         ("/api/v1/shows?date=yesterday", 400),
         ("/api/v1/theatres/aurora/shows?date=2026-99-99", 400),
@@ -245,7 +245,7 @@ async fn outcomes(world: &World, event_id: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_without_a_valid_current_signature_are_refused_and_not_stored() {
     let both = format!("{SECRET},{PREVIOUS_SECRET}");
-    let (world, ann) = World::with_visitor(&[("SIMULATOR_WEBHOOK_SECRET", both.as_str())]).await;
+    let (world, ann) = World::with_visitor(1, &[("SIMULATOR_WEBHOOK_SECRET", both.as_str())]).await;
     let booking = ann.check_out(&[1]).await.1;
     ann.pay(&booking, None).await;
     let body = success("evt_1", &booking, PRICE);
@@ -274,7 +274,7 @@ async fn webhooks_without_a_valid_current_signature_are_refused_and_not_stored()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let unknown = json!({ "id": platform::ids::new_id() });
     // A booking without a payment is treated as unknown.
     let unpaid = ann.check_out(&[1]).await.1;
@@ -290,8 +290,7 @@ async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn event_delivered_a_hundred_times_concurrently_is_applied_once() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let at_other = ann.moved_to(&world, 1);
     let booking = ann.check_out(&[1]).await.1;
     ann.pay(&booking, None).await;
@@ -339,7 +338,7 @@ async fn payment_of_another_amount_is_refunded_and_the_event_names_both_sums() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reordered_events_undo_nothing() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[1]).await.1;
     let (_, paid) = ann.pay(&booking, Some("tok_reordered_webhooks")).await;
     assert_eq!(paid["state"], "CONFIRMED");
@@ -374,7 +373,7 @@ async fn reordered_events_undo_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_above_the_charge_is_refused_and_parked() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[1]).await.1;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_empty_outbox().await;

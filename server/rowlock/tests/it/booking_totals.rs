@@ -72,8 +72,7 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_revised_after_its_check_is_not_charged() {
-    let world = World::start(2, &[]).await;
-    let here = world.visitor();
+    let (world, here) = World::with_visitor(2, &[]).await;
     let there = here.moved_to(&world, 1);
     let (hold, booking) = here.check_out(&[1]).await;
     // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.

@@ -54,7 +54,7 @@ async fn extension_is_replayed_at_another_replica_even_after_the_booking_ended()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn second_checkout_does_not_shorten_a_booking_extended_meanwhile() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (hold, booking) = ann.check_out(&[1]).await;
     // As if the hold had been extended just after the second checkout read its expiry.
     let longer = "UPDATE bookings SET expires_at = expires_at + interval '1 minute', version = version + 1";
@@ -84,7 +84,7 @@ async fn booking_paid_or_cancelled_at_another_replica_is_not_paid_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_cookie_cannot_pay_once_an_account_owns_the_visitor() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                        VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());

@@ -16,7 +16,7 @@ async fn booking_events(visitor: &Visitor, booking: &Value) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_frees_seats() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.buy_seats(&[46, 47], "tok_paid").await;
     let read = ann.booking(&booking).await;
     assert!(read["cancel_until_ms"].is_i64(), "{read}");
@@ -55,8 +55,7 @@ async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_fre
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_does_not_wait_for_the_seat_map() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (whole, parted) = (ann.buy_seats(&[46, 47], "tok_paid").await, bob.buy_seats(&[10, 11], "tok_paid").await);
     world.wait_for_empty_outbox().await;
     // As while Redis is down: effects for the seat map are postponed.
@@ -86,8 +85,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn single_seats_are_cancelled_and_the_others_stay_sold() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let booking = ann.buy_seats(&[10, 11, 30], "tok_paid").await;
     let (status, smaller) = ann.cancel(&booking, Some(&[11])).await;
     assert_eq!((status, &smaller["state"], &smaller["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
@@ -167,8 +165,7 @@ async fn within_two_hours_of_the_start_only_staff_cancel() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_cancellations_change_nothing() {
-    let world = World::start(1, &[]).await;
-    let (ann, eve) = (world.visitor(), world.visitor());
+    let (_world, [ann, eve]) = World::with_visitors(1, &[]).await;
     let booking = ann.buy_seats(&[5, 6], "tok_paid").await;
     let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
     for (body, code) in [
@@ -195,8 +192,7 @@ async fn invalid_cancellations_change_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let at_other = ann.moved_to(&world, 1);
     let booking = ann.buy_seats(&[60, 61, 62], "tok_paid").await;
     // Some cancel all seats and some a part. The books balance in any order.
@@ -217,7 +213,7 @@ async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unpaid_booking_is_cancelled_without_a_fee() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[70]).await;
     assert_eq!(ann.cancel(&booking, None).await.1["state"], "CANCELLED");
     ann.wait_for_seat(70, '0').await;
@@ -313,8 +309,7 @@ async fn cancelled_show_is_listed_nowhere() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation() {
-    let world = World::start(1, &[]).await;
-    let (ann, ben) = (world.visitor(), world.visitor());
+    let (world, [ann, ben]) = World::with_visitors(1, &[]).await;
     let sold = ann.buy_seats(&[1], "tok_paid").await;
     let (_, booking) = ben.check_out(&[2]).await;
     // The cancelling process died at once: the show is marked, and no booking is cancelled.
@@ -359,7 +354,7 @@ async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_cr
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_after_the_cancellation_of_the_show_is_refunded() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     // The gateway charges and cannot be voided; its webhook is late.
@@ -438,8 +433,7 @@ async fn show_is_cancelled_during_continuous_sales_and_no_booking_escapes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
-    let world = World::start(1, &[]).await;
-    let (ann, eva) = (world.visitor(), world.visitor());
+    let (world, [ann, eva]) = World::with_visitors(1, &[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");

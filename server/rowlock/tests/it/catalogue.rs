@@ -63,7 +63,7 @@ async fn search_ignores_accents_case_and_special_letters() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let listed = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0].clone() };
     assert_eq!(listed().await["seats_left"], 300);
 
@@ -79,7 +79,7 @@ async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn claimed_seat_counts_as_free_only_after_its_claim_expired_for_long_enough() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let left = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0]["seats_left"].clone() };
     let claim = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
                  VALUES ($1, 7, gen_random_uuid(), 1, 'claimed', now() - interval '20 seconds')";

@@ -446,7 +446,7 @@ async fn key_written_by_another_replica_is_found_and_its_batch_is_sold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_changed_by_another_replica_is_read_before_its_transition() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[3]).await;
     let (_, pending) = ann.buy(&hold, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");

@@ -210,7 +210,7 @@ async fn account_with_a_proven_address_needs_no_code_and_an_unproven_one_does() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn email_codes_are_off_until_an_organiser_switches_them_on() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     expect_problem(request_code(&ann, EMAIL).await, StatusCode::CONFLICT, "wrong_state");
     let (_, hold) = ann.hold(&[1]).await;
     assert_eq!(ann.book(&hold).await.0, StatusCode::CREATED);

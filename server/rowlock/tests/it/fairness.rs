@@ -92,7 +92,7 @@ async fn visitors_of_one_address_share_its_rate_limit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replayed_answer_is_not_rate_limited() {
-    let (world, ann) = World::with_visitor(&[("HOLDS_PER_VISITOR_MIN", "12")]).await;
+    let (world, ann) = World::with_visitor(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let hold = expect_answer(
         ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await,
@@ -106,8 +106,7 @@ async fn replayed_answer_is_not_rate_limited() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_of_a_hold_granted_by_another_server_is_not_rate_limited() {
-    let world = World::start(2, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let (status, hold) = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
@@ -150,8 +149,7 @@ async fn counter_sales_are_not_reported_as_anomalies() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
-    let world = World::start(1, &WITHOUT_WAITING).await;
-    let (late, known) = (world.visitor(), world.visitor());
+    let (world, [late, known]) = World::with_visitors(1, &WITHOUT_WAITING).await;
     hold_without_buying(&late, 50, 8).await;
     wait_for_recorded_holds(&world, 8).await;
     hold_without_buying(&known, 60, 9).await;
@@ -180,7 +178,7 @@ async fn hold_and_extend(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, V
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
-    let (_world, ann) = World::with_visitor(&[("HOLD_MS", "2000")]).await;
+    let (_world, ann) = World::with_visitor(1, &[("HOLD_MS", "2000")]).await;
     let run_out = async |times: usize| {
         for _ in 0..times {
             assert_eq!(ann.hold(&[10]).await.0, StatusCode::CREATED);

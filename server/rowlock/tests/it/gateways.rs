@@ -190,7 +190,7 @@ async fn unknown_outcome_never_switches_the_gateway() {
         ("STRIPE_SECRET_KEY", KEY),
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
-    let (world, ann) = World::with_visitor(&settings).await;
+    let (world, ann) = World::with_visitor(1, &settings).await;
     let booking = ann.check_out(&[1]).await.1;
     expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "PAYMENT_PENDING");
     assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)]);
@@ -254,7 +254,7 @@ async fn without_a_gateway_buyers_keep_their_holds_and_get_a_retry_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
-    let (world, eve) = World::with_visitor(&[]).await;
+    let (world, eve) = World::with_visitor(1, &[]).await;
     for seat in 0..5 {
         let booking = eve.check_out(&[seat]).await.1;
         let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
@@ -289,8 +289,7 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seat_limit_is_enforced_in_postgres() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let theirs = bob.check_out(&[0, 1, 2, 3, 4, 5, 6, 7]).await.1;
     assert_eq!(bob.pay(&theirs, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_empty_outbox().await;

@@ -27,7 +27,7 @@ async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_se
 
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_is_replayed_byte_for_byte_and_a_reused_key_is_refused() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let first = ann.raw(Method::POST, &path, json!({ "seats": [1, 2] }), "one-intent").await;
     let (ours, theirs) = tokio::join!(
@@ -104,7 +104,7 @@ async fn twenty_concurrent_equal_requests_are_one_hold_and_one_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn adding_and_removing_seats_keeps_the_expiry() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[10]).await;
     let more = expect_answer(ann.change(&hold, &[11, 12], &[10]).await, StatusCode::OK);
     assert_eq!(more["expires_at_ms"], hold["expires_at_ms"]);
@@ -129,7 +129,7 @@ async fn adding_and_removing_seats_keeps_the_expiry() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn visitor_has_at_most_one_hold_and_ten_seats() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[0, 1, 2, 3, 4, 5, 6, 7]).await;
     let refusal = expect_problem(ann.hold(&[20]).await, StatusCode::CONFLICT, "one_hold_per_show");
     assert_eq!(refusal["hold"], hold["id"]);
@@ -145,8 +145,7 @@ async fn visitor_has_at_most_one_hold_and_ten_seats() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn closed_tab_frees_seats_after_the_grace_period_and_a_return_keeps_the_expiry() {
-    let world = World::start(1, &[("LEAVE_GRACE_MS", "1500")]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[("LEAVE_GRACE_MS", "1500")]).await;
     let (_, left) = ann.hold(&[30]).await;
     let (_, returned) = bob.hold(&[31]).await;
     for (visitor, hold) in [(&ann, &left), (&bob, &returned)] {
@@ -165,7 +164,7 @@ async fn closed_tab_frees_seats_after_the_grace_period_and_a_return_keeps_the_ex
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_expires_and_its_owner_gets_gone() {
-    let (world, ann) = World::with_visitor(&[("HOLD_MS", "1000")]).await;
+    let (world, ann) = World::with_visitor(1, &[("HOLD_MS", "1000")]).await;
     let (hold, booking) = ann.check_out(&[40]).await;
     ann.wait_for_seat(40, '0').await;
     assert_eq!(ann.change(&hold, &[41], &[]).await.0, StatusCode::GONE);
@@ -176,7 +175,7 @@ async fn hold_expires_and_its_owner_gets_gone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sold_seats_survive_a_loss_of_redis() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[50, 51]).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(50, '2').await;
@@ -207,8 +206,7 @@ async fn seats_of_a_dead_server_are_freed_for_clients_of_another() {
 
 #[tokio::test]
 async fn replay_is_unchanged_after_the_hold_ended() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let request_body = json!({ "seats": [10, 11] });
     let (status, first) = ann.raw(Method::POST, &path, request_body.clone(), "once").await;
@@ -242,8 +240,7 @@ async fn replay_is_unchanged_after_the_hold_ended() {
 
 #[tokio::test]
 async fn hold_is_extended_up_to_its_longest_life_and_a_retry_adds_nothing() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (_, hold) = ann.hold(&[30]).await;
     let ms = |hold: &Value, field: &str| hold[field].as_i64().expect("an instant");
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
@@ -334,7 +331,7 @@ async fn seats_of_a_declined_card_stay_held_and_a_second_card_buys_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn decline_by_webhook_keeps_the_hold() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[5]).await;
     let (_, pending) = ann.buy(&hold, Some("tok_pending_failed")).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
@@ -351,7 +348,7 @@ async fn decline_by_webhook_keeps_the_hold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifth_declined_card_ends_the_hold() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let mut over = decline_first_card(&ann, &[8, 9]).await;
     for number in 2..=5 {
         let last = kept_hold(&over);
@@ -368,8 +365,7 @@ async fn fifth_declined_card_ends_the_hold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_tabs_with_the_second_card_are_one_sale() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let there = ann.moved_to(&world, 1);
     let next = kept_hold(&decline_first_card(&ann, &[12]).await);
     let tabs = (0..8).map(|tab| if tab % 2 == 0 { &ann } else { &there });
@@ -385,8 +381,7 @@ async fn two_tabs_with_the_second_card_are_one_sale() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kept_hold_is_refused_to_other_visitors() {
-    let world = World::start(1, &[]).await;
-    let (ann, eve) = (world.visitor(), world.visitor());
+    let (_world, [ann, eve]) = World::with_visitors(1, &[]).await;
     let over = decline_first_card(&ann, &[20]).await;
     expect_problem(eve.buy(&kept_hold(&over), Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     assert_eq!(eve.get(&format!("/api/v1/bookings/{}", text(&over["id"]))).await.0, StatusCode::NOT_FOUND);
@@ -396,7 +391,7 @@ async fn kept_hold_is_refused_to_other_visitors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_stopped_by_its_payer_keeps_no_hold() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[30]).await;
     let (_, pending) = ann.buy(&hold, None).await;
     let page = ann.post_form(text(&pending["pay_url"]), "card=paid&action=cancel").await;
@@ -408,7 +403,7 @@ async fn payment_stopped_by_its_payer_keeps_no_hold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_payment_of_a_declined_booking_takes_the_kept_hold() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let over = decline_first_card(&ann, &[40, 41]).await;
     let next = kept_hold(&over);
     let paid = json!({
@@ -429,7 +424,7 @@ async fn late_payment_of_a_declined_booking_takes_the_kept_hold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_of_a_kept_hold_are_free_after_the_map_was_lost() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let next = kept_hold(&decline_first_card(&ann, &[50]).await);
     world.wait_for_empty_outbox().await;
     world.delete_redis_keys().await;
@@ -474,8 +469,7 @@ async fn stored_answers(world: &World) -> (u64, u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn noop_changes_store_nothing_in_redis_and_real_ones_are_replayed() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let (status, hold) = ann.hold(&[1, 2]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
     let path = path_of(&ann, &hold);
@@ -506,8 +500,7 @@ async fn noop_changes_store_nothing_in_redis_and_real_ones_are_replayed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_keyed_change_of_a_hold_counts_towards_the_rate_limit() {
-    let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
-    let (ann, ben) = (world.visitor(), world.visitor());
+    let (_world, [ann, ben]) = World::with_visitors(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let (_, hold) = ann.hold(&[1]).await;
     let path = path_of(&ann, &hold);
     let mut accepted = 0;

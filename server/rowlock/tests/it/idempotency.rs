@@ -73,8 +73,7 @@ pub fn pay_path(booking: &RawAnswer) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reformatted_body_is_the_same_request() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let (body, first) = book_seat(&ann, 1, "k").await;
     let wished: Value = serde_json::from_str(&body).expect("JSON");
     let (show, hold) = (&wished["show"], &wished["hold"]);
@@ -121,8 +120,7 @@ async fn reformatted_body_is_the_same_request() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_belongs_to_its_owner_and_reveals_nothing_to_others() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (_world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (body, first) = book_seat(&ann, 1, "everyones").await;
     for _ in 0..2 {
         let refused = post(&bob, "/api/v1/bookings", "everyones", &body, &[]).await;
@@ -151,7 +149,7 @@ async fn key_belongs_to_its_owner_and_reveals_nothing_to_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let seats = "{\"seats\":[0,1,2,3,4,5,6,7,8,9]}";
     let hold = post(&ann, &holds, "hold", seats, &[]).await;
@@ -194,7 +192,7 @@ async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_different_keys_in_one_request_are_refused() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let refused = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "other")]).await;
     assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
@@ -205,8 +203,7 @@ async fn two_different_keys_in_one_request_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_with_one_key_at_two_replicas_have_one_effect_and_one_answer() {
-    let world = World::start(2, &[]).await;
-    let here = world.visitor_at(0);
+    let (world, here) = World::with_visitor(2, &[]).await;
     let there = here.moved_to(&world, 1);
     let (_, hold) = here.hold(&[1]).await;
     let body = booking_body(&here, &hold);
@@ -236,8 +233,7 @@ async fn concurrent_requests_with_one_key_at_two_replicas_have_one_effect_and_on
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refusal_is_not_stored_and_the_key_can_be_retried() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (_, hold) = bob.hold(&[5]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     for _ in 0..2 {
@@ -271,8 +267,7 @@ pub async fn poll_until_done(visitor: &Visitor, location: &str) -> RawAnswer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn respond_async_request_is_answered_with_a_location() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let there = ann.moved_to(&world, 1);
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
@@ -323,8 +318,7 @@ async fn respond_async_request_is_answered_with_a_location() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn respond_async_cancellation_is_answered_with_a_location() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let there = ann.moved_to(&world, 1);
     let paid = ann.buy_seats(&[1], "tok_paid").await;
     // The booking is locked, so it cannot be cancelled yet.
@@ -343,7 +337,7 @@ async fn respond_async_cancellation_is_answered_with_a_location() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn work_continues_after_its_caller_disconnects() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
     let hasty = ann
@@ -456,7 +450,7 @@ async fn without_redis_keys_work_from_postgres_without_errors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_survive_a_restart_byte_for_byte() {
-    let (mut world, ann) = World::with_visitor(&[]).await;
+    let (mut world, ann) = World::with_visitor(1, &[]).await;
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let pay = pay_path(&booking);
     let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
@@ -483,8 +477,7 @@ async fn answers_survive_a_restart_byte_for_byte() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_replica_replays_the_answer_from_redis() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let name = entry(&world, &ann, "book");
     wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
@@ -495,8 +488,7 @@ async fn another_replica_replays_the_answer_from_redis() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() {
-    let mut world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (mut world, ann) = World::with_visitor(2, &[]).await;
     let there = ann.moved_to(&world, 1);
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let (pay, token) = (pay_path(&booking), "{\"payment_token\":\"tok_no_answer_paid\"}");
@@ -530,7 +522,7 @@ async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_claimed_by_a_dying_replica_is_taken_over() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let pay = pay_path(&booking);
     let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
@@ -555,7 +547,7 @@ async fn key_claimed_by_a_dying_replica_is_taken_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_or_stale_redis_entries_are_repaired_from_postgres() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     book_seat(&ann, 1, "book").await;
     let name = entry(&world, &ann, "book");
     wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;

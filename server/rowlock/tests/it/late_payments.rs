@@ -61,8 +61,7 @@ fn seats(booking: &Value) -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let booking = open_payment(&ann, &[90, 91], None).await;
     expire(&world, &booking).await;
     ann.wait_for_seat(90, '0').await;
@@ -123,8 +122,7 @@ async fn late_payment_takes_no_held_or_sold_seat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_payment_takes_adjacent_seats_at_the_same_price_if_chosen() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let booking = open_payment(&ann, &[128, 129], Some("same_or_better")).await;
     expire(&world, &booking).await;
     bob.buy_seats(&[129], "tok_paid").await;
@@ -167,7 +165,7 @@ async fn late_payment_is_refunded_if_the_seats_are_not_wanted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn last_choice_for_late_payments_applies() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[9]).await;
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     for if_late in ["refund", "same_seats"] {
@@ -180,7 +178,7 @@ async fn last_choice_for_late_payments_applies() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_is_refunded_if_the_show_started_meanwhile() {
-    let (mut world, ann) = World::with_visitor(&[]).await;
+    let (mut world, ann) = World::with_visitor(1, &[]).await;
     let booking = open_payment(&ann, &[50], Some("same_or_better")).await;
     // The show starts while the payer is on the gateway's page, and the server is dead.
     world.kill(0).await;

@@ -40,8 +40,7 @@ async fn frame(socket: &mut LiveSocket) -> Frame {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_watched() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (_world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let mut socket = bob.open_own_live_map("", None).await.expect("the live map opens");
     assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
     assert!(matches!(frame(&mut socket).await, Frame::OwnHold { .. }));
@@ -102,7 +101,7 @@ async fn unknown_version_or_epoch_gets_the_snapshot() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let mut quiet = ann.open_own_live_map("", None).await.expect("it opens");
     frame(&mut quiet).await;
     frame(&mut quiet).await;
@@ -123,7 +122,7 @@ async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cross_site_page_and_unknown_show_are_refused() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let refused = ann.open_own_live_map("", Some(("origin", "https://evil.example"))).await.expect_err("another site");
     assert!(
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::FORBIDDEN.as_u16()),
@@ -240,7 +239,7 @@ async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn json_map_has_the_same_etag_until_it_changes() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let url = format!("{}/api/v1/shows/{}/seats", ann.base, world.show);
     let first = ann.client.get(&url).send().await.expect("an answer");
     let etag = first.headers()["etag"].clone();
@@ -450,7 +449,7 @@ async fn network_of_many_addresses_has_the_live_maps_of_sixteen_addresses() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn visitor_has_at_most_thirty_live_maps_from_any_address() {
-    let (world, eve) = World::with_visitor(&[("SOCKETS_PER_ADDRESS", "500"), ("TRUSTED_PROXIES", "1")]).await;
+    let (world, eve) = World::with_visitor(1, &[("SOCKETS_PER_ADDRESS", "500"), ("TRUSTED_PROXIES", "1")]).await;
     let mut open = Vec::new();
     for number in 0..30 {
         open.push(connect(&eve, &format!("203.0.113.{number}")).await.expect("there is room"));

@@ -88,8 +88,7 @@ async fn shed(world: &World, class: &str) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_views_are_shed_while_buyers_get_tickets() {
-    let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[("METRICS_TOKEN", TOKEN)]).await;
     // The server caches the show from now on.
     let (status, hold) = ann.hold(&[7]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
@@ -187,7 +186,7 @@ async fn complete_sale(visitor: &Visitor, seat: u32, how: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_other_sales() {
     let queue = QUEUE.to_string();
-    let (world, ann) = World::with_visitor(&[("COMMIT_QUEUE", &queue)]).await;
+    let (world, ann) = World::with_visitor(1, &[("COMMIT_QUEUE", &queue)]).await;
     let (_, hold) = ann.hold(&[0]).await;
     let (status, booking) = ann.book(&hold).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");

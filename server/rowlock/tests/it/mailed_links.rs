@@ -60,8 +60,7 @@ fn path_of(booking: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_second_mail() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let paid = ann.buy_seats(&[46, 47], "tok_paid").await;
     let reference = text(&paid["reference"]).to_owned();
     assert_eq!(ann.cancel(&paid, Some(&[47])).await.0, StatusCode::OK);
@@ -104,7 +103,7 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_link_key_is_refused() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (paid, other) = (ann.buy_seats(&[1], "tok_paid").await, world.visitor().buy_seats(&[2], "tok_paid").await);
     assert_eq!(ann.cancel(&paid, None).await.0, StatusCode::OK);
     let opens = wait_for_mailed_path(&world, "You cancelled your booking", "/bookings/by-mail/").await;
@@ -122,7 +121,7 @@ async fn forged_link_key_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let paid = ann.buy_seats(&[46], "tok_paid").await;
     wait_until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
     let reference = text(&paid["reference"]).to_owned();
@@ -158,7 +157,7 @@ async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_mail_has_code_file_doors_time_and_theatre_address() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     ann.buy_seats(&[46, 47], "tok_paid").await;
     wait_until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
     let mail = mails(&world).remove(0);

@@ -18,7 +18,7 @@ fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn served_openapi_document_is_complete_and_matches_the_answers() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, document) = ann.get("/api/openapi.json").await;
     assert_eq!((text(&document["openapi"]), text(&document["servers"][0]["url"])), ("3.1.0", &*ann.base));
     let mut ids = BTreeSet::new();

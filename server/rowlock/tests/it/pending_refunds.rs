@@ -384,7 +384,7 @@ async fn parked_effects_are_listed_and_settled_or_retried_with_a_recorded_reason
 
 #[tokio::test(flavor = "multi_thread")]
 async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.buy_seats(&[1], "tok_paid").await;
     world.wait_for_empty_outbox().await;
     // A failed refund.
@@ -407,8 +407,7 @@ async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn effect_parked_while_it_runs_stays_parked() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (first, second) = (ann.buy_seats(&[1], "tok_paid").await, bob.buy_seats(&[5], "tok_paid").await);
     for (visitor, booking) in [(&ann, &first), (&bob, &second)] {
         visitor.cancel(booking, None).await;
@@ -436,7 +435,7 @@ async fn effect_parked_while_it_runs_stays_parked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parked_refund_is_removed_when_its_gateway_reports_it() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (booking, id) = parked_refund(&world, "refund", 0).await;
     let (_, other) = parked_refund(&world, "refund", 0).await;
     let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,

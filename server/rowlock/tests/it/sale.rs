@@ -4,7 +4,7 @@ use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[46, 47]).await.1;
     assert_eq!(booking["total"]["minor"], 2 * PRICE);
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
@@ -21,7 +21,7 @@ async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn declined_card_releases_the_claims_and_keeps_the_hold() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[3]).await.1;
     let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
     assert_eq!(
@@ -58,7 +58,7 @@ async fn pending_payments_end_by_webhook() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buyer_without_a_token_pays_on_the_gateways_page() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[8]).await.1;
     let (_, pending) = ann.pay(&booking, None).await;
     assert_eq!(pending["state"], "PAYMENT_PENDING");
@@ -72,8 +72,7 @@ async fn buyer_without_a_token_pays_on_the_gateways_page() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_keys_and_twenty_requests_are_one_charge() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let at_other = ann.moved_to(&world, 1);
     let booking = ann.check_out(&[9]).await.1;
     let answers = futures::future::join_all((0..20).map(|number| {
@@ -92,7 +91,7 @@ async fn two_keys_and_twenty_requests_are_one_charge() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
-    let (_world, ann) = World::with_visitor(&[]).await;
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let (hold, booking) = ann.check_out(&[70]).await;
     ann.change(&hold, &[71], &[]).await;
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
@@ -104,8 +103,7 @@ async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_booking_is_not_found() {
-    let world = World::start(1, &[]).await;
-    let (ann, eve) = (world.visitor(), world.visitor());
+    let (_world, [ann, eve]) = World::with_visitors(1, &[]).await;
     let booking = ann.check_out(&[80]).await.1;
     let id = text(&booking["id"]);
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}")).await.0, StatusCode::NOT_FOUND);
@@ -117,7 +115,7 @@ async fn foreign_booking_is_not_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_after_the_deadline_is_refunded_and_reported() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[90]).await;
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer, "if_late": "refund" });
@@ -146,8 +144,7 @@ async fn payment_after_the_deadline_is_refunded_and_reported() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let sold = ann.check_out(&[100]).await.1;
     assert_eq!(ann.pay(&sold, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(100, '2').await;
@@ -169,8 +166,7 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_checkouts_from_two_tabs_create_one_booking() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let at_other = ann.moved_to(&world, 1);
     let (_, hold) = ann.hold(&[110]).await;
     let (one, other) = tokio::join!(ann.book(&hold), at_other.book(&hold));
@@ -180,7 +176,7 @@ async fn concurrent_checkouts_from_two_tabs_create_one_booking() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (hold, booking) = ann.check_out(&[120]).await;
     for token in ["", "a\u{0}b", &"t".repeat(256)] {
         let (status, refusal) = ann.pay(&booking, Some(token)).await;
@@ -219,7 +215,7 @@ pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[60, 61]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
@@ -237,7 +233,7 @@ async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_of_an_ended_booking_cannot_be_extended() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[62]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";

@@ -350,7 +350,7 @@ async fn card_without_a_fingerprint_has_no_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn show_without_a_card_limit_queries_no_fingerprint_and_stores_none() {
     let token = "a token of this test; 32 bytes or more";
-    let (world, ann) = World::with_visitor(&[("METRICS_TOKEN", token)]).await;
+    let (world, ann) = World::with_visitor(1, &[("METRICS_TOKEN", token)]).await;
     assert_eq!(ann.buy_seats(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
     assert_eq!(world.visitor().buy_seats(&[3, 4], "tok_paid@1111").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);

@@ -9,8 +9,8 @@ use crate::telemetry::{TOKEN, value};
 #[tokio::test(flavor = "multi_thread")]
 async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let (old, new) = (Redis::start(&[]).await, Redis::start(&[]).await);
-    let mut world = World::start(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
-    let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
+    let (mut world, [ann, bob, eve]) =
+        World::with_visitors(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
     let (_, anns) = ann.hold(&[1, 2]).await;
     let (_, checked_out) = bob.check_out(&[5]).await;
     let (_, booking) = eve.check_out(&[8]).await;

@@ -136,7 +136,7 @@ pub async fn assert_second_claims_are_refused(pg: &PgPool, show: Uuid) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     ann.pay(&booking, Some("tok_paid")).await;
     for statement in ["UPDATE booking_events SET reason = 'another'", "DELETE FROM booking_events"] {

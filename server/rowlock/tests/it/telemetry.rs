@@ -45,8 +45,7 @@ async fn scrape(url: &str, token: Option<&str>) -> (StatusCode, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_readable_with_the_token_only() {
-    let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[("METRICS_TOKEN", TOKEN)]).await;
     let (_, hold) = ann.hold(&[7]).await;
     assert_eq!(bob.hold(&[7]).await.0, StatusCode::LOCKED);
     let (_, booking) = ann.book(&hold).await;

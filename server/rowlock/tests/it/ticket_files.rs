@@ -43,7 +43,7 @@ const SAMPLES: [ScriptSample; 25] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn party_has_one_code_and_one_file_hidden_from_strangers() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[46, 47, 48]).await;
     let file = format!("/bookings/{}/ticket.pdf", text(&booking["id"]));
     assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND, "an unpaid booking has no tickets");
@@ -269,7 +269,7 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buyer_without_a_friend_gets_one_mail() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[1]).await;
     let person = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let holder = json!({ "name": "Ann at the door", "email": "ANN@example.org" });
@@ -282,7 +282,7 @@ async fn buyer_without_a_friend_gets_one_mail() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_goes_to_the_buyers_payment_and_the_friends_ticket_is_revoked() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[2]).await;
     let request = json!({
         "show": world.show, "hold": hold["id"],

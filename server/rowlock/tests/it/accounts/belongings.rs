@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 
-use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token};
+use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token, world_with_ann};
 use crate::commits::SLOW_GATHER;
 use crate::prelude::*;
 
@@ -175,8 +175,7 @@ async fn guest_bookings_join_only_the_account_that_proves_their_address() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let visitor = ann.visitor();
     let one = buy(&visitor, &[30], "ann@example.org").await;
     // Fifty more, five per creation time.

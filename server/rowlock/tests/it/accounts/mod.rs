@@ -139,6 +139,12 @@ pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwes
     request.header(kind.0, kind.1).body(coded.query().unwrap_or_default().to_owned())
 }
 
+async fn world_with_ann() -> (World, Browser) {
+    let world = World::start(1, &[]).await;
+    let ann = register_and_log_in(&world, "ann@example.org").await;
+    (world, ann)
+}
+
 pub async fn register_and_log_in(world: &World, email: &str) -> Browser {
     let mut browser = Browser::new(world);
     expect_answer(browser.register(email, PASSWORD).await, StatusCode::CREATED);

@@ -1,6 +1,6 @@
 //! Account pages, as a browser without JavaScript uses them.
 
-use super::{Browser, PASSWORD, form, register_and_log_in, wait_for_mailed_token};
+use super::{Browser, PASSWORD, form, wait_for_mailed_token, world_with_ann};
 use crate::prelude::*;
 
 pub(super) struct Page {
@@ -93,8 +93,7 @@ async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_behind_mailed_links_change_nothing_until_submitted() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     let mut phone = Browser::new(&world);
     let away = open(&mut phone, &format!("/confirm-email?token={token}")).await;
@@ -121,8 +120,7 @@ async fn pages_behind_mailed_links_change_nothing_until_submitted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forms_change_the_password_and_sign_out_everywhere() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let wrong = submit(&mut ann, "/account/password", &[("current", "not it, no"), ("new", "another password")]).await;
@@ -143,8 +141,7 @@ async fn forms_change_the_password_and_sign_out_everywhere() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cacheable_pages_do_not_depend_on_the_session() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let visitor = ann.visitor();
     for path in ["/", "/search", "/theatres/aurora", "/cities/lisbon"] {
         let get =

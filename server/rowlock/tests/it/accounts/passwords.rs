@@ -1,14 +1,13 @@
 //! Password change with the old password, and password reset by a mailed link.
 
-use super::{Browser, PASSWORD, mails_about, register_and_log_in, wait_for_mailed_token};
+use super::{Browser, PASSWORD, mails_about, register_and_log_in, wait_for_mailed_token, world_with_ann};
 use crate::prelude::*;
 
 const ANOTHER: &str = "another good password";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn password_change_ends_other_sessions_and_renews_the_cookie() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let token = laptop.token("ann@example.org").await;
@@ -48,8 +47,7 @@ async fn password_change_ends_other_sessions_and_renews_the_cookie() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reset_link_works_once_and_ends_every_session() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut lost = Browser::new(&world);
     let forgotten = "/api/v1/users/password/forgotten";
     let (known, unknown) = (
@@ -164,8 +162,7 @@ async fn unreadable_account_mail_does_not_block_other_mails() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn address_proof_needs_the_mailed_link_and_a_session_of_the_account() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut eve = register_and_log_in(&world, "eve@example.org").await;
     let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     let proof = "/api/v1/users/me/email/proof";

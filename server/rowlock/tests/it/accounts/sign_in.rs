@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{Browser, PASSWORD, form, mails_about, register_and_log_in};
+use super::{Browser, PASSWORD, form, mails_about, register_and_log_in, world_with_ann};
 use crate::hanging_mail_server::HangingMailServer;
 use crate::prelude::*;
 
@@ -35,8 +35,7 @@ async fn registered_user_logs_in_and_stays_logged_in_until_logout() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn registering_a_known_address_gets_the_same_answer_and_mails_its_owner() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut eve = Browser::new(&world);
     let known = eve.register("ANN@example.org", "another password").await;
     let new = eve.register("new@example.org", "another password").await;
@@ -186,8 +185,7 @@ async fn replica_limits_logins_locally_without_redis() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cross_site_requests_do_not_sign_in_or_out() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (_world, mut ann) = world_with_ann().await;
     let login = json!({ "email": "ann@example.org", "password": PASSWORD });
     for path in ["/api/v1/users/login", "/api/v1/users/logout", "/api/v1/users/logout-everywhere"] {
         for header in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
@@ -266,8 +264,7 @@ async fn behind_tls_the_cookies_are_secure() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_end_when_unused_expired_or_the_account_is_closed() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let token = ann.token("ann@example.org").await;
     let run = async |statement: &'static str| {
         world.execute(statement).await;
@@ -316,8 +313,7 @@ async fn signing_out_everywhere_ends_all_sessions_and_tokens_at_all_replicas() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn token_buys_without_a_cookie_and_the_account_lists_the_booking() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let (first, second) = (ann.token("ann@example.org").await, ann.token("ann@example.org").await);
     assert_ne!(first, second);
     let holds = format!("/api/v1/shows/{}/holds", world.show);
@@ -354,8 +350,7 @@ async fn token_buys_without_a_cookie_and_the_account_lists_the_booking() {
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_expired_and_foreign_tokens_are_rejected() {
     use hmac::{Hmac, KeyInit, Mac};
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let token = ann.token("ann@example.org").await;
     let parts: Vec<&str> = token.split('.').collect();
     let read =

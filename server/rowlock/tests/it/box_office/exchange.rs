@@ -7,7 +7,7 @@ use platform::ids::new_id;
 
 use super::{
     PIN, acts, booking_path, code, desk_path, hold_seats, manager, sale, sales_path, sell_seats, seller_with_open_till,
-    two_theatres,
+    world_with_open_till, world_with_two_theatres,
 };
 use crate::accounts::Browser;
 use crate::books::Totals;
@@ -18,8 +18,7 @@ use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let old = sell_seats(&mut ann, &world, &[4], "cash").await;
     let hold = hold_seats(&mut ann, &world, &[6, 7]).await;
@@ -57,8 +56,7 @@ async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn online_booking_is_exchanged_at_the_same_price_and_refunded_later_through_its_gateway() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let buyer = world.visitor();
     let bought = buyer.buy_seats(&[3], "tok_paid").await;
     let hold = hold_seats(&mut ann, &world, &[6, 7]).await;
@@ -102,8 +100,7 @@ async fn scanned_ticket_blocks_an_exchange_until_the_scan_is_undone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_with_a_pending_refund_is_exchanged_once_the_refund_is_settled() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let old = sell_seats(&mut ann, &world, &[4, 5], "cash").await;
     let (_, booking) = ann.get(&booking_path(&old, "")).await;
     let label = text(&booking["seats"][0]["label"]);

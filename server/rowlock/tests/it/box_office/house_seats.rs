@@ -1,15 +1,15 @@
 //! House seats: kept, released, and given to a guest in one step.
 
 use super::{
-    acts, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller, seller_with_open_till, two_theatres,
+    acts, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller, world_with_open_till,
+    world_with_two_theatres,
 };
 use crate::accounts::{Browser, register_and_log_in};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn house_keeps_seats_and_releases_them() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut ann = seller(&world, "ann@example.org").await;
     let path = desk_path(&format!("shows/{}/house-seats", world.show));
     let request_body = |seats: &[u32], kept: bool| json!({ "seats": seats, "kept": kept, "reason": "For the mayor." });
@@ -91,8 +91,7 @@ async fn version(world: &World) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn house_seat_is_held_for_its_guest_without_being_on_sale() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     block_seats(&mut ann, &world, &[0, 1, 2]).await;
     let visitor = world.visitor();
     visitor.wait_for_seat(2, '3').await;
@@ -161,8 +160,7 @@ async fn retry_finishes_a_grant_that_a_crash_interrupted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_grant_leaves_the_seats_with_the_house() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut ann = seller(&world, "ann@example.org").await;
     block_seats(&mut ann, &world, &[6, 7]).await;
     // All or none, and only house seats.

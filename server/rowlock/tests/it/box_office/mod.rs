@@ -83,6 +83,19 @@ pub async fn acts(world: &World) -> Vec<String> {
     world.values(sqlx::query_scalar("SELECT act FROM audit_list WHERE theatre_id = 'aurora' ORDER BY number")).await
 }
 
+async fn world_with_open_till() -> (World, Browser) {
+    let world = World::start(1, &[]).await;
+    let ann = seller_with_open_till(&world, "ann@example.org").await;
+    (world, ann)
+}
+
+/// A world with a second theatre, whose manager is `rita@example.org`.
+async fn world_with_two_theatres() -> (World, Browser) {
+    let world = World::start(1, &[]).await;
+    let rita = two_theatres(&world).await;
+    (world, rita)
+}
+
 /// Adds a second theatre, whose manager is `rita@example.org`.
 pub async fn two_theatres(world: &World) -> Browser {
     another_theatre(world).await;

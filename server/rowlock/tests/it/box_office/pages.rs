@@ -2,7 +2,7 @@
 
 use super::{
     PIN, booking_path, desk_path, hired, hold_seats, manager, sell_seats, seller, seller_with_open_till, set_name,
-    two_theatres,
+    world_with_open_till, world_with_two_theatres,
 };
 use crate::accounts::{Browser, PASSWORD, form};
 use crate::prelude::*;
@@ -64,8 +64,7 @@ async fn shift_works_without_javascript() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn manager_counts_a_sellers_till_and_the_seller_sees_by_whom_and_why() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let max = hired(&world, "max@example.org", "manager").await;
     set_name(&world, "max@example.org", "Max Example").await;
     let home = "/staff/aurora/box-office";
@@ -124,8 +123,7 @@ async fn counter_shows_any_day_and_its_forms_keep_the_day() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_is_found_by_name_without_javascript() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let hold = hold_seats(&mut ann, &world, &[0]).await;
     let mut request_body = super::sale(&hold, "cash");
     request_body["name"] = json!("Zoe <Quill>");
@@ -147,8 +145,7 @@ async fn booking_is_found_by_name_without_javascript() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let home = "/staff/aurora/box-office";
     let closed = ["data-testid=\"not-on-sale\"", "data-testid=\"find\"", "sell-another"];
     let map = "data-testid=\"counter\"";
@@ -175,8 +172,7 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_of_a_show_links_to_its_day() {
-    let world = World::start(1, &[]).await;
-    let ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, ann) = world_with_open_till().await;
     let later = insert_show(&world.pg, 300_000, 3 * 24 * 60 * 60).await;
     let day = "SELECT to_char(starts_at AT TIME ZONE 'Europe/Lisbon', 'YYYY-MM-DD') FROM shows WHERE id = $1";
     let day = world.value(sqlx::query_scalar::<_, String>(day).bind(later)).await;
@@ -206,8 +202,7 @@ async fn refused_pin_is_reported_at_its_field_and_no_secret_is_echoed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_sold_bookings_are_exchanged_and_only_for_shows_on_sale() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let sold = sell_seats(&mut ann, &world, &[0], "cash").await;
     let [later, begun] =
         [insert_show(&world.pg, 300_000, 30 * 3_600).await, insert_show(&world.pg, 300_000, -60).await];
@@ -255,8 +250,7 @@ async fn page_of_an_exchanged_booking_links_to_the_new_one_and_names_the_refund(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn box_office_pages_are_hidden_from_strangers_and_need_a_login() {
-    let world = World::start(1, &[]).await;
-    let rita = two_theatres(&world).await;
+    let (world, rita) = world_with_two_theatres().await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let sold = sell_seats(&mut ann, &world, &[0], "cash").await;
     let id = crate::world::text(&sold["id"]);

@@ -2,15 +2,14 @@
 
 use super::{
     acts, booking_path, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller,
-    seller_with_open_till, two_theatres,
+    seller_with_open_till, world_with_open_till, world_with_two_theatres,
 };
 use crate::accounts::Browser;
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cash_sale_is_visible_on_the_map_at_once() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let sold = sell_seats(&mut ann, &world, &[4, 5], "cash").await;
     assert_eq!(
         [&sold["state"], &sold["money"], &sold["channel"], &sold["means"]],
@@ -35,8 +34,7 @@ async fn cash_sale_is_visible_on_the_map_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seller_is_not_bound_by_the_person_limit() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     for first in [0, 10, 20] {
         sell_seats(&mut ann, &world, &(first..first + 10).collect::<Vec<_>>(), "card").await;
     }
@@ -45,8 +43,7 @@ async fn seller_is_not_bound_by_the_person_limit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_key_sells_once_and_two_sellers_never_sell_one_seat() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let mut ben = seller_with_open_till(&world, "ben@example.org").await;
     let hold = hold_seats(&mut ann, &world, &[7]).await;
     let (path, request_body, key) = (sales_path(&world), sale(&hold, "cash"), platform::ids::new_id().to_string());
@@ -65,8 +62,7 @@ async fn one_key_sells_once_and_two_sellers_never_sell_one_seat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_sells_no_seat_twice_and_leaves_the_till_unchanged() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let buyer = world.visitor();
     buyer.buy_seats(&[9], "tok_paid").await;
     buyer.wait_for_seat(9, '2').await;
@@ -82,8 +78,7 @@ async fn lost_lock_sells_no_seat_twice_and_leaves_the_till_unchanged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_sale_is_refused_and_changes_nothing() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut ann = seller(&world, "ann@example.org").await;
     let hold = hold_seats(&mut ann, &world, &[0]).await;
     let path = sales_path(&world);
@@ -117,8 +112,7 @@ async fn invalid_sale_is_refused_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn guest_sale_is_free_and_stores_its_reason() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let hold = hold_seats(&mut ann, &world, &[0, 1]).await;
     let guest = json!({ "hold": hold["id"], "means": "free", "total_minor": 0, "reason": "Press.", "name": "Lu Xun" });
     let (status, sold) = ann.post(&sales_path(&world), guest).await;
@@ -134,8 +128,7 @@ async fn guest_sale_is_free_and_stores_its_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn staff_see_buyers_and_holders_and_print_tickets() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let buyer = world.visitor();
     let bought = buyer.buy_seats(&[3], "tok_paid").await;
@@ -170,8 +163,7 @@ async fn staff_see_buyers_and_holders_and_print_tickets() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_are_held_under_a_callers_name_and_sold_at_the_counter() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let path = desk_path(&format!("shows/{}/caller-holds", world.show));
     let request_body =
@@ -229,8 +221,7 @@ async fn search(browser: &mut Browser, asked: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bookings_are_found_by_part_of_name_or_address_in_their_theatre_only() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let first = sell_to(&mut ann, &world, 0, "Zoe Quill", "zoe@example.com").await;
     let second = sell_to(&mut ann, &world, 1, "Yan Quillfeather", "").await;
@@ -270,8 +261,7 @@ async fn bookings_are_found_by_part_of_name_or_address_in_their_theatre_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn past_shows_and_unpaid_bookings_are_not_searched() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     // The name of every visitor in these tests.
     let sold = sell_to(&mut ann, &world, 0, "Ann Example", "").await;
     let visitor = world.visitor();

@@ -2,7 +2,7 @@
 
 use super::{
     PIN, acts, booking_path, code, desk_path, hired, manager, sell_seats, seller, seller_with_open_till, set_name,
-    two_theatres,
+    world_with_open_till, world_with_two_theatres,
 };
 use crate::accounts::PASSWORD;
 use crate::door::{codes, device, tonight};
@@ -50,8 +50,7 @@ async fn shift_runs_from_float_to_cash_up_and_the_day_closes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn till_opens_once_and_pays_out_no_more_than_it_has() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (_world, mut ann) = world_with_open_till().await;
     let twice = ann.post(&desk_path("till"), json!({ "float_minor": 1 })).await;
     assert_eq!(code(&twice), (409, "till_open".into()));
     let drop = |amount: i64, reason: &str| json!({ "amount_minor": amount, "reason": reason });
@@ -83,8 +82,7 @@ async fn till_opens_once_and_pays_out_no_more_than_it_has() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uncounted_till_is_counted_by_a_manager_and_the_day_closes() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let mut max = hired(&world, "max@example.org", "manager").await;
     set_name(&world, "max@example.org", "Max Example").await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
@@ -128,8 +126,7 @@ async fn uncounted_till_is_counted_by_a_manager_and_the_day_closes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn till_rows_are_append_only_while_the_till_is_open() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     sell_seats(&mut ann, &world, &[0], "cash").await;
     let up = json!({ "counted_minor": 10_000 + PRICE });
     assert_eq!(ann.post(&desk_path("till/cash-up"), up).await.0, StatusCode::OK);
@@ -202,8 +199,7 @@ async fn online_payment_is_refunded_through_its_gateway_and_no_till() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pin_attempts_are_limited_and_another_theatres_manager_cannot_approve() {
-    let world = World::start(1, &[]).await;
-    let mut rita = two_theatres(&world).await;
+    let (world, mut rita) = world_with_two_theatres().await;
     let ritas = rita.post("/api/v1/theatres/rialto/box-office/pin", json!({ "pin": PIN, "password": PASSWORD })).await;
     assert_eq!(ritas.0, StatusCode::NO_CONTENT);
     let rita_is = rita.me().await.1["id"].clone();
@@ -252,8 +248,7 @@ async fn wrong_pins_lock_out_the_seller_and_not_the_manager() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recent_sale_is_undone_by_its_seller_from_the_same_till() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let mut ben = seller_with_open_till(&world, "ben@example.org").await;
     let why = json!({ "reason": "The wrong show." });
     let first = sell_seats(&mut ann, &world, &[4], "cash").await;
@@ -297,8 +292,7 @@ async fn scanned_tickets_are_refunded_by_a_manager_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refunds_of_a_cancelled_show_wait_at_the_counter() {
-    let world = World::start(1, &[]).await;
-    let mut ann = seller_with_open_till(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_open_till().await;
     let sold = sell_seats(&mut ann, &world, &[4, 5], "cash").await;
     let show = world.show.to_string();
     let (good, statuses) = world.command(&["cancel-show", &show, "--reason", "The projector is broken."]).await;

@@ -47,7 +47,7 @@ async fn assert_sale_events(visitor: &Visitor, booking: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn combined_request_creates_the_same_sale() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[46, 47]).await;
     let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
     let actual = (status, text(&paid["state"]), text(&paid["money"]));
@@ -113,7 +113,7 @@ async fn concurrent_combined_requests_share_a_transaction() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[8]).await;
     let (status, pending) = ann.buy(&hold, None).await;
     let actual = (status, text(&pending["state"]), text(&pending["money"]));
@@ -157,7 +157,7 @@ async fn declined_card_keeps_the_hold_and_slow_payment_ends_by_webhook() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn earlier_checkout_is_revised_and_paid() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[70]).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");

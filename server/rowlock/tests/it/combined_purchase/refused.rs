@@ -40,7 +40,7 @@ async fn pay_on_page(visitor: &Visitor, pending: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_of_another_total_is_refused() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[20, 21]).await;
     let mut order = ann.purchase_body(&hold, Some("tok_paid"));
     for total in [0, 1, -2 * PRICE, PRICE, 2 * PRICE - 1, 2 * PRICE + 1, i64::MAX, i64::MIN] {
@@ -62,7 +62,7 @@ async fn payment_of_another_total_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn price_change_after_the_hold_is_reported_and_not_charged() {
-    let (mut world, ann) = World::with_visitor(&[]).await;
+    let (mut world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[20, 21]).await;
     // Checked out at the old price, which a booking keeps until the next checkout.
     let (_, booking) = ann.book(&hold).await;
@@ -84,7 +84,7 @@ async fn price_change_after_the_hold_is_reported_and_not_charged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn purchase_body_is_validated_strictly() {
-    let (world, ann) = World::with_visitor(&[]).await;
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[5]).await;
     let right = ann.purchase_body(&hold, Some("tok_paid"));
     let pay = |pay: Value| {
@@ -137,8 +137,7 @@ async fn purchase_body_is_validated_strictly() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
     ann.wait_for_seat(100, '2').await;
     world.wait_for_empty_outbox().await;
@@ -163,8 +162,7 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
     world.wait_for_empty_outbox().await;
     let hold = hold_seats(&bob, &[101]).await;

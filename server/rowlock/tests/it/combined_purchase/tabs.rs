@@ -158,8 +158,7 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_changed_at_another_server_is_sold_as_changed() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let there = ann.moved_to(&world, 1);
     // This server granted seat 20. The other one changes it to the neighbour, at the same price.
     let granted = hold_seats(&ann, &[20]).await;
@@ -194,8 +193,7 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn respond_async_request_is_answered_with_a_location() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let there = ann.moved_to(&world, 1);
     let order = ann.purchase_body(&hold_seats(&ann, &[1]).await, Some("tok_slow")).to_string();
     let accepted = post(&ann, "/api/v1/bookings", "buy", &order, &[("prefer", "respond-async")]).await;

@@ -18,6 +18,14 @@ pub struct Device {
     pub name: &'static str,
 }
 
+/// A world, a visitor of a show this evening, and a scanner at its door.
+async fn world_with_door(servers: usize) -> (World, Visitor, Device) {
+    let world = World::start(servers, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    (world, ann, left)
+}
+
 pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
     let email = format!("{}@example.org", platform::ids::new_id().simple());
     let browser = register_and_log_in(world, &email).await;

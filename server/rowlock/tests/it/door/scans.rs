@@ -3,15 +3,13 @@
 use platform::ids::{new_id, random_bits};
 use tickets::TicketCode;
 
-use super::{Device, codes, device, tonight};
+use super::{Device, codes, device, tonight, world_with_door};
 use crate::accounts::{another_theatre, grant, register_and_log_in};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_admits_once_and_then_names_time_and_place() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = left.another("Right door");
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
@@ -44,9 +42,7 @@ async fn ticket_admits_once_and_then_names_time_and_place() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn party_code_admits_everyone_who_is_not_in_yet() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[3, 4, 5], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     assert_eq!(left.outcome(&codes[1]).await, "admitted");
@@ -130,9 +126,7 @@ async fn refused_ticket_names_its_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn codes_are_signed_and_older_unsigned_codes_stay_valid() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let signed = codes(&world, &booking).await;
     assert!(signed.iter().all(|code| ('8'..='F').contains(&code.chars().next().expect("a digit"))), "{signed:?}");
@@ -144,9 +138,7 @@ async fn codes_are_signed_and_older_unsigned_codes_stay_valid() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
-    let world = World::start(2, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(2).await;
     let at_other = left.browser.moved_to(&world, 1);
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
@@ -168,9 +160,7 @@ async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn admission_is_undone_once_and_with_a_reason() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let party = codes(&world, &booking).await.join(",");
     let scan = new_id();
@@ -193,9 +183,7 @@ async fn admission_is_undone_once_and_with_a_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = device(&world, ann.show, "Right door").await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2], "tok_paid").await).await;
     let scan = new_id();
@@ -226,9 +214,7 @@ async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_scan_is_refused_and_changes_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let code = codes(&world, &ann.buy_seats(&[0], "tok_paid").await).await.remove(0);
     let body = |text: &str, name: &str| json!({ "text": text, "device": { "id": left.id, "name": name } });
     let long = format!("ROWLOCK1|{code}|A1|{}", "x".repeat(400));
@@ -268,9 +254,7 @@ async fn invalid_scan_is_refused_and_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn box_office_finds_tonights_show_and_its_scanner() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     assert_eq!(left.outcome(&codes[0]).await, "admitted");
     let html = expect_answer(left.browser.page("/staff/aurora/door").await, StatusCode::OK);

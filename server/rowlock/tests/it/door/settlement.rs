@@ -3,14 +3,12 @@
 use platform::ids::{new_id, random_bits};
 use tickets::TicketCode;
 
-use super::{Device, codes, device, outcomes, tonight};
+use super::{Device, codes, device, outcomes, world_with_door};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scanner_list_has_only_digests_and_the_tickets_outcome() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1, 2], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     assert_eq!(left.outcome(&codes[1]).await, "admitted");
@@ -31,9 +29,7 @@ async fn scanner_list_has_only_digests_and_the_tickets_outcome() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offline_admissions_are_settled_and_a_repeated_settlement_changes_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2], "tok_paid").await).await;
     let list = left.list().await;
     let scans = [(new_id(), &*codes[0], 40), (new_id(), &*codes[1], 20)];
@@ -51,9 +47,7 @@ async fn offline_admissions_are_settled_and_a_repeated_settlement_changes_nothin
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offline_admission_after_a_lost_answer_is_no_conflict() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     let list = left.list().await;
     // The server admitted the ticket, and the answer was lost, so the scanner admitted it by its list.
@@ -73,9 +67,7 @@ async fn offline_admission_after_a_lost_answer_is_no_conflict() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_admitted_twice_is_reported_and_the_earlier_admission_counts() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = left.another("Right door");
     let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     let list = right.list().await;
@@ -117,9 +109,7 @@ async fn ticket_admitted_twice_is_reported_and_the_earlier_admission_counts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offline_admission_without_a_valid_ticket_is_reported() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     let list = left.list().await;
@@ -138,9 +128,7 @@ async fn offline_admission_without_a_valid_ticket_is_reported() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
-    let world = World::start(2, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(2).await;
     let at_other = left.browser.moved_to(&world, 1);
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2, 3, 4, 5], "tok_paid").await).await;
     let devices: Vec<Device> = (0..6)
@@ -175,9 +163,7 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settlement_uses_the_servers_clock() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2, 3], "tok_paid").await).await;
     let list = left.list().await;
     let (now, years) = (platform::clock::now().0, 30 * 365 * 86_400_000_i64);
@@ -199,9 +185,7 @@ async fn settlement_uses_the_servers_clock() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_settlement_is_refused_and_admits_no_one() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = left.another("Right door");
     let code = codes(&world, &ann.buy_seats(&[0], "tok_paid").await).await.remove(0);
     let list = left.list().await;

@@ -1,7 +1,7 @@
 //! Withdrawal of a defective seat: off sale, a refund, a mail, and no offer of the seat in between.
 
 use super::pages::{PAGES, send};
-use super::{API, organiser};
+use super::{API, organiser, world_with_organiser};
 use crate::box_office::acts;
 use crate::prelude::*;
 
@@ -91,8 +91,7 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_stopped() {
-    let world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(2).await;
     let (tomorrow, gone) = (another_show(&world, false).await, another_show(&world, true).await);
     let elsewhere = crate::world::insert_show(&world.pg, 300_000, 24 * 3_600).await;
     // Sold alone, sold with another, held with another, being paid for on the gateway's page, and in other shows.
@@ -145,8 +144,7 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     // Only the worker finds it: the withdrawal was written before the sale.
     let insert = "INSERT INTO seat_withdrawals (show_id, seat_no, layout_id, reason, requested_at, look_at)
                   SELECT id, 9, layout_id, 'The backrest is broken.', now(), now() FROM shows WHERE id = $1";
@@ -176,8 +174,7 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let there = format!("{PAGES}/shows/{}", world.show);
     let (status, html) = olga.page(&there).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"defective-seats\""), "{html}");

@@ -1,7 +1,7 @@
 //! House seats of a screen: blocked in every show planned there, also after a layout change and a move; and their page.
 
 use super::pages::{PAGES, PLAN, send};
-use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
+use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
 use crate::box_office::{desk_path, seller};
 use crate::prelude::*;
@@ -38,8 +38,7 @@ fn labels(seats: &Value) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn planned_shows_block_the_screens_house_seats_and_the_box_office_releases_them() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let mut ann = seller(&world, "ann@example.org").await;
     let screen = screen_of(&mut olga, &room("A-B")).await;
     set_prices(&mut olga, &["gold"]).await;
@@ -120,8 +119,7 @@ async fn unknown_house_seats_are_refused_and_other_theatres_screens_are_not_foun
 
 #[tokio::test(flavor = "multi_thread")]
 async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_listed() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &room("A-B")).await;
     set_prices(&mut olga, &["gold"]).await;
     block(&mut olga, &screen, &["A3", "B1"], "House").await;
@@ -157,8 +155,7 @@ async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn moved_show_takes_the_house_seats_of_its_new_screen_where_free() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let mut ann = seller(&world, "ann@example.org").await;
     let from = screen_of(&mut olga, &room("A-B")).await;
     let to = screen_of(&mut olga, &room("A-B")).await;
@@ -191,8 +188,7 @@ async fn moved_show_takes_the_house_seats_of_its_new_screen_where_free() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buyers_have_priority_over_house_seats_when_a_moved_show_lacks_seats() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let from = screen_of(&mut olga, &room("A-B")).await;
     let to = screen_of(&mut olga, &room("A")).await;
     set_prices(&mut olga, &["gold"]).await;
@@ -207,8 +203,7 @@ async fn buyers_have_priority_over_house_seats_when_a_moved_show_lacks_seats() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
-    let world = World::start(1, &[]).await;
-    let olga = organiser(&world).await;
+    let (world, olga) = world_with_organiser(1).await;
     let there = format!("{PAGES}/screens/{}/house-seats", world.screen);
     let (status, html) = olga.page(&there).await;
     assert_eq!((status, html.matches("name=\"seat\"").count()), (StatusCode::OK, 300), "{html}");
@@ -239,8 +234,7 @@ async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn house_seats_of_a_previous_layout_are_kept_and_each_form_keeps_its_input() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let there = format!("{PAGES}/screens/{}/house-seats", world.screen);
     let before = world.layout.to_string();
     let first = [("seat", "A1"), ("seat", "O20"), ("names", ""), ("reason", "Press"), ("kept", "true")];

@@ -7,16 +7,20 @@ mod relocation;
 mod rooms;
 mod sales;
 
-use crate::accounts::{Browser, PASSWORD, grant, register_and_log_in};
+use crate::accounts::Browser;
+use crate::box_office::hired;
 use crate::prelude::*;
 
 pub const API: &str = "/api/v1/theatres/aurora";
 
 pub async fn organiser(world: &World) -> Browser {
-    let mut browser = register_and_log_in(world, "olga@example.org").await;
-    grant(world, "olga@example.org", "aurora", "organiser").await;
-    expect_answer(browser.log_in("olga@example.org", PASSWORD).await, StatusCode::OK);
-    browser
+    hired(world, "olga@example.org", "organiser").await
+}
+
+async fn world_with_organiser(servers: usize) -> (World, Browser) {
+    let world = World::start(servers, &[]).await;
+    let olga = organiser(&world).await;
+    (world, olga)
 }
 
 pub async fn post(organiser: &mut Browser, path: &str, body: Value) -> (StatusCode, Value) {

@@ -1,6 +1,6 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use super::{API, organiser, post_ok, set_prices};
+use super::{API, organiser, post_ok, set_prices, world_with_organiser};
 use crate::accounts::{Browser, form, register_and_log_in};
 use crate::prelude::*;
 use crate::reports::staff;
@@ -21,8 +21,7 @@ pub(super) const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn screen_prices_film_and_week_are_created_by_forms() {
-    let world = World::start(1, &[]).await;
-    let olga = organiser(&world).await;
+    let (world, olga) = world_with_organiser(1).await;
     let (status, html) = olga.page(&format!("{PAGES}/screens")).await;
     assert!(status == StatusCode::OK && html.contains("plan-file.js"), "{html}");
     let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", PLAN)];
@@ -137,8 +136,7 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_layout_file_is_reported_on_a_page() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     set_prices(&mut olga, &["gold"]).await;
     let plan = json!({ "name": "R", "categories": [{ "name": "gold" }], "zones": [{ "name": "<b>Z</b>", "rows": [{ "row_number": "A",
         "seats": [{ "seat_number": "1", "position": { "x": 0, "y": 0 }, "category": "gold" },
@@ -179,8 +177,7 @@ fn error<'a>(html: &'a str, tag: &str) -> Option<&'a str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_prices_stay_in_the_form_with_their_errors() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     set_prices(&mut olga, &["gold"]).await;
     let (_, html) = olga.page(&format!("{PAGES}/prices")).await;
     assert!(html.contains(">Gold<") && !html.contains(">gold<"), "the label that customers see: {html}");
@@ -222,8 +219,7 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_film_layout_and_terms_forms_keep_their_input() {
-    let world = World::start(1, &[]).await;
-    let olga = organiser(&world).await;
+    let (world, olga) = world_with_organiser(1).await;
     let refused = async |path: &str, fields: &[(&str, &str)], kept: &[&str]| {
         let (status, _, html) = send(&olga, path, fields).await;
         assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
@@ -256,8 +252,7 @@ async fn refused_film_layout_and_terms_forms_keep_their_input() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn saving_unchanged_prices_changes_nothing() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     let tariff = json!({ "base": { "gold": 1_250 }, "weekend_percent": 120, "matinee_percent": 80,
         "prime_percent": 100, "surcharge": { "2D": 100, "LIVE": 300 }, "version": 0 });
     post_ok(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "First." })).await;
@@ -304,8 +299,7 @@ async fn organiser_pages_are_hidden_from_strangers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let (status, html) = olga.page(&format!("{PAGES}/layouts/new")).await;
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
     let buyer = world.visitor();

@@ -1,6 +1,6 @@
 //! Moves of a show to another screen: kept seats, offered seats, refunds, and failures in between.
 
-use super::{API, organiser, post, post_ok, screen_of};
+use super::{API, organiser, post, post_ok, screen_of, world_with_organiser};
 use crate::accounts::{Browser, another_theatre};
 use crate::booking_totals::WAITING;
 use crate::cancel::insert_pending_payment;
@@ -52,8 +52,7 @@ async fn codes(world: &World) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
-    let world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(2).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let (ann, ben, cem) = (world.visitor(), world.visitor_at(1), world.visitor_at(1));
     let same = ann.buy_seats(&[1, 2], "tok_paid").await;
@@ -138,8 +137,7 @@ async fn show_moves_while_a_hanging_mail_server_blocks_mails() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn declined_or_unanswered_move_is_refunded_in_full() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A").await;
     let (ann, ben) = (world.visitor(), world.visitor());
     let (no, nothing) = (ann.buy_seats(&[46], "tok_paid").await, ben.buy_seats(&[66, 67], "tok_paid").await);
@@ -177,8 +175,7 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A").await;
     let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
     let first = ann.buy_seats(&[40, 41, 42, 43, 44, 45], "tok_paid").await;
@@ -205,8 +202,7 @@ async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_waits_for_running_payments_and_refuses_new_ones() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
     let mut pending = Vec::new();
@@ -240,8 +236,7 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
-    let mut world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (mut world, mut olga) = world_with_organiser(2).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let (ann, ben) = (world.visitor_at(1), world.visitor_at(1));
     let (same, other) = (ann.buy_seats(&[1], "tok_paid").await, ben.buy_seats(&[100], "tok_paid").await);
@@ -302,8 +297,7 @@ async fn places_move_to_the_area_of_the_same_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A-B").await;
     another_theatre(&world).await;
     let theirs = "INSERT INTO screens SELECT 'rialto-1', 'rialto', 'Screen 1', layout_id FROM screens LIMIT 1";
@@ -379,8 +373,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_waits_for_a_payment_that_is_starting() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let mut buyer = world.pg.begin().await.expect("a transaction");
     insert_pending_payment(&world, &mut buyer).await.expect("the show is not moving");

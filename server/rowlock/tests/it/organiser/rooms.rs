@@ -1,7 +1,7 @@
 //! Theatres, created by managers of all theatres and changed by managers of the one. Imported layouts: shown, sold, refused
 //! with every reason, and never changed under a sold seat.
 
-use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
+use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::accounts::{another_theatre, form, grant, register_and_log_in};
 use crate::prelude::*;
 use crate::reports::staff;
@@ -28,8 +28,7 @@ fn foreign_plan() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn imported_plan_becomes_a_screen_sells_and_is_exported_unchanged() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let layout = post_ok(&mut olga, "/layouts", json!({ "plan": foreign_plan() })).await;
     assert_eq!((&layout["seats"], &layout["sections"], &layout["published"]), (&json!(10), &json!(2), &json!(false)));
     let kinds: Vec<&str> = layout["remarks"].as_array().expect("a list").iter().map(|one| text(&one["kind"])).collect();
@@ -47,8 +46,7 @@ async fn imported_plan_becomes_a_screen_sells_and_is_exported_unchanged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let before = world.count("SELECT count(*) FROM layouts").await;
     let mut twice = foreign_plan();
     twice["zones"][0]["rows"][0]["seats"][1]["seat_number"] = json!("13");
@@ -83,8 +81,7 @@ async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_layout_of_a_screen_leaves_planned_shows_and_sold_seats_unchanged() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &foreign_plan()).await;
     set_prices(&mut olga, &["Партер", "gold"]).await;
     let first = post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["20:00"])).await;
@@ -134,8 +131,7 @@ async fn layouts_and_screens_of_other_theatres_are_not_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_import_is_one_layout_and_old_unused_ones_are_deleted() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let used = screen_of(&mut olga, &foreign_plan()).await;
     let key = platform::ids::new_id().to_string();
     let body = json!({ "plan": foreign_plan() });
@@ -157,8 +153,7 @@ async fn repeated_import_is_one_layout_and_old_unused_ones_are_deleted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn plans_of_the_local_folder_can_be_imported_shown_and_sold() {
     let Some(folder) = std::env::var_os(MORE_PLANS) else { return };
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     for (number, entry) in std::fs::read_dir(folder).expect("the folder exists").enumerate() {
         let path = entry.expect("a readable folder").path();
         if path.extension().is_none_or(|extension| extension != "json") {
@@ -189,8 +184,7 @@ async fn plans_of_the_local_folder_can_be_imported_shown_and_sold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     let plan = |name: &str, capacity: Value| {
         let area = |name: &str| {
             json!({ "shape": "rectangle", "position": { "x": 0, "y": 60 }, "rectangle": { "width": 200, "height": 80 },

@@ -1,7 +1,7 @@
 //! Weeks of shows from a pattern: all or none, no overlap on a screen, no skipped local time, with prices. Sales settings:
 //! opening, pausing, limits, other prices; and cancelled shows.
 
-use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
+use super::{API, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::box_office::{hold_seats, sales_path, sell_seats, seller_with_open_till};
 use crate::prelude::*;
 
@@ -17,8 +17,7 @@ fn changed(show: &Value, key: &str, value: Value) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
-    let world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(2).await;
     let (ann, ben) = (world.visitor(), world.visitor_at(1));
     let (_, hold) = ann.hold(&[1]).await;
     ben.hold(&[2]).await;
@@ -54,8 +53,7 @@ async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn show_has_its_own_person_limit_and_hold_length() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let terms = format!("/programme/{}/terms", world.show);
     let show = seen(&mut olga, &world).await;
     let mut request = changed(&show, "per_person", json!(2));
@@ -75,8 +73,7 @@ async fn show_has_its_own_person_limit_and_hold_length() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn prices_change_only_while_no_seat_can_be_held() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let terms = format!("/programme/{}/terms", world.show);
     let ann = world.visitor();
     ann.hold(&[1]).await;
@@ -115,8 +112,7 @@ async fn prices_change_only_while_no_seat_can_be_held() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn planned_show_is_neither_listed_nor_sold() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let terms = format!("/programme/{}/terms", world.show);
     let show = seen(&mut olga, &world).await;
     let listed =
@@ -137,8 +133,7 @@ async fn planned_show_is_neither_listed_nor_sold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn organiser_cancels_a_show_and_every_buyer_gets_a_full_refund() {
-    let world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(2).await;
     let (ann, ben) = (world.visitor(), world.visitor_at(1));
     let (first, second) = (ann.buy_seats(&[1, 2], "tok_paid").await, ben.buy_seats(&[3], "tok_paid").await);
     ann.hold(&[9]).await;
@@ -171,8 +166,7 @@ async fn organiser_cancels_a_show_and_every_buyer_gets_a_full_refund() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let hold = hold_seats(&mut ann, &world, &[0, 1]).await;
     let guest = json!({ "hold": hold["id"], "means": "free", "total_minor": 0, "reason": "Press.", "name": "Lu Xun" });
@@ -214,8 +208,7 @@ fn starts(planned: &Value) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn week_is_planned_priced_by_rules_and_sold() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &small()).await;
     set_prices(&mut olga, &["gold", "floor"]).await;
     let mut plan = week(&screen["id"], "2030-01-04", "friday", &["20:15", "14:00"]);
@@ -257,8 +250,7 @@ async fn week_is_planned_priced_by_rules_and_sold() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn overlapping_shows_are_refused_by_name_and_nothing_is_planned() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &small()).await;
     set_prices(&mut olga, &["gold", "floor"]).await;
     post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["18:00"])).await;
@@ -286,8 +278,7 @@ async fn overlapping_shows_are_refused_by_name_and_nothing_is_planned() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn time_skipped_by_daylight_saving_is_refused_or_moved_with_a_note() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &small()).await;
     set_prices(&mut olga, &["gold", "floor"]).await;
     // In Lisbon the clocks go from 1:00 to 2:00 on 31 March 2030.
@@ -303,8 +294,7 @@ async fn time_skipped_by_daylight_saving_is_refused_or_moved_with_a_note() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_plans_and_prices_are_refused_with_a_reason() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &small()).await;
     let usual = || week(&screen["id"], "2030-01-07", "monday", &["18:00"]);
     let (status, problem) = post(&mut olga, "/programme", usual()).await;
@@ -368,8 +358,7 @@ async fn invalid_plans_and_prices_are_refused_with_a_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn film_is_added_and_every_act_is_audited() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let film = json!({ "title": "Ночь — La nuit", "running_minutes": 90, "reason": "Premiere." });
     let added = post_ok(&mut olga, "/films", film.clone()).await;
     let (_, films) = olga.get(&format!("{API}/films")).await;

@@ -12,6 +12,12 @@ pub const PRIVATE_ENDPOINTS: [(&str, &str); 3] =
     [("WEBHOOKS_MAY_BE_PRIVATE", "true"), ("WEBHOOK_FIRST_PAUSE_MS", "1"), ("WEBHOOK_DEADLINE_MS", "400")];
 const ALL: [&str; 5] = ["booking.confirmed", "booking.cancelled", "booking.refunded", "show.cancelled", "show.moved"];
 
+async fn world_with_receiver() -> (World, Browser, Receiver) {
+    let world = World::start(1, &PRIVATE_ENDPOINTS).await;
+    let max = staff(&world, "max@example.org", "manager").await;
+    (world, max, Receiver::start().await)
+}
+
 /// Creates an endpoint for all events. Returns its id and its secret.
 pub async fn create_endpoint(max: &mut Browser, url: &str) -> (String, String) {
     let request_body = json!({ "url": url, "events": ALL, "reason": "The newsletter listens." });
@@ -64,9 +70,7 @@ async fn sale_cancellation_and_refund_are_each_delivered_once_and_signed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_show_is_delivered_with_every_cancelled_booking() {
-    let world = World::start(1, &PRIVATE_ENDPOINTS).await;
-    let mut max = staff(&world, "max@example.org", "manager").await;
-    let receiver = Receiver::start().await;
+    let (world, mut max, receiver) = world_with_receiver().await;
     create_endpoint(&mut max, &receiver.url()).await;
     world.visitor().buy_seats(&[1], "tok_paid").await;
     world.visitor().buy_seats(&[2], "tok_paid").await;
@@ -112,9 +116,7 @@ async fn endpoint_gets_its_events_of_its_theatre_only_and_none_while_off() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_secrets_sign_during_a_rotation_and_each_is_shown_once() {
-    let world = World::start(1, &PRIVATE_ENDPOINTS).await;
-    let mut max = staff(&world, "max@example.org", "manager").await;
-    let receiver = Receiver::start().await;
+    let (world, mut max, receiver) = world_with_receiver().await;
     let (id, first) = create_endpoint(&mut max, &receiver.url()).await;
     let path = format!("{HOOKS}/{id}/secret");
     let visitor = max.visitor();
@@ -164,9 +166,7 @@ async fn view(max: &mut Browser, id: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
-    let world = World::start(1, &PRIVATE_ENDPOINTS).await;
-    let mut max = staff(&world, "max@example.org", "manager").await;
-    let receiver = Receiver::start().await;
+    let (world, mut max, receiver) = world_with_receiver().await;
     let (id, secret) = create_endpoint(&mut max, &receiver.url()).await;
     receiver.reply_with(&[
         ReceiverReply::Status(500),
@@ -201,9 +201,7 @@ async fn failed_delivery_is_retried_and_redirects_are_not_followed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
-    let world = World::start(1, &PRIVATE_ENDPOINTS).await;
-    let mut max = staff(&world, "max@example.org", "manager").await;
-    let receiver = Receiver::start().await;
+    let (world, mut max, receiver) = world_with_receiver().await;
     let (id, _) = create_endpoint(&mut max, &receiver.url()).await;
     receiver.reply_with(&[ReceiverReply::Status(410)]);
     world.visitor().buy_seats(&[1], "tok_paid").await;
@@ -236,9 +234,7 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn endpoint_that_keeps_failing_is_deactivated_with_a_reason() {
-    let world = World::start(1, &PRIVATE_ENDPOINTS).await;
-    let mut max = staff(&world, "max@example.org", "manager").await;
-    let receiver = Receiver::start().await;
+    let (world, mut max, receiver) = world_with_receiver().await;
     receiver.always_reply(500);
     let (id, _) = create_endpoint(&mut max, &receiver.url()).await;
     for seat in 0..8 {

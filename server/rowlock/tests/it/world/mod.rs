@@ -105,11 +105,17 @@ impl World {
         Self::start_on(admin_url, servers, settings).await
     }
 
-    /// Starts a world with one server, and a visitor at it.
-    pub async fn with_visitor(settings: &[(&str, &str)]) -> (Self, Visitor) {
-        let world = Self::start(1, settings).await;
-        let visitor = world.visitor();
+    /// Starts a world, and a visitor at its first server.
+    pub async fn with_visitor(servers: usize, settings: &[(&str, &str)]) -> (Self, Visitor) {
+        let (world, [visitor]) = Self::with_visitors(servers, settings).await;
         (world, visitor)
+    }
+
+    /// Starts a world, and visitors at its first server.
+    pub async fn with_visitors<const N: usize>(servers: usize, settings: &[(&str, &str)]) -> (Self, [Visitor; N]) {
+        let world = Self::start(servers, settings).await;
+        let visitors = std::array::from_fn(|_| world.visitor());
+        (world, visitors)
     }
 
     /// Starts a world on the test's own Postgres.
