@@ -303,10 +303,8 @@ async fn every_route_answers_every_role_as_the_table_says() {
         if ["{booking}", "{key}", "{parked}"].iter().any(|part| row.contains(part)) {
             let buyer = json!({ "name": "Ann", "email": Caller::Customer.email() });
             let request_body = json!({ "show": world.show, "hold": held["id"], "buyer": buyer });
-            let made = expect_answer(
-                customer.call_with_key(Method::POST, "/api/v1/bookings", request_body, &key).await,
-                StatusCode::CREATED,
-            );
+            let answer = customer.call_with_key(Method::POST, "/api/v1/bookings", request_body, &key).await;
+            let made = expect_answer(answer, StatusCode::CREATED);
             booking = made;
         }
         if row.contains("{parked}") {

@@ -76,12 +76,8 @@ async fn show_layouts(world: &World, screen: &str) -> Vec<(String, i32)> {
 
 /// Gold prices of the shows on a screen, earliest show first.
 async fn show_prices(world: &World, screen: &str) -> Vec<i64> {
-    world
-        .values(
-            sqlx::query_scalar("SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at")
-                .bind(screen),
-        )
-        .await
+    let sql = "SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at";
+    world.values(sqlx::query_scalar(sql).bind(screen)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,11 +150,8 @@ async fn new_shows_use_the_screens_new_layout_once_all_its_categories_are_priced
     // The new layout has one of the two named house seats.
     let is_new = |(room, house): &(String, i32)| room == text(&given["id"]) && *house == 1;
     assert!(!added.is_empty() && added.iter().all(is_new), "{added:?}");
-    let sofas: Vec<Option<i64>> = world
-        .values(sqlx::query_scalar(
-            "SELECT (prices->>'sofa')::bigint FROM shows WHERE screen_id = 'aurora-1' ORDER BY starts_at",
-        ))
-        .await;
+    let sql = "SELECT (prices->>'sofa')::bigint FROM shows WHERE screen_id = 'aurora-1' ORDER BY starts_at";
+    let sofas: Vec<Option<i64>> = world.values(sqlx::query_scalar(sql)).await;
     let (without, with) = sofas.split_at(before.len());
     assert!(without.iter().all(Option::is_none) && with.iter().all(Option::is_some), "{sofas:?}");
     world.end().await;

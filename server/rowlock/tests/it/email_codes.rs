@@ -85,11 +85,8 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     let (_, more) = ann.hold(&[3]).await;
     let buyer = json!({ "name": "Ann Example", "email": "another@example.org" });
     let request_body = json!({ "show": world.show, "hold": more["id"], "buyer": buyer });
-    expect_problem(
-        ann.call(Method::POST, "/api/v1/bookings", request_body).await,
-        StatusCode::FORBIDDEN,
-        "email_code_wanted",
-    );
+    let answer = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
+    expect_problem(answer, StatusCode::FORBIDDEN, "email_code_wanted");
     // The proof is valid for an hour.
     assert_eq!(ann.book(&more).await.0, StatusCode::CREATED);
     let later = "UPDATE email_codes SET proven_at = proven_at - interval '61 minutes'";
@@ -233,10 +230,8 @@ async fn mail_has_the_language_of_the_page() {
     let world = world_with_codes(1).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/email-code", world.show);
-    assert_eq!(
-        ann.call(Method::POST, &path, json!({ "email": EMAIL, "language": "de" })).await.0,
-        StatusCode::ACCEPTED
-    );
+    let answer = ann.call(Method::POST, &path, json!({ "email": EMAIL, "language": "de" })).await;
+    assert_eq!(answer.0, StatusCode::ACCEPTED);
     let is_german = || world.mails().iter().any(|mail| mail.contains("Ihr Code") || mail.contains("=?utf-8?"));
     wait_until("a German mail is sent", || async { is_german() }).await;
     for bad in [json!({ "email": "no-address" }), json!({ "email": "a@example.org\r\nBcc: b@example.org" })] {

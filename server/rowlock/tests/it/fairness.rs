@@ -94,10 +94,8 @@ async fn visitors_of_one_address_share_its_rate_limit() {
 async fn replayed_answer_is_not_rate_limited() {
     let (world, ann) = World::with_visitor(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
-    let hold = expect_answer(
-        ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await,
-        StatusCode::CREATED,
-    );
+    let answer = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
+    let hold = expect_answer(answer, StatusCode::CREATED);
     for _ in 0..5 * BUCKET {
         let again = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
         assert_eq!(again, (StatusCode::CREATED, hold.clone()));

@@ -525,14 +525,8 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
         assert_eq!(status, StatusCode::NOT_FOUND, "{who}");
     }
     let (_, html) = max.page(home).await;
-    let reference: String = world
-        .value(
-            sqlx::query_scalar(
-                "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1",
-            )
-            .bind(paid),
-        )
-        .await;
+    let sql = "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1";
+    let reference: String = world.value(sqlx::query_scalar(sql).bind(paid)).await;
     for expected in [reference.as_str(), "€5.00", "the gateway refused", "tried 40 times", "data-effect=\"refund\""] {
         assert!(html.contains(expected), "{expected}: {html}");
     }

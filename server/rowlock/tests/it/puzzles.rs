@@ -147,11 +147,8 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     // Another visitor and another show get their own puzzles.
     let ann_elsewhere = ann.at_show(other_show);
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
-        let refusal = expect_problem(
-            try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await,
-            StatusCode::BAD_REQUEST,
-            "puzzle_wrong",
-        );
+        let answer = try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
+        let refusal = expect_problem(answer, StatusCode::BAD_REQUEST, "puzzle_wrong");
         assert!(!solution.starts_with(&puzzle_of(&refusal).0), "a new puzzle");
     }
     // The puzzle in a refusal is valid.
@@ -161,11 +158,8 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     // A used solution is refused for another request, but its visitor needs none any more.
     let hold = expect_answer(try_with_solution(&ann, &[10], "first", Some(&solution)).await, StatusCode::CREATED);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
-    expect_problem(
-        try_with_solution(&ann, &[11], "second", Some(&solution)).await,
-        StatusCode::CONFLICT,
-        "puzzle_spent",
-    );
+    let answer = try_with_solution(&ann, &[11], "second", Some(&solution)).await;
+    expect_problem(answer, StatusCode::CONFLICT, "puzzle_spent");
     // Another number for the same challenge is the same puzzle.
     let (challenge, number) = solution.rsplit_once('-').expect("a number");
     let number: u64 = number.parse().expect("a number");
@@ -262,11 +256,8 @@ async fn staff_of_the_theatre_need_no_puzzle_and_other_accounts_do() {
     let crowd = Crowd::start(world.visitor()).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     expect_answer(seller.post(&path, json!({ "seats": [10] })).await, StatusCode::CREATED);
-    expect_problem(
-        customer.post(&path, json!({ "seats": [11] })).await,
-        StatusCode::PRECONDITION_REQUIRED,
-        "puzzle_wanted",
-    );
+    let answer = customer.post(&path, json!({ "seats": [11] })).await;
+    expect_problem(answer, StatusCode::PRECONDITION_REQUIRED, "puzzle_wanted");
     drop(crowd);
 }
 

@@ -62,14 +62,8 @@ async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, TakenAndRefunded> {
     .await
     .expect("payments");
     for (booking, minor) in paid {
-        let at: DateTime<Utc> = world
-            .value(
-                sqlx::query_scalar(
-                    "SELECT at FROM booking_events WHERE booking_id = $1 AND event = 'payment_succeeded'",
-                )
-                .bind(booking),
-            )
-            .await;
+        let sql = "SELECT at FROM booking_events WHERE booking_id = $1 AND event = 'payment_succeeded'";
+        let at: DateTime<Utc> = world.value(sqlx::query_scalar(sql).bind(booking)).await;
         days.entry(day(at)).or_default().0 += minor;
     }
     let refunds: Vec<(DateTime<Utc>, i64)> =
@@ -259,10 +253,8 @@ async fn theatre_gets_no_data_of_another_theatre() {
     let (_, room) = max.get("/api/v1/theatres/rialto/reports/occupancy").await;
     assert_eq!((&room["screens"], &room["shows"]), (&Value::Array(vec![]), &0.into()));
     let screen: String = world.value(sqlx::query_scalar("SELECT id FROM screens")).await;
-    assert_eq!(
-        max.get(&format!("/api/v1/theatres/rialto/reports/occupancy?screen={screen}")).await.0,
-        StatusCode::NOT_FOUND
-    );
+    let answer = max.get(&format!("/api/v1/theatres/rialto/reports/occupancy?screen={screen}")).await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
     assert_eq!(max.get("/api/v1/theatres/aurora/reports/sales").await.0, StatusCode::NOT_FOUND);
 }
 
@@ -359,10 +351,8 @@ async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
         }
         assert!(!html.contains("style=\""), "the content security policy forbids it");
     }
-    let html = expect_answer(
-        max.page("/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await,
-        StatusCode::BAD_REQUEST,
-    );
+    let answer = max.page("/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
+    let html = expect_answer(answer, StatusCode::BAD_REQUEST);
     assert!(html.contains("höchstens 92 Tage"), "{html}");
 }
 

@@ -236,18 +236,14 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
         world.values(sqlx::query_scalar("SELECT code FROM tickets UNION ALL SELECT code FROM place_tickets")).await;
     assert_eq!(codes.len(), 2);
     for (code, other) in [(&codes[0], &codes[1]), (&codes[1], &codes[0])] {
-        let page = expect_answer(
-            stranger.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "page").await,
-            StatusCode::OK,
-        );
+        let answer = stranger.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "page").await;
+        let page = expect_answer(answer, StatusCode::OK);
         assert!(page.contains("Luís Amigo") && page.contains(&**code) && !page.contains(&**other));
         assert!(!page.contains(text(&booking["id"])), "the page does not link the booking");
     }
     assert_eq!(stranger.raw(Method::GET, "/tickets/NOSUCHCODE", Value::Null, "page").await.0, StatusCode::NOT_FOUND);
-    assert_eq!(
-        stranger.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await.0,
-        StatusCode::NOT_FOUND
-    );
+    let answer = stranger.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
     // The buyer's mail opens all tickets on a new phone, and does not reveal the booking's page.
     let mails: Vec<String> = world.mails().iter().map(|mail| mail.replace("=\r\n", "")).collect();
     let mail = mails.iter().find(|mail| mail.contains("Open your tickets")).expect("the buyer's");
@@ -261,10 +257,8 @@ async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
         assert_eq!(status, StatusCode::OK, "{file}");
     }
     let forged = format!("{}{}", &key[..63], if key.ends_with('0') { '1' } else { '0' });
-    assert_eq!(
-        stranger.raw(Method::GET, &format!("/tickets/{forged}"), Value::Null, "page").await.0,
-        StatusCode::NOT_FOUND
-    );
+    let answer = stranger.raw(Method::GET, &format!("/tickets/{forged}"), Value::Null, "page").await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -243,11 +243,8 @@ async fn closed_tab_does_not_shorten_an_offer_and_places_are_offered_like_seats(
         people[0].waiting_list_entry().await.1["offer"]["expires_at_ms"],
         own_hold(&people[0]).await.1["expires_at_ms"]
     );
-    let ends = world
-        .value(sqlx::query_scalar::<_, f64>(
-            "SELECT extract(epoch FROM offer_until - updated_at)::float8 FROM waiting_list",
-        ))
-        .await;
+    let sql = "SELECT extract(epoch FROM offer_until - updated_at)::float8 FROM waiting_list";
+    let ends = world.value(sqlx::query_scalar::<_, f64>(sql)).await;
     assert!((590.0..=600.0).contains(&ends), "ten minutes, not {ends} s");
 }
 

@@ -305,10 +305,8 @@ async fn exchange_of_an_online_payment_refunds_the_card_and_no_till() {
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, PRICE, 0]);
     // Exchanged once more at the same price; then the buyer cancels. Refunds never exceed the payments.
     let hold = hold_seats(&mut max, &world, &[9]).await;
-    let last = expect_answer(
-        max.post(&booking_path(&new, "/exchange"), exchange_body(world.show, &hold)).await,
-        StatusCode::CREATED,
-    );
+    let answer = max.post(&booking_path(&new, "/exchange"), exchange_body(world.show, &hold)).await;
+    let last = expect_answer(answer, StatusCode::CREATED);
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, PRICE, 0]);
     assert_eq!(buyer.cancel(&last, None).await.0, StatusCode::OK);
     buyer.wait_for_money(&last, "REFUNDED").await;

@@ -57,10 +57,8 @@ fn grant_body(seats: &[u32]) -> Value {
 
 async fn block_seats(seller: &mut Browser, world: &World, seats: &[u32]) {
     let body = json!({ "seats": seats, "kept": true, "reason": "For the mayor." });
-    expect_answer(
-        seller.post(&desk_path(&format!("shows/{}/house-seats", world.show)), body).await,
-        StatusCode::NO_CONTENT,
-    );
+    let answer = seller.post(&desk_path(&format!("shows/{}/house-seats", world.show)), body).await;
+    expect_answer(answer, StatusCode::NO_CONTENT);
 }
 
 /// Sends the request with the same key each time.

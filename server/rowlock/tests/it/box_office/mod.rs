@@ -35,10 +35,8 @@ pub async fn set_name(world: &World, email: &str, name: &str) {
 /// A manager of the Aurora with a PIN, and their account.
 pub async fn manager(world: &World) -> (Browser, Value) {
     let mut max = hired(world, "max@example.org", "manager").await;
-    expect_answer(
-        max.post(&desk_path("pin"), json!({ "pin": PIN, "password": PASSWORD })).await,
-        StatusCode::NO_CONTENT,
-    );
+    let answer = max.post(&desk_path("pin"), json!({ "pin": PIN, "password": PASSWORD })).await;
+    expect_answer(answer, StatusCode::NO_CONTENT);
     let (_, me) = max.me().await;
     (max, me["id"].clone())
 }

@@ -156,11 +156,8 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
         assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 3]), "{html}");
         assert_eq!(html.contains(map), has_map, "{starts_in_s}: {html}");
         // Sales are closed for staff as well.
-        expect_problem(
-            ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await,
-            StatusCode::CONFLICT,
-            "sales_closed",
-        );
+        let answer = ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await;
+        expect_problem(answer, StatusCode::CONFLICT, "sales_closed");
         let (status, holder) = ann.get(&desk_path(&format!("shows/{show}/seats/0"))).await;
         assert_eq!((status, holder), (StatusCode::OK, json!({ "by": "nobody" })), "a seat's holder is shown");
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}/seats")).await.0, StatusCode::OK);

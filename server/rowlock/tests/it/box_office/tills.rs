@@ -18,10 +18,8 @@ async fn shift_runs_from_float_to_cash_up_and_the_day_closes() {
     assert_eq!((status, &till["expected"]["minor"]), (StatusCode::CREATED, &json!(10_000)), "{till}");
     sell_seats(&mut ann, &world, &[0, 1], "cash").await;
     sell_seats(&mut ann, &world, &[2], "card").await;
-    let till = expect_answer(
-        ann.post(&desk_path("till/drops"), json!({ "amount_minor": 5_000, "reason": "Full." })).await,
-        StatusCode::OK,
-    );
+    let answer = ann.post(&desk_path("till/drops"), json!({ "amount_minor": 5_000, "reason": "Full." })).await;
+    let till = expect_answer(answer, StatusCode::OK);
     let sums = |till: &Value| ["float", "cash", "card", "dropped", "expected"].map(|name| till[name]["minor"].clone());
     assert_eq!(sums(&till), [10_000, 2 * PRICE, PRICE, 5_000, 5_000 + 2 * PRICE].map(Value::from));
     let kinds: Vec<_> = till["rows"].as_array().expect("rows").iter().map(|row| row["kind"].clone()).collect();
@@ -188,11 +186,8 @@ async fn online_payment_is_refunded_through_its_gateway_and_no_till() {
     let (mut max, account) = manager(&world).await;
     let buyer = world.visitor();
     let bought = buyer.buy_seats(&[3], "tok_paid").await;
-    expect_state(
-        max.post(&booking_path(&bought, "/refund"), refund(&account, PIN, None)).await,
-        StatusCode::OK,
-        "CANCELLED",
-    );
+    let answer = max.post(&booking_path(&bought, "/refund"), refund(&account, PIN, None)).await;
+    expect_state(answer, StatusCode::OK, "CANCELLED");
     buyer.wait_for_money(&bought, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM till_rows").await, 0);
 }

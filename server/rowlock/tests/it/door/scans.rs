@@ -92,10 +92,8 @@ async fn refused_ticket_names_its_reason() {
     let foreign = codes(&world, &rialto.buy_seats(&[7], "tok_paid").await).await.remove(0);
     let ticket = left.scan(&foreign).await.remove(0);
     assert_eq!((text(&ticket["outcome"]), &ticket["seat"], &ticket["show"]), ("unknown", &Value::Null, &Value::Null));
-    assert_eq!(
-        left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await.0,
-        StatusCode::NOT_FOUND
-    );
+    let answer = left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
 
     let part = ann.buy_seats(&[10, 11], "tok_paid").await;
     let kept = codes(&world, &part).await;

@@ -279,12 +279,8 @@ impl SagaRunner {
     pub async fn begin_show(&self) {
         let premiere = Arc::clone(&self.premiere.lock().unwrap_or_else(PoisonError::into_inner));
         if premiere.all_arrived.wait().await.is_leader() {
-            self.world
-                .run(
-                    sqlx::query("UPDATE shows SET starts_at = now() - interval '1 minute' WHERE id = $1")
-                        .bind(premiere.show),
-                )
-                .await;
+            let sql = "UPDATE shows SET starts_at = now() - interval '1 minute' WHERE id = $1";
+            self.world.run(sqlx::query(sql).bind(premiere.show)).await;
             self.server.kill().await;
             self.restart_server().await;
         }
@@ -321,13 +317,8 @@ impl SagaRunner {
 
     /// Attempts of the relay at an effect; `None` if it is not in the outbox.
     async fn attempts(&self, booking: Uuid, effect: &str) -> Option<i32> {
-        self.world
-            .value(
-                sqlx::query_scalar("SELECT max(attempts) FROM outbox WHERE booking_id = $1 AND effect = $2")
-                    .bind(booking)
-                    .bind(effect),
-            )
-            .await
+        let sql = "SELECT max(attempts) FROM outbox WHERE booking_id = $1 AND effect = $2";
+        self.world.value(sqlx::query_scalar(sql).bind(booking).bind(effect)).await
     }
 
     /// Kills the server when a case has reached its kill point.

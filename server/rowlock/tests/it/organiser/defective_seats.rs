@@ -193,10 +193,8 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     for (seats, code) in [(&["Z9"][..], "unknown_seat"), (&[][..], "malformed"), (&["A1", "A1"][..], "seat_twice")] {
         expect_problem(olga.post(&path, withdrawal_body(seats, true)).await, StatusCode::BAD_REQUEST, code);
     }
-    expect_answer(
-        olga.post(&path.replace("aurora", "rialto"), withdrawal_body(&["A1"], false)).await,
-        StatusCode::NOT_FOUND,
-    );
+    let answer = olga.post(&path.replace("aurora", "rialto"), withdrawal_body(&["A1"], false)).await;
+    expect_answer(answer, StatusCode::NOT_FOUND);
     let begun = "UPDATE shows SET starts_at = now() - interval '1 minute'";
     world.execute(begun).await;
     expect_problem(olga.post(&path, withdrawal_body(&["A1"], false)).await, StatusCode::CONFLICT, "wrong_state");

@@ -132,11 +132,8 @@ async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_
     let planned = shows(&mut olga, &world, &screen, "monday", &["20:00"]).await;
     assert_eq!(planned[0].seat_states().await, "0030000000");
     // Chosen for the previous layout, on a page that was opened earlier.
-    expect_problem(
-        post(&mut olga, &path(&screen), house_seats_body(&screen, &["A1"], true, "House")).await,
-        StatusCode::CONFLICT,
-        "wrong_state",
-    );
+    let answer = post(&mut olga, &path(&screen), house_seats_body(&screen, &["A1"], true, "House")).await;
+    expect_problem(answer, StatusCode::CONFLICT, "wrong_state");
     for wanted in ["/screens", &path(&screen)] {
         let there = format!("/staff/aurora{wanted}");
         let (status, page) = olga.visitor().raw(reqwest::Method::GET, &there, Value::Null, "page").await;

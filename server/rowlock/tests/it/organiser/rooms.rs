@@ -52,11 +52,8 @@ async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
     twice["zones"][0]["rows"][0]["seats"][1]["seat_number"] = json!("13");
     twice["zones"][1]["rows"][0]["seats"][0]["seat_number"] = json!("");
     twice["zones"][1]["rows"][0]["seats"][1]["category"] = json!("Лоджия");
-    let problem = expect_problem(
-        post(&mut olga, "/layouts", json!({ "plan": twice.clone() })).await,
-        StatusCode::BAD_REQUEST,
-        "layout_refused",
-    );
+    let answer = post(&mut olga, "/layouts", json!({ "plan": twice.clone() })).await;
+    let problem = expect_problem(answer, StatusCode::BAD_REQUEST, "layout_refused");
     let kinds: Vec<&str> =
         problem["findings"].as_array().expect("a list").iter().map(|one| text(&one["kind"])).collect();
     assert_eq!(kinds, ["unknown_category", "unnumbered", "duplicate_seat"]);
@@ -195,11 +192,8 @@ async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
             "rows": [{ "row_number": "A", "seats": [{ "seat_number": "1", "position": { "x": 0, "y": 0 }, "category": "floor" }] }] }] })
     };
     for (wrong, kind) in [(plan("Floor", json!(300)), "duplicate_area"), (plan("Bar", json!(0)), "area_capacity")] {
-        let problem = expect_problem(
-            post(&mut olga, "/layouts", json!({ "plan": wrong })).await,
-            StatusCode::BAD_REQUEST,
-            "layout_refused",
-        );
+        let answer = post(&mut olga, "/layouts", json!({ "plan": wrong })).await;
+        let problem = expect_problem(answer, StatusCode::BAD_REQUEST, "layout_refused");
         assert_eq!(text(&problem["findings"][0]["kind"]), kind);
     }
     let drawn = plan("Balcony", json!(300));

@@ -32,11 +32,8 @@ async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
     let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
     // A change based on an older version is refused.
-    expect_problem(
-        post(&mut olga, &terms, changed(&show, "sales", json!("open"))).await,
-        StatusCode::CONFLICT,
-        "wrong_state",
-    );
+    let answer = post(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
+    expect_problem(answer, StatusCode::CONFLICT, "wrong_state");
     // With sold seats the show cannot be hidden.
     let show = seen(&mut olga, &world).await;
     assert_eq!(post(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await.0, StatusCode::CONFLICT);
@@ -341,17 +338,12 @@ async fn invalid_plans_and_prices_are_refused_with_a_reason() {
     }
     let mut tariff = before.clone();
     tariff["base"]["gold"] = json!(99_999_999_999_999_999_999_u128.to_string().parse::<f64>().expect("a number"));
-    assert_eq!(
-        post(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "Overflows." })).await.0,
-        StatusCode::BAD_REQUEST
-    );
+    let answer = post(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "Overflows." })).await;
+    assert_eq!(answer.0, StatusCode::BAD_REQUEST);
     let mut old = before.clone();
     old["version"] = json!(before["version"].as_u64().expect("a version") - 1);
-    expect_problem(
-        post(&mut olga, "/tariff", json!({ "tariff": old, "reason": "Too late." })).await,
-        StatusCode::CONFLICT,
-        "wrong_state",
-    );
+    let answer = post(&mut olga, "/tariff", json!({ "tariff": old, "reason": "Too late." })).await;
+    expect_problem(answer, StatusCode::CONFLICT, "wrong_state");
     assert_eq!(olga.get(&format!("{API}/tariff")).await.1, before, "nothing changed");
     assert_eq!(world.count("SELECT count(*) FROM shows").await, 1, "the world's own");
 }
@@ -376,10 +368,7 @@ async fn film_is_added_and_every_act_is_audited() {
     let screen = screen_of(&mut olga, &small()).await;
     set_prices(&mut olga, &["gold", "floor"]).await;
     post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["18:00"])).await;
-    let acts: Vec<String> = world
-        .values(sqlx::query_scalar(
-            "SELECT act FROM audit_list WHERE theatre_id = 'aurora' AND actor IS NOT NULL ORDER BY number",
-        ))
-        .await;
+    let sql = "SELECT act FROM audit_list WHERE theatre_id = 'aurora' AND actor IS NOT NULL ORDER BY number";
+    let acts: Vec<String> = world.values(sqlx::query_scalar(sql)).await;
     assert_eq!(acts, ["film_added", "layout_imported", "screen_created", "tariff_set", "shows_planned"]);
 }

@@ -143,14 +143,8 @@ async fn both_secrets_sign_during_a_rotation_and_each_is_shown_once() {
     let deliveries = receiver.wait_for_deliveries(2).await;
     assert_eq!((deliveries[1].signatures(), deliveries[1].signed_with(&second)), (1, 1));
     let (_, listed) = max.get(HOOKS).await;
-    let kept: i64 = world
-        .value(
-            sqlx::query_scalar(
-                "SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0",
-            )
-            .bind(&second),
-        )
-        .await;
+    let sql = "SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0";
+    let kept: i64 = world.value(sqlx::query_scalar(sql).bind(&second)).await;
     assert!(!listed.to_string().contains(&second) && kept == 0, "{listed}");
 }
 
@@ -223,11 +217,8 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     assert_eq!(max.post(&path, json!({ "state": "on", "reason": "Back." })).await.0, StatusCode::NO_CONTENT);
     let received = receiver.wait_for_deliveries(2).await;
     assert_eq!(received[1].json()["booking"]["id"], meanwhile["id"]);
-    expect_problem(
-        max.post(&path, json!({ "state": "failed", "reason": "For fun." })).await,
-        StatusCode::BAD_REQUEST,
-        "malformed",
-    );
+    let answer = max.post(&path, json!({ "state": "failed", "reason": "For fun." })).await;
+    expect_problem(answer, StatusCode::BAD_REQUEST, "malformed");
     assert_eq!(max.post(&path, json!({ "state": "removed", "reason": "Over." })).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.get(&format!("{HOOKS}/{id}/deliveries")).await.0, StatusCode::NOT_FOUND);
 }

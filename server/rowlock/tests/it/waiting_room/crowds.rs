@@ -218,12 +218,8 @@ async fn full_room_accepts_a_visitor_as_soon_as_one_leaves() {
     let mut redis = world.redis().await;
     let room = key_of(&world, "room").await;
     let _: () = redis.hset(&room, "next", MAX_WAITING).await.expect("the counter is set");
-    world
-        .run(
-            sqlx::query("UPDATE waiting_rooms SET reserved = $1, joined = $1")
-                .bind(i64::try_from(MAX_WAITING).expect("a number")),
-        )
-        .await;
+    let sql = "UPDATE waiting_rooms SET reserved = $1, joined = $1";
+    world.run(sqlx::query(sql).bind(i64::try_from(MAX_WAITING).expect("a number"))).await;
     for server in 0..2 {
         let visitor = world.visitor_at(server);
         let again = format!("full-{server}");
