@@ -61,7 +61,7 @@ async fn each_place_becomes_a_ticket_beside_seats() {
 #[tokio::test(flavor = "multi_thread")]
 async fn five_of_twelve_concurrent_holds_get_a_place_and_others_get_the_count_left() {
     let world = world_with_area(2, 5).await;
-    let answers = futures::future::join_all((0..12).map(|number| {
+    let answers = join_all((0..12).map(|number| {
         let visitor = world.visitor_at(number % 2);
         async move { visitor.hold_places(1).await }
     }))
@@ -138,7 +138,7 @@ async fn places_kept_after_a_declined_card_are_freed_on_release() {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_payments_for_the_last_places_all_succeed() {
     let world = world_with_area(2, 8).await;
-    let sold = futures::future::join_all((0..8).map(|number| {
+    let sold = join_all((0..8).map(|number| {
         let visitor = world.visitor_at(number % 2);
         async move {
             let (_, booking) = check_out(&visitor, 1).await;

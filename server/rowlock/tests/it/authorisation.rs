@@ -4,7 +4,6 @@ use domain::VariantName;
 use rowlock::web::authorisation::{Access, TABLE};
 use sha2::{Digest, Sha256};
 
-use crate::accounts::{Browser, PASSWORD, another_theatre, grant};
 use crate::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +101,7 @@ fn verdict(status: StatusCode, body: &Value) -> AccessOutcome {
 /// A body that reaches the handler. Its content does not matter.
 fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
     let buyer = json!({ "name": "A", "email": "a@example.org" });
-    let nothing = uuid::Uuid::nil();
+    let nothing = Uuid::nil();
     let path = path.split('?').next().unwrap_or_default();
     match (method, path.rsplit('/').next().unwrap_or_default()) {
         ("POST", "holds") => json!({ "seats": [200] }),
@@ -193,8 +192,8 @@ async fn session_of(world: &World, caller: Caller, owner: Option<&str>) -> Visit
         return visitor;
     }
     let (secret, owner) = (
-        [platform::ids::new_id(), platform::ids::new_id()].map(|id| id.simple().to_string()).concat(),
-        owner.map_or_else(|| platform::ids::new_id().simple().to_string(), str::to_owned),
+        [new_id(), new_id()].map(|id| id.simple().to_string()).concat(),
+        owner.map_or_else(|| new_id().simple().to_string(), str::to_owned),
     );
     let handed = "INSERT INTO account_visitors (owner, account_id, joined_at)
                   SELECT $2, id, now() FROM accounts WHERE email = $1 ON CONFLICT DO NOTHING";
@@ -226,7 +225,7 @@ async fn connect_systems(world: &World) {
          SELECT $1, 'aurora', id, 'EUR', now(), now(), 0, 0 FROM accounts LIMIT 1",
         "INSERT INTO webhook_deliveries (message_id, endpoint_id, state, run_after) VALUES ($1, $1, 'delivered', now())",
     ] {
-        let id: uuid::Uuid = SYSTEM_ID.parse().expect("an id");
+        let id: Uuid = SYSTEM_ID.parse().expect("an id");
         world.run(sqlx::query(statement).bind(id)).await;
     }
 }
@@ -294,9 +293,9 @@ async fn every_route_answers_every_role_as_the_table_says() {
             continue;
         }
         // Each row gets its own hold and booking of the customer, because some rows undo them.
-        let owner = platform::ids::new_id().simple().to_string();
+        let owner = new_id().simple().to_string();
         let customer = session_of(&world, Caller::Customer, Some(&owner)).await;
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let held = expect_answer(customer.hold(&[seat]).await, StatusCode::CREATED);
         seat += 1;
         let mut booking = json!({ "id": "none" });
@@ -319,7 +318,7 @@ async fn every_route_answers_every_role_as_the_table_says() {
             let path = path_of(row, &world, &held, &booking, &key);
             let method = Method::from_bytes(method.as_bytes()).expect("a method");
             let body = body_for(method.as_str(), &path, &held, &world);
-            let (status, text) = visitor.raw(method, &path, body, &platform::ids::new_id().to_string()).await;
+            let (status, text) = visitor.raw(method, &path, body, &new_id().to_string()).await;
             // The seat dots of a layout are not JSON; a refusal always is.
             let answer = serde_json::from_str(&text).unwrap_or_default();
             asked += 1;

@@ -10,7 +10,7 @@ async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &st
         .client
         .request(method.clone(), format!("{}{path}", visitor.base))
         .header("cookie", &visitor.cookie)
-        .header("idempotency-key", platform::ids::new_id().to_string())
+        .header("idempotency-key", new_id().to_string())
         .header("content-type", "application/json")
         .body(body.to_owned())
         .send()
@@ -148,7 +148,7 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
     };
     let now_s = platform::clock::now().0 / 1_000;
     let body = event(&booking["id"]);
-    let unknown = event(&json!(platform::ids::new_id()));
+    let unknown = event(&json!(new_id()));
     let cases = [
         (None, body.as_str(), (401, "webhook_unsigned")),
         (Some("nonsense".to_owned()), &body, (401, "webhook_unsigned")),
@@ -275,7 +275,7 @@ async fn webhooks_without_a_valid_current_signature_are_refused_and_not_stored()
 #[tokio::test(flavor = "multi_thread")]
 async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
     let (world, ann) = World::with_visitor(1, &[]).await;
-    let unknown = json!({ "id": platform::ids::new_id() });
+    let unknown = json!({ "id": new_id() });
     // A booking without a payment is treated as unknown.
     let unpaid = ann.check_out(&[1]).await.1;
     for (id, booking) in [("evt_unknown", &unknown), ("evt_unpaid", &unpaid)] {
@@ -296,7 +296,7 @@ async fn event_delivered_a_hundred_times_concurrently_is_applied_once() {
     ann.pay(&booking, None).await;
     let body = success("evt_100", &booking, PRICE);
     let all = (0..100).map(|number| deliver_signed(if number % 2 == 0 { &ann } else { &at_other }, &body));
-    let answers = futures::future::join_all(all).await;
+    let answers = join_all(all).await;
     let count = |outcome: &str| {
         answers.iter().filter(|(status, answer)| *status == 200 && answer["outcome"] == outcome).count()
     };

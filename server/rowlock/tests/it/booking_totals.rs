@@ -103,7 +103,7 @@ async fn booking_revised_after_its_check_is_not_charged() {
 
 /// Inserts a booking with this total and state, and with one seat for 100 cents if `has_a_seat`.
 async fn booking_of(pg: &PgPool, show: Uuid, state: &str, total: i64, has_a_seat: bool) -> Result<Uuid, sqlx::Error> {
-    let id = platform::ids::new_id();
+    let id = new_id();
     let at_once = sqlx::query(
         "WITH made AS (
              INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,

@@ -1,9 +1,6 @@
 //! A buyer who repeats each request with the same idempotency key, at the same server or the next one, until a final
 //! answer arrives.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use crate::prelude::*;
 
 /// Timeout of one request; a charge takes ten seconds at most.
@@ -39,7 +36,7 @@ pub fn client() -> reqwest::Client {
 
 impl Buyer {
     pub fn new(client: &reqwest::Client, servers: &Arc<[String]>, show: Uuid, email: String) -> Self {
-        let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
+        let cookie = format!("rowlock_visitor={}", new_id().simple());
         Self {
             client: client.clone(),
             servers: Arc::clone(servers),
@@ -63,7 +60,7 @@ impl Buyer {
     /// Sends a request until the answer is final.
     pub async fn send_with_retries(&self, method: Method, path: &str, body: &Value) -> RequestResult {
         let began = Instant::now();
-        let (mut key, mut still_running) = (platform::ids::new_id(), 0);
+        let (mut key, mut still_running) = (new_id(), 0);
         let mut attempt = 0;
         loop {
             let result = self.send_once(&method, path, body, key, attempt).await;
@@ -78,7 +75,7 @@ impl Buyer {
             }
             still_running += u32::from(is_running);
             if still_running == MAX_STILL_RUNNING {
-                (key, still_running) = (platform::ids::new_id(), 0);
+                (key, still_running) = (new_id(), 0);
             }
             let backoff_ms = platform::ids::jitter(FIRST_BACKOFF_MS << attempt.min(3));
             tokio::time::sleep(Duration::from_millis(backoff_ms)).await;

@@ -196,7 +196,7 @@ async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
     let at_other = ann.moved_to(&world, 1);
     let booking = ann.buy_seats(&[60, 61, 62], "tok_paid").await;
     // Some cancel all seats and some a part. The books balance in any order.
-    let answers = futures::future::join_all((0..20).map(|number| {
+    let answers = join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.cancel(&booking, if number % 4 == 0 { Some(&[61]) } else { None })
     }))
@@ -272,7 +272,7 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     // A second cancellation changes nothing.
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "Again."]).await;
     assert!(well && said.contains("0 bookings undone"), "{said}");
-    let (well, said) = world.command(&["cancel-show", &platform::ids::new_id().to_string(), "--reason", "None."]).await;
+    let (well, said) = world.command(&["cancel-show", &new_id().to_string(), "--reason", "None."]).await;
     assert!(!well && said.contains("no such show"), "{said}");
 }
 
@@ -373,7 +373,7 @@ pub async fn insert_pending_payment(world: &World, tx: &mut PgConnection) -> Res
          VALUES ($1, $1::text, $2, 'no-owner', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
                  now() + interval '1 day', now(), now())",
     )
-    .bind(platform::ids::new_id())
+    .bind(new_id())
     .bind(world.show)
     .execute(tx)
     .await

@@ -135,6 +135,6 @@ async fn dots_of_a_layout_are_its_seats_at_their_positions() {
     assert!(seats.eq(dots.iter().map(|dot| ((&dot.x, &dot.y), &dot.category))));
     let again = client.get(format!("{show}/dots")).header("if-none-match", etag).send().await.expect("an answer");
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
-    let nowhere = format!("{}/api/v1/shows/{}/dots", world.servers[0].url, uuid::Uuid::nil());
+    let nowhere = format!("{}/api/v1/shows/{}/dots", world.servers[0].url, Uuid::nil());
     assert_eq!(client.get(nowhere).send().await.expect("an answer").status(), StatusCode::NOT_FOUND);
 }

@@ -1,8 +1,6 @@
 //! A CDN in front of the server: cache headers of answers, purges that database triggers record, and their delivery: one
 //! request, a second one when no stale read is left, and failover to another server.
 
-use std::time::{Duration, Instant};
-
 use http::caching::{CacheClass, FOREVER, PRIVATE, REVALIDATED, SHARED, cache_class};
 use reqwest::header::{HeaderMap, HeaderName};
 use rowlock::web::authorisation::TABLE;
@@ -30,7 +28,7 @@ fn tags(receiver: &Receiver) -> Vec<Vec<String>> {
 
 /// A route with its parameters filled in from the world.
 fn address(route: &str, world: &World) -> String {
-    let (show, unknown) = (world.show.to_string(), uuid::Uuid::nil().to_string());
+    let (show, unknown) = (world.show.to_string(), Uuid::nil().to_string());
     let filled = route.split('/').scan("", |before, segment| {
         let of = std::mem::replace(before, segment);
         Some(match (of, segment) {
@@ -136,7 +134,7 @@ async fn personal_and_missing_answers_are_not_cached() {
         (&dots, REVALIDATED),
         (&format!("{dots}?room={}", world.layout), FOREVER),
         // A moved show, and an old page that requests its previous layout.
-        (&format!("{dots}?room={}", uuid::Uuid::nil()), PRIVATE),
+        (&format!("{dots}?room={}", Uuid::nil()), PRIVATE),
     ] {
         let (_, headers) = fetch(&world, path).await;
         assert_eq!(header(&headers, "cache-control"), control, "{path}");

@@ -1,9 +1,6 @@
 //! The commit pipeline: many sales in one transaction, isolated failures, and rows that another replica, or an earlier
 //! request, wrote before the batch.
 
-use std::time::Duration;
-
-use futures::future::join_all;
 use tokio::task::JoinHandle;
 
 use crate::prelude::*;

@@ -1,6 +1,5 @@
 //! A copy of a guest's cookie from before they signed in gets no replay of the guest's answers.
 
-use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::idempotency::{RawAnswer, post};
 use crate::prelude::*;
 
@@ -15,7 +14,7 @@ async fn copied_guest_cookie_gets_no_replay_from_any_server() {
     let mut world = World::start(2, &[]).await;
     register_and_log_in(&world, "ann@example.org").await;
     let mut phone = Browser::new(&world);
-    phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
+    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
     let mut copy = Browser::new(&world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
     let (status, hold) = phone.visitor().hold(&[1]).await;
@@ -64,7 +63,7 @@ async fn copied_guest_cookie_gets_no_replay_of_a_payment_or_cancellation() {
     let world = World::start(1, &[]).await;
     register_and_log_in(&world, "ann@example.org").await;
     let mut phone = Browser::new(&world);
-    phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
+    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
     let mut copy = Browser::new(&world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
     let (_, booking) = phone.visitor().check_out(&[1, 2]).await;

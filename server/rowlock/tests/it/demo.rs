@@ -10,7 +10,7 @@ struct DemoFolder(PathBuf);
 
 impl DemoFolder {
     fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", platform::ids::new_id().simple()));
+        let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", new_id().simple()));
         std::fs::create_dir(&folder).expect("a folder is made");
         let room = json!({ "sketch": 1, "name": "Small", "focus": { "kind": "screen", "at": [0, -60], "width": 300 },
             "categories": [{ "name": "gold", "label": "Gold" }],

@@ -1,6 +1,6 @@
 //! E-mail codes before checkout: requested, mailed, entered, and exempt accounts.
 
-use crate::accounts::{mails_about, register_and_log_in, register_proven};
+use crate::accounts::{mails_about, register_proven};
 use crate::organiser::{API, organiser, post_ok};
 use crate::prelude::*;
 
@@ -102,7 +102,7 @@ async fn five_attempts_are_the_limit_even_when_concurrent() {
     let code = request_and_read_code(&world, &ann, EMAIL).await;
     let at_other = ann.moved_to(&world, 1);
     let guesses: Vec<String> = (1..=20).map(|by| different_code(&code, by)).collect();
-    let answers = futures::future::join_all(guesses.iter().enumerate().map(|(number, guess)| {
+    let answers = join_all(guesses.iter().enumerate().map(|(number, guess)| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         enter_code(visitor, EMAIL, guess)
     }))

@@ -1,6 +1,6 @@
 //! Fairness of seat holds: rate limits, repeated holds without a purchase, and anomalies shown to managers.
 
-use crate::accounts::{Browser, form};
+use crate::accounts::form;
 use crate::box_office::{sell_seats, seller_with_open_till};
 use crate::prelude::*;
 use crate::reports::staff;
@@ -25,7 +25,7 @@ async fn hold_contested_seat(world: &World) {
 pub async fn try_hold_from(visitor: &Visitor, from: &str) -> reqwest::Response {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.post(path).header("cookie", &visitor.cookie).header("x-forwarded-for", from);
-    let request = request.header("idempotency-key", platform::ids::new_id().to_string());
+    let request = request.header("idempotency-key", new_id().to_string());
     request.json(&json!({ "seats": [CONTESTED] })).send().await.expect("the server answers")
 }
 
@@ -222,7 +222,7 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     assert_eq!(anomalies(&mut max).await, Vec::<Value>::new());
     let program = world.visitor();
     let at_once = (0..60).map(|_| program.hold(&[CONTESTED]));
-    assert!(futures::future::join_all(at_once).await.iter().all(|(status, _)| *status == StatusCode::LOCKED));
+    assert!(join_all(at_once).await.iter().all(|(status, _)| *status == StatusCode::LOCKED));
     wait_for_anomaly(&world, "timing").await;
     let list = anomalies(&mut max).await;
     let flag = &list[0];
@@ -249,7 +249,7 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'unusual_dismissed'").await, 1);
     let after = anomalies(&mut max).await;
     assert!(after.iter().any(|one| one["id"] == flag["id"] && text(&one["reason"]) == "Our own test."), "{after:?}");
-    let strange = format!("{UNUSUAL}/{}/dismiss", platform::ids::new_id());
+    let strange = format!("{UNUSUAL}/{}/dismiss", new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
 }
 
@@ -298,7 +298,7 @@ async fn form_on_the_page_dismisses_like_the_api() {
     hold_without_buying(&world.visitor(), 60, 8).await;
     wait_for_anomaly(&world, "never_bought").await;
     let flag = "SELECT id FROM unusual_flags WHERE kind = 'never_bought'";
-    let id: uuid::Uuid = world.value(sqlx::query_scalar(flag)).await;
+    let id: Uuid = world.value(sqlx::query_scalar(flag)).await;
     let send = async |fields: &[(&str, &str)]| {
         let request = visitor.client.post(format!("{}/staff/aurora/unusual/{id}/dismiss", visitor.base));
         let answer = form(request.header("cookie", &visitor.cookie), fields).send().await.expect("an answer");

@@ -4,10 +4,6 @@
 //! places that its total did not include: five places were sold for the price of one seat. Runs a few rounds at two
 //! servers by default; `ROWLOCK_FREE_PLACES=500` runs more (`cargo xtask prove free-places`).
 
-use std::time::{Duration, Instant};
-
-use futures::future::join_all;
-
 use crate::commits::NO_GATHER;
 use crate::prelude::*;
 

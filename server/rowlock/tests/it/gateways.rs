@@ -2,8 +2,6 @@
 //! our payments: each difference is parked once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
@@ -348,7 +346,7 @@ async fn differences(world: &World) -> BTreeMap<String, (Uuid, i64, i64)> {
     kinds
 }
 
-fn id(booking: &serde_json::Value) -> Uuid {
+fn id(booking: &Value) -> Uuid {
     Uuid::parse_str(text(&booking["id"])).expect("an id")
 }
 
@@ -368,7 +366,7 @@ async fn create_differences(
                   VALUES ($1, 'simulator', 'voided', 1250, 'EUR', now())";
     world.run(sqlx::query(voided).bind(unrecorded)).await;
     gateway.open_unrecorded_payment(&unrecorded.to_string(), &format!("pay:{unrecorded}"), Some("paid"));
-    let stranger = platform::ids::new_id();
+    let stranger = new_id();
     gateway.open_unrecorded_payment(&stranger.to_string(), &format!("pay:{stranger}"), Some("paid"));
     let missing = insert_expired_booking(world, "PAID").await;
     insert_payment(&world.pg, missing, 700).await;

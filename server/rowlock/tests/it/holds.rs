@@ -1,7 +1,6 @@
 //! Holds: all or none, named conflicts, replays, leaving and returning, expiry. The hold of a declined card is kept for a
 //! second attempt.
 
-use futures::future::join_all;
 use futures::{StreamExt, stream};
 use seats::seat_locks::Keys;
 
@@ -87,7 +86,7 @@ async fn twenty_concurrent_equal_requests_are_one_hold_and_one_answer() {
     let world = World::start(2, &[]).await;
     let (ann, path) = (world.visitor(), format!("/api/v1/shows/{}/holds", world.show));
     let at_other = ann.moved_to(&world, 1);
-    let answers = futures::future::join_all((0..20).map(|number| {
+    let answers = join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.raw(Method::POST, &path, json!({ "seats": [5] }), "double-click")
     }))

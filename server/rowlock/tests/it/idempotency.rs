@@ -2,9 +2,7 @@
 //! store does not change the answer.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use futures::future::join_all;
 use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
 use platform::cte_batch::CteBatch;
 use reqwest::header::HeaderMap;
@@ -437,7 +435,7 @@ async fn without_redis_keys_work_from_postgres_without_errors() {
     redis.restart(&[]);
     redis.wait_until_ready().await;
     wait_until("the answers are in Redis again", || async {
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         assert_eq!(post(&there, &pay, &key, TOKEN, &[]).await.status, StatusCode::OK);
         kind(&world, &entry(&world, &ann, &key)).await == Some(b'C')
     })

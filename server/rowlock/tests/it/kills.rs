@@ -6,8 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -373,7 +372,7 @@ async fn sale_with_killed_servers_and_stores_loses_no_booking_and_no_money() {
     println!("{kills} kills, ROWLOCK_SEED={seed}");
     let began = Instant::now();
     let sale = RunningSale::start().await;
-    let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
+    let buyers = join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
     let (_, (), killed) = tokio::join!(buyers, sale.keep_requesting_maps(), sale.kill_at_random_moments(kills, seed));
 
     sale.age_one_cycle().await;
@@ -389,7 +388,7 @@ async fn sale_with_killed_servers_and_stores_loses_no_booking_and_no_money() {
 async fn sale_continues_at_the_standby_after_the_primary_is_lost() {
     let seed = u64::from_be_bytes(*platform::ids::random_bits().first_chunk().expect("there are sixteen"));
     let sale = RunningSale::start_with_standby().await;
-    let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
+    let buyers = join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
     tokio::join!(buyers, sale.keep_requesting_maps(), sale.fail_over());
 
     sale.age_one_cycle().await;

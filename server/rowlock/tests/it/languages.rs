@@ -89,9 +89,9 @@ async fn errors_and_seat_page_are_translated_and_the_api_is_english() {
     let (_, rest) =
         show.html.split_once("<script type=\"application/json\" id=\"words\">").expect("the texts of the islands");
     let (json, _) = rest.split_once("</script>").expect("their end");
-    let words: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let words: Value = serde_json::from_str(json).expect("JSON");
     assert_eq!(words["pay.go"], "Zur Zahlung");
-    assert_eq!(words["status.done_title"], serde_json::Value::Null, "texts of another page's island");
+    assert_eq!(words["status.done_title"], Value::Null, "texts of another page's island");
     assert!(show.header(SET_COOKIE).starts_with("rowlock_visitor="), "one visitor cookie is set");
 
     let api = read(&world, "/api/v1/cities?lang=de", "de", "lang=de").await;

@@ -156,7 +156,7 @@ async fn late_payment_is_refunded_if_the_seats_are_not_wanted() {
     let (status, answer) = cem.cancel(&cancelled, None).await;
     assert_eq!((status, &answer["state"]), (StatusCode::OK, &json!("CANCELLED")), "charged a second later: {answer}");
     cem.wait_for_money(&cancelled, "REFUNDED").await;
-    let unknown = json!({ "show": world.show, "hold": platform::ids::new_id(), "buyer": { "name": "A", "email": "a@b.org" },
+    let unknown = json!({ "show": world.show, "hold": new_id(), "buyer": { "name": "A", "email": "a@b.org" },
                           "if_late": "whatever" });
     assert_eq!(cem.call(Method::POST, "/api/v1/bookings", unknown).await.0, StatusCode::BAD_REQUEST);
     world.wait_until_books_balance().await;

@@ -1,8 +1,6 @@
 //! The live map over a real WebSocket. A hostile reader, or a hostile address, does not affect other readers.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
 
 use domain::seats::SeatState;
 use domain::wire::{ClientMessage, Frame, SeatChange};
@@ -249,7 +247,7 @@ async fn json_map_has_the_same_etag_until_it_changes() {
     ann.wait_for_seat(2, '1').await;
     let changed = ann.client.get(&url).header("if-none-match", &etag).send().await.expect("an answer");
     assert_eq!(changed.status(), StatusCode::OK);
-    let body: serde_json::Value = changed.json().await.expect("JSON");
+    let body: Value = changed.json().await.expect("JSON");
     assert_eq!(body["states"].as_str().map(str::len), Some(SEATS as usize), "{}", json!(body));
 }
 

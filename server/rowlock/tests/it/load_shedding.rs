@@ -1,12 +1,9 @@
 //! Overload: page views are shed with a time to retry, and buyers still get their tickets. Thousands of checkouts of one
 //! hold do not delay or refuse other buyers.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::time::{Duration, Instant};
 
-use futures::future::join_all;
 use reqwest::Response;
 use reqwest::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER};
 use tokio::task::JoinHandle;
@@ -145,7 +142,7 @@ async fn crowd_served_within_the_queue_time_is_never_shed() {
         let visitor = world.visitor();
         async move { request_page(&visitor, number % 2 == 0).await.status() }
     });
-    let statuses = futures::future::join_all(crowd).await;
+    let statuses = join_all(crowd).await;
     assert!(statuses.iter().all(|status| *status == StatusCode::OK), "{statuses:?}");
     assert_eq!(shed(&world, "looking").await, 0.0);
 }
@@ -176,7 +173,7 @@ async fn complete_sale(visitor: &Visitor, seat: u32, how: &str) -> Value {
         _ => {
             let mut order = visitor.purchase_body(&hold, Some("tok_paid"));
             order["if_late"] = json!("refund");
-            visitor.call(reqwest::Method::POST, BOOKINGS, order).await
+            visitor.call(Method::POST, BOOKINGS, order).await
         }
     };
     assert!(status.is_success(), "{how}: {status} {paid}");
@@ -241,7 +238,7 @@ async fn until_refused(next: impl Fn() -> Visitor, from: &str) -> (usize, RawAns
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     for accepted in 0..100 {
         let visitor = next();
-        let body = json!({ "show": visitor.show, "hold": platform::ids::new_id(), "buyer": buyer }).to_string();
+        let body = json!({ "show": visitor.show, "hold": new_id(), "buyer": buyer }).to_string();
         let answer = post(&visitor, BOOKINGS, "once", &body, &[("x-forwarded-for", from)]).await;
         match answer.status {
             StatusCode::GONE => {}

@@ -1,9 +1,6 @@
 //! Bookings without the buyer's cookie, opened, found and cancelled by mail; and waiting-list offers, taken on another
 //! device with the mailed link.
 
-use std::time::Duration;
-
-use futures::future::join_all;
 use tokio::time::timeout;
 
 use crate::prelude::*;
@@ -376,8 +373,8 @@ async fn offer_whose_decline_is_not_applied_yet_is_taken_after_a_retry() {
     let hold = text(&place["offer"]["hold"]).parse().expect("an id");
     // State between a decline's transaction and its effect, which renews the hold: the entry already names the next
     // hold.
-    let next = selling::waiting_list::renewed_offer_id(hold, platform::ids::new_id());
-    let names = async |hold: uuid::Uuid| {
+    let next = selling::waiting_list::renewed_offer_id(hold, new_id());
+    let names = async |hold: Uuid| {
         world.run(sqlx::query("UPDATE waiting_list SET offer_hold = $1").bind(hold)).await;
     };
     names(next).await;

@@ -1,7 +1,5 @@
 //! Opening night: 10,000 visitors, 300 seats, two server processes.
 
-use std::sync::Arc;
-
 use futures::StreamExt;
 
 use crate::prelude::*;

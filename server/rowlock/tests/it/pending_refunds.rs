@@ -5,7 +5,6 @@ use selling::bookings::{retry_parked, settle_parked};
 use selling::outbox;
 use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerms};
 
-use crate::accounts::Browser;
 use crate::box_office::pages::send;
 use crate::box_office::{acts, hired, two_theatres};
 use crate::gateways::{GatewayServer, KEY, SECRET};
@@ -43,9 +42,9 @@ async fn reports_failed_refund(seller: &Browser, buyer: &Visitor, booking: &Valu
     // The island's texts contain those of other states too, so only the headline counts.
     let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
     let (status, at_counter) = seller.page(&format!("/staff/aurora/box-office/bookings/{id}")).await;
-    assert_eq!(status, reqwest::StatusCode::OK, "{at_counter}");
+    assert_eq!(status, StatusCode::OK, "{at_counter}");
     let (status, list) = seller.page("/staff/aurora/box-office/bookings?q=ann%40example").await;
-    assert!(status == reqwest::StatusCode::OK && list.contains(id), "{list}");
+    assert!(status == StatusCode::OK && list.contains(id), "{list}");
     [
         view["refunds"][0]["came_back"] == true,
         headline.contains("Your money came back to us"),
@@ -414,7 +413,7 @@ async fn effect_parked_while_it_runs_stays_parked() {
         visitor.wait_for_money(booking, "REFUNDED").await;
     }
     world.wait_for_empty_outbox().await;
-    let again = |booking: &serde_json::Value| {
+    let again = |booking: &Value| {
         let insert = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
                       SELECT booking_id, 'refund', amount_minor, now(), now() FROM refunds WHERE booking_id = $1::uuid";
         sqlx::query(insert).bind(text(&booking["id"]).to_owned()).execute(&world.pg)

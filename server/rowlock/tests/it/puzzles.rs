@@ -1,13 +1,10 @@
 //! Puzzles before holds of contested seats: required under load, valid once, and for one visitor.
 
-use std::time::Duration;
-
 use domain::puzzle::{MAX_BITS, MIN_BITS, is_solved, solve};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use tokio::task::JoinHandle;
 
-use crate::accounts::register_and_log_in;
 use crate::box_office::hired;
 use crate::fairness::try_hold_from;
 use crate::prelude::*;
@@ -240,7 +237,7 @@ async fn calm_show_and_ordinary_show_require_no_puzzle() {
     for world in [slow, off] {
         hold_contested_seat(&world).await;
         let crowd = world.visitor();
-        let try_hold_from = futures::future::join_all((0..100).map(|_| crowd.hold(&[CONTESTED]))).await;
+        let try_hold_from = join_all((0..100).map(|_| crowd.hold(&[CONTESTED]))).await;
         assert!(try_hold_from.iter().all(|(status, _)| *status == StatusCode::LOCKED));
         assert_eq!(world.visitor().hold(&[10]).await.0, StatusCode::CREATED);
         world.end().await;

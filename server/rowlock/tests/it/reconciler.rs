@@ -3,10 +3,6 @@
 //! late payment. In an outage of the gateway timestamps in the database move back in steps, and every due effect is
 //! attempted.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use futures::future::join_all;
 use simulator::payment::Status;
 
 use crate::buyer::{self, Buyer, id_of};
@@ -294,9 +290,9 @@ async fn move_time(outage: &WebhookOutage, seconds: i64) {
     }
 }
 
-async fn try_to_pay(person: &(Buyer, Uuid)) -> (StatusCode, serde_json::Value) {
+async fn try_to_pay(person: &(Buyer, Uuid)) -> (StatusCode, Value) {
     let path = format!("/api/v1/bookings/{}/confirm", person.1);
-    let (began, key) = (Instant::now(), platform::ids::new_id());
+    let (began, key) = (Instant::now(), new_id());
     let answer = person.0.send_once(&Method::POST, &path, &json!({ "payment_token": "tok_paid" }), key, 0).await;
     assert!(began.elapsed() < ANSWER_TIMEOUT, "answered after the deadline: {:?}", began.elapsed());
     answer.expect("the server answers")
@@ -361,7 +357,7 @@ async fn gateway_outage_of_twenty_minutes_leaves_nothing_stuck() {
         let path = format!("/api/v1/bookings/{booking}/confirm");
         let paid = json!({ "payment_token": "tok_paid" });
         wait_until("payments succeed again", || async {
-            let answer = buyer.send_once(&Method::POST, &path, &paid, platform::ids::new_id(), replica).await;
+            let answer = buyer.send_once(&Method::POST, &path, &paid, new_id(), replica).await;
             answer.is_ok_and(|(status, _)| status == StatusCode::OK)
         })
         .await;

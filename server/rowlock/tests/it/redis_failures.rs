@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use domain::seats::SeatState;
 use futures::future::Either;
@@ -25,7 +24,7 @@ async fn world_on(redis: &Redis, servers: usize) -> World {
 /// Sends holds until one is refused at once: the breaker is open.
 async fn wait_until_breaker_opens(visitor: &Visitor, seat: u32) {
     wait_until("a breaker opens", || async {
-        let tried = try_hold(visitor, &[seat], &platform::ids::new_id().to_string()).await;
+        let tried = try_hold(visitor, &[seat], &new_id().to_string()).await;
         tried.is_unavailable() && tried.took < BREAKER_TIMEOUT
     })
     .await;
@@ -228,7 +227,7 @@ async fn holds_continue_at_the_replica_after_the_master_dies() {
         let visitor = world.visitor_at(number % 2);
         async move { hold_with_retries(&visitor, &[100 + number as u32]).await }
     });
-    for tried in futures::future::join_all(crowd).await {
+    for tried in join_all(crowd).await {
         assert_eq!(tried.status, StatusCode::CREATED, "{tried:?}");
     }
     let role: Vec<redis::Value> = redis.replica.command(&["ROLE"]).await;
@@ -256,7 +255,7 @@ struct Cluster(Vec<Redis>);
 impl Cluster {
     async fn start() -> Self {
         let settings = ["cluster-enabled yes", "cluster-node-timeout 2000", "cluster-require-full-coverage no"];
-        let nodes = futures::future::join_all((0..SHARDS).map(|_| Redis::start(&settings))).await;
+        let nodes = join_all((0..SHARDS).map(|_| Redis::start(&settings))).await;
         for (number, node) in nodes.iter().enumerate() {
             let (first, last) = SLOTS[number];
             node.command::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]).await;
@@ -328,7 +327,7 @@ impl Cluster {
             node.command::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &to_id]).await;
         }
         wait_until("the Cluster agrees", || async {
-            let epochs = futures::future::join_all(self.0.iter().map(current_epoch)).await;
+            let epochs = join_all(self.0.iter().map(current_epoch)).await;
             epochs.iter().all(|epoch| *epoch == epochs[0])
         })
         .await;
@@ -368,7 +367,7 @@ async fn stored_answers_reach_the_other_replica_on_every_shard() {
     let world = World::start(2, &[("REDIS_URL", &cluster.url())]).await;
     let people: Vec<Visitor> = (0..12).map(|_| world.visitor_at(0)).collect();
     let booked = (0_u32..).zip(&people).map(|(seat, visitor)| book_seat(visitor, seat, "book"));
-    let booked = futures::future::join_all(booked).await;
+    let booked = join_all(booked).await;
     world.execute("DELETE FROM idempotency_keys").await;
     for (visitor, (body, first)) in people.iter().zip(booked) {
         let there = visitor.moved_to(&world, 1);
@@ -384,7 +383,7 @@ async fn crowd(world: &World, show: Uuid, seats: std::ops::Range<u32>) -> Vec<(V
         let attempt = hold_with_retries(&visitor, &[seat]).await;
         (visitor, seat, attempt)
     });
-    futures::future::join_all(attempts).await
+    join_all(attempts).await
 }
 
 /// Counts calls, to detect a repeated or lost one.
@@ -394,7 +393,7 @@ const CALLS: i64 = 200;
 /// Many concurrent calls over one shared connection; all must be answered.
 async fn count_many_times(link: &Link, script: &LuaScript, key: &str) {
     let calls = (0..CALLS).map(|_| async { link.eval(&script.call(&[key])).await });
-    for answer in futures::future::join_all(calls).await {
+    for answer in join_all(calls).await {
         let answer = answer.expect("an answer");
         assert!(matches!(answer.value, redis::Value::Int(_)), "{answer:?}");
         assert_eq!(answer.tries, 1, "a redirection is no retry, because nothing was executed");

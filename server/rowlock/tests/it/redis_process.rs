@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use redis::FromRedisValue;
@@ -108,7 +107,7 @@ impl Drop for Redis {
 /// cluster state. On a busy disk that takes seconds, and the other nodes mark it as failed. Files of a killed Redis survive
 /// here too; Redis promises no more after a kill.
 fn new_folder() -> PathBuf {
-    let name = format!("rowlock-redis-{}", platform::ids::new_id().simple());
+    let name = format!("rowlock-redis-{}", new_id().simple());
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
     let mut folders = places.into_iter().map(|place| place.join(&name));
     folders.find(|folder| std::fs::create_dir(folder).is_ok()).expect("a folder")
@@ -182,7 +181,7 @@ pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> HoldAttemp
 
 /// Retries a hold with one idempotency key until the answer is not a 503.
 pub async fn hold_with_retries(visitor: &Visitor, seats: &[u32]) -> HoldAttempt {
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let mut again = tokio::time::interval(Duration::from_millis(50));
     let asked = async {
         loop {

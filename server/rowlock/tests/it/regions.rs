@@ -42,7 +42,7 @@ async fn show_is_sold_in_its_region_and_others_redirect_there() {
 async fn unknown_show_is_not_found_and_a_theatre_without_a_region_is_sold_here() {
     let mut world = World::start(0, &[REGIONS]).await;
     // Rows copied from the other region, and one from an unconfigured region.
-    let (there, nowhere, lost) = (platform::ids::new_id(), platform::ids::new_id(), platform::ids::new_id());
+    let (there, nowhere, lost) = (new_id(), new_id(), new_id());
     world.run(sqlx::query("INSERT INTO show_regions VALUES ($1, 'us'), ($2, 'mars')").bind(there).bind(lost)).await;
     let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
     let ann = world.visitor_at(eu);

@@ -3,7 +3,6 @@
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;

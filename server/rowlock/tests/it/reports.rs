@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, NaiveDate, Utc};
 use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
-use crate::accounts::{Browser, grant, register_and_log_in};
 use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
 use crate::prelude::*;
 
@@ -246,7 +245,7 @@ async fn theatre_gets_no_data_of_another_theatre() {
     let world = World::start(1, &[]).await;
     crate::accounts::another_theatre(&world).await;
     world.visitor().buy_seats(&[1], "tok_paid").await;
-    let mut max = crate::accounts::register_and_log_in(&world, "max@example.org").await;
+    let mut max = register_and_log_in(&world, "max@example.org").await;
     crate::accounts::grant(&world, "max@example.org", "rialto", "manager").await;
     let (status, sales) = max.get("/api/v1/theatres/rialto/reports/sales").await;
     assert_eq!((status, &sales["totals"]), (StatusCode::OK, &Value::Array(vec![])));

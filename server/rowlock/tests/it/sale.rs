@@ -75,7 +75,7 @@ async fn two_keys_and_twenty_requests_are_one_charge() {
     let (world, ann) = World::with_visitor(2, &[]).await;
     let at_other = ann.moved_to(&world, 1);
     let booking = ann.check_out(&[9]).await.1;
-    let answers = futures::future::join_all((0..20).map(|number| {
+    let answers = join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.pay(&booking, Some("tok_paid"))
     }))

@@ -1,9 +1,7 @@
 //! Seat limits apply per person and per card, not per cookie: guests who give an account's address, and cards entered
 //! on the gateway's page.
 
-use futures::future::join_all;
-
-use crate::accounts::{Browser, PASSWORD, mails_about, register_and_log_in, register_proven};
+use crate::accounts::{mails_about, register_proven};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::prelude::*;
 
@@ -309,7 +307,7 @@ async fn concurrent_payments_with_one_card_do_not_exceed_its_limit() {
         ready.push((visitor, hold, booking, format!("tok_paid@1111.{number}")));
     }
     let pay = ready.iter().map(|(visitor, hold, booking, token)| visitor.pay_for(hold, booking.as_ref(), token));
-    let answers = futures::future::join_all(pay).await;
+    let answers = join_all(pay).await;
     let sold = answers.iter().filter(|(_, answer)| answer["state"] == "CONFIRMED").count();
     let refused = answers.iter().filter(|(_, answer)| answer["code"] == "instrument_limit").count();
     assert_eq!((sold, refused), (2, 6), "{answers:?}");

@@ -1,9 +1,7 @@
 //! Public lists are read from a streaming standby of the test's own Postgres while its lag is low. A failing standby
 //! does not affect pages. A pool on a primary and a standby chooses its host.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use catalogue::LAG_LIMIT;
 use sqlx::PgPool;
@@ -83,7 +81,7 @@ impl PrimaryWithStandby {
         sqlx::query("SELECT pg_wal_replay_resume()").execute(&self.standby_pool).await.expect("replay resumes");
     }
 
-    async fn check(&self) -> serde_json::Value {
+    async fn check(&self) -> Value {
         check(&self.world, &["--catalogue-database-url", &self.url]).await.1
     }
 

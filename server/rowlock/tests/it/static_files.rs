@@ -25,7 +25,7 @@ pub struct SiteFolder(PathBuf);
 impl SiteFolder {
     /// A site with these versions, whose pages use the last one. Without versions, a site for `cargo xtask dev`.
     pub fn with_versions(versions: &[&str]) -> Self {
-        let site = Self(std::env::temp_dir().join(format!("rowlock-site-{}", platform::ids::new_id().simple())));
+        let site = Self(std::env::temp_dir().join(format!("rowlock-site-{}", new_id().simple())));
         for version in versions {
             site.put(&format!("versions/{version}"), version);
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -245,7 +245,7 @@ async fn post_in(visitor: &Visitor, trace: &str, path: &str, body: Value) -> Val
         .client
         .post(format!("{}{path}", visitor.base))
         .header("cookie", &visitor.cookie)
-        .header("idempotency-key", platform::ids::new_id().to_string())
+        .header("idempotency-key", new_id().to_string())
         .header("traceparent", format!("00-{trace}-{CALLER}-01"))
         .json(&body)
         .send()

@@ -1,6 +1,5 @@
 //! A site served over TLS: cookies, headers, and requests from pages without TLS.
 
-use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::prelude::*;
 
 /// Settings of such a server; TLS ends at the proxy.

@@ -1,9 +1,7 @@
 //! Ownership of bookings and holds by accounts, hidden from every other account; and the seat limit per person, which all
 //! browsers of an account share.
 
-use futures::future::join_all;
-
-use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token, world_with_ann};
+use super::{wait_for_mailed_token, world_with_ann};
 use crate::commits::SLOW_GATHER;
 use crate::prelude::*;
 
@@ -27,7 +25,7 @@ fn ids(bookings: &[Value]) -> Vec<&str> {
 /// A browser with a guest's cookie, as a show's page sets it.
 async fn guest(world: &World) -> Browser {
     let mut browser = Browser::new(world);
-    browser.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
+    browser.put_cookie("rowlock_visitor", &new_id().simple().to_string());
     browser
 }
 
@@ -135,7 +133,7 @@ async fn shared_browser_shows_nothing_of_the_previous_account() {
     phone.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(booking_status(&phone, &hers).await, StatusCode::OK);
     world.execute("UPDATE sessions SET ended_at = now()").await;
-    crate::world::wait_until("the replica sees that the session has ended", || async {
+    wait_until("the replica sees that the session has ended", || async {
         booking_status(&phone, &hers).await == StatusCode::NOT_FOUND
     })
     .await;

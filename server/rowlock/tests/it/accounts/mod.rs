@@ -78,7 +78,7 @@ impl Browser {
 
     /// Sends a request with a fresh idempotency key.
     pub async fn send(&mut self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let (status, _, body) = self.send_with(method, path, &body, &[("idempotency-key", &key)]).await;
         (status, body)
     }

@@ -1,6 +1,6 @@
 //! Account pages, as a browser without JavaScript uses them.
 
-use super::{Browser, PASSWORD, form, wait_for_mailed_token, world_with_ann};
+use super::{form, wait_for_mailed_token, world_with_ann};
 use crate::prelude::*;
 
 pub(super) struct Page {
@@ -155,7 +155,7 @@ async fn cacheable_pages_do_not_depend_on_the_session() {
     // The page of a show is not cached, because it fills in the buyer.
     let show = open(&mut ann, &format!("/shows/{}", world.show)).await;
     assert!(show.text.contains("data-name=\"Ann Example\"") && show.text.contains("data-email=\"ann@example.org\""));
-    ann.post("/api/v1/users/logout", serde_json::Value::Null).await;
+    ann.post("/api/v1/users/logout", Value::Null).await;
     let path = format!("/shows/{}", world.show);
     wait_until("the page shows no account", || {
         let mut browser = ann.clone();

@@ -1,6 +1,6 @@
 //! Password change with the old password, and password reset by a mailed link.
 
-use super::{Browser, PASSWORD, mails_about, register_and_log_in, wait_for_mailed_token, world_with_ann};
+use super::{mails_about, wait_for_mailed_token, world_with_ann};
 use crate::prelude::*;
 
 const ANOTHER: &str = "another good password";

@@ -1,13 +1,12 @@
 //! Registration, login and logout; session cookies and tokens: ownership, expiry, forgery, and answers that reveal no
 //! account. A flood of logins does not stop holds.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{Browser, PASSWORD, form, mails_about, register_and_log_in, world_with_ann};
+use super::{form, mails_about, world_with_ann};
 use crate::hanging_mail_server::HangingMailServer;
 use crate::prelude::*;
 
@@ -204,7 +203,7 @@ async fn cross_site_requests_do_not_sign_in_or_out() {
 }
 
 async fn with_token(world: &World, method: Method, path: &str, body: Value, token: &str) -> (StatusCode, Value) {
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let headers = [("authorization", &*format!("Bearer {token}")), ("idempotency-key", &key)];
     let (status, _, body) = Browser::new(world).send_with(method, path, &body, &headers).await;
     (status, body)
@@ -387,9 +386,9 @@ async fn forged_expired_and_foreign_tokens_are_rejected() {
         changed("exp", json!(platform::clock::now().0 / 1_000 - 1)),
         changed("aud", json!("others")),
         changed("iss", json!("others")),
-        changed("sid", json!(platform::ids::new_id())),
+        changed("sid", json!(new_id())),
         // Ann's session with the id of another account.
-        changed("sub", json!(platform::ids::new_id())),
+        changed("sub", json!(new_id())),
         "x".repeat(5_000),
         String::new(),
     ];
@@ -401,7 +400,7 @@ async fn forged_expired_and_foreign_tokens_are_rejected() {
         assert_eq!(status, StatusCode::UNAUTHORIZED, "requests on seats reject it too");
     }
     // A token that names a browser's session is rejected.
-    let browser = sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM sessions WHERE kind = 'browser'");
+    let browser = sqlx::query_scalar::<_, Uuid>("SELECT id FROM sessions WHERE kind = 'browser'");
     let browser = browser.fetch_one(&world.pg).await.expect("her session");
     assert_eq!(current_user(&world, &changed("sid", json!(browser))).await.0, StatusCode::UNAUTHORIZED);
 }
@@ -513,7 +512,7 @@ async fn login_limit_per_address_holds_whatever_account_is_tried() {
             eve.send_with(Method::POST, "/api/v1/users/login", &body, &[("x-forwarded-for", &header)]).await
         }
     });
-    let policy = futures::future::join_all(tries).await;
+    let policy = join_all(tries).await;
     let refused: Vec<_> = policy.iter().filter(|(status, ..)| *status == StatusCode::TOO_MANY_REQUESTS).collect();
     assert!(!refused.is_empty(), "100 logins exceed the limit of 60");
     assert!(refused.iter().all(|(_, headers, _)| headers["ratelimit-policy"] == "\"login-address\";q=60;w=60"));

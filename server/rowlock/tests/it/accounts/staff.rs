@@ -1,7 +1,7 @@
 //! Staff roles: the first manager, further grants, the audit list, and the pages of both.
 
 use super::pages::{Page, open, submit};
-use super::{Browser, PASSWORD, another_theatre, grant, register_proven};
+use super::register_proven;
 use crate::prelude::*;
 
 /// A manager of the Aurora, created on the command line.
@@ -205,7 +205,7 @@ async fn manager_grants_roles_on_the_page_and_sees_the_audit_list() {
     let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
     assert!(taken.expect("a line") < given.expect("a line"), "newest first: {}", acts.text);
     assert!(acts.text.contains("Role taken away") && acts.text.contains("Moved away."), "{}", acts.text);
-    let ids = world.values(sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM accounts")).await;
+    let ids = world.values(sqlx::query_scalar::<_, Uuid>("SELECT id FROM accounts")).await;
     assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "accounts are shown by name: {}", acts.text);
     let first: i64 =
         world.value(sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")).await;

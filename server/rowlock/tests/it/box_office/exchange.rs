@@ -1,15 +1,10 @@
 //! Exchanges of sold seats for others. A cheaper exchange refunds the difference with a manager's PIN. Of two concurrent
 //! actions on one booking exactly one succeeds, and the money matches it.
 
-use std::sync::Arc;
-
-use platform::ids::new_id;
-
 use super::{
     PIN, acts, booking_path, code, desk_path, hold_seats, manager, sale, sales_path, sell_seats, seller_with_open_till,
     world_with_open_till, world_with_two_theatres,
 };
-use crate::accounts::Browser;
 use crate::books::Totals;
 use crate::door::{codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy as Gateway;
@@ -63,7 +58,7 @@ async fn online_booking_is_exchanged_at_the_same_price_and_refunded_later_throug
     let dear = json!({ "show": world.show, "hold": hold["id"], "total_minor": 2 * PRICE, "reason": "More legroom." });
     assert_eq!(code(&ann.post(&booking_path(&bought, "/exchange"), dear).await), (409, "wrong_state".into()));
     let path = format!("/api/v1/shows/{}/holds/{}", world.show, text(&hold["id"]));
-    let hold = expect_answer(ann.send(reqwest::Method::PATCH, &path, json!({ "remove": [7] })).await, StatusCode::OK);
+    let hold = expect_answer(ann.send(Method::PATCH, &path, json!({ "remove": [7] })).await, StatusCode::OK);
     let same = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "reason": "More legroom." });
     let new = expect_state(ann.post(&booking_path(&bought, "/exchange"), same).await, StatusCode::CREATED, "CONFIRMED");
     // The new booking belongs to the buyer, who may cancel it: the money goes back through its gateway.

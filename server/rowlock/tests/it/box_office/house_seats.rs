@@ -4,7 +4,6 @@ use super::{
     acts, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller, world_with_open_till,
     world_with_two_theatres,
 };
-use crate::accounts::{Browser, register_and_log_in};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]

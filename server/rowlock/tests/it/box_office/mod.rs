@@ -6,7 +6,6 @@ pub mod pages;
 mod sales;
 mod tills;
 
-use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
 use crate::prelude::*;
 
 pub const PIN: &str = "274951";

@@ -4,13 +4,13 @@ use super::{
     PIN, booking_path, desk_path, hired, hold_seats, manager, sell_seats, seller, seller_with_open_till, set_name,
     world_with_open_till, world_with_two_theatres,
 };
-use crate::accounts::{Browser, PASSWORD, form};
+use crate::accounts::form;
 use crate::prelude::*;
 
 /// Submits a form with a fresh key. Returns the status, and the redirect or the page.
 pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
     let visitor = browser.visitor();
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let fields = [fields, &[("key", key.as_str())][..]].concat();
     let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     let answer = form(request, &fields).send().await.expect("the server answers");
@@ -35,8 +35,8 @@ async fn shift_works_without_javascript() {
     let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
     assert_eq!(opened, (StatusCode::SEE_OTHER, home.to_owned()));
     let sold = sell_seats(&mut ann, &world, &[0, 1], "cash").await;
-    let booking = format!("{home}/bookings/{}", crate::world::text(&sold["id"]));
-    let found = ann.page(&format!("{home}/bookings?reference={}", crate::world::text(&sold["reference"]))).await;
+    let booking = format!("{home}/bookings/{}", text(&sold["id"]));
+    let found = ann.page(&format!("{home}/bookings?reference={}", text(&sold["reference"]))).await;
     assert_eq!(found.0, StatusCode::SEE_OTHER);
     let (status, html) = ann.page(&booking).await;
     assert!(status == StatusCode::OK && html.contains("data-testid=\"undo\""), "{html}");
@@ -208,7 +208,7 @@ async fn only_sold_bookings_are_exchanged_and_only_for_shows_on_sale() {
     let base = "/staff/aurora/box-office";
     let choosing = format!("{base}/bookings/{id}/exchange");
     let (status, html) = ann.page(&format!("{choosing}?date={day}")).await;
-    let leads_to = |show: uuid::Uuid| html.contains(&format!("href=\"{base}/shows/{show}?exchange={id}\""));
+    let leads_to = |show: Uuid| html.contains(&format!("href=\"{base}/shows/{show}?exchange={id}\""));
     assert_eq!(status, StatusCode::OK, "{html}");
     assert_eq!([world.show, later, begun].map(leads_to), [true, true, false], "{html}");
     for no_day in ["tomorrow", "-9999-01-1"] {
@@ -236,7 +236,7 @@ async fn page_of_an_exchanged_booking_links_to_the_new_one_and_names_the_refund(
     let new = expect_answer(ann.post(&booking_path(&old, "/exchange"), request_body).await, StatusCode::CREATED);
     let (_, before) = ann.get(&booking_path(&old, "")).await;
     assert_eq!(before["moved_to"], new["id"]);
-    let at = |booking: &serde_json::Value| format!("/staff/aurora/box-office/bookings/{}", text(&booking["id"]));
+    let at = |booking: &Value| format!("/staff/aurora/box-office/bookings/{}", text(&booking["id"]));
     let (status, html) = ann.page(&at(&old)).await;
     assert!(status == StatusCode::OK && html.contains(&format!("href=\"{}\"", at(&new))), "{html}");
     assert_eq!(html.matches("data-testid=\"went-back\"").count(), 1, "{html}");
@@ -250,7 +250,7 @@ async fn box_office_pages_are_hidden_from_strangers_and_need_a_login() {
     let (world, rita) = world_with_two_theatres().await;
     let mut ann = seller_with_open_till(&world, "ann@example.org").await;
     let sold = sell_seats(&mut ann, &world, &[0], "cash").await;
-    let id = crate::world::text(&sold["id"]);
+    let id = text(&sold["id"]);
     let pages = [
         "/staff/aurora/box-office".to_owned(),
         format!("/staff/aurora/box-office/shows/{}", world.show),

@@ -4,7 +4,6 @@ use super::{
     acts, booking_path, code, desk_path, hired, hold_seats, sale, sales_path, sell_seats, seller,
     seller_with_open_till, world_with_open_till, world_with_two_theatres,
 };
-use crate::accounts::Browser;
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,7 +45,7 @@ async fn one_key_sells_once_and_two_sellers_never_sell_one_seat() {
     let (world, mut ann) = world_with_open_till().await;
     let mut ben = seller_with_open_till(&world, "ben@example.org").await;
     let hold = hold_seats(&mut ann, &world, &[7]).await;
-    let (path, request_body, key) = (sales_path(&world), sale(&hold, "cash"), platform::ids::new_id().to_string());
+    let (path, request_body, key) = (sales_path(&world), sale(&hold, "cash"), new_id().to_string());
     let visitor = ann.visitor();
     let sell = async || visitor.call_with_key(Method::POST, &path, request_body.clone(), &key).await;
     let (one, other) = tokio::join!(sell(), sell());
@@ -92,7 +91,7 @@ async fn invalid_sale_is_refused_and_changes_nothing() {
         (request_body("free", 0, " "), (400, "malformed")),
         (request_body("cash", PRICE, "No reason is due."), (400, "malformed")),
         (request_body("cheque", PRICE, ""), (400, "malformed")),
-        (json!({ "hold": platform::ids::new_id(), "means": "cash", "total_minor": PRICE }), (410, "hold_expired")),
+        (json!({ "hold": new_id(), "means": "cash", "total_minor": PRICE }), (410, "hold_expired")),
         (
             json!({ "hold": hold["id"], "means": "cash", "total_minor": PRICE, "email": "no-address" }),
             (400, "person_invalid"),

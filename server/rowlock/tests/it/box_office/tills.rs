@@ -4,7 +4,6 @@ use super::{
     PIN, acts, booking_path, code, desk_path, hired, manager, sell_seats, seller, seller_with_open_till, set_name,
     world_with_open_till, world_with_two_theatres,
 };
-use crate::accounts::PASSWORD;
 use crate::door::{codes, device, tonight};
 use crate::prelude::*;
 
@@ -68,11 +67,9 @@ async fn till_opens_once_and_pays_out_no_more_than_it_has() {
         assert_eq!(code(&answer), (400, "malformed".into()), "{minor}");
     }
     // A retry with the same key is the same drop.
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let visitor = ann.visitor();
-    let once = async || {
-        visitor.call_with_key(reqwest::Method::POST, &desk_path("till/drops"), drop(4_000, "Full."), &key).await
-    };
+    let once = async || visitor.call_with_key(Method::POST, &desk_path("till/drops"), drop(4_000, "Full."), &key).await;
     assert_eq!(once().await, once().await);
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!(till["expected"]["minor"], 6_000);

@@ -3,8 +3,6 @@
 mod refused;
 mod tabs;
 
-use futures::future::join_all;
-
 use crate::commits::{SLOW_GATHER, SUBMISSIONS, with_holds};
 use crate::prelude::*;
 use crate::sale::event_names;

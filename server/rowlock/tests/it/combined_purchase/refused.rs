@@ -1,9 +1,6 @@
 //! A refused request writes nothing and leaves the hold unchanged.
 
-use futures::future::join_all;
-
 use super::{WRITTEN, hold_seats};
-use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::commits::{SLOW_GATHER, with_holds};
 use crate::prelude::*;
 
@@ -241,7 +238,7 @@ async fn person_and_card_limits_are_checked_before_any_write() {
 async fn guest_with_copied_cookie(world: &World) -> (Browser, Browser, Value) {
     register_and_log_in(world, "ann@example.org").await;
     let mut phone = Browser::new(world);
-    phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
+    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
     let mut copy = Browser::new(world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
     let hold = hold_seats(&phone.visitor(), &[1]).await;

@@ -1,9 +1,6 @@
 //! One booking and one charge for requests with one key, with several keys, and at several servers.
 
 use std::collections::HashMap;
-use std::time::Duration;
-
-use futures::future::join_all;
 
 use super::{assert_sale_events, hold_seats};
 use crate::commits::{NO_GATHER, SLOW_GATHER};

@@ -3,7 +3,6 @@
 mod scans;
 mod settlement;
 
-use crate::accounts::{grant, register_and_log_in};
 use crate::prelude::*;
 
 pub async fn tonight(world: &World) -> Visitor {
@@ -27,15 +26,15 @@ async fn world_with_door(servers: usize) -> (World, Visitor, Device) {
 }
 
 pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
-    let email = format!("{}@example.org", platform::ids::new_id().simple());
+    let email = format!("{}@example.org", new_id().simple());
     let browser = register_and_log_in(world, &email).await;
     grant(world, &email, "aurora", "box_office").await;
-    Device { browser: Visitor { show, ..browser.visitor() }, id: platform::ids::new_id(), name }
+    Device { browser: Visitor { show, ..browser.visitor() }, id: new_id(), name }
 }
 
 impl Device {
     pub fn another(&self, name: &'static str) -> Self {
-        Self { id: platform::ids::new_id(), name, ..self.clone() }
+        Self { id: new_id(), name, ..self.clone() }
     }
 
     pub fn path(&self, what: &str) -> String {
@@ -53,13 +52,13 @@ impl Device {
 
     /// Scans a code; one result per ticket.
     pub async fn scan(&self, text: &str) -> Vec<Value> {
-        let answer = expect_answer(self.scan_as(text, platform::ids::new_id()).await, StatusCode::OK);
+        let answer = expect_answer(self.scan_as(text, new_id()).await, StatusCode::OK);
         answer["tickets"].as_array().expect("tickets").clone()
     }
 
     /// Scans a code with one ticket; its outcome.
     pub async fn outcome(&self, text: &str) -> String {
-        crate::world::text(&self.scan(text).await[0]["outcome"]).to_owned()
+        text(&self.scan(text).await[0]["outcome"]).to_owned()
     }
 
     pub async fn list(&self) -> Value {

@@ -1,10 +1,9 @@
 //! Scans of a scanner with a network, and the door's pages.
 
-use platform::ids::{new_id, random_bits};
+use platform::ids::random_bits;
 use tickets::TicketCode;
 
 use super::{Device, codes, device, tonight, world_with_door};
-use crate::accounts::{another_theatre, grant, register_and_log_in};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +148,7 @@ async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
             (Device { browser, ..left.another("Some door") }, format!("ROWLOCK1|{order}|2 tickets|Ann"))
         })
         .collect();
-    let answers = futures::future::join_all(devices.iter().map(|(device, text)| device.scan(text))).await;
+    let answers = join_all(devices.iter().map(|(device, text)| device.scan(text))).await;
     let all: Vec<&Value> = answers.iter().flatten().collect();
     let count = |outcome: &str| all.iter().filter(|ticket| ticket["outcome"] == outcome).count();
     assert_eq!((count("admitted"), count("already_used")), (2, 38));

@@ -1,6 +1,6 @@
 //! Offline scanners: settlement with the server and with each other.
 
-use platform::ids::{new_id, random_bits};
+use platform::ids::random_bits;
 use tickets::TicketCode;
 
 use super::{Device, codes, device, outcomes, world_with_door};
@@ -137,7 +137,7 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
             Device { browser, ..left.another("Some door") }
         })
         .collect();
-    let lists = futures::future::join_all(devices.iter().map(Device::list)).await;
+    let lists = join_all(devices.iter().map(Device::list)).await;
     // Each admitted every ticket, in its own order.
     let calls = devices.iter().zip(&lists).enumerate().map(|(number, (device, list))| {
         let scans: Vec<(Uuid, &str, i64)> = (0_i64..)
@@ -146,7 +146,7 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
             .collect();
         async move { device.settle(list, &scans).await }
     });
-    for (status, settled) in futures::future::join_all(calls).await {
+    for (status, settled) in join_all(calls).await {
         assert_eq!(status, StatusCode::OK, "{settled}");
     }
     assert_eq!(left.counts().await, [6, 6, 30]);

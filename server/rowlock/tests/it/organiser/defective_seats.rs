@@ -7,7 +7,7 @@ use crate::prelude::*;
 
 /// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
-    let id = platform::ids::new_id();
+    let id = new_id();
     let sql = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms, called_off)
          SELECT $1, screen_id, film_id, layout_id, starts_at + interval '1 day', local_date + 1, language, format, currency,
                 prices, hold_ms, $3

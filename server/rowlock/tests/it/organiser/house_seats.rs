@@ -2,7 +2,6 @@
 
 use super::pages::{PAGES, PLAN, send};
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
-use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
 use crate::box_office::{desk_path, seller};
 use crate::prelude::*;
 
@@ -136,7 +135,7 @@ async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_
     expect_problem(answer, StatusCode::CONFLICT, "wrong_state");
     for wanted in ["/screens", &path(&screen)] {
         let there = format!("/staff/aurora{wanted}");
-        let (status, page) = olga.visitor().raw(reqwest::Method::GET, &there, Value::Null, "page").await;
+        let (status, page) = olga.visitor().raw(Method::GET, &there, Value::Null, "page").await;
         assert!(status == StatusCode::OK && page.contains("B1"), "{wanted} names the missing seat: {page}");
     }
     // A larger layout has the seat again. A seat removed in the small one stays removed.
@@ -237,7 +236,7 @@ async fn house_seats_of_a_previous_layout_are_kept_and_each_form_keeps_its_input
     let first = [("seat", "A1"), ("seat", "O20"), ("names", ""), ("reason", "Press"), ("kept", "true")];
     let fields = [&[("key", "k-1"), ("layout", before.as_str())][..], &first[..]].concat();
     assert_eq!(send(&olga, &there, &fields).await.0, StatusCode::SEE_OTHER);
-    let plan: serde_json::Value = serde_json::from_str(PLAN).expect("a plan");
+    let plan: Value = serde_json::from_str(PLAN).expect("a plan");
     let small = post_ok(&mut olga, "/layouts", json!({ "plan": plan })).await;
     let request_body = json!({ "layout": small["id"], "reason": "Rebuilt." });
     post_ok(&mut olga, &format!("/screens/{}/layout", world.screen), request_body).await;

@@ -7,7 +7,6 @@ mod relocation;
 mod rooms;
 mod sales;
 
-use crate::accounts::Browser;
 use crate::box_office::hired;
 use crate::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Organiser pages: plain forms without JavaScript.
 
 use super::{API, organiser, post_ok, set_prices, world_with_organiser};
-use crate::accounts::{Browser, form, register_and_log_in};
+use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;
 
@@ -77,7 +77,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
         status == StatusCode::CONFLICT && html.contains("organiser-trouble") && html.contains("16:00, 20:15"),
         "{html}"
     );
-    let show: uuid::Uuid = world
+    let show: Uuid = world
         .value(sqlx::query_scalar("SELECT id FROM shows WHERE screen_id = $1 ORDER BY starts_at LIMIT 1").bind(&screen))
         .await;
     let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
@@ -305,7 +305,7 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
     let buyer = world.visitor();
     let booking = buyer.buy_seats(&[7], "tok_paid").await;
     buyer.wait_for_booking(&booking, "CONFIRMED").await;
-    let layout: uuid::Uuid = world.value(sqlx::query_scalar("SELECT layout_id FROM shows")).await;
+    let layout: Uuid = world.value(sqlx::query_scalar("SELECT layout_id FROM shows")).await;
     let (status, html) = olga.page(&format!("{PAGES}/layouts/{layout}/edit")).await;
     // Island props are JSON in an attribute.
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
@@ -313,7 +313,7 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
     let large = json!({ "sketch": 1, "name": "Large", "categories": [{ "name": "gold" }],
         "zones": [{ "category": "gold", "rows": [{ "rows": "1-101", "seats": "1-50" }] }] });
     let layout = super::post_ok(&mut olga, "/layouts", json!({ "plan": large })).await;
-    let path = format!("{PAGES}/layouts/{}/edit", crate::world::text(&layout["id"]));
+    let path = format!("{PAGES}/layouts/{}/edit", text(&layout["id"]));
     let (status, html) = olga.page(&path).await;
     assert!(
         status == StatusCode::OK && html.contains("layout-too-large") && !html.contains("StaffLayoutEditor"),

@@ -1,7 +1,6 @@
 //! Moves of a show to another screen: kept seats, offered seats, refunds, and failures in between.
 
 use super::{API, organiser, post, post_ok, screen_of, world_with_organiser};
-use crate::accounts::{Browser, another_theatre};
 use crate::booking_totals::WAITING;
 use crate::cancel::insert_pending_payment;
 use crate::hanging_mail_server::HangingMailServer;
@@ -325,7 +324,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
     assert_eq!(world.count("SELECT count(*) FROM show_moves").await, 0, "nothing was written");
 
     // The same key gets the same answer; another key finds the move running.
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[30]).await;
     let (address, her) = (format!("{API}{}", path(&world)), olga.visitor());
@@ -355,7 +354,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
              seats AS (INSERT INTO booking_seats VALUES ($2, 3, $3, 'Gold', 0))
              SELECT id FROM made",
         );
-        let at_once = at_once.bind(booking).bind(platform::ids::new_id()).bind(label).execute(&world.pg).await;
+        let at_once = at_once.bind(booking).bind(new_id()).bind(label).execute(&world.pg).await;
         match is_refused {
             true => assert_refused(
                 "the seat has another name",

@@ -2,7 +2,7 @@
 //! with every reason, and never changed under a sold seat.
 
 use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
-use crate::accounts::{another_theatre, form, grant, register_and_log_in};
+use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;
 
@@ -130,11 +130,11 @@ async fn layouts_and_screens_of_other_theatres_are_not_found() {
 async fn repeated_import_is_one_layout_and_old_unused_ones_are_deleted() {
     let (world, mut olga) = world_with_organiser(1).await;
     let used = screen_of(&mut olga, &foreign_plan()).await;
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let body = json!({ "plan": foreign_plan() });
     let path = format!("{API}/layouts");
     let send = async |olga: &mut crate::accounts::Browser| {
-        olga.send_with(reqwest::Method::POST, &path, &body, &[("idempotency-key", &key)]).await.2
+        olga.send_with(Method::POST, &path, &body, &[("idempotency-key", &key)]).await.2
     };
     let (one, two) = (send(&mut olga).await, send(&mut olga).await);
     assert_eq!(one, two);
@@ -225,7 +225,7 @@ async fn manager_of_all_theatres_creates_one_and_manages_it() {
     for place in ["aurora", "rialto"] {
         grant(&world, "mia@example.org", place, "manager").await;
     }
-    let mut mia = crate::accounts::Browser::new(&world);
+    let mut mia = Browser::new(&world);
     mia.log_in("mia@example.org", crate::accounts::PASSWORD).await;
     for (wrong, status) in [
         (json!({ "city": "atlantis" }), StatusCode::NOT_FOUND),
@@ -254,7 +254,7 @@ async fn theatre_can_be_renamed_and_keeps_its_currency_once_a_show_is_planned() 
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let (_, before) = max.get(API).await;
-    let (_, page) = max.visitor().raw(reqwest::Method::GET, "/staff/aurora/theatre", Value::Null, "k").await;
+    let (_, page) = max.visitor().raw(Method::GET, "/staff/aurora/theatre", Value::Null, "k").await;
     let links = page.split("<a ").filter_map(|rest| rest.split('>').next());
     let current: Vec<&str> =
         links.filter(|link| link.contains("/staff/") && link.contains("aria-current=\"page\"")).collect();
@@ -266,7 +266,7 @@ async fn theatre_can_be_renamed_and_keeps_its_currency_once_a_show_is_planned() 
     assert_eq!((status, &after["name"], &after["address"]), (StatusCode::OK, &json!("Aurora Nova"), &json!("Rua 9")));
     let (status, _) = max.post(API, change("Once more", "EUR", &before["version"])).await;
     assert_eq!(status, StatusCode::CONFLICT, "the change is based on an older version");
-    let (_, page) = world.visitor().raw(reqwest::Method::GET, "/theatres/aurora", Value::Null, "k").await;
+    let (_, page) = world.visitor().raw(Method::GET, "/theatres/aurora", Value::Null, "k").await;
     assert!(page.contains("Aurora Nova"));
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'theatre_changed'").await, 1);
 }
@@ -338,7 +338,7 @@ async fn first_theatre_is_created_on_the_command_line() {
     assert_eq!(world.count(lines).await, 1);
 
     // From here on pages and the API do the rest.
-    let mut max = crate::accounts::Browser::new(&world);
+    let mut max = Browser::new(&world);
     max.log_in("max@example.org", crate::accounts::PASSWORD).await;
     let city: String = world.value(sqlx::query_scalar("SELECT id FROM cities")).await;
     expect_answer(max.post("/api/v1/theatres", theatre(json!({ "city": city }))).await, StatusCode::CREATED);

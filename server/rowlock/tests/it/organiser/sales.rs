@@ -182,7 +182,7 @@ async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     })
     .await;
     let settled = "SELECT count(*) FROM refunds WHERE booking_id = $1 AND amount_minor = 0 AND state = 'settled'";
-    let free: uuid::Uuid = text(&free["id"]).parse().expect("an id");
+    let free: Uuid = text(&free["id"]).parse().expect("an id");
     let settled: i64 = world.value(sqlx::query_scalar(settled).bind(free)).await;
     assert_eq!(settled, 1, "the refund of nothing is settled");
     // The page stops polling.
@@ -236,7 +236,7 @@ async fn week_is_planned_priced_by_rules_and_sold() {
     assert_eq!(sold["total"]["minor"], 2 * 1_450);
     let (status, held) = world
         .visitor()
-        .call(reqwest::Method::POST, &format!("/api/v1/shows/{}/holds", ann.show), json!({ "area": 0, "quantity": 2 }))
+        .call(Method::POST, &format!("/api/v1/shows/{}/holds", ann.show), json!({ "area": 0, "quantity": 2 }))
         .await;
     assert_eq!(status, StatusCode::CREATED, "the area is on sale: {held}");
     let (_, seen) = olga.get(&format!("{API}/programme/{}", ann.show)).await;

@@ -2,11 +2,8 @@
 //! cancellations continue, and a replica restarts meanwhile. `ROWLOCK_REDIS_AWAY_S=60` extends the outage to a minute.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use futures::future::join_all;
 use tokio::process::Command;
 
 use super::{RunningProgram, file, is_used, program, proxy};

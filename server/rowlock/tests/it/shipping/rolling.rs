@@ -1,13 +1,10 @@
 //! Rolling update of replicas behind the shipped proxy: no request fails, live maps get a retry time and reconnect, and
 //! files of both versions are served, whichever replica gets the request.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use domain::wire::Frame;
 use futures::StreamExt;
-use futures::future::join_all;
 use http::caching::{FOREVER, PRIVATE};
 use reqwest::header::CACHE_CONTROL;
 use tokio::process::Command;
@@ -95,7 +92,7 @@ async fn rolling_update_fails_no_request() {
     let visitor = || Visitor {
         client: reqwest::Client::builder().no_proxy().build().expect("a client"),
         base: public.clone(),
-        cookie: format!("rowlock_visitor={}", platform::ids::new_id().simple()),
+        cookie: format!("rowlock_visitor={}", new_id().simple()),
         show: world.show,
     };
     let mut people = Vec::new();

@@ -2,7 +2,6 @@
 //! deactivation with a notice. Hanging endpoints do not delay others.
 
 use super::receiver::{Delivery, Receiver, ReceiverReply};
-use crate::accounts::{Browser, another_theatre, grant};
 use crate::prelude::*;
 use crate::reports::staff;
 
@@ -122,7 +121,7 @@ async fn both_secrets_sign_during_a_rotation_and_each_is_shown_once() {
     let visitor = max.visitor();
     let rotate = async || {
         let body = json!({ "reason": "It was in a mail." });
-        visitor.raw(reqwest::Method::POST, &path, body, "one-intent").await
+        visitor.raw(Method::POST, &path, body, "one-intent").await
     };
     let deliveries = rotate().await;
     assert_eq!(deliveries.0, StatusCode::OK, "{}", deliveries.1);
@@ -203,7 +202,7 @@ async fn gone_endpoint_is_deactivated_and_later_messages_are_queued() {
     world.wait_for_count("the endpoint is deactivated", query, 1).await;
     let seen = view(&mut max, &id).await;
     assert!(text(&seen["notice"]).contains("410"), "{seen}");
-    let (_, page) = max.visitor().raw(reqwest::Method::GET, "/staff/aurora/systems", Value::Null, "page").await;
+    let (_, page) = max.visitor().raw(Method::GET, "/staff/aurora/systems", Value::Null, "page").await;
     assert!(page.contains("data-testid=\"webhook-notice\""), "{page}");
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'webhook_switched_off'").await, 1);
 

@@ -1,6 +1,6 @@
 //! API keys of other systems: shown once, read-only for one theatre, and void when revoked.
 
-use crate::accounts::{another_theatre, form};
+use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;
 
@@ -13,7 +13,7 @@ async fn request_with_key(world: &World, key: &str, method: Method, path: &str) 
         .client
         .request(method, format!("{}{path}", visitor.base))
         .header("authorization", format!("Bearer {key}"))
-        .header("idempotency-key", platform::ids::new_id().to_string());
+        .header("idempotency-key", new_id().to_string());
     let answer = request.send().await.expect("an answer");
     let status = answer.status();
     (status, answer.json().await.unwrap_or(Value::Null))
@@ -79,7 +79,7 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
     assert_eq!(max.post(&revoke, json!({ "reason": "Again." })).await.0, StatusCode::NO_CONTENT);
     let acts = "SELECT count(*) FROM audit_list WHERE act IN ('api_key_made', 'api_key_revoked')";
     assert_eq!(world.count(acts).await, 3, "a repeated change adds no audit row");
-    let strange = format!("{KEYS}/{}/revoke", platform::ids::new_id());
+    let strange = format!("{KEYS}/{}/revoke", new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
     for name in ["", "a\nb", &"x".repeat(61)] {
         let (status, _) = max.post(KEYS, json!({ "name": name, "reason": "Try." })).await;
@@ -92,9 +92,9 @@ async fn program_over_the_rate_limit_gets_429() {
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let (_, made) = max.post(KEYS, key_body(false)).await;
-    let path = format!("/api/v1/theatres/aurora/bookings/{}", platform::ids::new_id());
+    let path = format!("/api/v1/theatres/aurora/bookings/{}", new_id());
     let asked = (0..200).map(|_| request_with_key(&world, text(&made["key"]), Method::GET, &path));
-    let statuses: Vec<StatusCode> = futures::future::join_all(asked).await.into_iter().map(|one| one.0).collect();
+    let statuses: Vec<StatusCode> = join_all(asked).await.into_iter().map(|one| one.0).collect();
     let count_of = |status: StatusCode| statuses.iter().filter(|one| **one == status).count();
     assert!(count_of(StatusCode::TOO_MANY_REQUESTS) > 0 && count_of(StatusCode::NOT_FOUND) >= 120, "{statuses:?}");
     assert_eq!(count_of(StatusCode::TOO_MANY_REQUESTS) + count_of(StatusCode::NOT_FOUND), 200);
@@ -124,14 +124,14 @@ async fn forms_of_the_page_work_like_the_api() {
     ];
     let (status, page) = send("/webhooks", &hook).await;
     assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("127.0.0.1:9/hooks"), "{page}");
-    let id: uuid::Uuid = world.value(sqlx::query_scalar("SELECT id FROM webhook_endpoints")).await;
+    let id: Uuid = world.value(sqlx::query_scalar("SELECT id FROM webhook_endpoints")).await;
     assert_eq!(
         send(&format!("/webhooks/{id}/state"), &[("key", "form-4"), ("state", "off"), ("reason", "Not now.")]).await.0,
         StatusCode::SEE_OTHER
     );
     let (status, page) = send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await;
     assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("data-state=\"off\""), "{page}");
-    let id: uuid::Uuid = world.value(sqlx::query_scalar("SELECT id FROM api_keys")).await;
+    let id: Uuid = world.value(sqlx::query_scalar("SELECT id FROM api_keys")).await;
     // Input stays in its own form, which is open and shows the error.
     let too_long = "x".repeat(301);
     let (status, page) = send(&format!("/keys/{id}/revoke"), &[("key", "form-7"), ("reason", &too_long)]).await;

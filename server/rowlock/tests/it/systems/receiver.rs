@@ -1,7 +1,7 @@
 //! A webhook endpoint: an HTTP server that records requests and answers as the test configures it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use axum::Router;
 use axum::body::Bytes;

@@ -2,7 +2,6 @@
 //! may hold seats; others may not.
 
 use super::{Guest, called_places, guests, key_of, queue_of, sorted_by_place, switch_on};
-use crate::accounts::{Browser, another_theatre, grant, register_and_log_in};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,7 +70,7 @@ async fn sold_out_show_calls_no_one() {
     let mut line = sorted_by_place(guests(&world, 3).await).await;
     line[0].enter().await;
     let (status, hold) = line[0].hold(10).await;
-    assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
     let buyer = line[0].visitor();
     let (_, booking) = buyer.book(&hold).await;
     assert_eq!(buyer.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
@@ -96,7 +95,7 @@ async fn held_places_do_not_count_as_sold() {
     let mut first = Guest::join(&world, 0).await;
     first.enter().await;
     let (status, hold) = first.visitor().hold_places(2).await;
-    assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
     // Holds may be released, so as many again may be inside.
     for people in 2..=4 {
         let mut next = Guest::join(&world, 0).await;
@@ -133,7 +132,7 @@ async fn buyers_who_have_bought_do_not_block_the_last_seats() {
     for (guest, seat) in line[..2].iter_mut().zip([10, 11]) {
         guest.enter().await;
         let (status, hold) = guest.hold(seat).await;
-        assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
         let buyer = guest.visitor();
         let (_, booking) = buyer.book(&hold).await;
         assert_eq!(buyer.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
@@ -153,7 +152,7 @@ async fn seats_need_a_pass_and_others_get_a_retry_time() {
     switch_on(&world, 2_500, 100).await;
     let mut people = guests(&world, 2).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
-    let (key, body) = (platform::ids::new_id().to_string(), json!({ "seats": [10] }));
+    let (key, body) = (new_id().to_string(), json!({ "seats": [10] }));
     let (status, headers, refusal) =
         people[0].browser.send_with(Method::POST, &holds, &body, &[("idempotency-key", &key)]).await;
     assert_eq!((status, &refusal["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")));
@@ -176,7 +175,7 @@ async fn seats_need_a_pass_and_others_get_a_retry_time() {
     let (pass, ticket) = (text(&view["pass"]).to_owned(), text(&view["ticket"]).to_owned());
     for stolen in [pass.as_str(), ticket.as_str(), "1-2-3", ""] {
         let mut thief = Browser::new(&world);
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let headers = [("idempotency-key", key.as_str()), ("queue-pass", stolen)];
         let (status, _, answer) = thief.send_with(Method::POST, &holds, &json!({ "seats": [20] }), &headers).await;
         assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{stolen}");
@@ -247,7 +246,7 @@ async fn visitor_who_leaves_loses_the_pass() {
         (Method::POST, &holds, json!({ "seats": [20] })),
         (Method::PATCH, &change, json!({ "add": [20], "remove": [10] })),
     ] {
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let headers = [("idempotency-key", key.as_str()), ("queue-pass", pass.as_str())];
         let (status, _, answer) = elsewhere.send_with(method, path, &body, &headers).await;
         assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{path}");

@@ -1,7 +1,5 @@
 //! Many tickets for few visitors: limits per address and network, puzzles, and unused tickets.
 
-use std::time::{Duration, Instant};
-
 use domain::puzzle::{MAX_BITS, solve};
 use domain::waiting_room::{Draw, MAX_WAITING, TicketLimit};
 use futures::StreamExt;

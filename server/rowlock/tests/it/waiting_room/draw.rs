@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{Guest, draw_of, guests, key_of, queue_of, sorted_by_place, switch_on};
-use crate::accounts::Browser;
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,7 +62,7 @@ async fn repeated_join_gives_one_ticket_and_without_a_room_joining_is_not_found(
     switch_on(&world, 60_000, 10).await;
     let visitor = world.visitor();
     let path = queue_of(&world);
-    let ask = || visitor.call_with_key(reqwest::Method::POST, &path, serde_json::Value::Null, "one-intent");
+    let ask = || visitor.call_with_key(Method::POST, &path, Value::Null, "one-intent");
     let (one, other) = tokio::join!(ask(), ask());
     assert_eq!((one.0, &one.1["number"]), (StatusCode::CREATED, &other.1["number"]), "{one:?} {other:?}");
     // With the ticket, whatever the key.
@@ -80,9 +79,9 @@ async fn hundreds_of_concurrent_joins_at_two_servers_get_consecutive_numbers() {
     let path = queue_of(&world);
     let join = |number: usize| {
         let (visitor, path) = (world.visitor_at(number % 2), &path);
-        async move { visitor.call(reqwest::Method::POST, path, serde_json::Value::Null).await }
+        async move { visitor.call(Method::POST, path, Value::Null).await }
     };
-    let joined = futures::future::join_all((0..400).map(join)).await;
+    let joined = join_all((0..400).map(join)).await;
     let mut numbers = Vec::new();
     for (status, view) in joined {
         assert_eq!(status, StatusCode::CREATED, "{view}");
@@ -152,11 +151,11 @@ async fn visitor_keeps_one_number_until_they_leave() {
     // With a new key each time, and without the ticket.
     let visitor = forgetful.visitor();
     for _ in 0..3 {
-        let (_, view) = visitor.call(reqwest::Method::POST, &queue_of(&world), serde_json::Value::Null).await;
+        let (_, view) = visitor.call(Method::POST, &queue_of(&world), Value::Null).await;
         assert_eq!(view["number"], guest.number);
     }
     guest.leave().await;
-    let (_, view) = visitor.call(reqwest::Method::POST, &queue_of(&world), serde_json::Value::Null).await;
+    let (_, view) = visitor.call(Method::POST, &queue_of(&world), Value::Null).await;
     assert_eq!(view["number"], guest.number + 1);
     assert_eq!(world.count("SELECT reserved FROM waiting_rooms").await, 256, "two numbers, and no more");
 }
@@ -216,7 +215,7 @@ async fn called_visitors_can_enter_and_inside_visitors_stay_after_a_loss() {
     world.delete_redis_keys().await;
     // A pass is verified without Redis.
     assert_eq!(line[0].state().await["state"], "INSIDE");
-    assert_eq!(line[0].hold(10).await.0, reqwest::StatusCode::CREATED);
+    assert_eq!(line[0].hold(10).await.0, StatusCode::CREATED);
     // Called late, and admitted before the hundreds of unused numbers.
     line[3].visit_until_inside().await;
 }

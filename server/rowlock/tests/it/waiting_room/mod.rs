@@ -5,7 +5,6 @@ mod crowds;
 mod draw;
 mod pages;
 
-use crate::accounts::Browser;
 use crate::prelude::*;
 
 /// Switches on the room of the world's show, as an operator does, and waits until every server sees it.
@@ -28,7 +27,7 @@ fn queue_of(world: &World) -> String {
 
 /// Key of the world's only room, by its last part.
 async fn key_of(world: &World, name: &str) -> String {
-    let room: uuid::Uuid =
+    let room: Uuid =
         world.value(sqlx::query_scalar("SELECT id FROM waiting_rooms WHERE switched_off_at IS NULL")).await;
     format!("{}{{show:{}}}:queue:{}:{name}", world.setting("REDIS_PREFIX"), world.show, room.simple())
 }
@@ -100,7 +99,7 @@ impl Guest {
 /// This many guests, at alternating servers.
 async fn guests(world: &World, count: usize) -> Vec<Guest> {
     let servers = world.servers.len();
-    futures::future::join_all((0..count).map(|number| Guest::join(world, number % servers))).await
+    join_all((0..count).map(|number| Guest::join(world, number % servers))).await
 }
 
 async fn sorted_by_place(guests: Vec<Guest>) -> Vec<Guest> {

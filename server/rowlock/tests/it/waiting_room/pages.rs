@@ -3,7 +3,7 @@
 use domain::time::Timestamp;
 
 use super::{Guest, draw_of, queue_of, switch_on};
-use crate::accounts::{Browser, PASSWORD, another_theatre, form, grant, register_and_log_in};
+use crate::accounts::form;
 use crate::organiser::organiser;
 use crate::prelude::*;
 
@@ -191,7 +191,7 @@ async fn invalid_settings_are_reported_and_keep_the_input() {
         (&*soon, "many", "R.", StatusCode::BAD_REQUEST, "per_second", "Say how many people"),
         (&*soon, "10", " ", StatusCode::BAD_REQUEST, "room-reason", "Say why, in one line"),
     ] {
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let fields = [("key", &*key), ("seen", ""), ("opens", opens), ("per_second", pace), ("reason", reason)];
         let page = send(&olga, &there, &fields).await;
         assert_eq!(page.status, status, "{opens} {pace} {reason}");
@@ -365,7 +365,7 @@ async fn two_concurrent_switches_create_one_room() {
         let (mut olga, path, on) = (olga.moved_to(&world, number % 2), path.clone(), on.clone());
         async move { olga.post(&path, on).await }
     });
-    let answers = futures::future::join_all(asked).await;
+    let answers = join_all(asked).await;
     // The second one changes the first one's room, or gets a conflict.
     let is_told = |(status, _): &(StatusCode, _)| matches!(*status, StatusCode::NO_CONTENT | StatusCode::CONFLICT);
     assert!(answers.iter().all(is_told), "{answers:?}");
