@@ -445,8 +445,7 @@ async fn key_written_by_another_replica_is_found_and_its_batch_is_sold() {
 async fn booking_changed_by_another_replica_is_read_before_its_transition() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[3]).await;
-    let (_, pending) = ann.buy(&hold, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let pending = expect_state(ann.buy(&hold, None).await, StatusCode::CREATED, "PAYMENT_PENDING");
     // Another replica has expired it since.
     let expired = "UPDATE bookings SET state = 'EXPIRED', version = version + 1;
                    INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)

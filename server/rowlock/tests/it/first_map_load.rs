@@ -3,15 +3,14 @@
 use domain::seats::SeatState;
 use seats::seat_locks::Keys;
 
+use crate::prelude::*;
 use crate::replicas::Replica;
-use crate::world::{World, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sales_lost_by_redis_are_restored_by_the_next_replica() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[7, 8, 9]).await;
-    let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+    expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     ann.wait_for_seat(7, '2').await;
     ann.wait_for_seat(9, '2').await;
 

@@ -13,8 +13,7 @@ async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -
     }
     let booking =
         expect_answer(visitor.call(Method::POST, "/api/v1/bookings", request_body).await, StatusCode::CREATED);
-    let (_, pending) = visitor.pay(&booking, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let pending = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
     pending
 }
 

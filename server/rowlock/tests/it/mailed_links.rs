@@ -258,8 +258,7 @@ async fn offer_taken_concurrently_by_devices_has_one_owner() {
 async fn offer_being_paid_for_cannot_be_taken_until_the_card_is_declined() {
     let (world, ann, _, path) = world_with_offer(&[]).await;
     let phone = world.visitor();
-    let (_, pending) = ann.buy(&ann.current_hold().await, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let pending = expect_state(ann.buy(&ann.current_hold().await, None).await, StatusCode::CREATED, "PAYMENT_PENDING");
     let (status, _, _, page) = request(&phone, Method::POST, &path).await;
     assert_eq!((status, page.contains("account-trouble")), (StatusCode::CONFLICT, true), "{page}");
     assert!(!phone.has_hold().await);

@@ -43,8 +43,8 @@ async fn reports_failed_refund(seller: &Browser, buyer: &Visitor, booking: &Valu
     let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
     let (status, at_counter) = seller.page(&format!("/staff/aurora/box-office/bookings/{id}")).await;
     assert_eq!(status, StatusCode::OK, "{at_counter}");
-    let (status, list) = seller.page("/staff/aurora/box-office/bookings?q=ann%40example").await;
-    assert!(status == StatusCode::OK && list.contains(id), "{list}");
+    let list =
+        expect_page(seller.page("/staff/aurora/box-office/bookings?q=ann%40example").await, StatusCode::OK, &[id]);
     [
         view["refunds"][0]["came_back"] == true,
         headline.contains("Your money came back to us"),
@@ -506,8 +506,7 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
     let mut max = hired(&world, "max@example.org", "manager").await;
     let seller = hired(&world, "ann@example.org", "box_office").await;
     let (home, api) = ("/staff/aurora/parked", "/api/v1/theatres/aurora/parked");
-    let (status, html) = max.page(home).await;
-    assert!(status == StatusCode::OK && html.contains("data-testid=\"parked-none\""), "{html}");
+    expect_page(max.page(home).await, StatusCode::OK, &["data-testid=\"parked-none\""]);
     assert!(!max.page("/staff").await.1.contains("data-parked"), "nothing is parked");
 
     let (_, paid) = parked_refund(&world, "refund", 0).await;
@@ -537,8 +536,11 @@ async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() 
     assert!(status == StatusCode::BAD_REQUEST && html.contains(&error) && html.contains("<details open"), "{html}");
     let done = send(&max, &settle, &[("reason", "Paid back in cash.")]).await;
     assert_eq!(done, (StatusCode::SEE_OTHER, format!("{home}?done=true")));
-    let (status, html) = send(&max, &settle, &[("reason", "Once more.")]).await;
-    assert!(status == StatusCode::NOT_FOUND && html.contains("data-testid=\"parked-trouble\""), "{html}");
+    expect_page(
+        send(&max, &settle, &[("reason", "Once more.")]).await,
+        StatusCode::NOT_FOUND,
+        &["data-testid=\"parked-trouble\""],
+    );
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
 
     let (status, list) = max.get(api).await;

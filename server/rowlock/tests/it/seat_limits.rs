@@ -195,8 +195,7 @@ async fn assert_one_card_is_limited(gather: (&str, &str)) {
         let seat = u32::try_from(number * 3).expect("a seat");
         let hold = hold_seats(&visitor, &[seat, seat + 1]).await;
         let (_, booking) = visitor.book(&hold).await;
-        let (_, paying) = visitor.pay(&booking, None).await;
-        assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
+        let paying = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
         pending.push((visitor, booking, text(&paying["pay_url"]).to_owned()));
     }
     let cards = ["paid@1111.a", "paid@1111.b", "paid@1111.c", "paid@2222"];

@@ -107,8 +107,7 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
     expect_answer(chooses.hold(&[6, 26]).await, StatusCode::CREATED);
     let hold = expect_answer(pays.hold(&[5]).await, StatusCode::CREATED);
     let (_, pending) = pays.book(&hold).await;
-    let (_, pending) = pays.pay(&pending, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let pending = expect_state(pays.pay(&pending, None).await, StatusCode::OK, "PAYMENT_PENDING");
     let away_booking = away.buy_seats(&[5], "tok_paid").await;
 
     let path = format!("{API}/programme/{}/defective-seats", world.show);
@@ -176,8 +175,7 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
 async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let (world, mut olga) = world_with_organiser(1).await;
     let there = format!("{PAGES}/shows/{}", world.show);
-    let (status, html) = olga.page(&there).await;
-    assert!(status == StatusCode::OK && html.contains("data-testid=\"defective-seats\""), "{html}");
+    expect_page(olga.page(&there).await, StatusCode::OK, &["data-testid=\"defective-seats\""]);
     let form = |key, seats, reason| [("key", key), ("seats", seats), ("reason", reason)];
     let to = format!("{there}/defective-seats");
     for (key, seats, reason) in [("k-1", "A1, Z9", "Broken."), ("k-2", " , ", "Broken."), ("k-3", "A1", " ")] {

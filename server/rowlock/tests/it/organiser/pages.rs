@@ -22,8 +22,7 @@ pub(super) const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{
 #[tokio::test(flavor = "multi_thread")]
 async fn screen_prices_film_and_week_are_created_by_forms() {
     let (world, olga) = world_with_organiser(1).await;
-    let (status, html) = olga.page(&format!("{PAGES}/screens")).await;
-    assert!(status == StatusCode::OK && html.contains("plan-file.js"), "{html}");
+    expect_page(olga.page(&format!("{PAGES}/screens")).await, StatusCode::OK, &["plan-file.js"]);
     let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", PLAN)];
     let (status, room, _) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
@@ -93,8 +92,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     ];
     let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/terms"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
-    let (status, html) = olga.page(&format!("/shows/{show}")).await;
-    assert!(status == StatusCode::OK && html.contains("paused"), "{html}");
+    expect_page(olga.page(&format!("/shows/{show}")).await, StatusCode::OK, &["paused"]);
     let fields = [("key", "k-cancel"), ("reason", "No audience."), ("sure", "true")];
     let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/cancel"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
@@ -106,8 +104,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
 async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     let world = World::start(1, &[]).await;
     let max = staff(&world, "max@example.org", "manager").await;
-    let (status, html) = max.page("/staff").await;
-    assert!(status == StatusCode::OK && html.contains("data-testid=\"new-theatre\""), "{html}");
+    expect_page(max.page("/staff").await, StatusCode::OK, &["data-testid=\"new-theatre\""]);
     let fields = |key, city, time_zone, reason| {
         let name = [("key", key), ("name", "Kino"), ("address", "Am Ufer 3"), ("currency", "EUR"), ("city", city)];
         let rest = [("city_name", "Ulm"), ("country", "DE"), ("time_zone", time_zone), ("reason", reason)];
@@ -127,8 +124,7 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     assert_eq!(world.count("SELECT count(*) FROM theatres").await, 1);
     let (status, on, html) = send(&max, there, &fields("k-3", "", "Europe/Berlin", why)).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
-    let (status, html) = max.page(&on).await;
-    assert!(status == StatusCode::OK && html.contains("data-testid=\"theatre-done\""), "{html}");
+    let html = expect_page(max.page(&on).await, StatusCode::OK, &["data-testid=\"theatre-done\""]);
     assert!(html.contains("value=\"Kino\"") && html.contains("Ulm · Europe/Berlin"), "{html}");
     let (_, html) = max.page("/staff").await;
     assert_eq!(html.matches("data-testid=\"workplace\"").count(), 2, "{html}");
@@ -300,8 +296,7 @@ async fn organiser_pages_are_hidden_from_strangers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only() {
     let (world, mut olga) = world_with_organiser(1).await;
-    let (status, html) = olga.page(&format!("{PAGES}/layouts/new")).await;
-    assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
+    expect_page(olga.page(&format!("{PAGES}/layouts/new")).await, StatusCode::OK, &["StaffLayoutEditor"]);
     let buyer = world.visitor();
     let booking = buyer.buy_seats(&[7], "tok_paid").await;
     buyer.wait_for_booking(&booking, "CONFIRMED").await;

@@ -207,8 +207,7 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     let mut pending = Vec::new();
     for (visitor, seat) in [(&ann, 1), (&ben, 2)] {
         let (_, booking) = visitor.check_out(&[seat]).await;
-        let (_, paying) = visitor.pay(&booking, None).await;
-        assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
+        let paying = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
         pending.push(paying);
     }
     let (_, locked) = cem.check_out(&[3]).await;

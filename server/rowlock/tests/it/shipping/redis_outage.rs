@@ -131,8 +131,7 @@ impl Participants {
     async fn arrive(site: &ProxiedSite) -> Self {
         let [ann, bob, dan] = [(); 3].map(|()| site.visitor());
         let pending = ann.check_out(&[1]).await.1;
-        let (_, pending) = ann.pay(&pending, None).await;
-        assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+        let pending = expect_state(ann.pay(&pending, None).await, StatusCode::OK, "PAYMENT_PENDING");
         let page = text(&pending["pay_url"]).to_owned();
         let check_out = bob.check_out(&[2]).await.1;
         let cat = site.through(&tonight(&site.world).await);

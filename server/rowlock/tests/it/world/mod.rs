@@ -3,7 +3,7 @@
 
 mod visitor;
 
-pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_problem, expect_state};
+pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_page, expect_problem, expect_state};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -42,6 +42,16 @@ pub fn expect_state((status, booking): JsonAnswer, expected: StatusCode, state: 
     booking
 }
 
+/// Checks the status of a page and that it contains these parts, and returns it.
+#[track_caller]
+pub fn expect_page((status, html): (StatusCode, String), expected: StatusCode, parts: &[&str]) -> String {
+    assert_eq!(status, expected, "{html}");
+    for part in parts {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    html
+}
+
 pub type LiveSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Visitor {
