@@ -13,7 +13,6 @@
 //! calls [`Books::wait_until_balanced`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::Duration;
 
 use domain::booking::CANCELLATION_FEE_PERCENT;
 use domain::seats::SeatState;
@@ -21,9 +20,8 @@ use seats::seat_locks::Keys;
 use simulator::Simulator;
 use simulator::payment::{Payment, Status};
 use sqlx::PgPool;
-use uuid::Uuid;
 
-use crate::world::{TEST_TIMEOUT, World};
+use crate::prelude::*;
 
 /// Findings listed in a failure; more would hide the first.
 const MAX_LISTED: usize = 30;

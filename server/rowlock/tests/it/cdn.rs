@@ -7,9 +7,9 @@ use rowlock::web::authorisation::TABLE;
 use rowlock::web::pages::addresses;
 use sqlx::{AssertSqlSafe, PgPool};
 
-use crate::check_command::{check, state};
 use crate::organiser::{API, organiser, post_ok};
 use crate::prelude::*;
+use crate::settings::{check, state};
 use crate::systems::receiver::{Receiver, ReceiverReply};
 
 const TOKEN: &str = "a-token-of-this-test-32-bytes-or-more";

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::postgres_proxy;
+use crate::postgres_process::open_proxy;
 use crate::prelude::*;
 
 /// A token that pays, and whose gateway repeats its webhook later.
@@ -199,8 +199,7 @@ impl PostgresProxy {
     pub async fn open(database_url: &str) -> Self {
         let shared = Arc::<ProxyState>::default();
         let to_all = Arc::clone(&shared);
-        let url =
-            postgres_proxy::open(database_url, move |client, postgres| pass(client, postgres, Arc::clone(&to_all)));
+        let url = open_proxy(database_url, move |client, postgres| pass(client, postgres, Arc::clone(&to_all)));
         Self { url: url.await, shared }
     }
 

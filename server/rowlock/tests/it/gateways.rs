@@ -24,7 +24,7 @@ pub struct GatewayServer {
 
 impl GatewayServer {
     pub fn closed(key: &str, secret: &str) -> Self {
-        let port = crate::ports::free().port();
+        let port = crate::replicas::free_address().port();
         let url = format!("http://127.0.0.1:{port}");
         let simulator = new_simulator(Settings {
             api_key: key.into(),

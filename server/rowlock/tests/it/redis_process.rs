@@ -9,8 +9,8 @@ use redis::aio::MultiplexedConnection;
 use tokio::process::{Child, Command};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::ports;
 use crate::prelude::*;
+use crate::replicas::free_address;
 
 /// Deadline of a server's call to Redis.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);
@@ -32,7 +32,7 @@ impl Redis {
     /// Starts one with these lines in its configuration file.
     pub async fn start(settings: &[&str]) -> Self {
         let folder = new_folder();
-        let (port, bus_port) = (ports::free().port(), ports::free().port());
+        let (port, bus_port) = (free_address().port(), free_address().port());
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let process = spawn(&folder, port, bus_port, &settings, &[]);
         let redis = Self { port, bus_port, folder, settings, process };

@@ -6,11 +6,10 @@ use std::path::Path;
 use rowlock::start::{MIGRATOR, is_schema_up_to_date};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
-use uuid::Uuid;
 
-use crate::check_command::check;
+use crate::prelude::*;
+use crate::settings::check;
 use crate::sql_guards::{assert_second_claims_are_refused, insert_booking};
-use crate::world::{CHECK_VIOLATION, NOT_NULL_VIOLATION, World, assert_refused, insert_show};
 
 /// Version of the migration that creates the tables of `backoffice`.
 const BACKOFFICE: i64 = 8;

@@ -12,9 +12,8 @@ use domain::till::{Means, TillEntryKind};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use strum::VariantArray;
-use uuid::Uuid;
 
-use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, assert_refused, text};
+use crate::prelude::*;
 
 pub async fn insert_booking(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
     let id = platform::ids::new_id();

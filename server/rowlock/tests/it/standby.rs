@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use catalogue::LAG_LIMIT;
 use sqlx::PgPool;
 
-use crate::check_command::{check, state};
 use crate::postgres_process::Postgres;
 use crate::prelude::*;
+use crate::settings::{check, state};
 use crate::telemetry::{TOKEN, value};
 
 /// The finding's name in `rowlock check`.

@@ -179,7 +179,7 @@ async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unavailable_gateway_writes_nothing_and_keeps_the_seats() {
-    let no_name = format!("http://{}", crate::ports::free());
+    let no_name = format!("http://{}", crate::replicas::free_address());
     let world = World::start(1, &[("SIMULATOR_URL", &no_name)]).await;
     let (mut seats, mut calls_before_open) = (0.., 0);
     let (ann, hold) = loop {

@@ -1,12 +1,10 @@
 //! A proxy in front of Redis that parses commands to find their booking and effect.
 
-use std::sync::Arc;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use uuid::Uuid;
 
 use super::injector::{AnswerFate, FaultInjector};
+use crate::prelude::*;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 

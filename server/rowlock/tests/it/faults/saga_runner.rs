@@ -1,14 +1,10 @@
 //! Runs sagas against one server process with a proxy on each of its connections.
 
-mod order;
-
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use futures::{StreamExt, stream};
 use tokio::sync::{Barrier, watch};
-use uuid::Uuid;
 
 use super::gateway_proxy::GatewayProxy;
 use super::injector::{EffectFault, FaultInjector};
@@ -16,9 +12,9 @@ use super::mail_server::MailServer;
 use super::outbox_faults::OutboxFaults;
 use super::redis_proxy;
 use super::sagas::Saga;
-use crate::buyer::{self, Buyer};
+use crate::buyer::{self, Buyer, RequestResult, id_of};
+use crate::prelude::*;
 use crate::replicas::Replica;
-use crate::world::{API_KEY, SECRET, World, insert_show};
 
 /// A saga fails if no case ends and no server restarts for this long. Each fault kills once, and cases take turns, so
 /// the total time depends on the machine.
@@ -381,4 +377,65 @@ async fn behind_proxy(url: &str, injector: &Arc<FaultInjector>) -> String {
     url.set_host(Some(&proxy.ip().to_string())).expect("a host");
     url.set_port(Some(proxy.port())).expect("a port");
     url.to_string()
+}
+
+impl SagaRunner {
+    /// Creates a booking of a new buyer. The fault is armed before a charge is possible.
+    async fn order(&self, case: Case) -> Result<SagaOrder, String> {
+        let number = self.next_seat.fetch_add(SEATS, Ordering::Relaxed);
+        let show = match case.saga {
+            Saga::ShowStarted => self.premiere.lock().unwrap_or_else(PoisonError::into_inner).show,
+            _ => self.world.show,
+        };
+        let email = format!("{number}@example.org");
+        let buyer = Buyer::new(&self.client, &self.servers, show, email)
+            .with_late_payment_choice(case.saga.if_late())
+            .without_deadline();
+        let seats: Vec<u32> = (number..number + SEATS).collect();
+        let hold = expect_status(buyer.hold(&seats).await, &[StatusCode::CREATED])?;
+        let made = async {
+            let (booking, reference) = self.booking_of_hold(id_of(&hold)).await;
+            if let Some((effect, fault)) = case.strike {
+                if fault.is_in_transit() {
+                    self.injector.arm(booking, effect, fault);
+                } else {
+                    self.outbox_faults.arm(booking, effect, fault).await;
+                }
+            }
+            // From here on the gateway charges it.
+            self.injector.register(booking, id_of(&hold), &buyer.email);
+            Ok((booking, reference))
+        };
+        let asked = async {
+            match case.saga.in_one_request() {
+                None => expect_status(buyer.book(&hold).await, &[StatusCode::CREATED]),
+                // If the first attempt died with its server and the next server finished it, a new key gets a 200 or a
+                // 410.
+                Some(token) => {
+                    let result = buyer.buy(&hold, token).await;
+                    expect_status(result, &[StatusCode::CREATED, StatusCode::OK, StatusCode::GONE])
+                }
+            }
+        };
+        let ((booking, reference), _) = tokio::try_join!(made, asked)?;
+        Ok(SagaOrder { buyer, booking, reference, seat: number, strike: case.strike })
+    }
+
+    /// Waits until a hold has become a booking. Returns its id and reference.
+    async fn booking_of_hold(&self, hold: Uuid) -> (Uuid, String) {
+        loop {
+            let made = sqlx::query_as("SELECT id, reference FROM bookings WHERE hold_id = $1").bind(hold);
+            if let Some(made) = made.fetch_optional(&self.world.pg).await.expect("bookings are read") {
+                return made;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+fn expect_status(result: RequestResult, wanted: &[StatusCode]) -> Result<Value, String> {
+    match result? {
+        (status, answer) if wanted.contains(&status) => Ok(answer),
+        (status, answer) => Err(format!("{status} {answer}")),
+    }
 }

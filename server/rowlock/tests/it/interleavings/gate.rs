@@ -16,7 +16,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{oneshot, watch};
 
-use crate::postgres_proxy;
+use crate::postgres_process::open_proxy;
 
 /// Length of a message's type and size, in bytes.
 const HEADER_BYTES: usize = 5;
@@ -75,7 +75,7 @@ impl Gate {
         direct.query_pairs_mut().append_pair("sslmode", "disable");
         let (is_closed, seen) = watch::channel(false);
         let shared = Arc::new(GateState { actor, is_closed: seen, events, connections: AtomicU32::new(0) });
-        let url = postgres_proxy::open(direct.as_str(), move |client, postgres| {
+        let url = open_proxy(direct.as_str(), move |client, postgres| {
             let shared = Arc::clone(&shared);
             async move { connection(client, postgres, &shared).await }
         });

@@ -5,16 +5,15 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::VariantName;
-use futures::future::join_all;
 use strum::VariantArray;
 
 use super::actions::{Action, InitialState, PreparedBooking};
 use super::controller::{ScheduleResult, trace_lines};
 use super::schedule_world::{ACTORS, ScheduleWorld};
+use crate::prelude::*;
 
 /// Concurrent schedules per core in long runs, because much of a schedule is waiting. Short runs are not worth a world
 /// for each worker.

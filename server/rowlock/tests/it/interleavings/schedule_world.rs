@@ -16,15 +16,13 @@ use simulator::Simulator;
 use sqlx::PgPool;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use uuid::Uuid;
 
 use super::controller::{ActionFuture, Controller, ScheduleResult};
 use super::gate::Gate;
 use super::schedule_runner::Schedule;
-use crate::accounts::Browser;
 use crate::box_office::seller_with_open_till;
 use crate::organiser::organiser;
-use crate::world::{TEST_TIMEOUT, World, default_simulator, insert_show};
+use crate::prelude::*;
 
 pub const ACTORS: usize = 3;
 /// Places of every show's standing area.

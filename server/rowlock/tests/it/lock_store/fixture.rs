@@ -1,8 +1,6 @@
 //! A store with one show, calls of its visitors, and direct changes to its Redis: time passes, keys are lost, an earlier
 //! state is restored.
 
-use std::sync::Arc;
-
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, Timestamp};
 use platform::redis_link::{Link, Subscriber};
@@ -11,7 +9,8 @@ use seats::seat_locks::{
     FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, ManualClock, MemoryLocks, RebuildInput, RedisLocks,
     Refusal, Renewal, RequestIdentity, SeatLocks, Selection, ShadowLocks, StoreError, StoredHold, channel_of,
 };
-use uuid::Uuid;
+
+use crate::prelude::*;
 
 pub const SEATS: usize = 12;
 /// Its areas and their capacities.

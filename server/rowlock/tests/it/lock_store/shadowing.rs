@@ -1,7 +1,6 @@
 //! A shadow store beside the first: it gets the same calls, never interferes, and divergences are counted.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use domain::fairness::{HALF_FROM, NONE_FROM};
 use domain::seats::SeatState::{Blocked, Locked};
@@ -9,9 +8,9 @@ use domain::time::MINUTE_MS;
 use seats::seat_locks::{
     Divergence, DivergenceKind, ManualClock, MemoryLocks, RebuildSource, Refusal, SeatLocks, ShadowLocks, StoredHold,
 };
-use uuid::Uuid;
 
 use super::fixture::{PAYING_MS, RedisFixture, TERMS, attempt, clock, known, memory, sale, selection};
+use crate::prelude::*;
 
 struct ShadowPair {
     shadow: ShadowLocks,

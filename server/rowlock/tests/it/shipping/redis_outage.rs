@@ -11,10 +11,9 @@ use crate::box_office::{desk_path, seller_with_open_till};
 use crate::door::{Device, codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::faults::injector::FaultInjector;
-use crate::ports;
 use crate::prelude::*;
 use crate::redis_process::{Redis, hold_with_retries, try_hold};
-use crate::replicas::Replica;
+use crate::replicas::{Replica, free_address};
 
 const NAMES: [&str; 2] = ["one", "two"];
 const PACE: Duration = Duration::from_millis(100);
@@ -45,7 +44,7 @@ impl ProxiedSite {
         let redis_url = redis.url();
         let settings = [("REDIS_URL", redis_url.as_str()), ("SIMULATOR_URL", gateway.url.as_str())];
         let world = World::start(1, &settings).await;
-        let port = ports::free().port();
+        let port = free_address().port();
         let public = format!("http://127.0.0.1:{port}");
         let replicas =
             NAMES.map(|_| Replica::new(&world, &[("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1")]));

@@ -11,9 +11,8 @@ use tokio::process::Command;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{RunningProgram, file, is_used, program, proxy};
-use crate::ports;
 use crate::prelude::*;
-use crate::replicas::Replica;
+use crate::replicas::{Replica, free_address};
 use crate::static_files::{NEW, OF_A_MODULE, OLD, SiteFolder, content};
 
 /// Visitors who hold and release seats, and who watch the live map.
@@ -76,7 +75,7 @@ async fn keep_watching(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<Atom
 async fn rolling_update_fails_no_request() {
     let Some(program) = program("HAPROXY", "haproxy") else { return };
     let world = World::start(0, &[]).await;
-    let port = ports::free().port();
+    let port = free_address().port();
     let public = format!("http://127.0.0.1:{port}");
     let names = ["one", "two"];
     let replicas = names.map(|_| Replica::new(&world, &[("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1")]));
@@ -137,7 +136,7 @@ const TIMES: usize = 12;
 async fn files_of_both_versions_are_served_during_a_rolling_update() {
     let Some(program) = program("HAPROXY", "haproxy") else { return };
     let world = World::start(0, &[]).await;
-    let port = ports::free().port();
+    let port = free_address().port();
     let public = format!("http://127.0.0.1:{port}");
     let sites = [SiteFolder::with_versions(&[OLD]), SiteFolder::with_versions(&[NEW])];
     let replicas = sites.each_ref().map(|site| {

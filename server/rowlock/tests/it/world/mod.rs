@@ -218,7 +218,7 @@ impl World {
 
     /// Adds a server with extra settings and returns its index in `servers`.
     pub async fn add_server(&mut self, settings: &[(&str, &str)]) -> usize {
-        let free = crate::ports::free();
+        let free = crate::replicas::free_address();
         let url = format!("http://{free}");
         let mut process = Command::new(env!("CARGO_BIN_EXE_rowlock"))
             .arg("serve")
