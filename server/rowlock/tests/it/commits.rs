@@ -73,10 +73,8 @@ async fn concurrent_payments_share_transactions_and_are_the_same_sales() {
     let paid = join_all(buyers.iter().map(|(visitor, booking)| visitor.pay(booking, Some("tok_paid")))).await;
     for ((visitor, booking), (status, paid)) in buyers.iter().zip(paid) {
         assert_eq!((status, &paid["state"], &paid["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
-        assert_eq!(
-            (&paid["id"], &paid["seats"], &paid["total"]),
-            (&booking["id"], &booking["seats"], &booking["total"])
-        );
+        assert_eq!((&paid["id"], &paid["seats"]), (&booking["id"], &booking["seats"]));
+        assert_eq!(paid["total"], booking["total"]);
         let (_, events) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
         let events = events.as_array().expect("a list").iter();
         let steps: Vec<_> =

@@ -254,11 +254,8 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     for seat in 0..5 {
         let booking = eve.check_out(&[seat]).await.1;
         let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
-        assert_eq!(
-            (&declined["state"], declined["kept_hold"].is_null()),
-            (&json!("CANCELLED"), seat == 4),
-            "{declined}"
-        );
+        assert_eq!(declined["state"], "CANCELLED", "{declined}");
+        assert_eq!(declined["kept_hold"].is_null(), seat == 4, "{declined}");
         if seat < 4 {
             eve.release_kept_hold(&declined).await;
         }

@@ -208,11 +208,8 @@ async fn replay_is_unchanged_after_the_hold_ended() {
     assert_eq!(status, StatusCode::CREATED);
     let hold: Value = serde_json::from_str(&first).expect("JSON");
     assert_eq!(ann.change(&hold, &[12], &[10]).await.0, StatusCode::OK);
-    assert_eq!(
-        ann.raw(Method::POST, &path, request_body.clone(), "once").await,
-        (status, first.clone()),
-        "the replay ignores later changes"
-    );
+    let replay = ann.raw(Method::POST, &path, request_body.clone(), "once").await;
+    assert_eq!(replay, (status, first.clone()), "the replay ignores later changes");
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let (status, of_bob) = bob.hold(&[11]).await;
     assert_eq!(status, StatusCode::CREATED);

@@ -24,10 +24,8 @@ async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[3]).await.1;
     let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
-    assert_eq!(
-        (status, &declined["state"], &declined["money"]),
-        (StatusCode::OK, &json!("CANCELLED"), &json!("FAILED"))
-    );
+    assert_eq!((status, &declined["state"]), (StatusCode::OK, &json!("CANCELLED")));
+    assert_eq!(declined["money"], "FAILED");
     let seen = ann.booking(&booking).await;
     let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
     assert_eq!((&last["step"], &last["why"]), (&json!("failed"), &json!("declined")), "{seen}");
@@ -185,10 +183,8 @@ async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let again = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
     assert_eq!(ann.call_with_key(Method::POST, "/api/v1/bookings", again, "used").await.0, StatusCode::CREATED);
-    assert_eq!(
-        ann.call_with_key(Method::POST, &path, json!({ "payment_token": "tok_paid" }), "used").await.0,
-        StatusCode::UNPROCESSABLE_ENTITY
-    );
+    let reused = ann.call_with_key(Method::POST, &path, json!({ "payment_token": "tok_paid" }), "used").await;
+    assert_eq!(reused.0, StatusCode::UNPROCESSABLE_ENTITY);
     for (add, remove) in [([121].as_slice(), [].as_slice()), (&[], &[121])] {
         let (status, changed) = ann.change(&hold, add, remove).await;
         assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]));

@@ -52,10 +52,8 @@ async fn freed_seats_are_offered_in_list_order_and_checkout_closes_the_entry() {
     assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let offered = ann.wait_for_entry_state("OFFERED").await;
     assert_eq!(offered_seats(&offered), [46]);
-    assert_eq!(
-        (bob.waiting_list_entry().await.1["ahead"].clone(), cat.waiting_list_entry().await.1["ahead"].clone()),
-        (json!(0), json!(1))
-    );
+    assert_eq!(bob.waiting_list_entry().await.1["ahead"], 0);
+    assert_eq!(cat.waiting_list_entry().await.1["ahead"], 1);
     // It is an ordinary hold of Ann's, and no other visitor can take the seat.
     let (status, held) = own_hold(ann).await;
     assert_eq!((status, &held["id"]), (StatusCode::OK, &offered["offer"]["hold"]));
@@ -197,10 +195,8 @@ async fn visitor_who_leaves_gets_no_offer_and_releases_the_held_seats() {
     let path = format!("/api/v1/shows/{}/waiting-list", world.show);
     let leave = async |visitor: &Visitor| visitor.call(Method::DELETE, &path, Value::Null).await.0;
     assert_eq!(leave(&people[0]).await, StatusCode::NO_CONTENT);
-    assert_eq!(
-        (leave(&people[0]).await, people[0].waiting_list_entry().await.0),
-        (StatusCode::NOT_FOUND, StatusCode::NO_CONTENT)
-    );
+    assert_eq!(leave(&people[0]).await, StatusCode::NOT_FOUND);
+    assert_eq!(people[0].waiting_list_entry().await.0, StatusCode::NO_CONTENT);
     // A retry gets the same answer, and does not remove the visitor after they joined again.
     let once = async || people[0].call_with_key(Method::DELETE, &path, Value::Null, "leave-once").await;
     assert_eq!(people[0].join_waiting_list(1).await.0, StatusCode::CREATED);
@@ -239,10 +235,8 @@ async fn closed_tab_does_not_shorten_an_offer_and_places_are_offered_like_seats(
     assert_eq!((&offered["offer"]["places"][0]["quantity"], &offered["offer"]["seats"]), (&json!(2), &json!([])));
     let leave = format!("/api/v1/shows/{}/holds/{}/leave", world.show, text(&offered["offer"]["hold"]));
     assert_eq!(people[0].call(Method::POST, &leave, Value::Null).await.0, StatusCode::NO_CONTENT);
-    assert_eq!(
-        people[0].waiting_list_entry().await.1["offer"]["expires_at_ms"],
-        own_hold(&people[0]).await.1["expires_at_ms"]
-    );
+    let offer = people[0].waiting_list_entry().await.1["offer"].clone();
+    assert_eq!(offer["expires_at_ms"], own_hold(&people[0]).await.1["expires_at_ms"]);
     let sql = "SELECT extract(epoch FROM offer_until - updated_at)::float8 FROM waiting_list";
     let ends = world.value(sqlx::query_scalar::<_, f64>(sql)).await;
     assert!((590.0..=600.0).contains(&ends), "ten minutes, not {ends} s");

@@ -340,10 +340,8 @@ async fn token_buys_without_a_cookie_and_the_account_lists_the_booking() {
         let (status, _) = with_token(&world, Method::POST, "/api/v1/users/logout", Value::Null, &first).await;
         assert_eq!(status, StatusCode::NO_CONTENT, "a repeated sign-out gets the same answer");
     }
-    assert_eq!(
-        (current_user(&world, &first).await.0, current_user(&world, &second).await.0),
-        (StatusCode::UNAUTHORIZED, StatusCode::OK)
-    );
+    assert_eq!(current_user(&world, &first).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(current_user(&world, &second).await.0, StatusCode::OK);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -371,11 +369,7 @@ async fn forged_expired_and_foreign_tokens_are_rejected() {
         claims[name] = value;
         signed(&usual, &claims, TOKEN_SECRET)
     };
-    assert_eq!(
-        current_user(&world, &signed(&usual, &claims, TOKEN_SECRET)).await.0,
-        StatusCode::OK,
-        "a correctly signed token is accepted"
-    );
+    assert_eq!(current_user(&world, &signed(&usual, &claims, TOKEN_SECRET)).await.0, StatusCode::OK, "it is accepted");
     let none = [&json!({ "alg": "none" }), &claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string())).join(".");
     let forged = [
         format!("{none}."),

@@ -22,11 +22,8 @@ async fn exchange_is_one_transaction_and_the_difference_goes_through_the_till() 
     assert_eq!(code(&ann.post(&path, request_body(PRICE)).await), (409, "wrong_state".into()), "they cost more");
     assert_eq!(rita.post(&path, request_body(2 * PRICE)).await.0, StatusCode::NOT_FOUND);
     let (status, new) = ann.post(&path, request_body(2 * PRICE)).await;
-    assert_eq!(
-        (status, &new["state"], &new["means"]),
-        (StatusCode::CREATED, &json!("CONFIRMED"), &json!("cash")),
-        "{new}"
-    );
+    assert_eq!((status, &new["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{new}");
+    assert_eq!(new["means"], "cash");
     let visitor = world.visitor();
     visitor.wait_for_seat(4, '0').await;
     visitor.wait_for_seat(6, '2').await;
@@ -259,10 +256,8 @@ async fn exchange_of_a_counter_card_payment_moves_no_cash_and_guest_seats_stay_f
     let hold = hold_seats(&mut ann, &world, &[8]).await;
     let less = approved(&exchange_body(world.show, &hold), &max, PIN);
     let (status, new) = ann.post(&booking_path(&old, "/exchange"), less).await;
-    assert_eq!(
-        (status, &new["means"], &new["refunds"][0]["settled"]),
-        (StatusCode::CREATED, &json!("card"), &json!(true))
-    );
+    assert_eq!((status, &new["means"]), (StatusCode::CREATED, &json!("card")));
+    assert_eq!(new["refunds"][0]["settled"], true);
     let (_, till) = ann.get(&desk_path("till")).await;
     assert_eq!((&till["card"]["minor"], &till["expected"]["minor"]), (&json!(PRICE), &json!(10_000)));
 
@@ -273,11 +268,8 @@ async fn exchange_of_a_counter_card_payment_moves_no_cash_and_guest_seats_stay_f
     let mut other = exchange_body(world.show, &hold);
     other["total_minor"] = json!(0);
     let (status, new) = ann.post(&booking_path(&given, "/exchange"), other).await;
-    assert_eq!(
-        (status, &new["means"], &new["total"]["minor"]),
-        (StatusCode::CREATED, &json!("free"), &json!(0)),
-        "{new}"
-    );
+    assert_eq!((status, &new["means"]), (StatusCode::CREATED, &json!("free")), "{new}");
+    assert_eq!(new["total"]["minor"], 0);
     assert_eq!(balanced_sums(&world, &gateway).await, [PRICE, PRICE, 0]);
 }
 
@@ -324,10 +316,8 @@ async fn exchange_for_another_show_at_another_price_voids_the_old_ticket() {
     assert_eq!(code(&ann.post(&booking_path(&old, "/exchange"), astray).await), (410, "hold_expired".into()));
     let (status, new) =
         ann.post(&booking_path(&old, "/exchange"), approved(&exchange_body(cheap, &hold), &max, PIN)).await;
-    assert_eq!(
-        (status, &new["show"], &new["refunds"][0]["amount"]["minor"]),
-        (StatusCode::CREATED, &json!(cheap), &json!(250))
-    );
+    assert_eq!((status, &new["show"]), (StatusCode::CREATED, &json!(cheap)));
+    assert_eq!(new["refunds"][0]["amount"]["minor"], 250);
     let there = world.visitor().at_show(cheap);
     there.wait_for_seat(7, '2').await;
     world.visitor().wait_for_seat(4, '0').await;

@@ -116,10 +116,8 @@ async fn purchase_body_is_validated_strictly() {
     assert_eq!(world.count(WRITTEN).await, 0);
     assert_unchanged(&ann, &hold).await;
     // A key that belongs to another request.
-    assert_eq!(
-        ann.call_with_key(Method::POST, "/api/v1/bookings", ann.checkout_body(&hold), "used").await.0,
-        StatusCode::CREATED
-    );
+    let used = ann.call_with_key(Method::POST, "/api/v1/bookings", ann.checkout_body(&hold), "used").await;
+    assert_eq!(used.0, StatusCode::CREATED);
     let (status, refusal) = ann.call_with_key(Method::POST, "/api/v1/bookings", right.clone(), "used").await;
     assert_eq!((status.as_u16(), text(&refusal["code"])), (422, "key_reused"));
     assert!(!ann.current_hold().await["paying"].as_bool().expect("yes or no"));

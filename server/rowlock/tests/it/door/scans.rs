@@ -98,10 +98,8 @@ async fn refused_ticket_names_its_reason() {
     let kept = codes(&world, &part).await;
     assert_eq!(ann.cancel(&part, Some(&[11])).await.0, StatusCode::OK);
     let returned = &left.scan(&kept[1]).await[0];
-    assert_eq!(
-        (text(&returned["outcome"]), text(&returned["why"]), text(&returned["seat"])),
-        ("not_valid", "refunded", "A12")
-    );
+    assert_eq!((text(&returned["outcome"]), text(&returned["why"])), ("not_valid", "refunded"));
+    assert_eq!(returned["seat"], "A12");
     assert_eq!(left.outcome(&kept[0]).await, "admitted", "the other ticket stays valid");
 
     let all = ann.buy_seats(&[12], "tok_paid").await;

@@ -56,11 +56,8 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let path = format!("{API}/programme/{}/defective-seats", world.show);
     let key = [("idempotency-key", "the-broken-seat")];
     let (status, _, answer) = olga.send_with(Method::POST, &path, &withdrawal_body(&["B1"], false), &key).await;
-    assert_eq!(
-        (status, &answer["shows"], &answer["bookings"]),
-        (StatusCode::ACCEPTED, &json!(1), &json!(1)),
-        "{answer}"
-    );
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    assert_eq!([&answer["shows"], &answer["bookings"]], [1, 1], "{answer}");
     // A retry, as after a lost answer.
     let (status, _, again) = olga.send_with(Method::POST, &path, &withdrawal_body(&["B1"], false), &key).await;
     assert_eq!((status, &again), (StatusCode::ACCEPTED, &answer));
@@ -112,11 +109,8 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
 
     let path = format!("{API}/programme/{}/defective-seats", world.show);
     let (status, answer) = olga.post(&path, withdrawal_body(&["A6", "A7", "A8"], true)).await;
-    assert_eq!(
-        (status, &answer["shows"], &answer["bookings"]),
-        (StatusCode::ACCEPTED, &json!(2), &json!(3)),
-        "{answer}"
-    );
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    assert_eq!([&answer["shows"], &answer["bookings"]], [2, 3], "{answer}");
     // Held seats are released at once, and the hold keeps the other one.
     let kept = chooses.current_hold().await;
     assert_eq!(kept["seats"].as_array().map(Vec::len), Some(1), "{kept}");

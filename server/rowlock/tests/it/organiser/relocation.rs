@@ -72,10 +72,8 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
         wait_until("every server has the other layout", || async { visitor.seat_states().await.len() == 20 }).await;
     }
     let kept = ann.booking(&same).await;
-    assert_eq!(
-        (&kept["state"], &kept["seat_offer"], labels(&kept)),
-        (&json!("CONFIRMED"), &Value::Null, vec!["A2".into(), "A3".into()])
-    );
+    assert_eq!((&kept["state"], &kept["seat_offer"]), (&json!("CONFIRMED"), &Value::Null));
+    assert_eq!(labels(&kept), ["A2", "A3"]);
     let asked = ben.booking(&other).await;
     let offer = &asked["seat_offer"];
     assert_eq!((&offer["before"], &offer["to"]), (&json!(["C7", "C8"]), &json!("New screen")), "{asked}");
@@ -282,10 +280,8 @@ async fn places_move_to_the_area_of_the_same_name() {
     bookings[1].0.wait_for_money(&bookings[1].1, "REFUNDED").await;
     assert_eq!(seen(2).await["places"][0]["label"], "Floor", "two places are free");
     let last = seen(3).await;
-    assert_eq!(
-        (&last["places"][0]["label"], &last["seat_offer"]["after"]),
-        (&json!("Gallery"), &json!(["2 × Gallery"]))
-    );
+    assert_eq!(last["places"][0]["label"], "Gallery");
+    assert_eq!(last["seat_offer"]["after"], json!(["2 × Gallery"]));
     let stock = "SELECT count(*) FROM area_stock WHERE (name, sold) IN (('Floor', 5), ('Gallery', 2)) AND claimed = 0";
     assert_eq!(world.count(stock).await, 2);
     let (_, map) = bookings[0].0.get(&format!("/api/v1/shows/{}/seats", world.show)).await;
@@ -308,11 +304,8 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
         let (answered, problem) = post(&mut olga, &path(&world), move_body(screen)).await;
         assert_eq!((answered, text(&problem["code"])), (status, code), "{screen}: {problem}");
     }
-    expect_problem(
-        post(&mut olga, &path(&world), json!({ "screen": screen, "reason": " " })).await,
-        StatusCode::BAD_REQUEST,
-        "malformed",
-    );
+    let unsaid = post(&mut olga, &path(&world), json!({ "screen": screen, "reason": " " })).await;
+    expect_problem(unsaid, StatusCode::BAD_REQUEST, "malformed");
     // Another show starts there before this one ends.
     let busy = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
                 SELECT gen_random_uuid(), $1, film_id, layout_id, starts_at + interval '90 minutes', local_date, language, format, currency, prices

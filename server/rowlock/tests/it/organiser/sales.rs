@@ -118,10 +118,7 @@ async fn planned_show_is_neither_listed_nor_sold() {
     post_ok(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await;
     wait_until("the show is not listed", || async { !listed().await }).await;
     assert_eq!(world.visitor().hold(&[1]).await.1["code"], "sales_closed");
-    assert_eq!(
-        world.visitor().raw(Method::GET, &format!("/shows/{}", world.show), Value::Null, "k").await.0,
-        StatusCode::NOT_FOUND
-    );
+    assert_eq!(world.visitor().page(&format!("/shows/{}", world.show)).await.0, StatusCode::NOT_FOUND);
     for part in ["", "/plan", "/seats"] {
         let (status, _) = world.visitor().get(&format!("/api/v1/shows/{}{part}", world.show)).await;
         assert_eq!(status, StatusCode::NOT_FOUND, "{part}");

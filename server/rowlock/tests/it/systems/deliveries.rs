@@ -131,10 +131,8 @@ async fn both_secrets_sign_during_a_rotation_and_each_is_shown_once() {
     assert!(made["old_secret_until"].is_string() && second != first, "{made}");
     world.visitor().buy_seats(&[1], "tok_paid").await;
     let deliveries = receiver.wait_for_deliveries(1).await;
-    assert_eq!(
-        (deliveries[0].signatures(), deliveries[0].signed_with(&first), deliveries[0].signed_with(&second)),
-        (2, 1, 1)
-    );
+    assert_eq!(deliveries[0].signatures(), 2);
+    assert_eq!([&first, &second].map(|secret| deliveries[0].signed_with(secret)), [1, 1]);
     // A day later only the new secret signs.
     let aged = "UPDATE webhook_endpoints SET old_until = now() - interval '1 second'";
     world.execute(aged).await;
