@@ -340,7 +340,7 @@ async fn payment_of_another_amount_is_refunded_and_the_event_names_both_sums() {
 async fn reordered_events_undo_nothing() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[1]).await.1;
-    let paid = expect_state(ann.pay(&booking, Some("tok_reordered_webhooks")).await, StatusCode::OK, "CONFIRMED");
+    expect_state(ann.pay(&booking, Some("tok_reordered_webhooks")).await, StatusCode::OK, "CONFIRMED");
     world.wait_for_count("both events are noted", "SELECT count(*) FROM webhook_events", 2).await;
     // The success may arrive before the charge's answer. A failure after it is ignored either way.
     assert!(world.count("SELECT count(*) FROM webhook_events WHERE outcome = 'ignored'").await >= 1);

@@ -90,7 +90,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
     let booking = ann.check_out(&[1]).await.1;
-    let paid = expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "CONFIRMED");
+    expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(payment_gateways(&world).await, [("stripe".to_owned(), 1)]);
     let (_, events) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
     let reason = "simulator did not take the payment; stripe is asked.";

@@ -218,7 +218,7 @@ async fn person_and_card_limits_are_checked_before_any_write() {
     assert_eq!(world.count(WRITTEN).await, before);
     assert_unchanged(&ann, &hold).await;
     let (_, fewer) = ann.change(&hold, &[], &[12]).await;
-    let paid = expect_state(ann.buy(&fewer, Some("tok_paid@1")).await, StatusCode::CREATED, "CONFIRMED");
+    expect_state(ann.buy(&fewer, Some("tok_paid@1")).await, StatusCode::CREATED, "CONFIRMED");
     // A card that has paid for eight seats.
     let (cem, dan) = (world.visitor(), world.visitor());
     let answer = cem.buy(&hold_seats(&cem, &[40, 41, 42, 43, 44, 45, 46, 47]).await, Some("tok_paid@7.a")).await;
