@@ -27,16 +27,6 @@ fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<JsonAnswer> {
     tokio::spawn(async move { visitor.book(&hold).await })
 }
 
-async fn keep_locked(world: &World, booking: &Value) -> sqlx::Transaction<'static, sqlx::Postgres> {
-    let mut keeper = world.pg.begin().await.expect("a transaction");
-    sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
-        .bind(text(&booking["id"]))
-        .execute(&mut *keeper)
-        .await
-        .expect("the booking is locked");
-    keeper
-}
-
 async fn wait_for_lock_waiters(world: &World, count: i64) {
     wait_until(&format!("{count} wait for a lock"), || async { world.count(WAITING).await == count }).await;
 }
@@ -50,7 +40,7 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
     let (hold, booking) = here.check_out(&[1]).await;
     change_places(&here, &hold, "add_places").await;
     // Both wait for the row lock, and have read the lines before the other wrote them.
-    let keeper = keep_locked(&world, &booking).await;
+    let keeper = world.lock_booking(text(&booking["id"])).await;
     let first = spawn_checkout(&here, &hold);
     wait_for_lock_waiters(&world, 1).await;
     change_places(&there, &hold, "remove_places").await;
@@ -76,7 +66,7 @@ async fn booking_revised_after_its_check_is_not_charged() {
     let there = here.moved_to(&world, 1);
     let (hold, booking) = here.check_out(&[1]).await;
     // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.
-    let mut other = keep_locked(&world, &booking).await;
+    let mut other = world.lock_booking(text(&booking["id"])).await;
     for statement in [
         "UPDATE bookings SET version = version + 1, total_minor = 2500 WHERE id = $1::uuid",
         "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)

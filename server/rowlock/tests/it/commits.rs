@@ -318,12 +318,7 @@ async fn deadlocks_and_serialisation_failures_outside_a_batch_are_retried() {
 async fn locked_booking_delays_the_others_only_briefly() {
     let world = World::start(1, &[SLOW_GATHER]).await;
     let buyers = with_bookings(&world, 9).await;
-    let mut keeper = world.pg.begin().await.expect("a transaction");
-    sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
-        .bind(text(&buyers[0].1["id"]))
-        .execute(&mut *keeper)
-        .await
-        .expect("the booking is locked");
+    let keeper = world.lock_booking(text(&buyers[0].1["id"])).await;
     let payments = pay_concurrently(&buyers);
     let others = || async { payments[1..].iter().all(JoinHandle::is_finished) };
     let soon = tokio::time::timeout(Duration::from_secs(8), wait_until("the others have paid", others)).await;

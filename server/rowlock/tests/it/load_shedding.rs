@@ -188,12 +188,7 @@ async fn flood_of_checkouts_of_one_hold_neither_delays_nor_refuses_other_sales()
     let (status, booking) = ann.book(&hold).await;
     assert_eq!(status, StatusCode::CREATED, "{booking}");
     // No checkout of this hold ends before the test releases the lock.
-    let mut keeper = world.pg.begin().await.expect("a transaction");
-    sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
-        .bind(text(&booking["id"]))
-        .execute(&mut *keeper)
-        .await
-        .expect("the booking is locked");
+    let keeper = world.lock_booking(text(&booking["id"])).await;
     let body = ann.checkout_body(&hold).to_string();
     let shared = [check_out(&ann, &body, "shared"), check_out(&ann, &body, "shared")];
     world.wait_for_count("the first checkout waits for the row lock", WAITING, 1).await;

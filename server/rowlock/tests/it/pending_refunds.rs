@@ -25,6 +25,35 @@ async fn world_with_stripe() -> (World, GatewayServer) {
     (world, till)
 }
 
+/// A sale whose refund is pending, because Stripe holds refunds back.
+async fn sale_with_pending_refund() -> (World, GatewayServer, Visitor, Value) {
+    let (world, till) = world_with_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.buy_seats(&[1], "pm_paid").await;
+    till.simulator.ledger.hold_refunds(true);
+    ann.cancel(&booking, None).await;
+    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
+    world.wait_for_empty_outbox().await;
+    (world, till, ann, booking)
+}
+
+/// A sale whose refund has succeeded, and whose webhooks have arrived.
+async fn refunded_sale() -> (World, GatewayServer, Visitor, Value) {
+    let (world, till) = world_with_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.buy_seats(&[1], "pm_paid").await;
+    ann.cancel(&booking, None).await;
+    ann.wait_for_money(&booking, "REFUNDED").await;
+    world.wait_for_empty_outbox().await;
+    world.wait_for_count("its news are noted", "SELECT count(*) FROM webhook_events", 2).await;
+    (world, till, ann, booking)
+}
+
+async fn retry(world: &World, parked: i64) {
+    let why = "The buyer has another card there.";
+    retry_parked(&world.pg, parked, why, platform::clock::now()).await.expect("tried again");
+}
+
 fn payment(till: &GatewayServer, booking: &Value) -> Payment {
     till.payment(&format!("pay:{}", text(&booking["id"])))
 }
@@ -109,13 +138,7 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_pending_for_a_month_is_parked() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.hold_refunds(true);
-    ann.cancel(&booking, None).await;
-    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
-    world.wait_for_empty_outbox().await;
+    let (world, till, ann, booking) = sale_with_pending_refund().await;
     age_and_wait_until_parked(&world).await;
     // It succeeds after all, and must not be paid again.
     let id = payment(&till, &booking).id;
@@ -127,21 +150,13 @@ async fn refund_pending_for_a_month_is_parked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    ann.cancel(&booking, None).await;
-    ann.wait_for_money(&booking, "REFUNDED").await;
-    world.wait_for_empty_outbox().await;
-    world.wait_for_count("its news are noted", "SELECT count(*) FROM webhook_events", 2).await;
+    let (world, till, ann, booking) = refunded_sale().await;
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("all three are noted", "SELECT count(*) FROM webhook_events", 5).await;
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
     till.simulator.ledger.hold_refunds(true);
-    retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
-        .await
-        .expect("tried again");
+    retry(&world, parked.id).await;
     world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
     world.wait_for_empty_outbox().await;
     age_and_wait_until_parked(&world).await;
@@ -153,13 +168,7 @@ async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_refund_stays_parked_despite_a_late_success_event() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.hold_refunds(true);
-    ann.cancel(&booking, None).await;
-    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
-    world.wait_for_empty_outbox().await;
+    let (world, till, ann, booking) = sale_with_pending_refund().await;
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("the refund is parked", "SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL", 1).await;
@@ -171,13 +180,7 @@ async fn failed_refund_stays_parked_despite_a_late_success_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_that_fails_after_it_was_settled_is_parked_once() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    ann.cancel(&booking, None).await;
-    ann.wait_for_money(&booking, "REFUNDED").await;
-    world.wait_for_empty_outbox().await;
-    world.wait_for_count("its news are noted", "SELECT count(*) FROM webhook_events", 2).await;
+    let (world, till, ann, booking) = refunded_sale().await;
 
     // The card is closed. Stripe sends three events of different types.
     let id = payment(&till, &booking).id;
@@ -192,9 +195,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
     assert_eq!(reports_failed_refund(&seller, &ann, &booking).await, [true; 4]);
 
     // Staff retry it: a new refund is sent.
-    retry_parked(&world.pg, list[0].id, "The buyer has another card there.", platform::clock::now())
-        .await
-        .expect("tried again");
+    retry(&world, list[0].id).await;
     world.wait_for_empty_outbox().await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "REFUNDED");
@@ -220,13 +221,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.hold_refunds(true);
-    ann.cancel(&booking, None).await;
-    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
-    world.wait_for_empty_outbox().await;
+    let (world, till, ann, booking) = sale_with_pending_refund().await;
     // It fails without a webhook.
     let id = payment(&till, &booking).id;
     till.simulator.ledger.set_refund_status(&id, 0, RefundStatus::Failed).expect("the refund exists");
@@ -236,9 +231,7 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
     till.simulator.ledger.hold_refunds(false);
-    retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
-        .await
-        .expect("tried again");
+    retry(&world, parked.id).await;
     ann.wait_for_money(&booking, "REFUNDED").await;
     world.wait_for_empty_outbox().await;
     let heard = world.count("SELECT count(*) FROM webhook_events").await;

@@ -18,7 +18,7 @@ use simulator::{Settings, Simulator};
 use sqlx::postgres::{PgArguments, PgQueryResult, PgRow};
 use sqlx::query::Query;
 use sqlx::query_scalar::QueryScalar;
-use sqlx::{FromRow, PgConnection, PgPool, Postgres};
+use sqlx::{FromRow, PgConnection, PgPool, Postgres, Transaction};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -315,6 +315,14 @@ impl World {
     pub async fn execute(&self, statement: &'static str) {
         let done = sqlx::query(statement).execute(&self.pg).await;
         assert!(done.is_ok(), "{statement}: {done:?}");
+    }
+
+    /// Starts a transaction that locks the row of a booking.
+    pub async fn lock_booking(&self, id: &str) -> Transaction<'static, Postgres> {
+        let mut keeper = self.pg.begin().await.expect("a transaction");
+        let lock = sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE").bind(id);
+        lock.execute(&mut *keeper).await.expect("the booking is locked");
+        keeper
     }
 
     /// Waits until a query returns this number.
