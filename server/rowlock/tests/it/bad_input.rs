@@ -94,7 +94,6 @@ async fn idempotency_keys_are_required_and_validated() {
         let (status, _) = ann.raw(method, &path, body, &"k".repeat(256)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
     }
-    // The header's alias works too.
     let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
     let request = ann.client.post(url).header("x-idempotency-key", "alias").json(&json!({ "seats": [1] }));
     assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::CREATED);

@@ -123,14 +123,12 @@ const ADD_PLACES: &str = "INSERT INTO booking_places VALUES ($1, 0, 2, 'Floor', 
 async fn table_refuses_a_payment_of_another_sum_than_the_lines() {
     let world = World::start(0, &[]).await;
     let (pg, show) = (&world.pg, world.show);
-    // By a transition.
     for (total, has_a_seat) in [(100, false), (0, true), (99, true), (101, true)] {
         let booking = booking_of(pg, show, "SEATS_LOCKED", total, has_a_seat).await.expect("no payment has begun");
         assert_total_refused(&format!("{total} for a seat: {has_a_seat}"), run(pg, SUBMIT, booking).await);
     }
     let right = booking_of(pg, show, "SEATS_LOCKED", 100, true).await.expect("the booking is written");
     run(pg, SUBMIT, right).await.expect("the total matches");
-    // With places.
     let booking = booking_of(pg, show, "SEATS_LOCKED", 200, true).await.expect("the booking is written");
     assert_total_refused("before its places", run(pg, SUBMIT, booking).await);
     run(pg, ADD_PLACES, booking).await.expect("no payment has begun");
@@ -183,7 +181,6 @@ async fn table_refuses_changes_of_a_total_or_line_once_a_payment_started() {
         }
         tx.commit().await.expect("total and lines match");
     }
-    // Places by number and price.
     let booking = booking_of(pg, show, "SEATS_LOCKED", 200, true).await.expect("the booking is written");
     run(pg, ADD_PLACES, booking).await.expect("no payment has begun");
     run(pg, SUBMIT, booking).await.expect("the total matches");

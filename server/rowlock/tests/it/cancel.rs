@@ -47,7 +47,6 @@ async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_fre
     wait_until("both mails are sent", || async { world.mails().len() == 2 }).await;
     let notice = world.mails().into_iter().find(|mail| mail.contains("Subject: You cancelled")).expect("a notice");
     assert!(notice.contains("ann@example.org"), "{notice}");
-    // The seat can be bought by another visitor.
     let bob = world.visitor();
     assert_eq!(bob.buy_seats(&[46], "tok_paid").await["state"], "CONFIRMED");
     world.wait_until_books_balance().await;
@@ -99,7 +98,6 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     let (status, refusal) = ann.cancel(&booking, Some(&[11])).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "unknown_seat"), "cancelled already");
     assert_eq!(ann.cancel(&booking, Some(&[10])).await.0, StatusCode::OK);
-    // The last seat cancels the whole booking.
     let (_, over) = ann.cancel(&booking, Some(&[30])).await;
     assert_eq!(over["state"], "CANCELLED");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
@@ -182,7 +180,6 @@ async fn invalid_cancellations_change_nothing() {
     assert_eq!(eve.cancel(&booking, None).await.0, StatusCode::NOT_FOUND);
     let keyless = ann.client.post(format!("{}{path}", ann.base)).header("cookie", &ann.cookie).send().await;
     assert_eq!(keyless.expect("an answer").status(), StatusCode::BAD_REQUEST);
-    // A key belongs to one request.
     let one = ann.call_with_key(Method::POST, &path, json!({ "seats": [5] }), "a-key").await;
     assert_eq!(one.0, StatusCode::OK, "{}", one.1);
     let other = ann.call_with_key(Method::POST, &path, json!({ "seats": [6] }), "a-key").await;
@@ -268,7 +265,6 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     assert_mails_link_without_cookie(&world);
     let (_, listed) = ann.get("/api/v1/shows?movie=tide").await;
     assert!(!listed.to_string().contains(&show), "the show is not listed: {listed}");
-    // A second cancellation changes nothing.
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "Again."]).await;
     assert!(well && said.contains("0 bookings undone"), "{said}");
     let (well, said) = world.command(&["cancel-show", &new_id().to_string(), "--reason", "None."]).await;

@@ -50,7 +50,6 @@ async fn copied_guest_cookie_gets_no_replay_from_any_server() {
     for _ in 0..2 {
         assert_eq!(replay(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND);
     }
-    // Ann's session gets the replay from every server.
     for server in [0, 1, fresh] {
         let answer = replay(&phone, &world, server, &bytes).await;
         assert_eq!(answer.status_and_body(), bought.status_and_body(), "{server}");
@@ -72,7 +71,6 @@ async fn copied_guest_cookie_gets_no_replay_of_a_payment_or_cancellation() {
         [(of("confirm"), json!({ "payment_token": "tok_paid" })), (of("cancel"), json!({ "seats": [2] }))];
     for (path, body) in &steps {
         let (status, answer) = phone.visitor().call_with_key(Method::POST, path, body.clone(), "hers").await;
-        // A key belongs to one request.
         let key = if status == StatusCode::UNPROCESSABLE_ENTITY { "hers-too" } else { "hers" };
         let (status, answer) = match key {
             "hers" => (status, answer),

@@ -87,7 +87,6 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     let request_body = json!({ "show": world.show, "hold": more["id"], "buyer": buyer });
     let answer = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
     expect_problem(answer, StatusCode::FORBIDDEN, "email_code_wanted");
-    // The proof is valid for an hour.
     assert_eq!(ann.book(&more).await.0, StatusCode::CREATED);
     let later = "UPDATE email_codes SET proven_at = proven_at - interval '61 minutes'";
     world.execute(later).await;

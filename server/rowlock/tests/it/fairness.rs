@@ -237,7 +237,6 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     for name in [secret, owner.as_str(), "127.0.0.1"] {
         assert!(!kept.contains(name) && !json!(list).to_string().contains(name), "{name}");
     }
-    // An anomaly refuses nothing.
     assert_eq!(program.hold(&[5]).await.0, StatusCode::CREATED);
 
     let dismiss = format!("{UNUSUAL}/{}/dismiss", text(&flag["id"]));
@@ -284,7 +283,6 @@ async fn many_holds_without_a_purchase_are_an_anomaly() {
         |list: &[Value]| -> Vec<Value> { list.iter().filter(|flag| flag["kind"] == "never_bought").cloned().collect() };
     let list = of_kind(&anomalies(&mut max).await);
     assert_eq!((list.len(), list[0]["seen"].as_u64()), (1, Some(8)), "{list:?}");
-    // Further holds are added to the anomaly.
     hold_without_buying(&hoarder, 60, 2).await;
     wait_for_recorded_holds(&world, 10).await;
     assert_eq!(of_kind(&anomalies(&mut max).await).len(), 1);

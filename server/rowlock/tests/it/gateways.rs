@@ -401,7 +401,6 @@ async fn each_ledger_difference_is_parked_once() {
     assert_eq!(differences(&world).await, BTreeMap::new());
     assert_eq!(metric().await, 0.0);
 
-    // Differences.
     let expected = create_differences(&world, &gateway, id(&part)).await;
     let booking = |kind: &str| expected[kind].0;
     let (by_hand, more, missing) = (booking("refunded_there"), booking("charged_differs"), booking("missing_there"));

@@ -37,7 +37,6 @@ async fn retry_is_replayed_byte_for_byte_and_a_reused_key_is_refused() {
     assert_eq!(ours, first);
     assert_eq!(theirs.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(theirs.1.contains("key_reused"));
-    // Keys are per visitor.
     let bob = world.visitor();
     assert_eq!(bob.raw(Method::POST, &path, json!({ "seats": [3] }), "one-intent").await.0, StatusCode::CREATED);
 }
@@ -116,7 +115,6 @@ async fn adding_and_removing_seats_keeps_the_expiry() {
     }
     // A foreign hold cannot be modified, and the answer does not reveal it.
     assert_eq!(bob.change(&hold, &[20], &[]).await.0, StatusCode::GONE);
-    // Removing the last seat ends the hold.
     assert_eq!(ann.change(&hold, &[], &[11, 12]).await.0, StatusCode::NO_CONTENT);
     for (seat, state) in (10..15).zip("00010".chars()) {
         ann.wait_for_seat(seat, state).await;
@@ -130,7 +128,6 @@ async fn visitor_has_at_most_one_hold_and_ten_seats() {
     let refusal = expect_problem(ann.hold(&[20]).await, StatusCode::CONFLICT, "one_hold_per_show");
     assert_eq!(refusal["hold"], hold["id"]);
     expect_problem(ann.change(&hold, &[20, 21, 22], &[]).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
-    // Bought seats count as well.
     let (_, booking) = ann.book(&hold).await;
     expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     ann.wait_for_seat(7, '2').await;

@@ -422,7 +422,6 @@ async fn without_redis_keys_work_from_postgres_without_errors() {
     assert_eq!(post(&ann, &pay, "pay-again", TOKEN, &[]).await.status_and_body(), anew.status_and_body());
     let other = post(&ann, &pay, "pay-again", "{}", &[]).await;
     assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY);
-    // Redis is back, and empty: answers are stored again when requested.
     redis.restart(&[]);
     redis.wait_until_ready().await;
     wait_until("the answers are in Redis again", || async {

@@ -88,7 +88,6 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     let (status, to, _) = submit(&phone, &cancels, &[]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert!(page(&phone, &to).await.1.contains("data-state=\"CANCELLED\""));
-    // A second submission changes nothing.
     assert_eq!(submit(&phone, &cancels, &[]).await.0, StatusCode::SEE_OTHER);
     ann.wait_for_money(&paid, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM refunds").await, 2);
@@ -140,7 +139,6 @@ async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     let opens = wait_for_mailed_path(&world, &format!("Your booking {reference}"), "/bookings/by-mail/").await;
     assert!(page(&guest, &opens).await.1.contains(&reference));
-    // No other address got a mail, and this mail went to the buyer's address.
     assert_eq!(world.mails().len(), 2);
     assert!(mails(&world).iter().all(|mail| mail.contains("ann@example.org") && !mail.contains("eve@example.org")));
     // Repeated lookups get a 429, whether or not the booking exists.
@@ -212,7 +210,6 @@ async fn offer_opens_on_a_new_device_which_buys_it_instead_of_the_first() {
     let (status, to, cookie, page) = request(&phone, Method::POST, &path).await;
     assert_eq!((status, to), (StatusCode::SEE_OTHER, format!("/shows/{}", world.show)), "{page}");
     phone.cookie = cookie.split(';').next().expect("a cookie").to_owned();
-    // One owner at a time.
     let hold = phone.current_hold().await;
     assert_ne!(hold["id"], place["offer"]["hold"]);
     assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
@@ -316,7 +313,6 @@ async fn offer_link_is_rate_limited_across_devices() {
     assert!(taken >= BURST && page.contains("account-trouble"), "{taken} requests were accepted: {page}");
     let stranger = world.visitor();
     assert_eq!(request(&stranger, Method::POST, &path).await.0, StatusCode::TOO_MANY_REQUESTS);
-    // Its owner can still buy it.
     let owner = last.expect("a device has the hold");
     assert_eq!(owner.buy(&owner.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_until_books_balance().await;

@@ -124,7 +124,6 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'requested'").await, 2);
 
-    // They succeed without webhooks.
     for place in [0, 2] {
         till.simulator.ledger.set_refund_status(&id, place, RefundStatus::Succeeded).expect("the refund exists");
     }
@@ -194,7 +193,6 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
     let seller = hired(&world, "ann@example.org", "box_office").await;
     assert_eq!(reports_failed_refund(&seller, &ann, &booking).await, [true; 4]);
 
-    // Staff retry it: a new refund is sent.
     retry(&world, list[0].id).await;
     world.wait_for_empty_outbox().await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
@@ -222,7 +220,6 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     let (world, till, ann, booking) = sale_with_pending_refund().await;
-    // It fails without a webhook.
     let id = payment(&till, &booking).id;
     till.simulator.ledger.set_refund_status(&id, 0, RefundStatus::Failed).expect("the refund exists");
     make_due(&world).await;
@@ -379,7 +376,6 @@ async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.buy_seats(&[1], "tok_paid").await;
     world.wait_for_empty_outbox().await;
-    // A failed refund.
     ann.cancel(&booking, None).await;
     ann.wait_for_money(&booking, "REFUNDED").await;
     let again = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)

@@ -141,18 +141,15 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     let (ann, bob) = (world.visitor(), world.visitor());
     let solution = solve_refusal(&expect_puzzle(&ann, &[10], "first").await);
 
-    // Another visitor and another show get their own puzzles.
     let ann_elsewhere = ann.at_show(other_show);
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
         let answer = try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
         let refusal = expect_problem(answer, StatusCode::BAD_REQUEST, "puzzle_wrong");
         assert!(!solution.starts_with(&puzzle_of(&refusal).0), "a new puzzle");
     }
-    // The puzzle in a refusal is valid.
     let (_, refusal) = try_with_solution(&bob, &[15], "his-own", Some(&solution)).await;
     assert_eq!(try_with_solution(&bob, &[15], "his-own", Some(&solve_refusal(&refusal))).await.0, StatusCode::CREATED);
 
-    // A used solution is refused for another request, but its visitor needs none any more.
     let hold = expect_answer(try_with_solution(&ann, &[10], "first", Some(&solution)).await, StatusCode::CREATED);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
     let answer = try_with_solution(&ann, &[11], "second", Some(&solution)).await;

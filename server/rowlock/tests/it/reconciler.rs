@@ -354,7 +354,6 @@ async fn gateway_outage_of_twenty_minutes_leaves_nothing_stuck() {
         })
         .await;
     }
-    // One cycle of the reconciler.
     move_time(&outage, 60).await;
     outage.wait_for_state(&bank, "CONFIRMED", "PAID").await;
     outage.wait_for_state(&page, "CONFIRMED", "PAID").await;

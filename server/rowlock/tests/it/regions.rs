@@ -75,7 +75,6 @@ async fn theatre_keeps_its_region_and_its_shows_are_recorded() {
     for other in ["UPDATE theatres SET region = 'us'", "UPDATE theatres SET region = NULL"] {
         assert_refused(other, sqlx::query(other).execute(&world.pg).await, CHECK_VIOLATION, "the region is immutable");
     }
-    // Other columns can change.
     world.execute("UPDATE theatres SET name = 'Boreal'").await;
 }
 

@@ -91,7 +91,6 @@ async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
     let (hold, booking) = ann.check_out(&[70]).await;
     ann.change(&hold, &[71], &[]).await;
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
-    // A second checkout is the same booking at the new price.
     let (_, revised) = ann.book(&hold).await;
     assert_eq!((&revised["id"], &revised["total"]["minor"]), (&booking["id"], &json!(2 * PRICE)));
     assert_eq!(ann.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
@@ -178,7 +177,6 @@ async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
         let (status, refusal) = ann.pay(&booking, Some(token)).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{token:?}");
     }
-    // A key that belongs to another request.
     let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let again = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });

@@ -86,7 +86,6 @@ async fn guests_with_an_accounts_address_share_its_limit() {
     assert_eq!(own.change(&hold, &[], &[9]).await.0, StatusCode::OK);
     let hold = own.current_hold().await;
     assert_eq!(buy_as(&own, &hold, ANN).await.1["state"], "CONFIRMED", "the limit of three is reached");
-    // An unproven address does not count.
     let dan = unproven.visitor();
     let hold = hold_seats(&dan, &[20, 21, 22]).await;
     assert_eq!(buy_as(&dan, &hold, "dan@example.org").await.1["state"], "CONFIRMED");

@@ -65,7 +65,6 @@ async fn party_has_one_code_and_one_file_hidden_from_strangers() {
     let (status, pdf) = stranger.page(&format!("/tickets/{code}/ticket.pdf")).await;
     assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true));
 
-    // A cancelled ticket has no file.
     assert_eq!(ann.cancel(&booking, None).await.0, StatusCode::OK);
     assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND);
     assert_eq!(stranger.page(&format!("/tickets/{code}/ticket.pdf")).await.0, StatusCode::NOT_FOUND);

@@ -210,7 +210,6 @@ async fn visitor_who_leaves_gets_no_offer_and_releases_the_held_seats() {
     assert_eq!(leave(&people[1]).await, StatusCode::NO_CONTENT);
     assert_eq!(own_hold(&people[1]).await.0, StatusCode::NO_CONTENT);
     let offered = people[2].wait_for_entry_state("OFFERED").await;
-    // Releasing the offered hold also leaves the list.
     assert_eq!(people[2].release_hold(&json!({ "id": offered["offer"]["hold"] })).await, StatusCode::NO_CONTENT);
     assert_eq!(people[2].waiting_list_entry().await.0, StatusCode::NO_CONTENT);
     wait_until("the list is closed and the seat is free", || async {
@@ -268,7 +267,6 @@ async fn invalid_repeated_and_needless_joins_are_refused() {
     expect_problem(bob.hold(&[51]).await, StatusCode::CONFLICT, "waiting_list_first");
     assert_eq!(bob.join_waiting_list(1).await.0, StatusCode::CREATED);
     assert_eq!(offered_seats(&bob.wait_for_entry_state("OFFERED").await), [51]);
-    // Joining is refused while seats are free.
     let free = World::start(1, &[]).await;
     assert_eq!(free.visitor().join_waiting_list(1).await.1["code"], "seats_free");
     free.end().await;

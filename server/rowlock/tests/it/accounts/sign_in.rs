@@ -46,7 +46,6 @@ async fn registering_a_known_address_gets_the_same_answer_and_mails_its_owner() 
         .await;
     assert!(mails_about(&world, "You have an account already")[0].contains("ann@example.org"));
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 2);
-    // Nothing of her account has changed.
     assert_eq!(eve.log_in("ann@example.org", "another password").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(ann.me().await.0, StatusCode::OK);
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
@@ -236,7 +235,6 @@ async fn session_cookie_is_random_stored_hashed_and_renewed_at_sign_in() {
     fixed.put_cookie("rowlock_session", &planted);
     fixed.log_in("ann@example.org", PASSWORD).await;
     assert_ne!(fixed.cookie("rowlock_session"), Some(planted.as_str()));
-    // A second sign-in ends the first session.
     let mut old = ann.clone();
     ann.log_in("ann@example.org", PASSWORD).await;
     assert_ne!(ann.cookie("rowlock_session"), Some(first.as_str()));
@@ -393,7 +391,6 @@ async fn forged_expired_and_foreign_tokens_are_rejected() {
         let (status, _) = with_token(&world, Method::POST, &holds, json!({ "seats": [1] }), &token).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED, "requests on seats reject it too");
     }
-    // A token that names a browser's session is rejected.
     let browser = sqlx::query_scalar::<_, Uuid>("SELECT id FROM sessions WHERE kind = 'browser'");
     let browser = browser.fetch_one(&world.pg).await.expect("her session");
     assert_eq!(current_user(&world, &changed("sid", json!(browser))).await.0, StatusCode::UNAUTHORIZED);
@@ -458,7 +455,6 @@ async fn holds_are_granted_while_logins_are_shed() {
     for one in flood {
         one.await.expect("every login in the flood got an expected answer");
     }
-    // After the flood, logins work again.
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
 }
 

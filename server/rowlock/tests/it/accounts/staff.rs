@@ -225,7 +225,6 @@ async fn refused_grant_stays_in_its_form_with_the_reason() {
     let unsaid = change(&mut max, "k-2", "ann@example.org", "box_office", true, " ").await;
     assert_eq!(unsaid.status, StatusCode::BAD_REQUEST);
     assert!(unsaid.text.contains("data-testid=\"field-error\""), "{}", unsaid.text);
-    // The last manager cannot be removed.
     let last = change(&mut max, "k-3", "max@example.org", "manager", false, "I leave.").await;
     assert_eq!(last.status, StatusCode::CONFLICT);
     assert!(last.text.contains("Make someone else a manager first."), "{}", last.text);

@@ -311,7 +311,6 @@ async fn exchange_for_another_show_at_another_price_voids_the_old_ticket() {
     let old = sell_seats(&mut ann, &world, &[4], "cash").await;
     let old_ticket = codes(&world, &old).await.remove(0);
     let hold = holds_in(&mut ann, cheap, &[7]).await;
-    // The body must name the show of the hold.
     let astray = approved(&exchange_body(dear, &hold), &max, PIN);
     assert_eq!(code(&ann.post(&booking_path(&old, "/exchange"), astray).await), (410, "hold_expired".into()));
     let (status, new) =
@@ -324,7 +323,6 @@ async fn exchange_for_another_show_at_another_price_voids_the_old_ticket() {
     let (door, elsewhere) = (device(&world, world.show, "Left").await, device(&world, cheap, "Right").await);
     assert_eq!(door.outcome(&old_ticket).await, "not_valid");
     assert_ne!(elsewhere.outcome(&old_ticket).await, "admitted");
-    // A more expensive exchange needs no PIN.
     let hold = holds_in(&mut ann, dear, &[7]).await;
     let (status, last) = ann.post(&booking_path(&new, "/exchange"), exchange_body(dear, &hold)).await;
     assert_eq!((status, &last["total"]["minor"]), (StatusCode::CREATED, &json!(PRICE + 750)), "{last}");

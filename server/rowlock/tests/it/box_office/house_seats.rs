@@ -100,7 +100,6 @@ async fn house_seat_is_held_for_its_guest_without_being_on_sale() {
     assert_eq!((version(&world).await, &visitor.seat_states().await[..4]), (before + 1, "1130"));
     assert_eq!(visitor.hold(&[0]).await.0, StatusCode::LOCKED);
     assert_eq!((blocked_count(&world).await, world.count("SELECT count(*) FROM house_seats").await), (1, 1));
-    // It is an ordinary hold from now on.
     let (_, mine) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     assert_eq!(mine["id"], held["id"]);
     expect_answer(ann.post(&sales_path(&world), sale(&held, "cash")).await, StatusCode::CREATED);

@@ -129,7 +129,6 @@ async fn booking_is_found_by_name_without_javascript() {
     let (status, html) = ann.page(&format!("{home}/bookings?q=quill")).await;
     let booking = format!("{home}/bookings/{}", text(&sold["id"]));
     assert!(status == StatusCode::OK && html.contains(&format!("href=\"{booking}\"")), "{html}");
-    // The same field accepts a booking reference.
     let aloud = text(&sold["reference"]).replace('-', "+").to_lowercase();
     assert_eq!(ann.page(&format!("{home}/bookings?q={aloud}")).await.0, StatusCode::SEE_OTHER);
     assert!(html.contains("Zoe &lt;Quill&gt;") && !html.contains("<Quill>"), "{html}");
@@ -150,7 +149,6 @@ async fn page_of_a_closed_show_has_its_map_and_the_remaining_actions() {
         let (status, html) = ann.page(&format!("{home}/shows/{show}")).await;
         assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 3]), "{html}");
         assert_eq!(html.contains(map), has_map, "{starts_in_s}: {html}");
-        // Sales are closed for staff as well.
         let answer = ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await;
         expect_problem(answer, StatusCode::CONFLICT, "sales_closed");
         let (status, holder) = ann.get(&desk_path(&format!("shows/{show}/seats/0"))).await;

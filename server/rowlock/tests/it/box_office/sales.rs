@@ -18,7 +18,6 @@ async fn cash_sale_is_visible_on_the_map_at_once() {
     visitor.wait_for_seat(4, '2').await;
     visitor.wait_for_seat(5, '2').await;
     assert_eq!(visitor.hold(&[5]).await.0, StatusCode::CONFLICT);
-    // Claims, tickets, money and the till agree.
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 2);
     assert_eq!(world.count("SELECT count(*) FROM tickets WHERE revoked_at IS NULL").await, 2);
     let paid = "SELECT amount_minor FROM payments WHERE gateway = 'counter_cash' AND state = 'succeeded'";
@@ -54,7 +53,6 @@ async fn one_key_sells_once_and_two_sellers_never_sell_one_seat() {
     assert_eq!(sell().await, one);
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM till_rows WHERE kind = 'sale'").await, 1);
-    // Another seller's hold cannot be sold.
     let theirs = hold_seats(&mut ann, &world, &[8]).await;
     assert_eq!(code(&ben.post(&path, sale(&theirs, "cash")).await), (410, "hold_expired".into()));
 }
@@ -227,7 +225,6 @@ async fn bookings_are_found_by_part_of_name_or_address_in_their_theatre_only() {
     let both = format!("{second}, {first}");
     assert_eq!(search(&mut ann, "qUILL").await, [second.clone(), first.clone()], "the newest first");
     assert_eq!(search(&mut ann, "%20zoe%40EXAMPLE%20").await, [first]);
-    // Wildcards of SQL are ordinary characters.
     assert_eq!(search(&mut ann, "0%25").await.first(), Some(&odd));
     assert_eq!(search(&mut ann, "v_x").await, [odd]);
     for unmatched in ["%25%25", "__", "z%25e", "zo_", "%5C%5C"] {

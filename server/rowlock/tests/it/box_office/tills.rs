@@ -66,7 +66,6 @@ async fn till_opens_once_and_pays_out_no_more_than_it_has() {
             ann.post(&desk_path("till/cash-up"), json!({ "counted_minor": minor, "reason": "Why not." })).await;
         assert_eq!(code(&answer), (400, "malformed".into()), "{minor}");
     }
-    // A retry with the same key is the same drop.
     let key = new_id().to_string();
     let visitor = ann.visitor();
     let once = async || visitor.call_with_key(Method::POST, &desk_path("till/drops"), drop(4_000, "Full."), &key).await;
@@ -232,7 +231,6 @@ async fn wrong_pins_lock_out_the_seller_and_not_the_manager() {
         wrong += 1;
         assert!(wrong <= 5, "five attempts reach the limit");
     }
-    // A new login resets no counter.
     assert_eq!(ann.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     assert_eq!(code(&ann.post(&path, refund(&max, PIN, None)).await), (429, "too_many_attempts".into()));
     expect_state(sam.post(&path, refund(&max, PIN, None)).await, StatusCode::OK, "CANCELLED");

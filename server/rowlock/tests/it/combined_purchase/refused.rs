@@ -115,7 +115,6 @@ async fn purchase_body_is_validated_strictly() {
     }
     assert_eq!(world.count(WRITTEN).await, 0);
     assert_unchanged(&ann, &hold).await;
-    // A key that belongs to another request.
     let used = ann.call_with_key(Method::POST, "/api/v1/bookings", ann.checkout_body(&hold), "used").await;
     assert_eq!(used.0, StatusCode::CREATED);
     let (status, refusal) = ann.call_with_key(Method::POST, "/api/v1/bookings", right.clone(), "used").await;

@@ -186,7 +186,6 @@ async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
     assert_eq!(left.scan_as(&party, scan).await.0, StatusCode::OK);
     assert_eq!(left.outcome(&codes[2]).await, "admitted");
 
-    // Later, at another user's scanner: the ticket leads to its admission.
     let used = right.scan(&codes[0]).await;
     assert_eq!((text(&used[0]["outcome"]), &used[0]["used_by"]), ("already_used", &json!(scan)));
     let by = &used[0]["used_by"];
@@ -200,7 +199,6 @@ async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
     let lines = "SELECT count(*) FROM audit_list WHERE act = 'door_admission_undone' AND actor IS NOT NULL";
     assert_eq!(world.count(lines).await, 1);
     assert_eq!(right.outcome(&codes[0]).await, "admitted");
-    // Another theatre's staff cannot undo it.
     another_theatre(&world).await;
     let strange = right.path("/undo").replace("/aurora/", "/rialto/");
     let body = json!({ "scan": scan, "ticket": codes[1], "reason": "Ours." });

@@ -136,7 +136,6 @@ impl GatewayProxy {
                 let asked: Value = serde_json::from_slice(body).ok()?;
                 Some((Uuid::parse_str(asked["reference"].as_str()?).ok()?, "charge"))
             }
-            // In Stripe's protocol.
             ["v1", "payment_intents"] => {
                 let fields: Vec<(String, String)> = serde_urlencoded::from_bytes(body).ok()?;
                 let (_, booking) = fields.iter().find(|(name, _)| name == "metadata[booking]")?;

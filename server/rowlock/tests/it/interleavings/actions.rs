@@ -126,7 +126,6 @@ impl PreparedBooking {
             setup.wait_until_idle().await;
         }
         for server in setup.servers.iter().take(actions.len()) {
-            // The server caches the show.
             let at = scene.buyer.moved_to(&setup.world, server.place);
             at.has_hold().await;
         }

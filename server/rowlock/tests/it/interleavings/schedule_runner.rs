@@ -178,7 +178,6 @@ impl ScheduleRunner {
     async fn play_next(&mut self, progress: &mut Progress) -> bool {
         let Progress { scenario, grid, played } = progress;
         let Some(grid) = grid else {
-            // One action after the other.
             let serial = self.play(scenario, &Schedule::new(&[], 0)).await;
             let steps = |serial: ScheduleResult| (0..scenario.actions.len()).map(|actor| serial.steps(actor)).collect();
             *grid = serial.map(|serial| Grid::new(steps(serial)));

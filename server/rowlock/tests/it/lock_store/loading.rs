@@ -130,7 +130,6 @@ on_every_store! {
         let other = StoredHold { hold: platform::ids::new_id(), selection: selection(&[3], &[]), ..held.clone() };
         adopt("ann", other.clone()).await.expect("it is her hold");
         assert_eq!((fixture.hold_of("ann").await.map(|held| held.hold), fixture.holds().await), (Some(other.hold), 2));
-        // A foreign hold is not replaced.
         let taken = StoredHold { hold: platform::ids::new_id(), selection: selection(&[4, 5], &[]), ..held.clone() };
         assert_eq!(adopt("ann", taken).await, Err(Refusal::Taken(vec![(5, Locked)])));
         assert_eq!(adopt("cat", other.clone()).await, Err(Refusal::OtherHold(other.hold)));

@@ -115,7 +115,6 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
     let kept = chooses.current_hold().await;
     assert_eq!(kept["seats"].as_array().map(Vec::len), Some(1), "{kept}");
     alone.wait_for_money(&alone_booking, "REFUNDED").await;
-    // Nothing is charged.
     let seen = pays.wait_for_money(&pending, "FAILED").await;
     assert_eq!(seen["state"], "CANCELLED", "{seen}");
     world.wait_for_count("the part is refunded", "SELECT count(*) FROM refunds WHERE state = 'settled'", 2).await;

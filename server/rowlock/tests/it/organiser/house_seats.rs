@@ -223,7 +223,6 @@ async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM standing_house_seats WHERE label = 'A2'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM standing_house_seats").await, 1);
-    // An incomplete form is refused.
     assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
     assert_eq!(olga.page(&format!("{PAGES}/screens/none/house-seats")).await.0, StatusCode::NOT_FOUND);
 }

@@ -59,7 +59,6 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     cem.hold(&[5]).await;
     let before = codes(&world).await;
 
-    // The preview changes nothing.
     let preview = expect_answer(olga.get(&format!("{API}{}?screen={screen}", path(&world))).await, StatusCode::OK);
     assert_eq!((&preview["seats"], &preview["same"]), (&json!(20), &json!({ "bookings": 1, "seats": 2 })));
     assert_eq!((&preview["offered"]["bookings"], &preview["refunded"]["bookings"]), (&json!(1), &json!(0)));

@@ -71,7 +71,6 @@ async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
         assert_eq!((status, text(&problem["findings"][0]["kind"])), (StatusCode::BAD_REQUEST, kind), "{problem}");
     }
     assert_eq!(world.count("SELECT count(*) FROM layouts").await, before, "no layout is stored");
-    // With the `mend` option it is repaired.
     let mended = post_ok(&mut olga, "/layouts", json!({ "plan": twice, "mend": true })).await;
     assert_eq!(mended["seats"], 10);
 }
@@ -90,14 +89,12 @@ async fn new_layout_of_a_screen_leaves_planned_shows_and_sold_seats_unchanged() 
     let path = format!("/screens/{}/layout", text(&screen["id"]));
     let changed = post_ok(&mut olga, &path, json!({ "layout": layout["id"], "reason": "Rebuilt." })).await;
     assert_eq!((&changed["version"], &changed["seats"]), (&json!(2), &json!(3)));
-    // The same layout again creates no version.
     let again = post_ok(&mut olga, &path, json!({ "layout": layout["id"], "reason": "Rebuilt." })).await;
     assert_eq!(again["version"], 2);
     let second = post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "tuesday", &["20:00"])).await;
     assert_eq!(visitor_of(&world, &second["shows"][0]).seat_states().await.len(), 3);
     assert_eq!(ann.seat_states().await.len(), 10, "the show keeps its layout");
     assert_eq!(ann.booking(&sold).await["seats"][0]["label"], "Süd А14");
-    // Postgres refuses it too.
     let moved = "UPDATE shows SET layout_id = (SELECT layout_id FROM screens WHERE id = shows.screen_id)
                  WHERE id IN (SELECT show_id FROM seat_claims)";
     let moved = sqlx::query(moved).execute(&world.pg).await;

@@ -31,10 +31,8 @@ async fn sales_pause_and_open_at_every_server_and_existing_holds_can_be_paid() {
     .await;
     let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
-    // A change based on an older version is refused.
     let answer = post(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
     expect_problem(answer, StatusCode::CONFLICT, "wrong_state");
-    // With sold seats the show cannot be hidden.
     let show = seen(&mut olga, &world).await;
     assert_eq!(post(&mut olga, &terms, changed(&show, "sales", json!("planned"))).await.0, StatusCode::CONFLICT);
     let mut later = changed(&show, "sales_from", json!("2099-01-01T10:00"));
@@ -62,7 +60,6 @@ async fn show_has_its_own_person_limit_and_hold_length() {
     let now = platform::clock::now().0;
     let left = hold["expires_at_ms"].as_i64().expect("an instant") - now;
     assert!((40_000..=61_000).contains(&left), "a minute: {left} ms");
-    // Consecutive bookings do not avoid the limit.
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
     wait_until("sold seats count", || async { ann.hold(&[5]).await.1["code"] == "person_limit" }).await;
@@ -182,7 +179,6 @@ async fn cancelled_show_finishes_with_guest_bookings_and_cash_refunds_open() {
     let free: Uuid = text(&free["id"]).parse().expect("an id");
     let settled: i64 = world.value(sqlx::query_scalar(settled).bind(free)).await;
     assert_eq!(settled, 1, "the refund of nothing is settled");
-    // The page stops polling.
     let visitor = olga.visitor();
     let page = format!("{}/staff/aurora/shows/{}", visitor.base, world.show);
     let page = visitor.client.get(page).header("cookie", &visitor.cookie).send().await.expect("the server answers");

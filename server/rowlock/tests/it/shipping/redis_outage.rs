@@ -160,7 +160,6 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
     ann.wait_for_booking(pending, "CONFIRMED").await;
     let heard = "SELECT count(*) FROM webhook_events";
     wait_until("the webhook is stored", || async { site.world.count(heard).await > 0 }).await;
-    // A payment of an earlier checkout.
     expect_state(bob.pay(check_out, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     // Tickets are mailed, although the map does not show the sales.
     let (unmailed, unmarked) = (
@@ -169,14 +168,12 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
     );
     site.world.wait_for_count("tickets are mailed", unmailed, 0).await;
     assert!(site.world.count(unmarked).await > 0, "map effects wait for Redis");
-    // A ticket and the door.
     let code = &codes(&site.world, ticket).await[0];
     expect_answer(cat.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "").await, StatusCode::OK);
     assert_eq!(people.door.outcome(code).await, "admitted");
     // A cancellation: the refund does not wait for the map.
     expect_state(dan.cancel(unwanted, None).await, StatusCode::OK, "CANCELLED");
     dan.wait_for_money(unwanted, "REFUNDED").await;
-    // The counter reads its shows and its till.
     for path in [desk_path("shows"), desk_path("till")] {
         let (status, answer) = people.seller.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {answer}");

@@ -147,7 +147,6 @@ async fn forms_of_the_page_work_like_the_api() {
     let (status, _) = send(&format!("/keys/{id}/revoke"), &[("key", "form-6"), ("reason", "Over.")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM api_keys WHERE revoked_at IS NOT NULL").await, 1);
-    // A cross-site form is refused.
     let request = visitor.client.post(format!("{}/staff/aurora/systems/keys", visitor.base));
     let request = request.header("cookie", &visitor.cookie).header("origin", "https://evil.example");
     let answer = form(request, &key).send().await.expect("an answer");

@@ -203,7 +203,6 @@ async fn link_brings_the_place_to_another_device_and_a_ticket_admits_two_browser
     assert_eq!(devices[1].visit().await["state"], "ELSEWHERE");
     assert_eq!(devices[1].hold(20).await.0, StatusCode::TOO_MANY_REQUESTS);
 
-    // A forged ticket is refused.
     let (forged, _) = path.rsplit_once('-').expect("a signature");
     assert_eq!(world.visitor().page(&format!("{forged}-00")).await.0, StatusCode::NOT_FOUND);
 }

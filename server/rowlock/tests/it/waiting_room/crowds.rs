@@ -147,7 +147,6 @@ async fn visitors_of_one_address_join_with_puzzles_until_its_bucket_is_empty() {
     let wait: u64 = headers["retry-after"].to_str().expect("text").parse().expect("seconds");
     assert!((1..=120).contains(&wait), "one more is available within a hundred seconds, with jitter: {wait}");
     assert!(headers.contains_key("ratelimit-policy"));
-    // Other addresses are not limited.
     assert_eq!(join(&visitor_at(1), "203.0.113.9", "k", None).await.0, StatusCode::CREATED);
 
     // A hundred seconds later.

@@ -65,7 +65,6 @@ async fn repeated_join_gives_one_ticket_and_without_a_room_joining_is_not_found(
     let ask = || visitor.call_with_key(Method::POST, &path, Value::Null, "one-intent");
     let (one, other) = tokio::join!(ask(), ask());
     assert_eq!((one.0, &one.1["number"]), (StatusCode::CREATED, &other.1["number"]), "{one:?} {other:?}");
-    // With the ticket, whatever the key.
     let mut guest = Guest::join(&world, 0).await;
     assert_eq!(guest.visit().await["number"], guest.number);
     let outside = world.visitor().get(&path).await.1;

@@ -104,7 +104,6 @@ async fn organiser_switches_the_room_on_sees_visitors_and_switches_it_off() {
         [("key", "k-on"), ("seen", off.field("seen")), ("opens", &opens), ("per_second", "10"), ("reason", "On sale.")];
     let on = send(&olga, &format!("{here}/terms"), &fields).await;
     assert_eq!((on.status, on.location), (StatusCode::SEE_OTHER, format!("{here}?done=true")), "{}", on.html);
-    // A repeated submission changes nothing.
     assert_eq!(send(&olga, &format!("{here}/terms"), &fields).await.status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 1);
 
@@ -299,7 +298,6 @@ async fn waiting_room_pages_are_hidden_from_other_roles_and_theatres() {
         let path = here.replace(&world.show.to_string(), nothing);
         assert_eq!(open_page(&olga, &path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
-    // A cross-site form is refused.
     let visitor = olga.visitor();
     let request = visitor.client.post(format!("{}{here}/terms", visitor.base)).header("cookie", &visitor.cookie);
     let foreign = read_page(form(request.header("origin", "https://elsewhere.example"), &on)).await;
