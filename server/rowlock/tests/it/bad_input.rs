@@ -117,10 +117,8 @@ async fn hostile_names_are_stored_verbatim_or_refused_and_reused_keys_conflict()
             json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "Other", "email": "a@example.org" } });
         let (status, problem) = visitor.call_with_key(Method::POST, "/api/v1/bookings", other, "checkout").await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
-        let page = visitor.client.get(format!("{}/bookings/{}", visitor.base, text(&booking["id"])));
-        let page = page.header("cookie", &visitor.cookie).send().await.expect("a page");
-        assert_eq!(page.status(), StatusCode::OK);
-        assert!(!page.text().await.expect("HTML").contains("<script>alert"), "{name}");
+        let page = visitor.page(&format!("/bookings/{}", text(&booking["id"]))).await;
+        assert!(!expect_answer(page, StatusCode::OK).contains("<script>alert"), "{name}");
     }
     let visitor = world.visitor();
     let (_, hold) = visitor.hold(&[50]).await;

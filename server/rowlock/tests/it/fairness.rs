@@ -305,7 +305,6 @@ async fn form_on_the_page_dismisses_like_the_api() {
     let page =
         expect_page(send(&[("key", "form-1"), ("reason", "")]).await, StatusCode::BAD_REQUEST, &["unusual-trouble"]);
     assert_eq!(send(&[("key", "form-2"), ("reason", "A school class.")]).await.0, StatusCode::SEE_OTHER);
-    let request = visitor.client.get(format!("{}/staff/aurora/unusual", visitor.base));
-    let page = request.header("cookie", &visitor.cookie).send().await.expect("an answer").text().await.expect("a page");
+    let (_, page) = visitor.page("/staff/aurora/unusual").await;
     assert!(page.contains("unusual-dismissed") && page.contains("A school class."), "{page}");
 }

@@ -66,8 +66,7 @@ fn refund_states(till: &GatewayServer, booking: &Value) -> Vec<RefundStatus> {
 async fn reports_failed_refund(seller: &Browser, buyer: &Visitor, booking: &Value) -> [bool; 4] {
     let id = text(&booking["id"]);
     let view = buyer.booking(booking).await;
-    let request = buyer.client.get(format!("{}/bookings/{id}", buyer.base)).header("cookie", &buyer.cookie);
-    let own = request.send().await.expect("the server answers").text().await.expect("a page");
+    let (_, own) = buyer.page(&format!("/bookings/{id}")).await;
     // The island's texts contain those of other states too, so only the headline counts.
     let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
     let (status, at_counter) = seller.page(&format!("/staff/aurora/box-office/bookings/{id}")).await;

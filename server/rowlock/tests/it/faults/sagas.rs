@@ -1,9 +1,11 @@
 //! Every course of a booking, driven by HTTP requests.
 
+use strum::VariantArray;
+
 use super::saga_runner::{SagaOrder, SagaRunner};
 use crate::prelude::*;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Saga {
     PaidAtOnce,
     Declined,
@@ -43,27 +45,6 @@ pub enum Saga {
 }
 
 impl Saga {
-    pub const WITH_ONE_GATEWAY: [Self; 18] = [
-        Self::PaidAtOnce,
-        Self::Declined,
-        Self::PendingThenPaid,
-        Self::PendingThenFailed,
-        Self::ExpiredUnpaid,
-        Self::ExpiredWhilePending,
-        Self::LateMoney,
-        Self::SeatsLost,
-        Self::ShowStarted,
-        Self::LateMoneyReturned,
-        Self::BuyerCancels,
-        Self::BuyerCancelsPart,
-        Self::BuyerCancelsUnpaid,
-        Self::StaffCancel,
-        Self::InOneRequest,
-        Self::InOneRequestDeclined,
-        Self::InOneRequestPending,
-        Self::InOneRequestTooLate,
-    ];
-
     /// With a second gateway.
     pub const WITH_TWO_GATEWAYS: [Self; 2] = [Self::AtSecondGateway, Self::AtBothGateways];
 
