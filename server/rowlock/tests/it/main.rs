@@ -18,7 +18,6 @@ mod cdn;
 mod combined_purchase;
 mod commits;
 mod connection_cuts;
-mod copied_cookies;
 mod demo;
 mod door;
 mod email_codes;
