@@ -57,7 +57,6 @@ impl Caller {
 /// Outcome of a request as far as it depends on the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AccessOutcome {
-    /// Any answer that does not depend on the caller.
     Independent,
     SignInFirst,
     Forbidden,
@@ -261,7 +260,6 @@ async fn world_with_all_callers() -> World {
     world
 }
 
-/// Fills in the customer's ids.
 fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -> String {
     row.replace("/theatres/{id}", "/theatres/aurora")
         .replace("/cities/{id}", "/cities/lisbon")

@@ -57,7 +57,6 @@ impl Buyer {
         Self { if_late, ..self }
     }
 
-    /// Sends a request until the answer is final.
     pub async fn send_with_retries(&self, method: Method, path: &str, body: &Value) -> RequestResult {
         let began = Instant::now();
         let (mut key, mut still_running) = (new_id(), 0);

@@ -3,6 +3,7 @@
 
 use tokio::task::JoinHandle;
 
+use crate::booking_totals::WAITING;
 use crate::prelude::*;
 use crate::sale::deliver;
 
@@ -327,10 +328,6 @@ async fn locked_booking_delays_the_others_only_briefly() {
     keeper.rollback().await.expect("the lock is released");
     assert_all_sold(payments).await;
 }
-
-/// Connections of this world that wait for a lock.
-const WAITING: &str =
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_changed_during_its_batch_is_replanned_with_the_batch() {

@@ -74,7 +74,6 @@ async fn show_layouts(world: &World, screen: &str) -> Vec<(String, i32)> {
     .expect("shows are listed")
 }
 
-/// Gold prices of the shows on a screen, earliest show first.
 async fn show_prices(world: &World, screen: &str) -> Vec<i64> {
     let sql = "SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at";
     world.values(sqlx::query_scalar(sql).bind(screen)).await

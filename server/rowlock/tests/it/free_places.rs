@@ -23,7 +23,6 @@ enum RoundOutcome {
     Refused,
 }
 
-/// A show with a standing area that every round may fill.
 async fn show_with_area(world: &World) -> Uuid {
     let show = insert_show(&world.pg, 300_000, 24 * 3600).await;
     world.open_floor_of(show, (ROUNDS_OF_A_SHOW * PLACES * 2).cast_signed()).await;
@@ -60,7 +59,6 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
     RoundOutcome::Sold
 }
 
-/// Sum of a booking's lines, as its buyer sees them.
 fn sum_of_lines(booking: &Value) -> i64 {
     let lines = |name: &str| booking[name].as_array().cloned().unwrap_or_default();
     let seats: i64 = lines("seats").iter().map(|seat| seat["price"]["minor"].as_i64().expect("a price")).sum();

@@ -27,7 +27,6 @@ impl RawAnswer {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("{self:?} has no {name}"))
     }
 
-    /// Status and body.
     pub fn status_and_body(&self) -> (StatusCode, &str) {
         (self.status, &self.body)
     }
@@ -56,7 +55,6 @@ pub fn booking_body(visitor: &Visitor, hold: &Value) -> String {
     visitor.checkout_body(hold).to_string()
 }
 
-/// Books this seat with this key. Returns the body and the answer.
 pub async fn book_seat(visitor: &Visitor, seat: u32, key: &str) -> (String, RawAnswer) {
     let (status, hold) = visitor.hold(&[seat]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");

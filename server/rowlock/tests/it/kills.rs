@@ -32,14 +32,11 @@ const MAX_DOWNTIME_MS: u64 = 600;
 const SALES_BETWEEN_KILLS: usize = 3;
 /// Time limit for the sale to make progress after a kill.
 const PROGRESS_TIMEOUT: Duration = Duration::from_secs(60);
-/// Pause between two checks of a predicate.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time that a buyer waits for the end of a payment before buying elsewhere.
 const PAYMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval of map requests for a show.
 const MAP_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
-/// Number of the latest shows whose maps are requested.
 const SHOWS_REQUESTED: usize = 3;
 
 /// Most cards pay at once; the others exercise the reconciler and the webhooks.
@@ -70,7 +67,6 @@ struct BuyerAnswers {
     confirmed: HashMap<Uuid, (Uuid, Vec<u32>)>,
     /// Seats of each show that were held: sold, or held for minutes after a declined card.
     taken: HashMap<Uuid, BTreeSet<u32>>,
-    /// Answers that no fault explains.
     unexpected: Vec<String>,
 }
 
@@ -212,7 +208,6 @@ impl RunningSale {
         }
     }
 
-    /// Waits until this many more bookings are confirmed to their buyers.
     async fn wait_for_progress(&self, after: &str) {
         let before = self.answers().confirmed.len();
         let confirmed = async {

@@ -34,7 +34,6 @@ pub async fn expire_without_gateway(world: &World, booking: &Value) {
     tx.commit().await.expect("the expiry is committed");
 }
 
-/// Expires a booking and waits until its seats are free.
 async fn expire(world: &World, booking: &Value) {
     expire_without_gateway(world, booking).await;
     world.wait_for_empty_outbox().await;

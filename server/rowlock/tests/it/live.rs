@@ -326,7 +326,6 @@ async fn enlarge_room(world: &World) {
     world.run(sqlx::query(statement).bind(plan).bind(HALL_SEATS.cast_signed()).bind(world.layout)).await;
 }
 
-/// Waits for the frame with a change of this seat.
 async fn wait_for_change(socket: &mut LiveSocket, seat: u32) {
     loop {
         let message = socket.next().await.expect("the connection is open").expect("a good message");

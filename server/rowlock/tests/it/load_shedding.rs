@@ -21,7 +21,6 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(300);
 const WITHOUT_QUEUEING: Duration = Duration::from_secs(1);
 const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
-/// Counters of the crowd, and its stop flag.
 #[derive(Default)]
 struct CrowdState {
     over: AtomicBool,
@@ -151,10 +150,8 @@ const BOOKINGS: &str = "/api/v1/bookings";
 const FLOOD: usize = 2_000;
 /// Sale steps that may queue at the server: fewer than the flood.
 const QUEUE: usize = 1_000;
-/// Time limit for another buyer's sale.
 const SALE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Checks out a hold again, with another key.
 fn check_out(visitor: &Visitor, body: &str, key: &str) -> JoinHandle<RawAnswer> {
     let (visitor, body, key) = (visitor.clone(), body.to_owned(), key.to_owned());
     tokio::spawn(async move { post(&visitor, BOOKINGS, &key, &body, &[]).await })

@@ -40,7 +40,6 @@ async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
     (answer.status(), answer.text().await.expect("HTML"))
 }
 
-/// Status, redirect location, and page.
 async fn submit(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
     let request = visitor.client.post(format!("{}{path}", visitor.base)).header("origin", &visitor.base);
     let request = request.header("cookie", &visitor.cookie);

@@ -95,7 +95,6 @@ fn value<'a>(dictionary: &'a str, key: &str) -> Option<&'a str> {
     behind.split([' ', '\n', '/', '>']).find(|word| !word.is_empty())
 }
 
-/// The number of the object that a key refers to.
 fn reference(dictionary: &str, key: &str) -> Option<u32> {
     let behind = dictionary.split_once(&format!("/{key} "))?.1;
     let mut words = behind.split_whitespace();

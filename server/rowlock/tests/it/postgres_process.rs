@@ -44,7 +44,6 @@ impl Postgres {
         postgres
     }
 
-    /// Creates a standby of this one with streaming replication.
     pub async fn standby(&self) -> Self {
         let mut standby = Self::with_new_folder().await;
         let copied = standby
@@ -61,7 +60,6 @@ impl Postgres {
         standby
     }
 
-    /// Prepares an empty folder and a port.
     async fn with_new_folder() -> Self {
         let folder = std::env::temp_dir().join(format!("rowlock-postgres-{}", platform::ids::new_id().simple()));
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -207,7 +205,6 @@ pub async fn system_user() -> Option<(u32, u32)> {
     Some((id(&["-u", SYSTEM_USER]).await, id(&["-g", SYSTEM_USER]).await))
 }
 
-/// Folder of the newest installed Postgres programs.
 fn programs() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_roots = INSTALL_ROOTS.iter().filter_map(|family| std::fs::read_dir(family).ok()).flatten().flatten();

@@ -9,7 +9,6 @@ use crate::box_office::hired;
 use crate::fairness::try_hold_from;
 use crate::prelude::*;
 
-/// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;
 const CROWD_INTERVAL: Duration = Duration::from_millis(200);
 /// A low load limit, which a crowd of five attempts per second exceeds.

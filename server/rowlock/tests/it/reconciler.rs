@@ -52,7 +52,6 @@ impl WebhookOutage {
         self.world.run(sqlx::query(statement).bind(bookings)).await;
     }
 
-    /// Ages these payments until the gateway is queried.
     pub async fn age_payments(&self, bookings: &[Uuid]) {
         self.run_statement(
             bookings,
@@ -205,7 +204,6 @@ fn payment_status(outage: &WebhookOutage, booking: Uuid) -> Status {
     outage.gateway.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("a payment").status
 }
 
-/// Moves time to the next check of these payments.
 async fn make_checks_due(outage: &WebhookOutage, bookings: &[Uuid]) {
     let later =
         "UPDATE unknown_voids SET since = since - (check_at - now()), check_at = now() WHERE booking_id = ANY($1)";

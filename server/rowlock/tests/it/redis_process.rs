@@ -29,7 +29,6 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts one with these lines in its configuration file.
     pub async fn start(settings: &[&str]) -> Self {
         let folder = new_folder();
         let (port, bus_port) = (free_address().port(), free_address().port());
@@ -161,7 +160,6 @@ impl HoldAttempt {
     }
 }
 
-/// Tries to hold seats with this idempotency key, and measures the time.
 pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> HoldAttempt {
     let began = Instant::now();
     let answer = visitor

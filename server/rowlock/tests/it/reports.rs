@@ -47,7 +47,6 @@ async fn distribute_over_days(world: &World) {
     }
 }
 
-/// Money of the rows by local day of the theatre.
 async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, TakenAndRefunded> {
     let day = |at: DateTime<Utc>| at.with_timezone(&ZONE).date_naive();
     let mut days: BTreeMap<NaiveDate, TakenAndRefunded> = BTreeMap::new();
@@ -329,7 +328,6 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
     assert_eq!(room["sold"].as_array().map(Vec::len), Some(300));
 }
 
-/// A page for this browser, or the redirect's location.
 #[tokio::test(flavor = "multi_thread")]
 async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
     let world = World::start(1, &[]).await;

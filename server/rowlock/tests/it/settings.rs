@@ -6,7 +6,6 @@ use std::process::{Command, Output};
 
 use crate::prelude::*;
 
-/// Runs a command that exits, with only this environment.
 fn run(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_rowlock"))
         .args(arguments)
@@ -218,7 +217,6 @@ pub async fn check(world: &World, flags: &[&str]) -> (bool, Value) {
     (good, report)
 }
 
-/// The worst finding about a component.
 pub fn state<'a>(report: &'a Value, about: &str) -> &'a str {
     let findings = report["findings"].as_array().expect("findings");
     let about = findings.iter().filter(|finding| finding["about"] == about).map(|finding| text(&finding["state"]));

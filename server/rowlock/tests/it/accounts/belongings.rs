@@ -5,7 +5,6 @@ use super::{wait_for_mailed_token, world_with_ann};
 use crate::commits::SLOW_GATHER;
 use crate::prelude::*;
 
-/// Buys these seats as `email`.
 async fn buy(visitor: &Visitor, seats: &[u32], email: &str) -> Value {
     let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let buyer = json!({ "name": "Ann Example", "email": email });

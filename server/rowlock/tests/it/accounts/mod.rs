@@ -76,7 +76,6 @@ impl Browser {
         (status, headers, body)
     }
 
-    /// Sends a request with a fresh idempotency key.
     pub async fn send(&mut self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
         let key = new_id().to_string();
         let (status, _, body) = self.send_with(method, path, &body, &[("idempotency-key", &key)]).await;

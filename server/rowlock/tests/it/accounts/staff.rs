@@ -169,7 +169,6 @@ async fn audit_list_is_append_only() {
 
 const TEAM: &str = "/staff/aurora/team";
 
-/// A member of the Aurora's staff, signed in after the grant.
 async fn staff_member(world: &World, email: &str, role: &str) -> Browser {
     let mut browser = register_proven(world, email).await;
     grant(world, email, "aurora", role).await;

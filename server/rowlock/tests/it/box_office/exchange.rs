@@ -155,7 +155,6 @@ async fn holds_in(browser: &mut Browser, show: Uuid, seats: &[u32]) -> Value {
     )
 }
 
-/// Asserts that the exchange changed nothing: one sale of two seats.
 async fn assert_not_exchanged(world: &World, ann: &mut Browser, old: &Value) {
     let (_, booking) = ann.get(&booking_path(old, "")).await;
     assert_eq!([&booking["state"], &booking["money"]], [&json!("CONFIRMED"), &json!("PAID")]);

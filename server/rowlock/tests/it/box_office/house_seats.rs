@@ -60,7 +60,6 @@ async fn block_seats(seller: &mut Browser, world: &World, seats: &[u32]) {
     expect_answer(answer, StatusCode::NO_CONTENT);
 }
 
-/// Sends the request with the same key each time.
 async fn send(seller: &mut Browser, world: &World, body: Value) -> (StatusCode, Value) {
     let key = [("idempotency-key", "for-the-mayor")];
     let (status, _, answer) = seller.send_with(Method::POST, &path(world), &body, &key).await;

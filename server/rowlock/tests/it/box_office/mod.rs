@@ -18,7 +18,6 @@ pub async fn seller(world: &World, email: &str) -> Browser {
     hired(world, email, "box_office").await
 }
 
-/// A member of the Aurora's staff, signed in after the grant.
 pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     let mut browser = register_and_log_in(world, email).await;
     grant(world, email, "aurora", role).await;
@@ -40,7 +39,6 @@ pub async fn manager(world: &World) -> (Browser, Value) {
     (max, me["id"].clone())
 }
 
-/// A seller whose till is open with a float of 100.
 pub async fn seller_with_open_till(world: &World, email: &str) -> Browser {
     let mut browser = seller(world, email).await;
     expect_answer(browser.post(&desk_path("till"), json!({ "float_minor": 10_000 })).await, StatusCode::CREATED);
@@ -75,7 +73,6 @@ pub fn code((status, answer): &(StatusCode, Value)) -> (u16, String) {
     (status.as_u16(), answer["code"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Acts in the Aurora's audit list, oldest first.
 pub async fn acts(world: &World) -> Vec<String> {
     world.values(sqlx::query_scalar("SELECT act FROM audit_list WHERE theatre_id = 'aurora' ORDER BY number")).await
 }
@@ -86,7 +83,6 @@ async fn world_with_open_till() -> (World, Browser) {
     (world, ann)
 }
 
-/// A world with a second theatre, whose manager is `rita@example.org`.
 async fn world_with_two_theatres() -> (World, Browser) {
     let world = World::start(1, &[]).await;
     let rita = two_theatres(&world).await;

@@ -15,7 +15,6 @@ async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
     assert_eq!(visitor.current_hold().await, *hold);
 }
 
-/// Asserts that a request is refused with this status and code.
 async fn assert_refused(visitor: &Visitor, order: &Value, expected: (u16, &str)) -> Value {
     let (status, refusal) = visitor.call(Method::POST, "/api/v1/bookings", order.clone()).await;
     assert_eq!((status.as_u16(), text(&refusal["code"])), expected, "{order}: {refusal}");

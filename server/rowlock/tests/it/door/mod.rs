@@ -50,13 +50,11 @@ impl Device {
         self.browser.call_with_key(Method::POST, &self.path("/scans"), body, &scan.to_string()).await
     }
 
-    /// Scans a code; one result per ticket.
     pub async fn scan(&self, text: &str) -> Vec<Value> {
         let answer = expect_answer(self.scan_as(text, new_id()).await, StatusCode::OK);
         answer["tickets"].as_array().expect("tickets").clone()
     }
 
-    /// Scans a code with one ticket; its outcome.
     pub async fn outcome(&self, text: &str) -> String {
         text(&self.scan(text).await[0]["outcome"]).to_owned()
     }

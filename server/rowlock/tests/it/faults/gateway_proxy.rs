@@ -24,9 +24,7 @@ const MAX_REQUEST_BYTES: usize = 64 * 1024;
 pub enum Availability {
     #[default]
     Up,
-    /// Their connections are closed.
     Down,
-    /// They hang until the availability changes.
     Hanging,
 }
 
@@ -38,7 +36,6 @@ pub struct GatewayProxy {
     status_queries: Arc<Mutex<HashMap<Uuid, u32>>>,
     /// Bookings whose charge gets an error here, although the simulator has their payment.
     rejected: Arc<Mutex<HashSet<Uuid>>>,
-    /// Requests that arrived while it was not up.
     refused_requests: Arc<AtomicU32>,
     injector: Arc<FaultInjector>,
 }
@@ -84,12 +81,10 @@ impl GatewayProxy {
         queries.get(&booking).copied().unwrap_or(0)
     }
 
-    /// Requests that arrived while it was not up.
     pub fn refused_requests(&self) -> u32 {
         self.refused_requests.load(Ordering::SeqCst)
     }
 
-    /// The payer of a booking presses Pay on the gateway's page.
     pub fn press_pay(&self, booking: Uuid) {
         let payment = self.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("the payment is open");
         let paid = cards::by_name("paid").expect("there is such a card");

@@ -20,7 +20,6 @@ use saga_runner::{Case, SagaRunner};
 use sagas::Saga;
 use strum::VariantArray;
 
-/// Runs every saga, and then every saga again with this fault at each of its effects.
 async fn assert_every_effect_survives(fault: EffectFault) {
     let runner = SagaRunner::open().await;
     let all_effects = runner.outbox_faults.all_effects().await;

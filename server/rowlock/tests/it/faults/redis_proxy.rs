@@ -111,7 +111,6 @@ async fn pass(
     }
 }
 
-/// Effects of the first complete command in `bytes`, and its length.
 fn first_effects(
     bytes: &[u8],
     injector: &FaultInjector,

@@ -19,7 +19,6 @@ use crate::replicas::Replica;
 /// A saga fails if no case ends and no server restarts for this long. Each fault kills once, and cases take turns, so
 /// the total time depends on the machine.
 const CASE_TIMEOUT: Duration = Duration::from_secs(90);
-/// Pause between two checks of a predicate.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// Interval at which leases and pauses are moved into the past.
 const SHORTEN_INTERVAL: Duration = Duration::from_millis(300);
@@ -68,7 +67,6 @@ pub struct SagaRunner {
     client: reqwest::Client,
     next_seat: AtomicU32,
     premiere: Mutex<Arc<Premiere>>,
-    /// Faults that did not work as intended.
     problems: Mutex<Vec<String>>,
 }
 
@@ -317,7 +315,6 @@ impl SagaRunner {
         self.world.value(sqlx::query_scalar(sql).bind(booking).bind(effect)).await
     }
 
-    /// Kills the server when a case has reached its kill point.
     async fn kill_at_kill_points(&self) {
         let mut again = tokio::time::interval(QUIET);
         loop {
@@ -368,7 +365,6 @@ impl SagaRunner {
     }
 }
 
-/// Returns the same Redis URL with the proxy's address.
 async fn behind_proxy(url: &str, injector: &Arc<FaultInjector>) -> String {
     let mut url = reqwest::Url::parse(url).expect("REDIS_URL is an address");
     let address = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(6379));
@@ -421,7 +417,6 @@ impl SagaRunner {
         Ok(SagaOrder { buyer, booking, reference, seat: number, strike: case.strike })
     }
 
-    /// Waits until a hold has become a booking. Returns its id and reference.
     async fn booking_of_hold(&self, hold: Uuid) -> (Uuid, String) {
         loop {
             let made = sqlx::query_as("SELECT id, reference FROM bookings WHERE hold_id = $1").bind(hold);

@@ -45,7 +45,6 @@ pub enum Saga {
 }
 
 impl Saga {
-    /// With a second gateway.
     pub const WITH_TWO_GATEWAYS: [Self; 2] = [Self::AtSecondGateway, Self::AtBothGateways];
 
     /// Final state of the booking and of its money, whatever fault occurs.
@@ -87,7 +86,6 @@ impl Saga {
         }
     }
 
-    /// Runs the saga from a new booking.
     pub async fn run(self, runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
         match self {
             Self::InOneRequest | Self::InOneRequestDeclined | Self::InOneRequestPending => Ok(()),
@@ -162,7 +160,6 @@ async fn pay(order: &SagaOrder, token: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// Pays, and waits until the tickets are issued and no effect is left.
 async fn pay_and_wait_until_confirmed(runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
     pay(order, Some("tok_paid")).await?;
     runner.wait_for_state(order, ("CONFIRMED", "PAID")).await

@@ -46,26 +46,20 @@ pub enum InitialState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Action {
-    /// The buyer checks the hold out as it is.
     CheckOut,
     /// The buyer adds places to the hold or removes them, and checks it out.
     Revise,
     /// The buyer pays with a token; in a combined request if there is no booking.
     Submit,
     ChangeHold,
-    /// The gateway's webhook reports the charge.
     Settle,
     CancelPart,
     Cancel,
-    /// The counter exchanges the sold seats.
     Exchange,
-    /// The show moves to another screen.
     Relocate,
-    /// The show is cancelled, with its bookings.
     CallOff,
     Void,
     LateMoney,
-    /// The waiting list offers free seats to a visitor.
     Offer,
 }
 
@@ -89,7 +83,6 @@ impl Action {
     }
 }
 
-/// A booking and its show.
 pub struct PreparedBooking {
     start: InitialState,
     buyer: Visitor,
@@ -154,7 +147,6 @@ impl PreparedBooking {
         change(&self.buyer, &self.hold, json!({ which: [{ "area": 0, "quantity": PLACES }] })).await
     }
 
-    /// Sends the gateway's webhook about the charge.
     async fn webhook(&self, to: &Visitor) -> String {
         webhook(to, &self.booking).await
     }
@@ -168,7 +160,6 @@ impl PreparedBooking {
         }
     }
 
-    /// Prepares an actor's action and returns its future.
     pub async fn action_future(&self, setup: &mut ScheduleWorld, action: Action, actor: usize) -> ActionFuture {
         let server = &setup.servers[actor];
         let state = server.state.clone();
@@ -325,7 +316,6 @@ async fn call_off(state: AppState, show: Uuid) -> String {
     format!("{} finished", StatusCode::OK.as_u16())
 }
 
-/// Performs one effect, as the relay does.
 async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
     match bookings::perform(&state, booking, effect).await {
         Ok(()) => "done".to_owned(),

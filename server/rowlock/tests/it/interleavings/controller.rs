@@ -58,7 +58,6 @@ struct Actor {
     waiting: VecDeque<WaitingStatement>,
     running: Option<ConnectionId>,
     is_blocked: bool,
-    /// Connections with an open transaction.
     open: HashSet<ConnectionId>,
     answer: Option<String>,
     /// Its action is answered, and its transactions are over. Later background work of its server is not part of the
@@ -266,7 +265,6 @@ fn state(actors: &[Actor]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// Statements of a schedule, one per line.
 pub fn trace_lines(played: &ScheduleResult) -> String {
     let mut counts = HashMap::new();
     let lines = played.trace.iter().map(|(actor, statement)| {

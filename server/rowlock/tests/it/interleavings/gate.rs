@@ -23,7 +23,6 @@ const HEADER_BYTES: usize = 5;
 /// Maximum length of a printed statement, in characters.
 const SHOWN_CHARS: usize = 110;
 
-/// A connection of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
     pub actor: usize,
@@ -34,25 +33,10 @@ pub struct ConnectionId {
 
 #[derive(Debug)]
 pub enum GateEvent {
-    /// A statement waits for its permit.
-    Waits {
-        connection: ConnectionId,
-        statement: String,
-        permit: oneshot::Sender<()>,
-    },
-    /// Postgres has answered a batch.
-    Answered {
-        connection: ConnectionId,
-        is_in_transaction: bool,
-    },
-    Closed {
-        connection: ConnectionId,
-    },
-    /// An actor's action has its answer.
-    Finished {
-        actor: usize,
-        answer: String,
-    },
+    Waits { connection: ConnectionId, statement: String, permit: oneshot::Sender<()> },
+    Answered { connection: ConnectionId, is_in_transaction: bool },
+    Closed { connection: ConnectionId },
+    Finished { actor: usize, answer: String },
 }
 
 pub struct Gate {
@@ -82,12 +66,10 @@ impl Gate {
         Self { url: url.await, is_closed }
     }
 
-    /// Makes statements wait for permits.
     pub fn close(&self) {
         self.is_closed.send_replace(true);
     }
 
-    /// Lets all statements pass, including waiting ones.
     pub fn open(&self) {
         self.is_closed.send_replace(false);
     }
@@ -192,7 +174,6 @@ async fn forward_startup(ends: &mut ConnectionEnds) -> std::io::Result<Option<i3
     }
 }
 
-/// Forwards batches until a side closes.
 async fn serve(ends: &mut ConnectionEnds, connection: ConnectionId, shared: &GateState) -> std::io::Result<()> {
     let mut prepared = HashMap::new();
     while let Some(batch) = next_batch(ends, &mut prepared).await? {
@@ -232,7 +213,6 @@ fn is_of_own_key(statement: &str) -> bool {
 /// Frontend messages that are answered together.
 struct Batch {
     bytes: Vec<u8>,
-    /// The executed statement, if any.
     statement: Option<String>,
 }
 
@@ -266,7 +246,6 @@ fn one_line(sql: &str) -> String {
     words.join(" ").chars().take(SHOWN_CHARS).collect()
 }
 
-/// Waits for a permit, if the gate is closed.
 async fn wait_for_permit(connection: ConnectionId, statement: String, shared: &GateState) {
     let mut is_closed = shared.is_closed.clone();
     if !*is_closed.borrow_and_update() {

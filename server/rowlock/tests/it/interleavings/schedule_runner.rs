@@ -28,7 +28,6 @@ const GAVE_UP: &str = "503 database_unavailable";
 
 #[derive(Clone, Copy, Debug)]
 pub enum Extent {
-    /// Every schedule with up to two preemptions.
     All,
     /// Every schedule in which the second actor preempts the first one once.
     FirstPreempted,
@@ -43,9 +42,7 @@ pub struct RunSummary {
     pub schedules: u32,
     /// Number of schedules with two preemptions of the scenarios, where it was computed.
     in_all: u32,
-    /// Schedules with a lock wait between actors.
     blocked: u32,
-    /// Schedules in which a server gave up.
     gave_up: u32,
     pub findings: Vec<String>,
 }
@@ -63,7 +60,6 @@ struct Progress {
     scenario: Scenario,
     /// Its schedules, once the length of its actions is known.
     grid: Option<Grid>,
-    /// Schedules of the grid that were run.
     played: u32,
 }
 
@@ -135,7 +131,6 @@ impl ScheduleRunner {
         summary.findings.push(finding);
     }
 
-    /// Runs every schedule with up to two preemptions.
     async fn play_all(&mut self, scenario: &Scenario) {
         let actors = 0..scenario.actions.len();
         for first in actors.clone() {
@@ -207,7 +202,6 @@ fn answers(played: &ScheduleResult) -> impl Iterator<Item = &str> {
     played.answers.iter().flat_map(|answers| answers.split(", "))
 }
 
-/// Runs schedules of each scenario concurrently.
 pub async fn explore(scenarios: Vec<Scenario>, extent: Extent) -> RunSummary {
     let (began, count) = (Instant::now(), scenarios.len());
     let scenarios = scenarios.into_iter().map(|scenario| Progress { scenario, grid: None, played: 0 });
@@ -261,7 +255,6 @@ async fn work(scenarios: Arc<Mutex<VecDeque<Progress>>>, summary: SharedSummary,
     player.end().await;
 }
 
-/// Runs one schedule and prints it.
 pub async fn replay(scenario: &Scenario, schedule: &Schedule) -> RunSummary {
     let summary = SharedSummary::default();
     let mut player = ScheduleRunner::new(summary.clone());
@@ -287,7 +280,6 @@ pub const SAMPLED_ACTIONS: [Action; 7] = [
 /// Initial states of the sample's pairs: the first of these that fits both.
 const SAMPLED_STARTS: [InitialState; 3] = [InitialState::Changed, InitialState::Locked, InitialState::Paying];
 
-/// Actions that start while a booking is in this state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     pub actions: Vec<Action>,

@@ -25,7 +25,6 @@ use crate::organiser::organiser;
 use crate::prelude::*;
 
 pub const ACTORS: usize = 3;
-/// Places of every show's standing area.
 pub const PLACES: i32 = 12;
 const HOLD_MS: i64 = 3_600_000;
 /// Start of a show, in seconds from now.
@@ -38,7 +37,6 @@ const DEADLOCKS_AFTER: &str = "50ms";
 pub struct ActorServer {
     pub state: AppState,
     gate: Gate,
-    /// Its index in the world's servers.
     pub place: usize,
 }
 
@@ -51,7 +49,6 @@ pub struct ScheduleWorld {
     pub organiser: Browser,
     gateway: Simulator,
     controller: Controller,
-    /// A schedule has left a finding.
     is_wrong: bool,
 }
 
@@ -102,7 +99,6 @@ impl ScheduleWorld {
         self.controller.play(schedule, &gates, acts).await
     }
 
-    /// Finishes the effects of a schedule and returns the findings.
     pub async fn finish_and_check(&mut self) -> Vec<String> {
         let mut findings = self.finish().await;
         findings.extend(self.findings().await);
@@ -184,7 +180,6 @@ impl ScheduleWorld {
         findings
     }
 
-    /// Waits until no server has work left from the preparation.
     pub async fn wait_until_idle(&self) {
         let left = self.finish().await;
         assert!(left.is_empty(), "{left:?}");

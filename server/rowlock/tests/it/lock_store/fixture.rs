@@ -13,14 +13,12 @@ use seats::seat_locks::{
 use crate::prelude::*;
 
 pub const SEATS: usize = 12;
-/// Its areas and their capacities.
 pub const AREAS: [(AreaIndex, u32); 2] = [(0, 5), (1, 3)];
 /// Above every time in microseconds, so fences are the same in every store.
 pub const LOWEST_FENCE: i64 = 5_000_000_000_000_000;
 /// Six seats a person, five minutes, eight with extensions.
 pub const TERMS: HoldLimits = HoldLimits { per_person: 6, length_ms: 5 * MINUTE_MS, life_ms: 8 * MINUTE_MS };
 pub const FLASH: HoldLimits = HoldLimits { per_person: 6, length_ms: 90_000, life_ms: 90_000 };
-/// Extension of a hold during a payment.
 pub const PAYING_MS: i64 = 10 * MINUTE_MS;
 
 pub struct StoreFixture {
@@ -123,7 +121,6 @@ impl StoreFixture {
         self.store.snapshot(self.show).await.expect("a snapshot").version
     }
 
-    /// Holds these seats with a new request id.
     pub async fn take(&self, owner: &str, seats: &[SeatIndex]) -> Result<StoredHold, Refusal> {
         self.take_selection(owner, selection(seats, &[])).await
     }

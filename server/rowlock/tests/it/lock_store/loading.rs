@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::fixture::{LOWEST_FENCE, RedisFixture, StoreFixture, TERMS, asked, attempt, known, sale, selection};
 
-/// A layout of six seats and an area, partly sold.
 fn partly_sold() -> RebuildInput {
     RebuildInput {
         map: [Available, Booked, Booked, Blocked, Available, Available].map(|state| state as u8).to_vec(),

@@ -79,7 +79,6 @@ struct StoreUnderTest {
     began: Timestamp,
     clock: Option<ManualClock>,
     redis: Option<RedisFixture>,
-    /// Time that has passed, in milliseconds.
     passed: i64,
 }
 
@@ -314,11 +313,9 @@ impl HoldRef {
     }
 }
 
-/// The sold part of a hold.
 #[derive(Clone, Debug)]
 pub struct SaleSpec {
     pub of: HoldRef,
-    /// Offset from the hold's fence.
     pub fence_off: i64,
     /// `None`: everything in the hold.
     pub selection: Option<Selection>,
@@ -437,7 +434,6 @@ fn minutes() -> impl Strategy<Value = i64> {
     (0..=6_i64).prop_map(|minutes| minutes * MINUTE_MS)
 }
 
-/// Mostly zero.
 fn fence_off() -> impl Strategy<Value = i64> {
     prop_oneof![4 => Just(0), 1 => -2..=2_i64]
 }
@@ -466,7 +462,6 @@ fn any_lot() -> impl Strategy<Value = Selection> {
         .prop_map(|(seats, places)| selection(&seats, &places.unwrap_or_default()))
 }
 
-/// A selection that is not empty.
 fn some_lot() -> impl Strategy<Value = Selection> {
     any_lot().prop_map(|any| if any.is_empty() { selection(&[0], &[]) } else { any })
 }

@@ -5,7 +5,6 @@ use super::{API, organiser, world_with_organiser};
 use crate::box_office::acts;
 use crate::prelude::*;
 
-/// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
     let id = new_id();
     let sql = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms, called_off)

@@ -25,7 +25,6 @@ async fn block(olga: &mut Browser, screen: &Value, seats: &[&str], reason: &str)
     post_ok(olga, &path(screen), house_seats_body(screen, seats, true, reason)).await
 }
 
-/// Plans shows on a weekday. Returns a visitor of each.
 async fn shows(olga: &mut Browser, world: &World, screen: &Value, weekday: &str, times: &[&str]) -> Vec<Visitor> {
     let planned = post_ok(olga, "/programme", week(&screen["id"], "2030-01-07", weekday, times)).await;
     planned["shows"].as_array().expect("a list").iter().map(|show| visitor_of(world, show)).collect()

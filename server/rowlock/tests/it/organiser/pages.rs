@@ -157,13 +157,11 @@ async fn invalid_layout_file_is_reported_on_a_page() {
     assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
 }
 
-/// The tag of the input with this name.
 fn input<'a>(html: &'a str, name: &str) -> &'a str {
     let mut tags = html.split("<input").filter_map(|rest| rest.split('>').next());
     tags.find(|tag| tag.contains(&format!("name=\"{name}\""))).expect("an input of that name")
 }
 
-/// The error below the input with this tag.
 fn error<'a>(html: &'a str, tag: &str) -> Option<&'a str> {
     let (_, id) = tag.split_once("aria-describedby=\"")?;
     let id = id.split('"').next()?;

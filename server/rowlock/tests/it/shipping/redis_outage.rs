@@ -115,11 +115,8 @@ async fn keep_requesting(visitor: Visitor, stop: Arc<AtomicBool>) {
 struct Participants {
     /// On the gateway's page, with its URL.
     ann: (Visitor, Value, String),
-    /// Checked out and not paid.
     bob: (Visitor, Value),
-    /// Has a ticket for this evening.
     cat: (Visitor, Value),
-    /// Has a ticket to cancel.
     dan: (Visitor, Value),
     door: Device,
     /// A seller at the counter without an open till.

@@ -28,7 +28,6 @@ use crate::books::Books;
 /// Timeout of every wait in a test. Long, because a busy machine may pause. Tests of the product's own deadlines use
 /// their own constants.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// Pause between two checks of a predicate.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub const SECRET: &str = "a secret of this test; 32 bytes or more";
