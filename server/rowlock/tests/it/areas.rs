@@ -1,13 +1,7 @@
 //! General admission: places of an area are held, paid for and released like seats, and never oversold.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use crate::prelude::*;
 
-use crate::world::{
-    CHECK_VIOLATION, PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until,
-};
-
-/// A world whose show has a standing area with `capacity` places.
 async fn world_with_area(servers: usize, capacity: i32) -> World {
     let world = World::start(servers, &[]).await;
     world.open_floor(capacity).await;
@@ -20,12 +14,10 @@ async fn check_out(visitor: &Visitor, quantity: u32) -> (Value, Value) {
     (hold, booking)
 }
 
-/// Claimed and sold places.
 async fn stock(world: &World) -> (i32, i32) {
     sqlx::query_as("SELECT claimed, sold FROM area_stock").fetch_one(&world.pg).await.expect("a row")
 }
 
-/// Checks that the area's stock is the sum of its claims.
 async fn stock_matches_claims(world: &World) {
     let claims: (i64, i64) = sqlx::query_as(
         "SELECT coalesce(sum(quantity) FILTER (WHERE state = 'claimed'), 0),
@@ -53,8 +45,7 @@ async fn each_place_becomes_a_ticket_beside_seats() {
     wait_until("the map shows two places left", || async { ann.places_left().await == 2 }).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!((&booking["places"], &booking["total"]["minor"]), (&line, &json!(4 * PRICE)));
-    let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+    let paid = expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(stock(&world).await, (0, 3));
     assert_eq!(world.count("SELECT count(*) FROM place_tickets").await, 3);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
@@ -64,13 +55,12 @@ async fn each_place_becomes_a_ticket_beside_seats() {
     assert_eq!(page.matches("data-testid=\"ticket\"").count(), 4, "one ticket a seat or place");
     let (_, listed) = ann.get(&format!("/api/v1/shows/{}", world.show)).await;
     assert_eq!((&listed["seat_count"], &listed["seats_left"]), (&json!(305), &json!(301)));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_of_twelve_concurrent_holds_get_a_place_and_others_get_the_count_left() {
     let world = world_with_area(2, 5).await;
-    let answers = futures::future::join_all((0..12).map(|number| {
+    let answers = join_all((0..12).map(|number| {
         let visitor = world.visitor_at(number % 2);
         async move { visitor.hold_places(1).await }
     }))
@@ -81,7 +71,6 @@ async fn five_of_twelve_concurrent_holds_get_a_place_and_others_get_the_count_le
         assert_eq!(problem["code"], "seats_taken");
         assert_eq!(problem["areas"], json!([{ "area": 0, "label": "Floor", "left": 0 }]));
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -115,7 +104,6 @@ async fn holds_of_places_are_validated_like_holds_of_seats() {
     let rest = json!({ "remove": [4], "remove_places": [{ "area": 0, "quantity": 2 }] });
     assert_eq!(ann.call(Method::PATCH, &own, rest).await.0, StatusCode::NO_CONTENT);
     wait_until("all places are free again", || async { ann.places_left().await == 50 }).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +117,6 @@ async fn bought_places_count_towards_the_person_limit() {
     world.delete_redis_keys().await;
     assert_eq!(ann.hold_places(3).await.0, StatusCode::TOO_MANY_REQUESTS, "Postgres counts them too");
     assert_eq!(ann.hold_places(2).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,21 +124,19 @@ async fn places_kept_after_a_declined_card_are_freed_on_release() {
     let world = world_with_area(1, 5).await;
     let ann = world.visitor();
     let (_, booking) = check_out(&ann, 4).await;
-    let (_, declined) = ann.pay(&booking, Some("tok_declined")).await;
-    assert_eq!(declined["state"], "CANCELLED", "{declined}");
+    let declined = expect_state(ann.pay(&booking, Some("tok_declined")).await, StatusCode::OK, "CANCELLED");
     wait_until("no place is claimed", || async { stock(&world).await == (0, 0) }).await;
     assert_eq!(ann.places_left().await, 1, "the places are held for another payment attempt");
     ann.release_kept_hold(&declined).await;
     wait_until("the places are free again", || async { ann.places_left().await == 5 }).await;
     assert_eq!(stock(&world).await, (0, 0));
     stock_matches_claims(&world).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_payments_for_the_last_places_all_succeed() {
     let world = world_with_area(2, 8).await;
-    let sold = futures::future::join_all((0..8).map(|number| {
+    let sold = join_all((0..8).map(|number| {
         let visitor = world.visitor_at(number % 2);
         async move {
             let (_, booking) = check_out(&visitor, 1).await;
@@ -164,7 +149,6 @@ async fn concurrent_payments_for_the_last_places_all_succeed() {
     }
     assert_eq!(stock(&world).await, (0, 8));
     stock_matches_claims(&world).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,7 +165,6 @@ async fn lost_map_is_rebuilt_from_sold_and_claimed_places() {
     let (status, problem) = world.visitor().hold_places(4).await;
     assert_eq!((status, &problem["areas"][0]["left"]), (StatusCode::CONFLICT, &json!(3)), "{problem}");
     assert_eq!(world.visitor().hold_places(3).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,7 +187,6 @@ async fn places_granted_twice_after_a_loss_are_charged_once_and_the_map_is_repai
     assert_eq!(bob.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
     assert_eq!(stock(&world).await, (4, 1));
     stock_matches_claims(&world).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,20 +200,12 @@ async fn expired_claim_is_taken_over_and_its_late_payment_is_refunded() {
     world.delete_holds(5).await;
     let (_, taken) = check_out(&bob, 5).await;
     assert_eq!(bob.pay(&taken, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    let paid = ann
-        .client
-        .post(text(&pending["pay_url"]))
-        .header("content-type", "application/x-www-form-urlencoded")
-        .body("card=paid")
-        .send()
-        .await
-        .expect("the gateway answers");
+    let paid = ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(paid.status(), StatusCode::SEE_OTHER);
     let lost = ann.wait_for_booking(&booking, "CANCELLED").await;
     assert!(matches!(text(&lost["money"]), "REFUNDING" | "REFUNDED"), "{lost}");
     assert_eq!(stock(&world).await, (0, 5));
     stock_matches_claims(&world).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -249,5 +223,5 @@ async fn area_stock_table_rejects_overselling_negatives_and_skipped_versions() {
     }
     let right = "UPDATE area_stock SET version = version + 1, sold = 5";
     assert!(sqlx::query(right).execute(&world.pg).await.is_ok());
-    world.end_with_known_findings(&["0 claimed and 5 sold, where its claims are 0 and 0"]).await;
+    world.end_with_known_findings(&["0 claimed and 5 sold, but its claims sum up to 0 and 0"]).await;
 }

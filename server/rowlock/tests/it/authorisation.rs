@@ -1,15 +1,14 @@
-//! Every API route against every kind of caller, as `web::authorisation::TABLE` says.
+//! Every API route against every kind of caller, as `web::authorisation::TABLE` says; and the served OpenAPI document
+//! against the server's answers. `cargo xtask test` sends every operation (`end2end/api/`); this test sends a few.
+
+use std::collections::BTreeSet;
 
 use domain::VariantName;
-use reqwest::{Method, StatusCode};
 use rowlock::web::authorisation::{Access, TABLE};
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::accounts::{Browser, PASSWORD, another_theatre, grant};
-use crate::world::{Visitor, World, expect_answer, text};
+use crate::prelude::*;
 
-/// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     Anonymous,
@@ -18,7 +17,6 @@ enum Caller {
     BoxOffice,
     Manager,
     Organiser,
-    /// A manager of another theatre.
     OtherManager,
 }
 
@@ -46,7 +44,6 @@ impl Caller {
         }
     }
 
-    /// Staff role at the Aurora.
     const fn role(self) -> Option<&'static str> {
         match self {
             Self::BoxOffice => Some("box_office"),
@@ -60,11 +57,8 @@ impl Caller {
 /// Outcome of a request as far as it depends on the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AccessOutcome {
-    /// Any answer that does not depend on the caller.
     Independent,
-    /// 401.
     SignInFirst,
-    /// 403.
     Forbidden,
     /// Not found: 404, or 410 for a hold.
     NotFound,
@@ -109,7 +103,7 @@ fn verdict(status: StatusCode, body: &Value) -> AccessOutcome {
 /// A body that reaches the handler. Its content does not matter.
 fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
     let buyer = json!({ "name": "A", "email": "a@example.org" });
-    let nothing = uuid::Uuid::nil();
+    let nothing = Uuid::nil();
     let path = path.split('?').next().unwrap_or_default();
     match (method, path.rsplit('/').next().unwrap_or_default()) {
         ("POST", "holds") => json!({ "seats": [200] }),
@@ -200,24 +194,18 @@ async fn session_of(world: &World, caller: Caller, owner: Option<&str>) -> Visit
         return visitor;
     }
     let (secret, owner) = (
-        [platform::ids::new_id(), platform::ids::new_id()].map(|id| id.simple().to_string()).concat(),
-        owner.map_or_else(|| platform::ids::new_id().simple().to_string(), str::to_owned),
+        [new_id(), new_id()].map(|id| id.simple().to_string()).concat(),
+        owner.map_or_else(|| new_id().simple().to_string(), str::to_owned),
     );
     let handed = "INSERT INTO account_visitors (owner, account_id, joined_at)
                   SELECT $2, id, now() FROM accounts WHERE email = $1 ON CONFLICT DO NOTHING";
-    sqlx::query(handed).bind(caller.email()).bind(&owner).execute(&world.pg).await.expect("the visitor is assigned");
+    world.run(sqlx::query(handed).bind(caller.email()).bind(&owner)).await;
     let opened =
         "INSERT INTO sessions (id, account_id, kind, secret_hash, owner, idle_ms, created_at, last_seen_at, expires_at)
                   SELECT gen_random_uuid(), id, 'browser', $2, $3, 3600000, now(), now(), now() + interval '1 hour'
                   FROM accounts WHERE email = $1";
     let hash = Sha256::digest(secret.as_bytes()).to_vec();
-    sqlx::query(opened)
-        .bind(caller.email())
-        .bind(hash)
-        .bind(&owner)
-        .execute(&world.pg)
-        .await
-        .expect("the session is written");
+    world.run(sqlx::query(opened).bind(caller.email()).bind(hash).bind(&owner)).await;
     Visitor { cookie: format!("{}; rowlock_session={secret}", visitor.cookie), ..visitor }
 }
 
@@ -239,29 +227,19 @@ async fn connect_systems(world: &World) {
          SELECT $1, 'aurora', id, 'EUR', now(), now(), 0, 0 FROM accounts LIMIT 1",
         "INSERT INTO webhook_deliveries (message_id, endpoint_id, state, run_after) VALUES ($1, $1, 'delivered', now())",
     ] {
-        let id: uuid::Uuid = SYSTEM_ID.parse().expect("an id");
-        sqlx::query(statement).bind(id).execute(&world.pg).await.expect("the row is written");
+        let id: Uuid = SYSTEM_ID.parse().expect("an id");
+        world.run(sqlx::query(statement).bind(id)).await;
     }
 }
 
-/// Number of the parked effect at the Aurora.
 const PARKED_NUMBER: &str = "55";
 
-/// Parks an effect of this booking.
 async fn park(world: &World, booking: &Value) {
-    let parked = sqlx::query(
-        "INSERT INTO outbox (id, booking_id, effect, run_after, parked_why, created_at) OVERRIDING SYSTEM VALUE
-         VALUES ($1::bigint, $2::uuid, 'void_left', now(), 'Test.', now())",
-    );
-    parked
-        .bind(PARKED_NUMBER.parse::<i64>().expect("a number"))
-        .bind(text(&booking["id"]))
-        .execute(&world.pg)
-        .await
-        .expect("parked");
+    let sql = "INSERT INTO outbox (id, booking_id, effect, run_after, parked_why, created_at) OVERRIDING SYSTEM VALUE
+         VALUES ($1::bigint, $2::uuid, 'void_left', now(), 'Test.', now())";
+    world.run(sqlx::query(sql).bind(PARKED_NUMBER.parse::<i64>().expect("a number")).bind(text(&booking["id"]))).await;
 }
 
-/// A world with an account of each kind.
 async fn world_with_all_callers() -> World {
     let world = World::start(1, &[]).await;
     another_theatre(&world).await;
@@ -271,7 +249,7 @@ async fn world_with_all_callers() -> World {
     for caller in Caller::ALL.into_iter().filter(|caller| !matches!(caller, Caller::Anonymous | Caller::Customer)) {
         let like = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                     SELECT gen_random_uuid(), $1, 'Test Account', password_hash, now(), now() FROM accounts LIMIT 1";
-        sqlx::query(like).bind(caller.email()).execute(&world.pg).await.expect("an account");
+        world.run(sqlx::query(like).bind(caller.email())).await;
         match (caller.role(), caller) {
             (Some(role), _) => grant(&world, caller.email(), "aurora", role).await,
             (None, Caller::OtherManager) => grant(&world, caller.email(), "rialto", "manager").await,
@@ -282,7 +260,6 @@ async fn world_with_all_callers() -> World {
     world
 }
 
-/// Fills in the customer's ids.
 fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -> String {
     row.replace("/theatres/{id}", "/theatres/aurora")
         .replace("/cities/{id}", "/cities/lisbon")
@@ -317,19 +294,17 @@ async fn every_route_answers_every_role_as_the_table_says() {
             continue;
         }
         // Each row gets its own hold and booking of the customer, because some rows undo them.
-        let owner = platform::ids::new_id().simple().to_string();
+        let owner = new_id().simple().to_string();
         let customer = session_of(&world, Caller::Customer, Some(&owner)).await;
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let held = expect_answer(customer.hold(&[seat]).await, StatusCode::CREATED);
         seat += 1;
         let mut booking = json!({ "id": "none" });
         if ["{booking}", "{key}", "{parked}"].iter().any(|part| row.contains(part)) {
             let buyer = json!({ "name": "Ann", "email": Caller::Customer.email() });
             let request_body = json!({ "show": world.show, "hold": held["id"], "buyer": buyer });
-            let made = expect_answer(
-                customer.call_with_key(Method::POST, "/api/v1/bookings", request_body, &key).await,
-                StatusCode::CREATED,
-            );
+            let answer = customer.call_with_key(Method::POST, "/api/v1/bookings", request_body, &key).await;
+            let made = expect_answer(answer, StatusCode::CREATED);
             booking = made;
         }
         if row.contains("{parked}") {
@@ -344,7 +319,7 @@ async fn every_route_answers_every_role_as_the_table_says() {
             let path = path_of(row, &world, &held, &booking, &key);
             let method = Method::from_bytes(method.as_bytes()).expect("a method");
             let body = body_for(method.as_str(), &path, &held, &world);
-            let (status, text) = visitor.raw(method, &path, body, &platform::ids::new_id().to_string()).await;
+            let (status, text) = visitor.raw(method, &path, body, &new_id().to_string()).await;
             // The seat dots of a layout are not JSON; a refusal always is.
             let answer = serde_json::from_str(&text).unwrap_or_default();
             asked += 1;
@@ -359,7 +334,6 @@ async fn every_route_answers_every_role_as_the_table_says() {
     }
     assert!(asked > 7 * 35, "{asked} requests were sent");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -387,5 +361,71 @@ async fn api_key_opens_only_routes_for_keys() {
         opened += usize::from(is_for_keys);
     }
     assert_eq!(opened, 6, "five reports and a booking");
-    world.end().await;
+}
+
+fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(fields) => {
+            found.extend(fields.get("$ref").and_then(Value::as_str));
+            fields.values().for_each(|field| references(field, found));
+        }
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn served_openapi_document_is_complete_and_matches_the_answers() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let (_, document) = ann.get("/api/openapi.json").await;
+    assert_eq!((text(&document["openapi"]), text(&document["servers"][0]["url"])), ("3.1.0", &*ann.base));
+    let mut ids = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            assert!(ids.insert(text(&operation["operationId"])), "{method} {path}");
+            for (status, response) in operation["responses"].as_object().expect("responses") {
+                assert!(!text(&response["description"]).is_empty(), "{method} {path} {status}");
+            }
+        }
+    }
+    assert!(ids.len() > 100, "{} operations", ids.len());
+    let mut found = BTreeSet::new();
+    references(&document, &mut found);
+    for reference in found {
+        assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+    }
+
+    let (show, nowhere) = (world.show, platform::ids::derived_id(&["nowhere"]));
+    let hold = format!("/api/v1/shows/{show}/holds/{nowhere}");
+    for (method, path, template, status) in [
+        (Method::PATCH, hold.clone(), "/api/v1/shows/{show}/holds/{hold}", 400),
+        (Method::PATCH, hold.replace(&show.to_string(), "C7"), "/api/v1/shows/{show}/holds/{hold}", 404),
+        (
+            Method::POST,
+            format!("/api/v1/shows/{nowhere}/holds/{nowhere}/extend"),
+            "/api/v1/shows/{show}/holds/{hold}/extend",
+            404,
+        ),
+        (
+            Method::POST,
+            format!("/api/v1/shows/{nowhere}/holds/{nowhere}/leave"),
+            "/api/v1/shows/{show}/holds/{hold}/leave",
+            404,
+        ),
+        (Method::POST, format!("/api/v1/bookings/{nowhere}/confirm"), "/api/v1/bookings/{booking}/confirm", 400),
+        (Method::POST, "/api/v1/users/login".to_owned(), "/api/v1/users/login", 400),
+        (Method::GET, "/api/v1/shows?date=soon".to_owned(), "/api/v1/shows", 400),
+    ] {
+        let body = if method == Method::GET { Value::Null } else { json!("no object") };
+        let (answered, problem) = ann.call(method.clone(), &path, body).await;
+        assert_eq!(answered.as_u16(), status, "{method} {path}: {problem}");
+        let name = method.as_str().to_ascii_lowercase();
+        let documented = &document["paths"][template][name]["responses"][status.to_string()];
+        let schema = &documented["content"]["application/problem+json"]["schema"]["$ref"];
+        assert_eq!(schema, "#/components/schemas/ProblemView", "{method} {path} {status}");
+        // The detail is written for people: no Rust types, no parser positions.
+        for word in ["u32", "struct", "at line", "deserialize", "expected"] {
+            assert!(!text(&problem["detail"]).contains(word), "{problem}");
+        }
+    }
 }

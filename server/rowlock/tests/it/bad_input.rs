@@ -1,9 +1,8 @@
-//! Invalid input on every route: the documented problem, never a 500, and no change.
+//! Invalid input on every route: the documented problem, never a 500, and no change. Invalid, stale, repeated, reordered
+//! and unrelated webhooks: the documented answer, a stored event, and no duplicate effect.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::world::{Visitor, World, insert_show, text};
+use crate::mailed_links::assert_mails_link_without_cookie;
+use crate::prelude::*;
 
 /// Sends raw bytes and asserts this problem, in its own media type.
 async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &str, expected: (u16, &str)) {
@@ -11,7 +10,7 @@ async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &st
         .client
         .request(method.clone(), format!("{}{path}", visitor.base))
         .header("cookie", &visitor.cookie)
-        .header("idempotency-key", platform::ids::new_id().to_string())
+        .header("idempotency-key", new_id().to_string())
         .header("content-type", "application/json")
         .body(body.to_owned())
         .send()
@@ -27,8 +26,7 @@ async fn assert_refused(visitor: &Visitor, method: Method, path: &str, body: &st
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_holds_are_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let seats = |list: &str| format!("{{\"seats\": {list}}}");
     let cases = [
@@ -66,13 +64,11 @@ async fn invalid_holds_are_refused() {
     assert_eq!(eve.release_hold(&hold).await, StatusCode::NO_CONTENT, "not her hold");
     assert_eq!(ann.seat_states().await.matches('1').count(), 1, "no seat changed");
     assert!(ann.has_hold().await, "the owner keeps the hold");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idempotency_keys_are_required_and_validated() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let id = platform::ids::derived_id(&["no booking"]);
     let doors = [
         (Method::POST, format!("/api/v1/shows/{}/holds", world.show), json!({ "seats": [1] })),
@@ -98,11 +94,9 @@ async fn idempotency_keys_are_required_and_validated() {
         let (status, _) = ann.raw(method, &path, body, &"k".repeat(256)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
     }
-    // The header's alias works too.
     let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
     let request = ann.client.post(url).header("x-idempotency-key", "alias").json(&json!({ "seats": [1] }));
     assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,10 +117,8 @@ async fn hostile_names_are_stored_verbatim_or_refused_and_reused_keys_conflict()
             json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "Other", "email": "a@example.org" } });
         let (status, problem) = visitor.call_with_key(Method::POST, "/api/v1/bookings", other, "checkout").await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
-        let page = visitor.client.get(format!("{}/bookings/{}", visitor.base, text(&booking["id"])));
-        let page = page.header("cookie", &visitor.cookie).send().await.expect("a page");
-        assert_eq!(page.status(), StatusCode::OK);
-        assert!(!page.text().await.expect("HTML").contains("<script>alert"), "{name}");
+        let page = visitor.page(&format!("/bookings/{}", text(&booking["id"]))).await;
+        assert!(!expect_answer(page, StatusCode::OK).contains("<script>alert"), "{name}");
     }
     let visitor = world.visitor();
     let (_, hold) = visitor.hold(&[50]).await;
@@ -139,13 +131,11 @@ async fn hostile_names_are_stored_verbatim_or_refused_and_reused_keys_conflict()
     }
     let null = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "a\u{0}b", "email": "a@b.cd" } });
     assert_refused(&visitor, Method::POST, "/api/v1/bookings", &null.to_string(), (400, "person_invalid")).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     let (_, pending) = ann.pay(&booking, None).await;
     let event = |reference: &Value| {
@@ -155,7 +145,7 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
     };
     let now_s = platform::clock::now().0 / 1_000;
     let body = event(&booking["id"]);
-    let unknown = event(&json!(platform::ids::new_id()));
+    let unknown = event(&json!(new_id()));
     let cases = [
         (None, body.as_str(), (401, "webhook_unsigned")),
         (Some("nonsense".to_owned()), &body, (401, "webhook_unsigned")),
@@ -177,14 +167,13 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
         assert_eq!((status, text(&problem["code"])), expected, "{signature:?} {body}");
     }
     assert_eq!(ann.booking(&booking).await["state"], pending["state"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sales_close_five_minutes_before_the_start_and_cross_site_requests_change_nothing() {
     let world = World::start(1, &[]).await;
     let soon = insert_show(&world.pg, 300_000, 4 * 60).await;
-    let ann = Visitor { show: soon, ..world.visitor() };
+    let ann = world.visitor().at_show(soon);
     let (status, problem) = ann.hold(&[1]).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "sales_closed"));
     for (header, value) in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
@@ -194,13 +183,11 @@ async fn sales_close_five_minutes_before_the_start_and_cross_site_requests_chang
         let answer = request.send().await.expect("the server answers");
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{header}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_and_searches_answer_invalid_parameters_without_errors() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     for (path, status) in [
         ("/api/v1/shows?date=yesterday", 400),
         ("/api/v1/theatres/aurora/shows?date=2026-99-99", 400),
@@ -216,5 +203,178 @@ async fn pages_and_searches_answer_invalid_parameters_without_errors() {
         assert_eq!(answer.status().as_u16(), status, "{path}");
         assert!(!answer.text().await.expect("text").contains("<script>"), "{path}");
     }
-    world.end().await;
+}
+
+/// The previous webhook secret, which [`SECRET`] replaces.
+const PREVIOUS_SECRET: &str = "the secret before that one; 32 bytes or more";
+
+/// The books' finding about a payment that only the test's webhook reports: its gateway has charged nothing.
+const WEBHOOK_ONLY: &str = "CONFIRMED; 0 were taken and 0 given back";
+
+fn success(id: &str, booking: &Value, minor: i64) -> String {
+    json!({
+        "id": id, "type": "payment.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking["id"], "amount_minor": minor, "currency": "EUR" },
+    })
+    .to_string()
+}
+
+fn now_s() -> i64 {
+    platform::clock::now().0 / 1_000
+}
+
+/// Delivers a body with a signature header to this gateway's route.
+async fn deliver(visitor: &Visitor, gateway: &str, body: &str, signature: (&str, &str)) -> (u16, Value) {
+    let url = format!("{}/api/v1/webhooks/payments/{gateway}", visitor.base);
+    let request = visitor.client.post(url).header("content-type", "application/json").body(body.to_owned());
+    let answer = request.header(signature.0, signature.1).send().await.expect("the server answers");
+    (answer.status().as_u16(), answer.json().await.expect("JSON"))
+}
+
+async fn deliver_signed(visitor: &Visitor, body: &str) -> (u16, Value) {
+    deliver(visitor, "simulator", body, ("payment-signature", &World::sign(body, now_s()))).await
+}
+
+async fn outcomes(world: &World, event_id: &str) -> Vec<String> {
+    world.values(sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE event_id = $1").bind(event_id)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_without_a_valid_current_signature_are_refused_and_not_stored() {
+    let both = format!("{SECRET},{PREVIOUS_SECRET}");
+    let (world, ann) = World::with_visitor(1, &[("SIMULATOR_WEBHOOK_SECRET", both.as_str())]).await;
+    let booking = ann.check_out(&[1]).await.1;
+    ann.pay(&booking, None).await;
+    let body = success("evt_1", &booking, PRICE);
+    let good = World::sign(&body, now_s());
+    let other_secret = simulator::webhooks::sign("a foreign secret", now_s(), body.as_bytes());
+    let old = World::sign(&body, now_s() - 301);
+    for (gateway, header, signature, expected) in [
+        ("simulator", "payment-signature", &*other_secret, (401, "webhook_signature_mismatch")),
+        ("simulator", "payment-signature", &old, (401, "webhook_stale")),
+        ("simulator", "payment-signature", "t=1,v1=zz", (401, "webhook_unsigned")),
+        ("simulator", "stripe-signature", &good, (401, "webhook_unsigned")),
+        ("stripe", "stripe-signature", &good, (404, "not_found")),
+        ("no-gateway", "payment-signature", &good, (404, "not_found")),
+    ] {
+        let (status, problem) = deliver(&ann, gateway, &body, (header, signature)).await;
+        assert_eq!((status, text(&problem["code"])), expected, "{gateway} {signature}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM webhook_events").await, 0);
+    assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
+    // The previous secret is accepted until it is removed.
+    let before = simulator::webhooks::sign(PREVIOUS_SECRET, now_s(), body.as_bytes());
+    let (status, answer) = deliver(&ann, "simulator", &body, ("payment-signature", &before)).await;
+    assert_eq!((status, answer), (200, json!({ "outcome": "applied" })));
+    world.end_with_known_findings(&[WEBHOOK_ONLY]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn event_of_an_unknown_payment_is_stored_and_refused_each_time() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let unknown = json!({ "id": new_id() });
+    // A booking without a payment is treated as unknown.
+    let unpaid = ann.check_out(&[1]).await.1;
+    for (id, booking) in [("evt_unknown", &unknown), ("evt_unpaid", &unpaid)] {
+        for _ in 0..2 {
+            let (status, problem) = deliver_signed(&ann, &success(id, booking, PRICE)).await;
+            assert_eq!((status, text(&problem["code"])), (404, "unknown_payment"));
+        }
+        assert_eq!(outcomes(&world, id).await, ["unknown_payment"]);
+    }
+    assert_eq!(text(&ann.booking(&unpaid).await["state"]), "SEATS_LOCKED");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn event_delivered_a_hundred_times_concurrently_is_applied_once() {
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let at_other = ann.moved_to(&world, 1);
+    let booking = ann.check_out(&[1]).await.1;
+    ann.pay(&booking, None).await;
+    let body = success("evt_100", &booking, PRICE);
+    let all = (0..100).map(|number| deliver_signed(if number % 2 == 0 { &ann } else { &at_other }, &body));
+    let answers = join_all(all).await;
+    let count = |outcome: &str| {
+        answers.iter().filter(|(status, answer)| *status == 200 && answer["outcome"] == outcome).count()
+    };
+    assert_eq!((count("applied"), count("duplicate")), (1, 99), "{answers:?}");
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_succeeded'").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
+    assert_eq!(outcomes(&world, "evt_100").await, ["applied"]);
+    world.end_with_known_findings(&[WEBHOOK_ONLY]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_of_another_amount_is_refunded_and_the_event_names_both_sums() {
+    let world = World::start(1, &[]).await;
+    for (token, seat) in [(Some("tok_another_amount"), 1), (None, 2)] {
+        let ann = world.visitor();
+        let booking = ann.check_out(&[seat]).await.1;
+        let (_, answer) = ann.pay(&booking, token).await;
+        if token.is_none() {
+            let page = ann.post_form(text(&answer["pay_url"]), "card=another_amount&action=pay").await;
+            assert_eq!(page.status(), StatusCode::SEE_OTHER);
+        }
+        ann.wait_for_booking(&booking, "CANCELLED").await;
+        wait_until("the money is refunded", || async { ann.booking(&booking).await["money"] == "REFUNDED" }).await;
+        ann.wait_for_seat(seat as usize, '0').await;
+        let (_, events) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+        let reason = "The gateway took €12.49 where €12.50 was agreed; it goes back.";
+        let lines = events.as_array().expect("a list");
+        assert!(lines.iter().any(|line| line["reason"] == reason), "{events}");
+    }
+    wait_until("both buyers get a mail", || async {
+        world.mails().iter().filter(|mail| mail.contains("Subject: Your payment was not the agreed amount")).count()
+            == 2
+    })
+    .await;
+    assert_mails_link_without_cookie(&world);
+    assert!(!world.mails().iter().any(|mail| mail.contains("too late")), "{:?}", world.mails());
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reordered_events_undo_nothing() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let booking = ann.check_out(&[1]).await.1;
+    expect_state(ann.pay(&booking, Some("tok_reordered_webhooks")).await, StatusCode::OK, "CONFIRMED");
+    world.wait_for_count("both events are noted", "SELECT count(*) FROM webhook_events", 2).await;
+    // The success may arrive before the charge's answer. A failure after it is ignored either way.
+    assert!(world.count("SELECT count(*) FROM webhook_events WHERE outcome = 'ignored'").await >= 1);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_failed'").await, 0);
+    let seen = ann.booking(&booking).await;
+    assert_eq!((&seen["state"], &seen["money"]), (&json!("CONFIRMED"), &json!("PAID")));
+    // An event of a refund that was never requested is ignored.
+    let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking["id"], "amount_minor": PRICE, "currency": "EUR" } });
+    assert_eq!(deliver_signed(&ann, &event.to_string()).await, (200, json!({ "outcome": "ignored" })));
+    assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID");
+    // The other order: failed, then paid. That booking stays cancelled. Its seat is still free, so the money pays for a
+    // new booking.
+    let bob = world.visitor();
+    let booking = bob.check_out(&[2]).await.1;
+    bob.pay(&booking, None).await;
+    let failed = json!({ "id": "evt_failed", "type": "payment.failed", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking["id"], "amount_minor": PRICE, "currency": "EUR" } });
+    assert_eq!(deliver_signed(&bob, &failed.to_string()).await, (200, json!({ "outcome": "applied" })));
+    let paid = success("evt_then", &booking, PRICE);
+    assert_eq!(deliver_signed(&bob, &paid).await, (200, json!({ "outcome": "applied" })));
+    wait_until("the money is moved", || async { bob.booking(&booking).await["money"] == "MOVED" }).await;
+    assert_eq!(bob.booking(&booking).await["state"], "CANCELLED");
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, 2);
+    world.end_with_known_findings(&[WEBHOOK_ONLY]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refund_above_the_charge_is_refused_and_parked() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let booking = ann.check_out(&[1]).await.1;
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.wait_for_empty_outbox().await;
+    let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
+                 VALUES ($1::uuid, 'refund', $2, now(), now())";
+    world.run(sqlx::query(wrong).bind(text(&booking["id"])).bind(PRICE + 1)).await;
+    let query = "SELECT count(*) FROM outbox WHERE attempts = 1 AND parked_why LIKE '%above_charge%'";
+    world.wait_for_count("the refund is parked at the first refusal", query, 1).await;
+    assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID");
 }

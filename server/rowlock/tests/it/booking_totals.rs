@@ -1,26 +1,19 @@
 //! The total of a booking is the sum of its lines: in the code, for any interleaving of requests, and in the database.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
-use crate::world::{
-    CHECK_VIOLATION, JsonAnswer, PRICE, Visitor, World, assert_refused, expect_answer, text, wait_until,
-};
+use crate::prelude::*;
 
 /// Statements of this world that wait for a lock.
 pub const WAITING: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-/// Bookings whose total differs from their lines.
 const WRONG_TOTALS: &str = "
     SELECT count(*) FROM bookings booking
     WHERE total_minor <> (SELECT coalesce(sum(price_minor), 0) FROM booking_seats WHERE booking_id = booking.id)
                          + (SELECT coalesce(sum(price_minor * quantity), 0) FROM booking_places
                             WHERE booking_id = booking.id)";
-/// Name of the constraint.
 const REFUSAL: &str = "booking_total_is_of_lines";
 
 async fn change_places(visitor: &Visitor, hold: &Value, verb: &str) {
@@ -29,26 +22,9 @@ async fn change_places(visitor: &Visitor, hold: &Value, verb: &str) {
     expect_answer(visitor.call(Method::PATCH, &own, request_body).await, StatusCode::OK);
 }
 
-/// Checks out a hold in the background.
 fn spawn_checkout(visitor: &Visitor, hold: &Value) -> JoinHandle<JsonAnswer> {
     let (visitor, hold) = (visitor.clone(), hold.clone());
     tokio::spawn(async move { visitor.book(&hold).await })
-}
-
-/// The same visitor at another server.
-fn at_server(visitor: &Visitor, world: &World, server: usize) -> Visitor {
-    Visitor { base: world.servers[server].url.clone(), ..visitor.clone() }
-}
-
-/// A transaction that locks a booking's row.
-async fn keep_locked(world: &World, booking: &Value) -> sqlx::Transaction<'static, sqlx::Postgres> {
-    let mut keeper = world.pg.begin().await.expect("a transaction");
-    sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
-        .bind(text(&booking["id"]))
-        .execute(&mut *keeper)
-        .await
-        .expect("the booking is locked");
-    keeper
 }
 
 async fn wait_for_lock_waiters(world: &World, count: i64) {
@@ -60,11 +36,11 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
     let world = World::start(2, &[]).await;
     world.open_floor(20).await;
     let here = world.visitor();
-    let there = at_server(&here, &world, 1);
+    let there = here.moved_to(&world, 1);
     let (hold, booking) = here.check_out(&[1]).await;
     change_places(&here, &hold, "add_places").await;
     // Both wait for the row lock, and have read the lines before the other wrote them.
-    let keeper = keep_locked(&world, &booking).await;
+    let keeper = world.lock_booking(text(&booking["id"])).await;
     let first = spawn_checkout(&here, &hold);
     wait_for_lock_waiters(&world, 1).await;
     change_places(&there, &hold, "remove_places").await;
@@ -80,20 +56,17 @@ async fn checkout_that_waited_for_a_lock_charges_for_every_line_it_leaves() {
     assert_eq!(world.count(WRONG_TOTALS).await, 0);
     // With the places in the hold again, the booking differs from the hold.
     change_places(&here, &hold, "add_places").await;
-    let (status, refusal) = here.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"), "{refusal}");
+    expect_problem(here.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_revised_after_its_check_is_not_charged() {
-    let world = World::start(2, &[]).await;
-    let here = world.visitor();
-    let there = at_server(&here, &world, 1);
+    let (world, here) = World::with_visitor(2, &[]).await;
+    let there = here.moved_to(&world, 1);
     let (hold, booking) = here.check_out(&[1]).await;
     // Another tab's checkout of the earlier hold: it has locked the booking and is about to commit.
-    let mut other = keep_locked(&world, &booking).await;
+    let mut other = world.lock_booking(text(&booking["id"])).await;
     for statement in [
         "UPDATE bookings SET version = version + 1, total_minor = 2500 WHERE id = $1::uuid",
         "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
@@ -114,15 +87,13 @@ async fn booking_revised_after_its_check_is_not_charged() {
     assert_eq!(world.count(written).await, 0, "nothing is claimed or charged");
     // Once the booking equals the hold, the payment succeeds.
     let (_, again) = here.book(&hold).await;
-    let (status, paid) = there.pay(&again, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let paid = expect_state(there.pay(&again, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(paid["total"]["minor"], PRICE);
-    world.end().await;
 }
 
 /// Inserts a booking with this total and state, and with one seat for 100 cents if `has_a_seat`.
 async fn booking_of(pg: &PgPool, show: Uuid, state: &str, total: i64, has_a_seat: bool) -> Result<Uuid, sqlx::Error> {
-    let id = platform::ids::new_id();
+    let id = new_id();
     let at_once = sqlx::query(
         "WITH made AS (
              INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
@@ -152,14 +123,12 @@ const ADD_PLACES: &str = "INSERT INTO booking_places VALUES ($1, 0, 2, 'Floor', 
 async fn table_refuses_a_payment_of_another_sum_than_the_lines() {
     let world = World::start(0, &[]).await;
     let (pg, show) = (&world.pg, world.show);
-    // By a transition.
     for (total, has_a_seat) in [(100, false), (0, true), (99, true), (101, true)] {
         let booking = booking_of(pg, show, "SEATS_LOCKED", total, has_a_seat).await.expect("no payment has begun");
         assert_total_refused(&format!("{total} for a seat: {has_a_seat}"), run(pg, SUBMIT, booking).await);
     }
     let right = booking_of(pg, show, "SEATS_LOCKED", 100, true).await.expect("the booking is written");
     run(pg, SUBMIT, right).await.expect("the total matches");
-    // With places.
     let booking = booking_of(pg, show, "SEATS_LOCKED", 200, true).await.expect("the booking is written");
     assert_total_refused("before its places", run(pg, SUBMIT, booking).await);
     run(pg, ADD_PLACES, booking).await.expect("no payment has begun");
@@ -212,7 +181,6 @@ async fn table_refuses_changes_of_a_total_or_line_once_a_payment_started() {
         }
         tx.commit().await.expect("total and lines match");
     }
-    // Places by number and price.
     let booking = booking_of(pg, show, "SEATS_LOCKED", 200, true).await.expect("the booking is written");
     run(pg, ADD_PLACES, booking).await.expect("no payment has begun");
     run(pg, SUBMIT, booking).await.expect("the total matches");
@@ -226,7 +194,6 @@ async fn table_refuses_changes_of_a_total_or_line_once_a_payment_started() {
     // Before a payment starts, everything may change.
     run(pg, ADD_SEAT, other).await.expect("no payment has begun");
     run(pg, "DELETE FROM booking_seats WHERE booking_id = $1", other).await.expect("no payment has begun");
-    world.end().await;
 }
 
 /// Two concurrent transactions, neither of which sees the other's write.

@@ -6,14 +6,13 @@
 //! seats sold = claims sold = tickets; no seat twice; the outbox is empty; the map shows the claims
 //! places sold = claims sold = tickets; stock of an area = sum of its claims
 //!
-//! [`World::end`] checks them at the end of every test ([`Books::check_at_end`]). A test fails if rows that one
+//! A world checks them when it ends ([`Books::check_at_end`]). A test fails if rows that one
 //! transaction writes together differ: totals and lines, stocks and claims, the rows of a sold booking. It fails too if a
 //! booking without pending effects is wrong: its money at gateways and tills, or claims of a finished booking. A test that
 //! breaks the books on purpose ends with [`World::end_with_known_findings`]. A test that needs every effect finished
 //! calls [`Books::wait_until_balanced`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::Duration;
 
 use domain::booking::CANCELLATION_FEE_PERCENT;
 use domain::seats::SeatState;
@@ -21,18 +20,15 @@ use seats::seat_locks::Keys;
 use simulator::Simulator;
 use simulator::payment::{Payment, Status};
 use sqlx::PgPool;
-use uuid::Uuid;
 
-use crate::world::{TEST_TIMEOUT, World};
+use crate::prelude::*;
 
 /// Findings listed in a failure; more would hide the first.
 const MAX_LISTED: usize = 30;
 /// The end of a test waits this long for pending effects when nothing is wrong.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Interval of the checks meanwhile.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Stores and gateways that are compared.
 pub struct Books<'a> {
     pub pg: &'a PgPool,
     /// URL of Redis itself, past any proxy.
@@ -55,7 +51,6 @@ pub struct Totals {
     pub pending: i64,
 }
 
-/// Differences between the stores and gateways.
 #[derive(Default)]
 pub struct Findings {
     /// Rows that one transaction writes together differ. Never valid, at any instant.
@@ -67,12 +62,10 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// All findings, pending ones first.
     pub fn all(self) -> Vec<String> {
         [self.pending, self.wrong, self.broken].concat()
     }
 
-    /// Adds a finding about a booking.
     fn of(&mut self, booking: &BookingRow, what: String) {
         if booking.is_pending { self.pending.push(what) } else { self.wrong.push(what) }
     }
@@ -86,7 +79,6 @@ struct BookingRow {
     state: String,
     money: String,
     total_minor: i64,
-    /// Price of its seats and places.
     lines_minor: i64,
     is_overdue: bool,
     was_cancelled_by_buyer: bool,
@@ -101,7 +93,6 @@ struct BookingRow {
     places: Vec<String>,
     places_sold: Vec<String>,
     place_tickets: Vec<String>,
-    /// Price of its tickets, seats and places.
     tickets_minor: i64,
     /// The booking that got its money, because the payment was late or the seats were exchanged.
     moved_to: Option<Uuid>,
@@ -119,8 +110,8 @@ const BOOKINGS: &str = "
                OR EXISTS (SELECT 1 FROM refund_waits WHERE booking_id = bookings.id)
                OR EXISTS (SELECT 1 FROM refunds JOIN payments USING (booking_id)
                           WHERE booking_id = bookings.id AND refunds.state = 'requested'
-                            AND payments.gateway LIKE 'counter\\_%') AS is_under_way,
-           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_story,
+                            AND payments.gateway LIKE 'counter\\_%') AS is_pending,
+           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_events,
            ARRAY(SELECT area_no || ': ' || quantity FROM booking_places WHERE booking_id = id ORDER BY area_no) AS places,
            ARRAY(SELECT area_no || ': ' || quantity FROM area_claims claim
                  WHERE claim.booking_id = bookings.id AND claim.show_id = bookings.show_id
@@ -198,7 +189,6 @@ struct Leftover {
     parked_why: Option<String>,
 }
 
-/// Money of one booking at the gateways and tills.
 #[derive(Default)]
 struct Taken {
     charged: i64,
@@ -334,7 +324,6 @@ impl Books<'_> {
 }
 
 impl World {
-    /// Books of this world, with this gateway.
     pub fn books<'a>(&'a self, redis_url: &'a str, gateway: &'a Simulator) -> Books<'a> {
         Books { pg: &self.pg, redis_url, redis_prefix: self.setting("REDIS_PREFIX"), gateways: vec![gateway] }
     }
@@ -364,7 +353,6 @@ fn booking_with_money(bookings: &BTreeMap<Uuid, BookingRow>, booking: &BookingRo
     at.id
 }
 
-/// Compares the money of every gateway and till with every booking.
 fn check_money(bookings: &BTreeMap<Uuid, BookingRow>, payments: &[Payment], findings: &mut Findings) -> Totals {
     let mut taken: HashMap<Uuid, Taken> = HashMap::new();
     for payment in payments {
@@ -421,7 +409,6 @@ fn check_money(bookings: &BTreeMap<Uuid, BookingRow>, payments: &[Payment], find
     totals
 }
 
-/// Returns the differences in the money of one booking.
 fn money_of(booking: &BookingRow, taken: &Taken) -> impl Iterator<Item = String> {
     let BookingRow { state, money, total_minor, .. } = booking;
     let Taken { charged, refunded, kept_by, undecided } = taken;
@@ -470,7 +457,6 @@ fn money_of(booking: &BookingRow, taken: &Taken) -> impl Iterator<Item = String>
     wrong.into_iter()
 }
 
-/// Checks that every booking's total is the sum of its lines.
 fn check_lines(bookings: &BTreeMap<Uuid, BookingRow>, findings: &mut Findings) {
     for BookingRow { id, state, total_minor, lines_minor, .. } in bookings.values() {
         if total_minor != lines_minor {

@@ -1,14 +1,7 @@
 //! A buyer who repeats each request with the same idempotency key, at the same server or the next one, until a final
 //! answer arrives.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
-use crate::world::text;
+use crate::prelude::*;
 
 /// Timeout of one request; a charge takes ten seconds at most.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
@@ -20,7 +13,6 @@ const MAX_STILL_RUNNING: u32 = 5;
 /// First back-off, in milliseconds; doubles up to three times, with full jitter.
 const FIRST_BACKOFF_MS: u64 = 40;
 
-/// A buyer with a browser's cookie and a mail address.
 #[derive(Clone)]
 pub struct Buyer {
     client: reqwest::Client,
@@ -30,14 +22,12 @@ pub struct Buyer {
     pub show: Uuid,
     /// `if_late` of the checkout: what happens to a payment that arrives too late.
     if_late: Option<&'static str>,
-    /// A request is retried for this long.
     retry_for: Duration,
 }
 
 /// Status and JSON of an answer, or the cause of a failed request.
 pub type RequestResult = Result<(StatusCode, Value), String>;
 
-/// HTTP client of buyers.
 pub fn client() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder().timeout(ANSWER_WITHIN).no_proxy();
@@ -45,9 +35,8 @@ pub fn client() -> reqwest::Client {
 }
 
 impl Buyer {
-    /// A buyer with a new cookie.
     pub fn new(client: &reqwest::Client, servers: &Arc<[String]>, show: Uuid, email: String) -> Self {
-        let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
+        let cookie = format!("rowlock_visitor={}", new_id().simple());
         Self {
             client: client.clone(),
             servers: Arc::clone(servers),
@@ -64,15 +53,13 @@ impl Buyer {
         Self { retry_for: Duration::MAX, ..self }
     }
 
-    /// The same buyer with this choice for a late payment.
     pub fn with_late_payment_choice(self, if_late: Option<&'static str>) -> Self {
         Self { if_late, ..self }
     }
 
-    /// Sends a request until the answer is final.
     pub async fn send_with_retries(&self, method: Method, path: &str, body: &Value) -> RequestResult {
         let began = Instant::now();
-        let (mut key, mut still_running) = (platform::ids::new_id(), 0);
+        let (mut key, mut still_running) = (new_id(), 0);
         let mut attempt = 0;
         loop {
             let result = self.send_once(&method, path, body, key, attempt).await;
@@ -87,7 +74,7 @@ impl Buyer {
             }
             still_running += u32::from(is_running);
             if still_running == MAX_STILL_RUNNING {
-                (key, still_running) = (platform::ids::new_id(), 0);
+                (key, still_running) = (new_id(), 0);
             }
             let backoff_ms = platform::ids::jitter(FIRST_BACKOFF_MS << attempt.min(3));
             tokio::time::sleep(Duration::from_millis(backoff_ms)).await;
@@ -138,7 +125,6 @@ impl Buyer {
         self.send_with_retries(Method::POST, "/api/v1/bookings", &self.checkout_body(hold)).await
     }
 
-    /// Body of a request that checks out a hold and pays for it.
     pub fn purchase_body(&self, hold: &Value, token: Option<&str>) -> Value {
         let mut body = self.checkout_body(hold);
         body["pay"] = json!({ "total_minor": hold["total"]["minor"] });
@@ -148,7 +134,6 @@ impl Buyer {
         body
     }
 
-    /// Checks out and pays in one request.
     pub async fn buy(&self, hold: &Value, token: Option<&str>) -> RequestResult {
         self.send_with_retries(Method::POST, "/api/v1/bookings", &self.purchase_body(hold, token)).await
     }
@@ -158,7 +143,6 @@ impl Buyer {
         self.send_with_retries(Method::POST, &format!("/api/v1/bookings/{booking}/confirm"), &body).await
     }
 
-    /// Reads a booking.
     pub async fn booking(&self, booking: Uuid) -> Result<Value, String> {
         match self.send_with_retries(Method::GET, &format!("/api/v1/bookings/{booking}"), &Value::Null).await? {
             (StatusCode::OK, found) => Ok(found),
@@ -167,7 +151,6 @@ impl Buyer {
     }
 }
 
-/// Returns whether a request with this answer is retried.
 fn is_retryable(status: StatusCode) -> bool {
     matches!(
         status,
@@ -178,7 +161,6 @@ fn is_retryable(status: StatusCode) -> bool {
     )
 }
 
-/// Returns the id in an answer.
 pub fn id_of(answer: &Value) -> Uuid {
     Uuid::parse_str(text(&answer["id"])).expect("an id")
 }

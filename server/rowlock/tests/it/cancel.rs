@@ -1,9 +1,13 @@
-//! Cancellation by the buyer: before the deadline, in part, once. By staff: in full.
+//! Cancellation by the buyer: before the deadline, in part, once. By staff: in full, and of whole shows.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use selling::bookings::{CallOffProgress, call_off, call_off_in, undo_batch};
+use sqlx::PgConnection;
+use sqlx::postgres::PgQueryResult;
 
-use crate::world::{PRICE, Visitor, World, expect_problem, insert_show, text, wait_until};
+use crate::booking_totals::WAITING;
+use crate::mailed_links::assert_mails_link_without_cookie;
+use crate::prelude::*;
+use crate::sql_guards::{insert_booking, insert_payment};
 
 async fn booking_events(visitor: &Visitor, booking: &Value) -> Vec<String> {
     let (_, events) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
@@ -12,8 +16,7 @@ async fn booking_events(visitor: &Visitor, booking: &Value) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_frees_seats() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.buy_seats(&[46, 47], "tok_paid").await;
     let read = ann.booking(&booking).await;
     assert!(read["cancel_until_ms"].is_i64(), "{read}");
@@ -44,16 +47,14 @@ async fn cancellation_before_the_deadline_refunds_the_price_less_the_fee_and_fre
     wait_until("both mails are sent", || async { world.mails().len() == 2 }).await;
     let notice = world.mails().into_iter().find(|mail| mail.contains("Subject: You cancelled")).expect("a notice");
     assert!(notice.contains("ann@example.org"), "{notice}");
-    // The seat can be bought by another visitor.
     let bob = world.visitor();
     assert_eq!(bob.buy_seats(&[46], "tok_paid").await["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_does_not_wait_for_the_seat_map() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (whole, parted) = (ann.buy_seats(&[46, 47], "tok_paid").await, bob.buy_seats(&[10, 11], "tok_paid").await);
     world.wait_for_empty_outbox().await;
     // As while Redis is down: effects for the seat map are postponed.
@@ -70,11 +71,7 @@ async fn refund_does_not_wait_for_the_seat_map() {
     ann.wait_for_money(&whole, "REFUNDED").await;
     world.wait_for_count("the part is paid back", "SELECT count(*) FROM refunds WHERE state = 'settled'", 2).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect LIKE 'release%'").await, 2, "the map waits");
-    assert_eq!(
-        (&ann.seat_states().await[46..48], &ann.seat_states().await[10..12]),
-        ("22", "22"),
-        "the map is unchanged"
-    );
+    assert_eq!((&ann.seat_states().await[46..48], &ann.seat_states().await[10..12]), ("22", "22"), "unchanged");
     for statement in
         ["DROP TRIGGER put_off ON outbox", "UPDATE outbox SET run_after = now() WHERE effect LIKE 'release%'"]
     {
@@ -82,13 +79,12 @@ async fn refund_does_not_wait_for_the_seat_map() {
     }
     ann.wait_for_seat(46, '0').await;
     ann.wait_for_seat(11, '0').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn single_seats_are_cancelled_and_the_others_stay_sold() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let booking = ann.buy_seats(&[10, 11, 30], "tok_paid").await;
     let (status, smaller) = ann.cancel(&booking, Some(&[11])).await;
     assert_eq!((status, &smaller["state"], &smaller["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
@@ -100,13 +96,8 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     assert_eq!(bob.buy_seats(&[11], "tok_paid").await["state"], "CONFIRMED");
 
     let (status, refusal) = ann.cancel(&booking, Some(&[11])).await;
-    assert_eq!(
-        (status, text(&refusal["code"])),
-        (StatusCode::BAD_REQUEST, "unknown_seat"),
-        "the seat is cancelled already"
-    );
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "unknown_seat"), "cancelled already");
     assert_eq!(ann.cancel(&booking, Some(&[10])).await.0, StatusCode::OK);
-    // The last seat cancels the whole booking.
     let (_, over) = ann.cancel(&booking, Some(&[30])).await;
     assert_eq!(over["state"], "CANCELLED");
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
@@ -131,14 +122,13 @@ async fn single_seats_are_cancelled_and_the_others_stay_sold() {
     assert_eq!(world.mails().len(), mails, "a repeated notice is sent once");
     let names = booking_events(&ann, &booking).await;
     assert_eq!(names.iter().filter(|name| *name == "part_refund_settled").count(), 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn within_two_hours_of_the_start_only_staff_cancel() {
     let world = World::start(1, &[]).await;
     let show = insert_show(&world.pg, 300_000, 2 * 3600 - 60).await;
-    let ann = Visitor { show, ..world.visitor() };
+    let ann = world.visitor().at_show(show);
     let booking = ann.buy_seats(&[1, 2], "tok_paid").await;
     assert_eq!(ann.booking(&booking).await["cancel_until_ms"], Value::Null, "the page offers no cancellation");
     for seats in [None, Some(&[1][..])] {
@@ -169,13 +159,11 @@ async fn within_two_hours_of_the_start_only_staff_cancel() {
         let (well, said) = world.command(&arguments).await;
         assert!(!well && said.contains(words), "{said}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_cancellations_change_nothing() {
-    let world = World::start(1, &[]).await;
-    let (ann, eve) = (world.visitor(), world.visitor());
+    let (_world, [ann, eve]) = World::with_visitors(1, &[]).await;
     let booking = ann.buy_seats(&[5, 6], "tok_paid").await;
     let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
     for (body, code) in [
@@ -192,23 +180,20 @@ async fn invalid_cancellations_change_nothing() {
     assert_eq!(eve.cancel(&booking, None).await.0, StatusCode::NOT_FOUND);
     let keyless = ann.client.post(format!("{}{path}", ann.base)).header("cookie", &ann.cookie).send().await;
     assert_eq!(keyless.expect("an answer").status(), StatusCode::BAD_REQUEST);
-    // A key belongs to one request.
     let one = ann.call_with_key(Method::POST, &path, json!({ "seats": [5] }), "a-key").await;
     assert_eq!(one.0, StatusCode::OK, "{}", one.1);
     let other = ann.call_with_key(Method::POST, &path, json!({ "seats": [6] }), "a-key").await;
     assert_eq!(other.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(ann.booking(&booking).await["seats"].as_array().expect("seats").len(), 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let at_other = ann.moved_to(&world, 1);
     let booking = ann.buy_seats(&[60, 61, 62], "tok_paid").await;
     // Some cancel all seats and some a part. The books balance in any order.
-    let answers = futures::future::join_all((0..20).map(|number| {
+    let answers = join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.cancel(&booking, if number % 4 == 0 { Some(&[61]) } else { None })
     }))
@@ -221,27 +206,242 @@ async fn twenty_concurrent_cancellations_at_two_servers_cancel_once() {
     ann.wait_for_money(&booking, "REFUNDED").await;
     world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 3 * PRICE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unpaid_booking_is_cancelled_without_a_fee() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[70]).await;
     assert_eq!(ann.cancel(&booking, None).await.1["state"], "CANCELLED");
     ann.wait_for_seat(70, '0').await;
     let (_, booking) = ann.check_out(&[71]).await;
-    let (_, pending) = ann.pay(&booking, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING");
+    let pending = expect_state(ann.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
     assert_eq!(ann.cancel(&booking, Some(&[71])).await.1["state"], "CANCELLED");
     let seen = ann.wait_for_money(&booking, "FAILED").await;
     assert_eq!(seen["state"], "CANCELLED");
     ann.wait_for_seat(71, '0').await;
     // The gateway's page takes no payment any more.
-    let page = text(&pending["pay_url"]);
-    let form = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    form.send().await.expect("the gateway answers");
+    ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 0);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
+    let world = World::start(2, &[]).await;
+    let show = world.show.to_string();
+    let (ann, ben, cem, dan, eva) =
+        (world.visitor(), world.visitor_at(1), world.visitor(), world.visitor_at(1), world.visitor());
+    let sold = ann.buy_seats(&[1, 2], "tok_paid").await;
+    let part = ben.buy_seats(&[3, 4], "tok_paid").await;
+    ben.cancel(&part, Some(&[3])).await;
+    // One buyer is paying, one has checked out, and one has a hold.
+    let (_, paying) = cem.check_out(&[5]).await;
+    assert_eq!(cem.pay(&paying, None).await.1["state"], "PAYMENT_PENDING");
+    let (_, locked) = dan.check_out(&[6]).await;
+    eva.hold(&[7]).await;
+
+    let (well, said) = world.command(&["cancel-show", &show, "--reason", "The projector is broken."]).await;
+    assert!(well && said.contains("called off"), "{said}");
+    assert_eq!(ann.wait_for_money(&sold, "REFUNDED").await["state"], "CANCELLED");
+    assert_eq!(ann.booking(&sold).await["refunds"][0]["amount"]["minor"], 2 * PRICE);
+    let seen = ben.wait_for_money(&part, "REFUNDED").await;
+    assert_eq!(seen["refunds"][1]["amount"]["minor"], PRICE, "the rest is refunded in full: {seen}");
+    assert_eq!(cem.wait_for_money(&paying, "FAILED").await["state"], "CANCELLED");
+    dan.wait_for_booking(&locked, "CANCELLED").await;
+    // No server grants or sells a seat of the show any more.
+    for visitor in [&eva, &dan] {
+        wait_until("holds are refused", || async { visitor.hold(&[8]).await.1["code"] == "sales_closed" }).await;
+    }
+    let query = "SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL";
+    world.wait_for_count("every booking is cancelled", query, 1).await;
+    let released = "SELECT count(*) FROM show_cancellations WHERE holds_released_at IS NOT NULL";
+    assert_eq!(world.count(released).await, 1, "every hold is released in Redis");
+    world.wait_until_books_balance().await;
+    wait_until("the mails are sent", || async {
+        world.mails().iter().filter(|mail| mail.contains("The projector is broken.")).count() >= 3
+    })
+    .await;
+    assert_mails_link_without_cookie(&world);
+    let (_, listed) = ann.get("/api/v1/shows?movie=tide").await;
+    assert!(!listed.to_string().contains(&show), "the show is not listed: {listed}");
+    let (well, said) = world.command(&["cancel-show", &show, "--reason", "Again."]).await;
+    assert!(well && said.contains("0 bookings undone"), "{said}");
+    let (well, said) = world.command(&["cancel-show", &new_id().to_string(), "--reason", "None."]).await;
+    assert!(!well && said.contains("no such show"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelled_show_is_listed_nowhere() {
+    let world = World::start(2, &[]).await;
+    let show = world.show;
+    let (ann, ben) = (world.visitor(), world.visitor_at(1));
+    let address = format!("/api/v1/shows/{show}");
+    let (_, detail) = ann.get(&address).await;
+    assert_eq!((text(&detail["status"]), text(&detail["availability"])), ("on_sale", "available"), "{detail}");
+    assert_eq!(ann.get(&format!("{address}/best?count=2")).await.0, StatusCode::OK);
+    ann.buy_seats(&[1, 2], "tok_paid").await;
+
+    let (well, said) = world.command(&["cancel-show", &show.to_string(), "--reason", "The projector is broken."]).await;
+    assert!(well, "{said}");
+    for visitor in [&ann, &ben] {
+        wait_until("the server reports the cancellation", || async {
+            visitor.get(&address).await.1["status"] == "called_off"
+        })
+        .await;
+        let (_, detail) = visitor.get(&address).await;
+        assert_eq!((&detail["seats_left"], text(&detail["availability"])), (&json!(0), "sold_out"), "{detail}");
+        expect_problem(visitor.get(&format!("{address}/best?count=2")).await, StatusCode::CONFLICT, "sales_closed");
+        assert_eq!(visitor.seat_states().await, "3".repeat(300), "no seat is for sale");
+        expect_problem(visitor.join_waiting_list(1).await, StatusCode::CONFLICT, "sales_closed");
+        let (_, page) = visitor.page(&format!("/shows/{show}")).await;
+        assert!(page.contains("This show will not take place"), "{page}");
+        assert!(page.contains("on its way back"), "the page explains the refund: {page}");
+        assert!(!page.contains("seat-map"), "no map: {page}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stale_server_takes_no_payment_and_any_server_finishes_the_cancellation() {
+    let (world, [ann, ben]) = World::with_visitors(1, &[]).await;
+    let sold = ann.buy_seats(&[1], "tok_paid").await;
+    let (_, booking) = ben.check_out(&[2]).await;
+    // The cancelling process died at once: the show is marked, and no booking is cancelled.
+    call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
+    let (status, refusal) = ben.pay(&booking, Some("tok_paid")).await;
+    assert!(status == StatusCode::CONFLICT || status == StatusCode::GONE, "{status} {refusal}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "no other booking is charged");
+    ann.wait_for_money(&sold, "REFUNDED").await;
+    ben.wait_for_booking(&booking, "CANCELLED").await;
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bookings_are_cancelled_in_batches_once_by_concurrent_workers_after_a_crash() {
+    let world = World::start(0, &[]).await;
+    for _ in 0..130 {
+        let booking = insert_booking(&world.pg, world.show, "CONFIRMED").await;
+        insert_payment(&world.pg, booking, 0).await;
+    }
+    let now = platform::clock::now;
+    assert!(call_off(&world.pg, world.show, "Storm.", now()).await.expect("called off"));
+    assert!(!call_off(&world.pg, world.show, "Storm.", now()).await.expect("still called off"));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Cancelled(64));
+    // The first worker stops here, and three others continue.
+    let rest = async || {
+        let mut undone = 0;
+        loop {
+            match undo_batch(&world.pg, world.show, now()).await.expect("a batch") {
+                CallOffProgress::Cancelled(count) => undone += count,
+                CallOffProgress::Busy => tokio::task::yield_now().await,
+                CallOffProgress::NoneLeft => return undone,
+            }
+        }
+    };
+    let (one, two, three) = tokio::join!(rest(), rest(), rest());
+    assert_eq!(one + two + three, 66);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CANCELLED'").await, 130);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'cancelled_by_staff'").await, 130);
+    assert_eq!(world.count("SELECT cancelled::bigint FROM show_cancellations").await, 130);
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect = 'refund'").await, 130);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_after_the_cancellation_of_the_show_is_refunded() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let (_, booking) = ann.check_out(&[1]).await;
+    let (_, pending) = ann.pay(&booking, None).await;
+    // The gateway charges and cannot be voided; its webhook is late.
+    ann.post_form(text(&pending["pay_url"]), "card=late_webhook").await;
+    call_off(&world.pg, world.show, "Storm.", platform::clock::now()).await.expect("called off");
+    let seen = ann.wait_for_money(&booking, "REFUNDED").await;
+    assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
+    world.wait_until_books_balance().await;
+}
+
+/// Inserts a booking without seats and money that starts its payment in the same transaction.
+pub async fn insert_pending_payment(world: &World, tx: &mut PgConnection) -> Result<PgQueryResult, sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
+                               buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
+         VALUES ($1, $1::text, $2, 'no-owner', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
+                 now() + interval '1 day', now(), now())",
+    )
+    .bind(new_id())
+    .bind(world.show)
+    .execute(tx)
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_concurrent_with_the_cancellation_is_refused_or_cancelled() {
+    let world = World::start(0, &[]).await;
+    let now = platform::clock::now;
+    // Started before: the cancellation waits for the payment's transaction and then finds the booking.
+    let mut buyer = world.pg.begin().await.expect("a transaction");
+    insert_pending_payment(&world, &mut buyer).await.expect("the show is not cancelled");
+    let (pg, show) = (world.pg.clone(), world.show);
+    let called_off = tokio::spawn(async move { call_off(&pg, show, "Storm.", now()).await });
+    world.wait_for_count("the cancellation waits for the lock", WAITING, 1).await;
+    buyer.commit().await.expect("the payment has begun");
+    assert!(called_off.await.expect("the task ends").expect("called off"));
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), CallOffProgress::Cancelled(1));
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), CallOffProgress::NoneLeft);
+
+    // Started after: the payment waits for the cancelling transaction and is refused.
+    world.execute("UPDATE shows SET called_off = false").await;
+    let mut organiser = world.pg.begin().await.expect("a transaction");
+    call_off_in(&mut organiser, show, "Storm.", now()).await.expect("called off");
+    let begun = async {
+        let mut buyer = world.pg.acquire().await.expect("a connection");
+        insert_pending_payment(&world, &mut buyer).await
+    };
+    let marked = async {
+        world.wait_for_count("the payment waits for the lock", WAITING, 1).await;
+        organiser.commit().await.expect("the show is cancelled");
+    };
+    let (begun, ()) = tokio::join!(begun, marked);
+    assert_refused("the show is cancelled", begun, "RL001", "was called off");
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE is_open").await, 0, "no booking has escaped");
+}
+
+/// As during a continuous sale: a transaction with a booking of the show is always open.
+#[tokio::test(flavor = "multi_thread")]
+async fn show_is_cancelled_during_continuous_sales_and_no_booking_escapes() {
+    let world = World::start(0, &[]).await;
+    let now = platform::clock::now;
+    let mut buyer = world.pg.begin().await.expect("a transaction");
+    insert_pending_payment(&world, &mut buyer).await.expect("the show is not cancelled");
+    // The cancellation does not wait forever, and sales end.
+    let called_off = call_off(&world.pg, world.show, "Storm.", now());
+    let called_off = tokio::time::timeout(TEST_TIMEOUT, called_off).await.expect("the cancellation ends in time");
+    assert!(called_off.expect("called off"));
+    let begun = insert_pending_payment(&world, &mut world.pg.acquire().await.expect("a connection")).await;
+    assert_refused("the show is cancelled", begun, "RL001", "was called off");
+    // No batch reports that nothing is left while a booking is being written.
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Busy);
+    buyer.commit().await.expect("the payment has begun");
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::Cancelled(1));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), CallOffProgress::NoneLeft);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_settled_after_the_cancelled_show_was_finished_is_refunded() {
+    let (world, [ann, eva]) = World::with_visitors(1, &[]).await;
+    let (_, booking) = ann.check_out(&[1]).await;
+    let pending = expect_state(ann.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
+    // As if this booking had been missed: the show is cancelled and finished, and the booking remains.
+    for statement in [
+        "UPDATE shows SET called_off = true",
+        "INSERT INTO show_cancellations (show_id, reason, requested_at, holds_released_at, finished_at)
+         SELECT id, 'Storm.', now(), now(), now() FROM shows",
+    ] {
+        world.execute(statement).await;
+    }
+    wait_until("the server sees the cancellation", || async { eva.hold(&[8]).await.1["code"] == "sales_closed" }).await;
+    ann.post_form(text(&pending["pay_url"]), "card=paid").await;
+    let seen = ann.wait_for_money(&booking, "REFUNDED").await;
+    assert_eq!(seen["state"], "CANCELLED", "{seen}");
+    assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "the full price is refunded: {seen}");
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0);
 }

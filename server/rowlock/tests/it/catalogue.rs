@@ -1,9 +1,6 @@
 //! Listings and search: visible shows, hidden shows, and caching.
 
-use reqwest::StatusCode;
-use serde_json::Value;
-
-use crate::world::{World, insert_show, text, wait_until};
+use crate::prelude::*;
 
 async fn count_results(world: &World, query: &str) -> usize {
     let (status, body) = world.visitor().get(&format!("/api/v1/shows?{query}")).await;
@@ -42,7 +39,6 @@ async fn each_of_six_filters_narrows_the_search_and_started_shows_are_hidden() {
     ] {
         assert_eq!(count_results(&world, query).await, shows, "{query}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,19 +53,17 @@ async fn search_ignores_accents_case_and_special_letters() {
         ("Straße ohne Namen", ["strasse", "STRA%C3%9FE"]),
         ("Ærø", ["aero", "%C3%A6r%C3%B8"]),
     ] {
-        sqlx::query("UPDATE films SET title = $1").bind(title).execute(&world.pg).await.expect("renamed");
+        world.run(sqlx::query("UPDATE films SET title = $1").bind(title)).await;
         for query in queries {
             wait_until(query, || async { count_results(&world, &format!("q={query}")).await == 1 }).await;
         }
     }
     assert_eq!(count_results(&world, "q=ebb").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let listed = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0].clone() };
     assert_eq!(listed().await["seats_left"], 300);
 
@@ -81,23 +75,20 @@ async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() 
     let house = "UPDATE shows SET blocked = (SELECT array_agg(seat) FROM generate_series(2, 299) AS seat)";
     world.execute(house).await;
     wait_until("the show is sold out", || async { listed().await["availability"] == "sold_out" }).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn claimed_seat_counts_as_free_only_after_its_claim_expired_for_long_enough() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let left = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0]["seats_left"].clone() };
     let claim = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
                  VALUES ($1, 7, gen_random_uuid(), 1, 'claimed', now() - interval '20 seconds')";
-    sqlx::query(claim).bind(world.show).execute(&world.pg).await.expect("the claim is written");
+    world.run(sqlx::query(claim).bind(world.show)).await;
     wait_until("a claim that has just expired still counts", || async { left().await == 299 }).await;
 
     let later = "UPDATE seat_claims SET expires_at = now() - interval '2 minutes' WHERE show_id = $1";
-    sqlx::query(later).bind(world.show).execute(&world.pg).await.expect("the claim expired long ago");
+    world.run(sqlx::query(later).bind(world.show)).await;
     wait_until("the seat is free", || async { left().await == 300 }).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +116,6 @@ async fn plan_url_is_its_content_hash_and_public_pages_set_no_cookie() {
         let scripts = html.matches("<script").count();
         assert!(scripts == 1 && html.contains("/pkg/account.js"), "{path} ships {scripts} scripts");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,7 +135,6 @@ async fn dots_of_a_layout_are_its_seats_at_their_positions() {
     assert!(seats.eq(dots.iter().map(|dot| ((&dot.x, &dot.y), &dot.category))));
     let again = client.get(format!("{show}/dots")).header("if-none-match", etag).send().await.expect("an answer");
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
-    let nowhere = format!("{}/api/v1/shows/{}/dots", world.servers[0].url, uuid::Uuid::nil());
+    let nowhere = format!("{}/api/v1/shows/{}/dots", world.servers[0].url, Uuid::nil());
     assert_eq!(client.get(nowhere).send().await.expect("an answer").status(), StatusCode::NOT_FOUND);
-    world.end().await;
 }

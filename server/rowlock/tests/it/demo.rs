@@ -2,17 +2,15 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-
 use crate::organiser::{API, organiser, post_ok, set_prices};
-use crate::world::{World, text};
+use crate::prelude::*;
 
 /// A folder like `demo/`: two theatres with one screen each, and a show every evening.
 struct DemoFolder(PathBuf);
 
 impl DemoFolder {
     fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", platform::ids::new_id().simple()));
+        let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", new_id().simple()));
         std::fs::create_dir(&folder).expect("a folder is made");
         let room = json!({ "sketch": 1, "name": "Small", "focus": { "kind": "screen", "at": [0, -60], "width": 300 },
             "categories": [{ "name": "gold", "label": "Gold" }],
@@ -76,13 +74,9 @@ async fn show_layouts(world: &World, screen: &str) -> Vec<(String, i32)> {
     .expect("shows are listed")
 }
 
-/// Gold prices of the shows on a screen, earliest show first.
 async fn show_prices(world: &World, screen: &str) -> Vec<i64> {
-    sqlx::query_scalar("SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at")
-        .bind(screen)
-        .fetch_all(&world.pg)
-        .await
-        .expect("shows are listed")
+    let sql = "SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at";
+    world.values(sqlx::query_scalar(sql).bind(screen)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,12 +149,8 @@ async fn new_shows_use_the_screens_new_layout_once_all_its_categories_are_priced
     // The new layout has one of the two named house seats.
     let is_new = |(room, house): &(String, i32)| room == text(&given["id"]) && *house == 1;
     assert!(!added.is_empty() && added.iter().all(is_new), "{added:?}");
-    let sofas: Vec<Option<i64>> = sqlx::query_scalar(
-        "SELECT (prices->>'sofa')::bigint FROM shows WHERE screen_id = 'aurora-1' ORDER BY starts_at",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("shows are listed");
+    let sql = "SELECT (prices->>'sofa')::bigint FROM shows WHERE screen_id = 'aurora-1' ORDER BY starts_at";
+    let sofas: Vec<Option<i64>> = world.values(sqlx::query_scalar(sql)).await;
     let (without, with) = sofas.split_at(before.len());
     assert!(without.iter().all(Option::is_none) && with.iter().all(Option::is_some), "{sofas:?}");
     world.end().await;

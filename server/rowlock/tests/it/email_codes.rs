@@ -1,11 +1,8 @@
 //! E-mail codes before checkout: requested, mailed, entered, and exempt accounts.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::accounts::{mails_about, register_and_log_in, register_proven};
+use crate::accounts::{mails_about, register_proven};
 use crate::organiser::{API, organiser, post_ok};
-use crate::world::{Visitor, World, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 /// Address of the buyers in these tests ([`Visitor::book`]).
 const EMAIL: &str = "ann@example.org";
@@ -27,7 +24,6 @@ async fn enter_code(visitor: &Visitor, email: &str, code: &str) -> (StatusCode, 
     visitor.call(Method::POST, &path, json!({ "email": email, "code": code })).await
 }
 
-/// Codes mailed to this address so far.
 fn codes(world: &World, email: &str) -> Vec<String> {
     let mails = mails_about(world, "Your code for checkout").into_iter().filter(|mail| mail.contains(email));
     let code = |mail: String| {
@@ -37,7 +33,6 @@ fn codes(world: &World, email: &str) -> Vec<String> {
     mails.map(code).collect()
 }
 
-/// Requests a code and waits for its mail.
 async fn request_and_read_code(world: &World, visitor: &Visitor, email: &str) -> String {
     let before = codes(world, email);
     let (status, answer) = request_code(visitor, email).await;
@@ -46,7 +41,6 @@ async fn request_and_read_code(world: &World, visitor: &Visitor, email: &str) ->
     codes(world, email).into_iter().find(|code| !before.contains(code)).expect("another code")
 }
 
-/// A different code.
 fn different_code(code: &str, by: u32) -> String {
     format!("{:06}", (code.parse::<u32>().expect("a number") + by) % 1_000_000)
 }
@@ -66,7 +60,7 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     assert_eq!(enter_code(&ann, EMAIL, "000000").await.1["code"], "email_code_over", "no code was requested");
     let code = request_and_read_code(&world, &ann, EMAIL).await;
     let kept = format!("SELECT count(*) FROM email_codes WHERE email_codes::text LIKE '%{code}%'");
-    let kept: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(kept)).fetch_one(&world.pg).await.expect("a count");
+    let kept: i64 = world.value(sqlx::query_scalar(sqlx::AssertSqlSafe(kept))).await;
     assert_eq!(kept, 0, "no table stores the code");
     for (typed, status, named) in [
         (different_code(&code, 1), StatusCode::UNPROCESSABLE_ENTITY, "email_code_wrong"),
@@ -80,7 +74,7 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     assert_eq!((&still["id"], &still["expires_at_ms"]), (&hold["id"], &hold["expires_at_ms"]), "the hold is unchanged");
     // Another visitor cannot use the code, and another replica accepts it.
     assert_eq!(enter_code(&eve, EMAIL, &code).await.1["code"], "email_code_over");
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let spaced = format!(" {} {}", &code[..3], &code[3..]);
     expect_answer(enter_code(&at_other, "Ann@example.org ", &spaced).await, StatusCode::OK);
     let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
@@ -91,18 +85,13 @@ async fn guest_proves_the_address_and_a_wrong_code_keeps_the_hold() {
     let (_, more) = ann.hold(&[3]).await;
     let buyer = json!({ "name": "Ann Example", "email": "another@example.org" });
     let request_body = json!({ "show": world.show, "hold": more["id"], "buyer": buyer });
-    expect_problem(
-        ann.call(Method::POST, "/api/v1/bookings", request_body).await,
-        StatusCode::FORBIDDEN,
-        "email_code_wanted",
-    );
-    // The proof is valid for an hour.
+    let answer = ann.call(Method::POST, "/api/v1/bookings", request_body).await;
+    expect_problem(answer, StatusCode::FORBIDDEN, "email_code_wanted");
     assert_eq!(ann.book(&more).await.0, StatusCode::CREATED);
     let later = "UPDATE email_codes SET proven_at = proven_at - interval '61 minutes'";
     world.execute(later).await;
     let (_, hold) = ann.change(&more, &[4], &[]).await;
     assert_code_required(&ann, &hold).await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,9 +99,9 @@ async fn five_attempts_are_the_limit_even_when_concurrent() {
     let world = world_with_codes(2).await;
     let ann = world.visitor();
     let code = request_and_read_code(&world, &ann, EMAIL).await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     let guesses: Vec<String> = (1..=20).map(|by| different_code(&code, by)).collect();
-    let answers = futures::future::join_all(guesses.iter().enumerate().map(|(number, guess)| {
+    let answers = join_all(guesses.iter().enumerate().map(|(number, guess)| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         enter_code(visitor, EMAIL, guess)
     }))
@@ -124,7 +113,6 @@ async fn five_attempts_are_the_limit_even_when_concurrent() {
     let another = request_and_read_code(&world, &ann, EMAIL).await;
     assert_eq!(enter_code(&ann, EMAIL, &another).await.0, StatusCode::OK);
     assert_eq!(enter_code(&ann, EMAIL, &another).await.1["code"], "email_code_over", "the code is used up");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,7 +120,7 @@ async fn correct_code_entered_twice_concurrently_counts_once() {
     let world = world_with_codes(2).await;
     let ann = world.visitor();
     let code = request_and_read_code(&world, &ann, EMAIL).await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     // Both attempts are counted, and neither can be recorded as correct: that writes a key.
     let mut gate = world.pg.begin().await.expect("a transaction");
     sqlx::query("LOCK TABLE idempotency_keys IN EXCLUSIVE MODE")
@@ -149,7 +137,6 @@ async fn correct_code_entered_twice_concurrently_counts_once() {
     answer.sort();
     assert_eq!(answer, [StatusCode::OK, StatusCode::GONE], "{one:?} {other:?}");
     assert_eq!(world.count("SELECT count(*) FROM email_codes WHERE proven_at IS NOT NULL").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +149,6 @@ async fn last_attempt_counts_when_it_is_correct() {
     }
     assert_eq!(enter_code(&ann, EMAIL, &code).await.0, StatusCode::OK);
     assert_eq!(enter_code(&ann, EMAIL, &code).await.1["code"], "email_code_over", "the code is used up");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +161,6 @@ async fn code_expires_and_only_the_latest_one_is_valid() {
     let over = "UPDATE email_codes SET expires_at = now() - interval '1 second'";
     world.execute(over).await;
     expect_problem(enter_code(&ann, EMAIL, &last).await, StatusCode::GONE, "email_code_over");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,11 +171,7 @@ async fn code_mails_are_limited_per_visitor_and_per_address() {
         assert_eq!(request_code(&ann, EMAIL).await.0, StatusCode::ACCEPTED);
     }
     let (status, refusal) = request_code(&ann, "elsewhere@example.org").await;
-    assert_eq!(
-        (status, text(&refusal["code"])),
-        (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"),
-        "the limit per visitor"
-    );
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"), "per visitor");
     for _ in 0..2 {
         assert_eq!(request_code(&world.visitor(), EMAIL).await.0, StatusCode::ACCEPTED);
     }
@@ -206,7 +187,6 @@ async fn code_mails_are_limited_per_visitor_and_per_address() {
     assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "the limit per address");
     assert!(answer.headers().contains_key("retry-after"));
     assert!(answer.headers()["ratelimit"].to_str().is_ok_and(|limit| limit.starts_with("\"code-person\"")));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,13 +202,11 @@ async fn account_with_a_proven_address_needs_no_code_and_an_unproven_one_does() 
         let (status, answer) = browser.post("/api/v1/bookings", request_body).await;
         assert_eq!(status, expected, "{answer}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn email_codes_are_off_until_an_organiser_switches_them_on() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     expect_problem(request_code(&ann, EMAIL).await, StatusCode::CONFLICT, "wrong_state");
     let (_, hold) = ann.hold(&[1]).await;
     assert_eq!(ann.book(&hold).await.0, StatusCode::CREATED);
@@ -244,7 +222,6 @@ async fn email_codes_are_off_until_an_organiser_switches_them_on() {
     let (_, hold) = ben.hold(&[3]).await;
     assert_code_required(&ben, &hold).await;
     assert!(codes(&world, EMAIL).is_empty(), "no code is required");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -252,12 +229,11 @@ async fn mail_has_the_language_of_the_page() {
     let world = world_with_codes(1).await;
     let ann = world.visitor();
     let path = format!("/api/v1/shows/{}/email-code", world.show);
-    let (status, _) = ann.call(Method::POST, &path, json!({ "email": EMAIL, "language": "de" })).await;
-    assert_eq!(status, StatusCode::ACCEPTED);
+    let answer = ann.call(Method::POST, &path, json!({ "email": EMAIL, "language": "de" })).await;
+    assert_eq!(answer.0, StatusCode::ACCEPTED);
     let is_german = || world.mails().iter().any(|mail| mail.contains("Ihr Code") || mail.contains("=?utf-8?"));
     wait_until("a German mail is sent", || async { is_german() }).await;
     for bad in [json!({ "email": "no-address" }), json!({ "email": "a@example.org\r\nBcc: b@example.org" })] {
         assert_eq!(ann.call(Method::POST, &path, bad).await.1["code"], "person_invalid");
     }
-    world.end().await;
 }

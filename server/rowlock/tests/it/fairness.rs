@@ -1,12 +1,9 @@
 //! Fairness of seat holds: rate limits, repeated holds without a purchase, and anomalies shown to managers.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::accounts::{Browser, form};
+use crate::accounts::form;
 use crate::box_office::{sell_seats, seller_with_open_till};
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
 
 /// A seat that another visitor holds, and that is tried anyway.
 const CONTESTED: u32 = 299;
@@ -20,7 +17,6 @@ const SERVER_MAX: usize = 2 * BUCKET;
 const WITHOUT_WAITING: [(&str, &str); 1] = [("NEVER_BOUGHT_AFTER_MS", "0")];
 const UNUSUAL: &str = "/api/v1/theatres/aurora/unusual";
 
-/// Another visitor holds the seat.
 async fn hold_contested_seat(world: &World) {
     expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
@@ -29,7 +25,7 @@ async fn hold_contested_seat(world: &World) {
 pub async fn try_hold_from(visitor: &Visitor, from: &str) -> reqwest::Response {
     let path = format!("{}/api/v1/shows/{}/holds", visitor.base, visitor.show);
     let request = visitor.client.post(path).header("cookie", &visitor.cookie).header("x-forwarded-for", from);
-    let request = request.header("idempotency-key", platform::ids::new_id().to_string());
+    let request = request.header("idempotency-key", new_id().to_string());
     request.json(&json!({ "seats": [CONTESTED] })).send().await.expect("the server answers")
 }
 
@@ -70,7 +66,7 @@ async fn visitor_over_the_rate_limit_is_refused_at_every_server() {
     assert_eq!(text(&problem["code"]), "too_many_attempts");
     assert!(text(&problem["detail"]).contains(&format!("again in {wait} s")), "{problem}");
 
-    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let elsewhere = ann.moved_to(&world, 1);
     // A lot: once the shared bucket has counted it, the other server will see that the bucket is empty.
     let before = full_at(&world).await;
     for _ in 0..2 {
@@ -79,12 +75,7 @@ async fn visitor_over_the_rate_limit_is_refused_at_every_server() {
     wait_until("the other server has reported its lot", || async { full_at(&world).await > before }).await;
     let (accepted, _) = until_refused(|| elsewhere.clone(), "203.0.113.7").await;
     assert!(accepted <= LAST_LOT, "{accepted} attempts were accepted at the other server");
-    assert_eq!(
-        try_hold_from(&world.visitor(), "203.0.113.7").await.status(),
-        StatusCode::LOCKED,
-        "another visitor is not limited"
-    );
-    world.end().await;
+    assert_eq!(try_hold_from(&world.visitor(), "203.0.113.7").await.status(), StatusCode::LOCKED, "another visitor");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,33 +88,27 @@ async fn visitors_of_one_address_share_its_rate_limit() {
     let same_household = try_hold_from(&world.visitor(), "2001:db8:1:2:ffff::1").await;
     assert_eq!(same_household.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(try_hold_from(&world.visitor(), "2001:db8:1:3::7").await.status(), StatusCode::LOCKED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replayed_answer_is_not_rate_limited() {
-    let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
-    let hold = expect_answer(
-        ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await,
-        StatusCode::CREATED,
-    );
+    let answer = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
+    let hold = expect_answer(answer, StatusCode::CREATED);
     for _ in 0..5 * BUCKET {
         let again = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
         assert_eq!(again, (StatusCode::CREATED, hold.clone()));
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_of_a_hold_granted_by_another_server_is_not_rate_limited() {
-    let world = World::start(2, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     let (status, hold) = ann.call_with_key(Method::POST, &path, json!({ "seats": [7] }), "one").await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
-    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let elsewhere = ann.moved_to(&world, 1);
     wait_until("the other server refuses", || async {
         try_hold_from(&elsewhere, "203.0.113.7").await.status() == StatusCode::TOO_MANY_REQUESTS
     })
@@ -132,7 +117,6 @@ async fn retry_of_a_hold_granted_by_another_server_is_not_rate_limited() {
     assert_eq!(again, (StatusCode::CREATED, hold));
     let other = elsewhere.call_with_key(Method::POST, &path, json!({ "seats": [8] }), "two").await;
     assert_eq!(other.0, StatusCode::TOO_MANY_REQUESTS, "no other request passes");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +130,6 @@ async fn till_is_not_rate_limited_and_visitors_of_its_network_are() {
     // Another visitor is limited there, so a limit exists.
     until_refused(|| world.visitor(), "203.0.113.7").await;
     sell_seats(&mut sam, &world, &[7], "cash").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,13 +143,11 @@ async fn counter_sales_are_not_reported_as_anomalies() {
     hold_without_buying(&world.visitor(), 60, 9).await;
     wait_for_recorded_holds(&world, 9).await;
     assert_eq!(world.count("SELECT count(*) FROM unusual_flags WHERE kind = 'never_bought'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
-    let world = World::start(1, &WITHOUT_WAITING).await;
-    let (late, known) = (world.visitor(), world.visitor());
+    let (world, [late, known]) = World::with_visitors(1, &WITHOUT_WAITING).await;
     hold_without_buying(&late, 50, 8).await;
     wait_for_recorded_holds(&world, 8).await;
     hold_without_buying(&known, 60, 9).await;
@@ -180,14 +161,12 @@ async fn later_purchase_clears_an_anomaly_unless_a_manager_dismissed_it() {
     late.buy_seats(&[46], "tok_paid").await;
     wait_until("one is cleared", || async {
         let seen = "SELECT array_agg(seen) FROM unusual_flags WHERE kind = 'never_bought'";
-        let seen: Option<Vec<i64>> = sqlx::query_scalar(seen).fetch_one(&world.pg).await.expect("numbers");
+        let seen: Option<Vec<i64>> = world.value(sqlx::query_scalar(seen)).await;
         seen.is_some_and(|seen| seen.len() == 1 && seen[0] > 8)
     })
     .await;
-    world.end().await;
 }
 
-/// Holds a seat and extends the hold at once.
 async fn hold_and_extend(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, Value)) {
     let hold = expect_answer(visitor.hold(&[seat]).await, StatusCode::CREATED);
     let path = format!("/api/v1/shows/{}/holds/{}/extend", visitor.show, text(&hold["id"]));
@@ -197,8 +176,7 @@ async fn hold_and_extend(visitor: &Visitor, seat: u32) -> (Value, (StatusCode, V
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
-    let world = World::start(1, &[("HOLD_MS", "2000")]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(1, &[("HOLD_MS", "2000")]).await;
     let run_out = async |times: usize| {
         for _ in 0..times {
             assert_eq!(ann.hold(&[10]).await.0, StatusCode::CREATED);
@@ -221,16 +199,13 @@ async fn expired_holds_shorten_then_refuse_extensions_until_a_purchase() {
     ann.wait_for_seat(20, '2').await;
     let (hold, (status, longer)) = hold_and_extend(&ann, 12).await;
     assert_eq!((status, ms(&longer) - ms(&hold)), (StatusCode::OK, 180_000), "{longer}");
-    world.end().await;
 }
 
-/// Anomalies listed for managers.
 async fn anomalies(manager: &mut Browser) -> Vec<Value> {
     let list = expect_answer(manager.get(UNUSUAL).await, StatusCode::OK);
     list.as_array().expect("a list").clone()
 }
 
-/// Waits until an anomaly of this kind is recorded.
 async fn wait_for_anomaly(world: &World, kind: &str) {
     wait_until(&format!("{kind} is recorded"), || async {
         let count = sqlx::query_scalar::<_, i64>("SELECT count(*) FROM unusual_flags WHERE kind = $1");
@@ -247,7 +222,7 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     assert_eq!(anomalies(&mut max).await, Vec::<Value>::new());
     let program = world.visitor();
     let at_once = (0..60).map(|_| program.hold(&[CONTESTED]));
-    assert!(futures::future::join_all(at_once).await.iter().all(|(status, _)| *status == StatusCode::LOCKED));
+    assert!(join_all(at_once).await.iter().all(|(status, _)| *status == StatusCode::LOCKED));
     wait_for_anomaly(&world, "timing").await;
     let list = anomalies(&mut max).await;
     let flag = &list[0];
@@ -257,14 +232,11 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     // Neither the list nor any row names a visitor or an address.
     let secret = program.cookie.strip_prefix("rowlock_visitor=").expect("a visitor cookie");
     let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
-    let kept: String = sqlx::query_scalar("SELECT string_agg(flag::text, ' ') FROM unusual_flags flag")
-        .fetch_one(&world.pg)
-        .await
-        .expect("rows");
+    let kept: String =
+        world.value(sqlx::query_scalar("SELECT string_agg(flag::text, ' ') FROM unusual_flags flag")).await;
     for name in [secret, owner.as_str(), "127.0.0.1"] {
         assert!(!kept.contains(name) && !json!(list).to_string().contains(name), "{name}");
     }
-    // An anomaly refuses nothing.
     assert_eq!(program.hold(&[5]).await.0, StatusCode::CREATED);
 
     let dismiss = format!("{UNUSUAL}/{}/dismiss", text(&flag["id"]));
@@ -276,9 +248,8 @@ async fn automated_attempts_are_listed_without_identities_and_dismissed_with_a_r
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'unusual_dismissed'").await, 1);
     let after = anomalies(&mut max).await;
     assert!(after.iter().any(|one| one["id"] == flag["id"] && text(&one["reason"]) == "Our own test."), "{after:?}");
-    let strange = format!("{UNUSUAL}/{}/dismiss", platform::ids::new_id());
+    let strange = format!("{UNUSUAL}/{}/dismiss", new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 /// Repeatedly holds and releases a seat, at uneven intervals.
@@ -289,7 +260,6 @@ async fn hold_without_buying(visitor: &Visitor, seat: u32, times: usize) {
     }
 }
 
-/// Waits until this many holds without a purchase are recorded for a visitor.
 async fn wait_for_recorded_holds(world: &World, holds: i64) {
     wait_until(&format!("{holds} holds are recorded"), || async {
         let count = "SELECT count(*) FROM unusual_flags WHERE kind = 'never_bought' AND seen = $1";
@@ -313,11 +283,9 @@ async fn many_holds_without_a_purchase_are_an_anomaly() {
         |list: &[Value]| -> Vec<Value> { list.iter().filter(|flag| flag["kind"] == "never_bought").cloned().collect() };
     let list = of_kind(&anomalies(&mut max).await);
     assert_eq!((list.len(), list[0]["seen"].as_u64()), (1, Some(8)), "{list:?}");
-    // Further holds are added to the anomaly.
     hold_without_buying(&hoarder, 60, 2).await;
     wait_for_recorded_holds(&world, 10).await;
     assert_eq!(of_kind(&anomalies(&mut max).await).len(), 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -328,17 +296,15 @@ async fn form_on_the_page_dismisses_like_the_api() {
     hold_without_buying(&world.visitor(), 60, 8).await;
     wait_for_anomaly(&world, "never_bought").await;
     let flag = "SELECT id FROM unusual_flags WHERE kind = 'never_bought'";
-    let id: uuid::Uuid = sqlx::query_scalar(flag).fetch_one(&world.pg).await.expect("one");
+    let id: Uuid = world.value(sqlx::query_scalar(flag)).await;
     let send = async |fields: &[(&str, &str)]| {
         let request = visitor.client.post(format!("{}/staff/aurora/unusual/{id}/dismiss", visitor.base));
         let answer = form(request.header("cookie", &visitor.cookie), fields).send().await.expect("an answer");
         (answer.status(), answer.text().await.expect("a page"))
     };
-    let (status, page) = send(&[("key", "form-1"), ("reason", "")]).await;
-    assert!(status == StatusCode::BAD_REQUEST && page.contains("unusual-trouble"), "{page}");
+    let page =
+        expect_page(send(&[("key", "form-1"), ("reason", "")]).await, StatusCode::BAD_REQUEST, &["unusual-trouble"]);
     assert_eq!(send(&[("key", "form-2"), ("reason", "A school class.")]).await.0, StatusCode::SEE_OTHER);
-    let request = visitor.client.get(format!("{}/staff/aurora/unusual", visitor.base));
-    let page = request.header("cookie", &visitor.cookie).send().await.expect("an answer").text().await.expect("a page");
+    let (_, page) = visitor.page("/staff/aurora/unusual").await;
     assert!(page.contains("unusual-dismissed") && page.contains("A school class."), "{page}");
-    world.end().await;
 }

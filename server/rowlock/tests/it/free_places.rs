@@ -4,28 +4,17 @@
 //! places that its total did not include: five places were sold for the price of one seat. Runs a few rounds at two
 //! servers by default; `ROWLOCK_FREE_PLACES=500` runs more (`cargo xtask prove free-places`).
 
-use std::time::{Duration, Instant};
-
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
 use crate::commits::NO_GATHER;
-use crate::world::{PRICE, Visitor, World, expect_answer, insert_show, text};
+use crate::prelude::*;
 
-/// Default number of rounds.
 const DEFAULT_ROUNDS: u32 = 24;
-/// Concurrent rounds.
 const CONCURRENT: u32 = 4;
 /// Rounds in one show: each takes another seat.
 const ROUNDS_OF_A_SHOW: u32 = 240;
-/// Places that are added and removed.
 const PLACES: u32 = 5;
 /// Largest delay between the two checkouts, in milliseconds; each delay is used in turn.
 const MAX_DELAY_MS: u64 = 8;
 
-/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RoundOutcome {
     /// Sold, and every line is paid.
@@ -34,24 +23,15 @@ enum RoundOutcome {
     Refused,
 }
 
-/// A show with a standing area that every round may fill.
 async fn show_with_area(world: &World) -> Uuid {
     let show = insert_show(&world.pg, 300_000, 24 * 3600).await;
-    sqlx::query(
-        "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
-    )
-    .bind(show)
-    .bind((ROUNDS_OF_A_SHOW * PLACES * 2).cast_signed())
-    .execute(&world.pg)
-    .await
-    .expect("the area is created");
+    world.open_floor_of(show, (ROUNDS_OF_A_SHOW * PLACES * 2).cast_signed()).await;
     show
 }
 
-/// One attempt to get places for free.
 async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
-    let here = Visitor { show, ..world.visitor_at(0) };
-    let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
+    let here = world.visitor_at(0).at_show(show);
+    let there = here.moved_to(world, 1);
     let hold = expect_answer(here.hold(&[round % ROUNDS_OF_A_SHOW]).await, StatusCode::CREATED);
     let own = format!("/api/v1/shows/{show}/holds/{}", text(&hold["id"]));
     let change = async |visitor: &Visitor, verb: &str| {
@@ -79,7 +59,6 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> RoundOutcome {
     RoundOutcome::Sold
 }
 
-/// Sum of a booking's lines, as its buyer sees them.
 fn sum_of_lines(booking: &Value) -> i64 {
     let lines = |name: &str| booking[name].as_array().cloned().unwrap_or_default();
     let seats: i64 = lines("seats").iter().map(|seat| seat["price"]["minor"].as_i64().expect("a price")).sum();

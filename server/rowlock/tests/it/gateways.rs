@@ -1,13 +1,16 @@
-//! Two gateways: failover before a charge was sent, and at most one charge.
+//! Two gateways: failover before a charge was sent, and at most one charge. Daily comparison of a gateway's ledger with
+//! our payments: each difference is parked once.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use reqwest::{Method, StatusCode};
-use serde_json::json;
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{PRICE, Visitor, World, expect_problem, new_simulator, text, wait_until};
+use crate::box_office::{acts, hired};
+use crate::faults::gateway_proxy::GatewayProxy;
+use crate::prelude::*;
+use crate::sql_guards::insert_payment;
+use crate::telemetry::{TOKEN, value};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
@@ -21,7 +24,7 @@ pub struct GatewayServer {
 
 impl GatewayServer {
     pub fn closed(key: &str, secret: &str) -> Self {
-        let port = crate::ports::free().port();
+        let port = crate::replicas::free_address().port();
         let url = format!("http://127.0.0.1:{port}");
         let simulator = new_simulator(Settings {
             api_key: key.into(),
@@ -68,9 +71,8 @@ async fn world_with_first_down() -> (World, GatewayServer, GatewayServer) {
 const FIRST_KEY: &str = "a key of the first gateway; 32 bytes";
 const FIRST_SECRET: &str = "a secret of the first gateway; 32 bytes";
 
-async fn press(visitor: &Visitor, page: &str, form: &'static str) {
-    let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded").body(form);
-    assert_eq!(request.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
+async fn press(visitor: &Visitor, page: &str, form: &str) {
+    assert_eq!(visitor.post_form(page, form).await.status(), StatusCode::SEE_OTHER);
 }
 
 async fn payment_gateways(world: &World) -> Vec<(String, i16)> {
@@ -88,8 +90,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
     let booking = ann.check_out(&[1]).await.1;
-    let (status, paid) = ann.pay(&booking, Some("pm_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(payment_gateways(&world).await, [("stripe".to_owned(), 1)]);
     let (_, events) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
     let reason = "simulator did not take the payment; stripe is asked.";
@@ -98,8 +99,7 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
     // A token of the first gateway does not work at the second, so its page takes the payment.
     let bob = world.visitor();
     let booking = bob.check_out(&[2]).await.1;
-    let (_, pending) = bob.pay(&booking, Some("tok_paid")).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let pending = expect_state(bob.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "PAYMENT_PENDING");
     let page = text(&pending["pay_url"]).to_owned();
     assert!(page.starts_with(&second.url), "{page}");
     press(&bob, &page, "card=declined&action=pay").await;
@@ -119,7 +119,6 @@ async fn unreachable_first_gateway_fails_over_to_the_second() {
         world.count("SELECT count(*) FROM payments WHERE gateway = 'simulator'").await > 0
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,8 +126,7 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
     let (world, first, second) = world_with_first_down().await;
     let ann = world.visitor();
     let booking = ann.check_out(&[1, 2]).await.1;
-    let (_, paid) = ann.pay(&booking, Some("pm_paid")).await;
-    assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+    expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "CONFIRMED");
     // The failed request arrives late, before the payment is voided.
     let id = text(&booking["id"]);
     let key = format!("pay:{id}");
@@ -162,12 +160,7 @@ async fn late_charge_of_the_first_gateway_is_refunded_there() {
     .await;
     world.wait_for_empty_outbox().await;
     assert_eq!(first.payment(&key).refunded_minor(), 2 * PRICE, "once");
-    assert_eq!(
-        text(&ann.booking(&booking).await["money"]),
-        "PAID",
-        "a refund at the other gateway does not refund the booking"
-    );
-    world.end().await;
+    assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID", "the booking is not refunded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -193,11 +186,9 @@ async fn unknown_outcome_never_switches_the_gateway() {
         ("STRIPE_SECRET_KEY", KEY),
         ("STRIPE_WEBHOOK_SECRET", SECRET),
     ];
-    let world = World::start(1, &settings).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &settings).await;
     let booking = ann.check_out(&[1]).await.1;
-    let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
-    assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
+    expect_state(ann.pay(&booking, Some("pm_paid")).await, StatusCode::OK, "PAYMENT_PENDING");
     assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)]);
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
     // Connections are refused now, so a new attempt is certainly not sent. An earlier one may have been.
@@ -210,14 +201,9 @@ async fn unknown_outcome_never_switches_the_gateway() {
     let query = "SELECT count(*) FROM outbox
                  WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'";
     world.wait_for_count("the relay's attempt has failed", query, 1).await;
-    assert_eq!(
-        payment_gateways(&world).await,
-        [("simulator".to_owned(), 1)],
-        "the relay's failed attempt left no second charge"
-    );
+    assert_eq!(payment_gateways(&world).await, [("simulator".to_owned(), 1)], "no second charge is left");
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
     assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,21 +246,16 @@ async fn without_a_gateway_buyers_keep_their_holds_and_get_a_retry_time() {
         ann.pay(&revised, Some("tok_paid")).await.1["state"] == "CONFIRMED"
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
-    let world = World::start(1, &[]).await;
-    let eve = world.visitor();
+    let (world, eve) = World::with_visitor(1, &[]).await;
     for seat in 0..5 {
         let booking = eve.check_out(&[seat]).await.1;
         let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
-        assert_eq!(
-            (&declined["state"], declined["kept_hold"].is_null()),
-            (&json!("CANCELLED"), seat == 4),
-            "{declined}"
-        );
+        assert_eq!(declined["state"], "CANCELLED", "{declined}");
+        assert_eq!(declined["kept_hold"].is_null(), seat == 4, "{declined}");
         if seat < 4 {
             eve.release_kept_hold(&declined).await;
         }
@@ -297,13 +278,11 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     press(&bob, text(&pending["pay_url"]), "card=paid&action=cancel").await;
     bob.wait_for_booking(&booking, "CANCELLED").await;
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seat_limit_is_enforced_in_postgres() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let theirs = bob.check_out(&[0, 1, 2, 3, 4, 5, 6, 7]).await.1;
     assert_eq!(bob.pay(&theirs, Some("tok_paid")).await.1["state"], "CONFIRMED");
     world.wait_for_empty_outbox().await;
@@ -311,11 +290,9 @@ async fn seat_limit_is_enforced_in_postgres() {
     // Only Postgres counts these eight seats for the buyer; Redis does not.
     let same = "UPDATE bookings SET version = version + 1,
                     owner = (SELECT owner FROM bookings WHERE id = $2::uuid) WHERE id = $1::uuid";
-    let moved = sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"])).execute(&world.pg).await;
-    moved.expect("the owner is changed");
+    world.run(sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"]))).await;
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
-    let (status, _) = ann.change(&hold, &[], &[12]).await;
-    assert_eq!(status, StatusCode::OK);
+    assert_eq!(ann.change(&hold, &[], &[12]).await.0, StatusCode::OK);
     let (_, revised) = ann.book(&hold).await;
     let (_, paid) = ann
         .call(
@@ -325,5 +302,174 @@ async fn seat_limit_is_enforced_in_postgres() {
         )
         .await;
     assert_eq!(paid["state"], "CONFIRMED", "{paid}");
-    world.end().await;
+}
+
+/// Payments of other systems in the same account: more than a page.
+const OTHERS: u32 = 120;
+
+async fn insert_expired_booking(world: &World, money: &str) -> Uuid {
+    let id = platform::ids::booking_id(platform::clock::now());
+    let insert = "WITH made AS (
+                      INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
+                          buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
+                      VALUES ($1, $1::text, $2, 'no-owner', $1, 1, 'EXPIRED', $3, 1250, 'EUR', '', '', '', '', now(), now(), now()))
+                  INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
+                  VALUES ($1, 1, 'A2', 'Gold', 1250)";
+    world.run(sqlx::query(insert).bind(id).bind(world.show).bind(money)).await;
+    id
+}
+
+/// Compares today and yesterday, in case it is midnight, and waits for the end.
+async fn compare_days(world: &World) {
+    let days = "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until)
+                SELECT 'simulator', (now() AT TIME ZONE 'UTC')::date - ago, now(), now() FROM generate_series(0, 1) AS ago
+                ON CONFLICT (gateway, day) DO UPDATE SET finished_at = NULL, payments = NULL, leased_until = now()";
+    world.execute(days).await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NULL";
+    world.wait_for_count("both days are compared", query, 0).await;
+}
+
+async fn differences(world: &World) -> BTreeMap<String, (Uuid, i64, i64)> {
+    let rows: Vec<(String, Uuid, i64, i64)> = sqlx::query_as(
+        "SELECT kind, booking_id, here_minor, there_minor FROM ledger_differences WHERE settled_at IS NULL",
+    )
+    .fetch_all(&world.pg)
+    .await
+    .expect("the rows");
+    let kinds: BTreeMap<_, _> = rows.iter().cloned().map(|(kind, id, here, there)| (kind, (id, here, there))).collect();
+    assert_eq!(kinds.len(), rows.len(), "each difference once: {rows:?}");
+    kinds
+}
+
+fn id(booking: &Value) -> Uuid {
+    Uuid::parse_str(text(&booking["id"])).expect("an id")
+}
+
+/// Makes one payment of each kind of difference. Returns the differences: booking, our sum, the gateway's sum.
+async fn create_differences(
+    world: &World,
+    gateway: &GatewayProxy,
+    by_hand: Uuid,
+) -> BTreeMap<String, (Uuid, i64, i64)> {
+    let payment = gateway.simulator.ledger.get_by_key(&format!("pay:{by_hand}")).expect("a payment");
+    gateway.simulator.refund(&payment.id, "by hand", 500, &BTreeMap::new()).expect("refunded");
+    let more = id(&world.visitor().buy_seats(&[31], "tok_paid").await);
+    let changed = "UPDATE payments SET charged_minor = amount_minor - 1 WHERE booking_id = $1";
+    world.run(sqlx::query(changed).bind(more)).await;
+    let unrecorded = insert_expired_booking(world, "FAILED").await;
+    let voided = "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)
+                  VALUES ($1, 'simulator', 'voided', 1250, 'EUR', now())";
+    world.run(sqlx::query(voided).bind(unrecorded)).await;
+    gateway.open_unrecorded_payment(&unrecorded.to_string(), &format!("pay:{unrecorded}"), Some("paid"));
+    let stranger = new_id();
+    gateway.open_unrecorded_payment(&stranger.to_string(), &format!("pay:{stranger}"), Some("paid"));
+    let missing = insert_expired_booking(world, "PAID").await;
+    insert_payment(&world.pg, missing, 700).await;
+    let sent = id(&world.visitor().buy_seats(&[41], "tok_paid").await);
+    let refund = "INSERT INTO refunds VALUES ($1, 1, 300, 0, 'settled', now(), now())";
+    world.run(sqlx::query(refund).bind(sent)).await;
+
+    [
+        ("refunded_there", by_hand, 0, 500),
+        ("charged_differs", more, PRICE - 1, PRICE),
+        ("charged_unpaid", unrecorded, 0, PRICE),
+        ("unknown_booking", stranger, 0, PRICE),
+        ("missing_there", missing, 700, 0),
+        ("refunded_here", sent, 300, 0),
+    ]
+    .map(|(kind, booking, here, there)| (kind.to_owned(), (booking, here, there)))
+    .into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_ledger_difference_is_parked_once() {
+    let gateway = GatewayProxy::open(Arc::default()).await;
+    let world = World::start(2, &[("SIMULATOR_URL", gateway.url.as_str()), ("METRICS_TOKEN", TOKEN)]).await;
+    let payment = |booking: Uuid| gateway.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("a payment");
+    let metric = async || value(&world.servers[0].url, "rowlock_ledger_differences").await;
+    // Matching payments: sold, refunded, or of another system.
+    let ann = world.visitor();
+    ann.buy_seats(&[1], "tok_paid").await;
+    let (part, whole) = (world.visitor().buy_seats(&[11, 12], "tok_paid").await, world.visitor());
+    let whole_booking = whole.buy_seats(&[21], "tok_paid").await;
+    whole.cancel(&whole_booking, None).await;
+    whole.wait_for_money(&whole_booking, "REFUNDED").await;
+    for number in 0..OTHERS {
+        gateway.open_unrecorded_payment("an order of another shop", &format!("other:{number}"), Some("paid"));
+    }
+    compare_days(&world).await;
+    assert_eq!(differences(&world).await, BTreeMap::new());
+    assert_eq!(metric().await, 0.0);
+
+    let expected = create_differences(&world, &gateway, id(&part)).await;
+    let booking = |kind: &str| expected[kind].0;
+    let (by_hand, more, missing) = (booking("refunded_there"), booking("charged_differs"), booking("missing_there"));
+    let (unrecorded, stranger, sent) =
+        (booking("charged_unpaid"), booking("unknown_booking"), booking("refunded_here"));
+    for _ in 0..2 {
+        compare_days(&world).await;
+        assert_eq!(differences(&world).await, expected, "a second comparison finds the same");
+    }
+    assert_eq!(metric().await, 6.0);
+
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let api = "/api/v1/theatres/aurora/parked";
+    let (status, list) = max.get(api).await;
+    let listed = list.as_array().expect("a list");
+    assert_eq!((status, listed.len()), (StatusCode::OK, 5), "the unknown booking belongs to no theatre: {list}");
+    assert!(listed.iter().all(|one| one["effect"] == "compare_ledger" && one["attempts"] == 0), "{list}");
+    let number = |booking: Uuid| {
+        let one = listed.iter().find(|one| one["booking"] == booking.to_string()).expect("the difference is listed");
+        one["id"].as_i64().expect("a number")
+    };
+    let (_, html) = max.page("/staff/aurora/parked").await;
+    assert!(html.contains("data-effect=\"compare_ledger\"") && html.contains("sent €5.00 back"), "{html}");
+    assert!(max.page("/staff").await.1.contains("data-parked=\"5\""), "the staff page counts them");
+    let (well, said) = world.command(&["parked"]).await;
+    assert!(well && said.contains(&stranger.to_string()) && said.contains("6 wait for a person"), "{said}");
+
+    // A retry compares again: the payment is handled as a late one, and refunded.
+    let why = json!({ "reason": "The gateway says so." });
+    let again = format!("{api}/{}/retry", number(unrecorded));
+    assert_eq!(max.post(&again, why.clone()).await.0, StatusCode::NO_CONTENT);
+    wait_until("the money is refunded", || async { payment(unrecorded).refunded_minor() == PRICE }).await;
+    wait_until("both sides agree", || async { !differences(&world).await.contains_key("charged_unpaid") }).await;
+    let back = "SELECT count(*) FROM bookings WHERE money = 'REFUNDED' AND state = 'EXPIRED'";
+    world.wait_for_count("the refund is recorded", back, 1).await;
+    // A retry that still differs is parked again.
+    assert_eq!(max.post(&format!("{api}/{}/retry", number(by_hand)), why.clone()).await.0, StatusCode::NO_CONTENT);
+    let query = "SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL AND check_at IS NULL";
+    world.wait_for_count("the difference is parked again", query, 5).await;
+    for booking in [by_hand, more, missing, sent] {
+        let settle = format!("{api}/{}/settle", number(booking));
+        assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NO_CONTENT, "{booking}");
+        assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NOT_FOUND, "{booking} is not parked any more");
+    }
+    let id: i64 =
+        world.value(sqlx::query_scalar("SELECT id FROM ledger_differences WHERE kind = 'unknown_booking'")).await;
+    let (well, said) = world.command(&["parked", "settle", &id.to_string(), "--reason", "Of the shop."]).await;
+    assert!(well, "{said}");
+    compare_days(&world).await;
+    assert_eq!(differences(&world).await, BTreeMap::new(), "settled differences are not found again");
+    assert_eq!(metric().await, 0.0);
+    let acts = acts(&world).await;
+    assert_eq!(acts.iter().filter(|act| *act == "parked_settled").count(), 4, "{acts:?}");
+    // The test broke their books and the sums on purpose.
+    let broken: Vec<String> = expected.values().map(|(booking, ..)| booking.to_string()).collect();
+    let mut findings: Vec<&str> = broken.iter().map(String::as_str).collect();
+    findings.extend(["which is no booking", "money in"]);
+    world.end_with_known_findings(&findings).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn day_is_compared_by_one_replica_and_taken_over_if_it_dies() {
+    let gateway = GatewayProxy::open(Arc::default()).await;
+    let world = World::start(2, &[("SIMULATOR_URL", gateway.url.as_str())]).await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 1";
+    world.wait_for_count("yesterday is compared", query, 1).await;
+    assert_eq!(world.count("SELECT count(*) FROM ledger_comparisons").await, 1, "and no other day");
+    let gone = "UPDATE ledger_comparisons SET finished_at = NULL, payments = NULL, leased_until = now() + interval '3 seconds'";
+    world.execute(gone).await;
+    let query = "SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2";
+    world.wait_for_count("another replica takes over", query, 1).await;
 }

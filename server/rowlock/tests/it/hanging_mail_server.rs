@@ -7,11 +7,9 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-/// Keeps clients waiting until it is closed.
 pub struct HangingMailServer {
     /// For `SMTP_URL`.
     pub url: String,
-    /// Number of waiting clients.
     waiting_clients: Arc<AtomicUsize>,
     serving: JoinHandle<()>,
 }
@@ -37,12 +35,10 @@ impl HangingMailServer {
         Self { url, waiting_clients, serving }
     }
 
-    /// Number of waiting clients.
     pub fn waiting_clients(&self) -> usize {
         self.waiting_clients.load(Ordering::SeqCst)
     }
 
-    /// Closes all connections.
     pub fn close(self) {
         self.serving.abort();
     }

@@ -1,15 +1,16 @@
-//! Idempotency keys: the same request gets the same bytes; another request or visitor never does.
+//! Idempotency keys: the same request gets the same bytes; another request or visitor never does; a lost, stale or wrong
+//! store does not change the answer. A copy of a guest's cookie from before they signed in gets no replay of the guest's
+//! answers.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use futures::future::join_all;
+use http::idempotency::{Answer, IdempotencyKey, Intent, add_answers, all_answered};
+use platform::cte_batch::CteBatch;
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, text, wait_until};
+use crate::prelude::*;
+use crate::redis_process::Redis;
 
-/// An answer as received.
 #[derive(Clone, Debug)]
 pub struct RawAnswer {
     pub status: StatusCode,
@@ -26,13 +27,11 @@ impl RawAnswer {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("{self:?} has no {name}"))
     }
 
-    /// Status and body.
     pub fn status_and_body(&self) -> (StatusCode, &str) {
         (self.status, &self.body)
     }
 }
 
-/// Sends this body with this key.
 pub async fn post(visitor: &Visitor, path: &str, key: &str, body: &str, headers: &[(&str, &str)]) -> RawAnswer {
     let mut request = visitor
         .client
@@ -52,12 +51,10 @@ pub async fn read_answer(answer: reqwest::Response) -> RawAnswer {
     RawAnswer { status, headers, body: answer.text().await.expect("a body") }
 }
 
-/// Body that books a hold.
 pub fn booking_body(visitor: &Visitor, hold: &Value) -> String {
     visitor.checkout_body(hold).to_string()
 }
 
-/// Books this seat with this key. Returns the body and the answer.
 pub async fn book_seat(visitor: &Visitor, seat: u32, key: &str) -> (String, RawAnswer) {
     let (status, hold) = visitor.hold(&[seat]).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
@@ -73,8 +70,7 @@ pub fn pay_path(booking: &RawAnswer) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reformatted_body_is_the_same_request() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let (body, first) = book_seat(&ann, 1, "k").await;
     let wished: Value = serde_json::from_str(&body).expect("JSON");
     let (show, hold) = (&wished["show"], &wished["hold"]);
@@ -82,24 +78,20 @@ async fn reformatted_body_is_the_same_request() {
         "\n{{ \"hold\" : {hold},\t\"holder\": null, \"buyer\": {{\"email\":\"ann@example.org\", \"name\":\"\\u0041nn Example\"}},
          \"show\":{show} }} "
     );
-    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let elsewhere = ann.moved_to(&world, 1);
     // Each twice: the second time the exact bytes are cached as well.
     for visitor in [&ann, &ann, &elsewhere, &elsewhere] {
         for wording in [&body, &other_words] {
-            assert_eq!(
-                post(visitor, "/api/v1/bookings", "k", wording, &[]).await.status_and_body(),
-                first.status_and_body()
-            );
+            let answer = post(visitor, "/api/v1/bookings", "k", wording, &[]).await;
+            assert_eq!(answer.status_and_body(), first.status_and_body());
         }
     }
     for visitor in [&ann, &elsewhere] {
         let other = body.replace("Ann Example", "Eve Example");
         for _ in 0..2 {
             let refused = post(visitor, "/api/v1/bookings", "k", &other, &[]).await;
-            assert_eq!(
-                (refused.status, text(&refused.json()["code"])),
-                (StatusCode::UNPROCESSABLE_ENTITY, "key_reused")
-            );
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+            assert_eq!(refused.json()["code"], "key_reused");
         }
         let path = pay_path(&first);
         let refused = post(visitor, &path, "k", "{}", &[]).await;
@@ -110,20 +102,16 @@ async fn reformatted_body_is_the_same_request() {
     let first = post(&bob, &holds, "h", "{\"seats\":[7,8]}", &[]).await;
     assert_eq!(first.status, StatusCode::CREATED);
     for _ in 0..2 {
-        assert_eq!(
-            post(&bob, &holds, "h", "{ \"seats\" : [ 7,\n8 ] }", &[]).await.status_and_body(),
-            first.status_and_body()
-        );
+        let answer = post(&bob, &holds, "h", "{ \"seats\" : [ 7,\n8 ] }", &[]).await;
+        assert_eq!(answer.status_and_body(), first.status_and_body());
         assert_eq!(post(&bob, &holds, "h", "{\"seats\":[9]}", &[]).await.status, StatusCode::UNPROCESSABLE_ENTITY);
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn key_belongs_to_its_owner_and_reveals_nothing_to_others() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (_world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (body, first) = book_seat(&ann, 1, "everyones").await;
     for _ in 0..2 {
         let refused = post(&bob, "/api/v1/bookings", "everyones", &body, &[]).await;
@@ -133,10 +121,8 @@ async fn key_belongs_to_its_owner_and_reveals_nothing_to_others() {
     assert_eq!(bob.get("/api/v1/requests/everyones").await.0, StatusCode::NOT_FOUND);
     let (_, his) = book_seat(&bob, 2, "everyones").await;
     assert_ne!(his.json()["id"], first.json()["id"]);
-    assert_eq!(
-        post(&ann, "/api/v1/bookings", "everyones", &body, &[]).await.status_and_body(),
-        first.status_and_body()
-    );
+    let replay = post(&ann, "/api/v1/bookings", "everyones", &body, &[]).await;
+    assert_eq!(replay.status_and_body(), first.status_and_body());
     // With two cookies, a client must not be able to choose the owner.
     let both = Visitor { cookie: format!("{}; {}", ann.cookie, bob.cookie), ..bob.clone() };
     let other = Visitor { cookie: format!("{}; {}", bob.cookie, ann.cookie), ..bob.clone() };
@@ -148,13 +134,11 @@ async fn key_belongs_to_its_owner_and_reveals_nothing_to_others() {
         answers.iter().filter(|answer| answer.status_and_body() == first.status_and_body()).count() <= 1,
         "{answers:?}"
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let seats = "{\"seats\":[0,1,2,3,4,5,6,7,8,9]}";
     let hold = post(&ann, &holds, "hold", seats, &[]).await;
@@ -193,27 +177,23 @@ async fn replay_has_the_status_headers_and_bytes_of_the_first_answer() {
         let answer = request.header("idempotency-key", key).body(body.to_owned()).send().await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_different_keys_in_one_request_are_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let refused = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "other")]).await;
     assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
     let first = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "one")]).await;
     assert_eq!(first.status, StatusCode::CREATED);
     assert_eq!(post(&ann, &holds, "one", "{\"seats\":[1]}", &[]).await.status_and_body(), first.status_and_body());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_with_one_key_at_two_replicas_have_one_effect_and_one_answer() {
-    let world = World::start(2, &[]).await;
-    let here = world.visitor_at(0);
-    let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
+    let (world, here) = World::with_visitor(2, &[]).await;
+    let there = here.moved_to(&world, 1);
     let (_, hold) = here.hold(&[1]).await;
     let body = booking_body(&here, &hold);
     let at_once = async |path: &str, key: &str, body: &str| {
@@ -238,13 +218,11 @@ async fn concurrent_requests_with_one_key_at_two_replicas_have_one_effect_and_on
     ] {
         assert_eq!(world.count(query).await, count, "{query}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refusal_is_not_stored_and_the_key_can_be_retried() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let (_, hold) = bob.hold(&[5]).await;
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     for _ in 0..2 {
@@ -265,10 +243,8 @@ async fn refusal_is_not_stored_and_the_key_can_be_retried() {
         let expected = if statement.contains("ADD") { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::CREATED };
         assert_eq!(answer.status, expected, "{answer:?}");
     }
-    world.end().await;
 }
 
-/// Polls the location until the answer is final.
 pub async fn poll_until_done(visitor: &Visitor, location: &str) -> RawAnswer {
     let ask = || async {
         let request = visitor.client.get(format!("{}{location}", visitor.base)).header("cookie", &visitor.cookie);
@@ -280,9 +256,8 @@ pub async fn poll_until_done(visitor: &Visitor, location: &str) -> RawAnswer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn respond_async_request_is_answered_with_a_location() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
-    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let there = ann.moved_to(&world, 1);
     let (body, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
     let prefer = [("prefer", "respond-async, wait=5")];
@@ -302,11 +277,8 @@ async fn respond_async_request_is_answered_with_a_location() {
     assert_eq!((waited.status, &waited.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
     assert_eq!(asked.status_and_body(), waited.status_and_body());
     assert_eq!(asked_there.status_and_body(), waited.status_and_body());
-    assert_eq!(
-        post(&there, &path, "pay/1?", token, &prefer).await.status_and_body(),
-        waited.status_and_body(),
-        "a finished request is answered at once"
-    );
+    let finished = post(&there, &path, "pay/1?", token, &prefer).await;
+    assert_eq!(finished.status_and_body(), waited.status_and_body());
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
 
     assert_eq!(world.visitor().get(&location).await.0, StatusCode::NOT_FOUND, "another's");
@@ -324,18 +296,14 @@ async fn respond_async_request_is_answered_with_a_location() {
     };
     assert_eq!((failed.status, text(&failed.json()["code"])), (StatusCode::GONE, "hold_expired"));
     let (_, hold) = ann.hold(&[2]).await;
-    assert_eq!(
-        post(&ann, "/api/v1/bookings", "fails", &booking_body(&ann, &hold), &[]).await.status,
-        StatusCode::CREATED
-    );
-    world.end().await;
+    let valid = post(&ann, "/api/v1/bookings", "fails", &booking_body(&ann, &hold), &[]).await;
+    assert_eq!(valid.status, StatusCode::CREATED);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn respond_async_cancellation_is_answered_with_a_location() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
-    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let there = ann.moved_to(&world, 1);
     let paid = ann.buy_seats(&[1], "tok_paid").await;
     // The booking is locked, so it cannot be cancelled yet.
     let mut others = world.pg.begin().await.expect("a transaction");
@@ -349,13 +317,11 @@ async fn respond_async_cancellation_is_answered_with_a_location() {
     let asked = poll_until_done(&there, accepted.header("location")).await;
     assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CANCELLED")), "{asked:?}");
     assert_eq!(post(&there, &path, "undo", "{}", &[]).await.status_and_body(), asked.status_and_body());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn work_continues_after_its_caller_disconnects() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = book_seat(&ann, 1, "book").await;
     let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
     let hasty = ann
@@ -370,5 +336,356 @@ async fn work_continues_after_its_caller_disconnects() {
     let asked = poll_until_done(&ann, "/api/v1/requests/pay").await;
     assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
     assert_eq!(post(&ann, &path, "pay", token, &[]).await.status_and_body(), asked.status_and_body());
-    world.end().await;
+}
+
+const METRICS_TOKEN: &str = "a token of this test; 32 bytes or more";
+const TOKEN: &str = "{\"payment_token\":\"tok_paid\"}";
+
+async fn world_on(redis: &Redis, servers: usize) -> World {
+    World::start(servers, &[("REDIS_URL", &redis.url()), ("METRICS_TOKEN", METRICS_TOKEN)]).await
+}
+
+/// Requests with a key by outcome, from the metrics of the visitor's server.
+async fn outcomes(visitor: &Visitor) -> BTreeMap<String, u64> {
+    let request = visitor.client.get(format!("{}/metrics", visitor.base)).bearer_auth(METRICS_TOKEN);
+    let lines = request.send().await.expect("the server answers").text().await.expect("text");
+    let counted = lines.lines().filter_map(|line| {
+        let (outcome, count) = line.strip_prefix("rowlock_idempotency_total{outcome=\"")?.split_once("\"} ")?;
+        Some((outcome.to_owned(), count.parse().expect("a number")))
+    });
+    counted.collect()
+}
+
+fn entry(world: &World, visitor: &Visitor, key: &str) -> String {
+    let secret = visitor.cookie.split_once('=').expect("a cookie").1;
+    let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
+    format!("{}{{keys:{}}}:{owner}:{key}", world.setting("REDIS_PREFIX"), &owner[..1])
+}
+
+/// First byte of an entry: its kind.
+async fn kind(world: &World, entry: &str) -> Option<u8> {
+    let mut redis = world.redis().await;
+    let bytes: Vec<u8> = redis::cmd("GET").arg(entry).query_async(&mut redis).await.ok()?;
+    bytes.first().copied()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_are_replayed_without_redis_and_postgres() {
+    let mut redis = Redis::start(&[]).await;
+    let world = world_on(&redis, 1).await;
+    let ann = world.visitor();
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let hold = post(&ann, &holds, "hold", "{\"seats\":[1]}", &[]).await;
+    let body = crate::idempotency::booking_body(&ann, &hold.json());
+    let booking = post(&ann, "/api/v1/bookings", "book", &body, &[]).await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    assert_eq!(paid.json()["state"], "CONFIRMED");
+
+    redis.kill().await;
+    world.set_postgres_blocked(true).await;
+    let requests: [(&str, &str, &str, &RawAnswer); 3] = [
+        (&holds, "hold", "{\"seats\":[1]}", &hold),
+        ("/api/v1/bookings", "book", &body, &booking),
+        (&pay, "pay", TOKEN, &paid),
+    ];
+    let mut expected = outcomes(&ann).await;
+    for (path, key, body, first) in requests {
+        // Verbatim and reformatted. Each counts as answered from the process's memory, without a store.
+        for (wording, outcome) in [(body.to_owned(), "fast_road"), (format!(" {body}\n"), "process")] {
+            assert_eq!(post(&ann, path, key, &wording, &[]).await.status_and_body(), first.status_and_body());
+            *expected.entry(outcome.to_owned()).or_default() += 1;
+            assert_eq!(outcomes(&ann).await, expected, "{path} with {wording:?}");
+        }
+    }
+    let refused = post(&ann, &pay, "another", TOKEN, &[]).await;
+    assert!(refused.status.is_server_error(), "both stores are down: {refused:?}");
+    world.set_postgres_blocked(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_redis_keys_work_from_postgres_without_errors() {
+    let mut redis = Redis::start(&[]).await;
+    let world = world_on(&redis, 2).await;
+    let ann = world.visitor();
+    let there = ann.moved_to(&world, 1);
+    let (body, booking) = book_seat(&ann, 1, "book").await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    redis.kill().await;
+    assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(), booking.status_and_body());
+    assert_eq!(post(&there, &pay, "pay", TOKEN, &[]).await.status_and_body(), paid.status_and_body());
+    // A new key, for a booking that needs no hold any more.
+    let anew = post(&there, &pay, "pay-again", TOKEN, &[]).await;
+    assert_eq!((anew.status, &anew.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
+    assert_eq!(post(&ann, &pay, "pay-again", TOKEN, &[]).await.status_and_body(), anew.status_and_body());
+    let other = post(&ann, &pay, "pay-again", "{}", &[]).await;
+    assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY);
+    redis.restart(&[]);
+    redis.wait_until_ready().await;
+    wait_until("the answers are in Redis again", || async {
+        let key = new_id().to_string();
+        assert_eq!(post(&there, &pay, &key, TOKEN, &[]).await.status, StatusCode::OK);
+        kind(&world, &entry(&world, &ann, &key)).await == Some(b'C')
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_survive_a_restart_byte_for_byte() {
+    let (mut world, ann) = World::with_visitor(1, &[]).await;
+    let (body, booking) = book_seat(&ann, 1, "book").await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    world.kill(0).await;
+    for forgotten in [false, true] {
+        if forgotten {
+            world.delete_redis_keys().await;
+        }
+        let fresh = world.add_server(&[]).await;
+        let ann = ann.moved_to(&world, fresh);
+        for _ in 0..2 {
+            let answer = post(&ann, "/api/v1/bookings", "book", &body, &[]).await;
+            assert_eq!(answer.status_and_body(), booking.status_and_body());
+            assert_eq!(post(&ann, &pay, "pay", TOKEN, &[]).await.status_and_body(), paid.status_and_body());
+        }
+        let other = post(&ann, &pay, "pay", "{}", &[]).await;
+        assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    // The killed server cannot be stopped.
+    world.servers.remove(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_replica_replays_the_answer_from_redis() {
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let (body, booking) = book_seat(&ann, 1, "book").await;
+    let name = entry(&world, &ann, "book");
+    wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
+    world.execute("DELETE FROM idempotency_keys").await;
+    let there = ann.moved_to(&world, 1);
+    assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.status_and_body(), booking.status_and_body());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn running_key_is_waited_for_briefly_and_taken_over_from_a_dead_replica() {
+    let (mut world, ann) = World::with_visitor(2, &[]).await;
+    let there = ann.moved_to(&world, 1);
+    let (_, booking) = book_seat(&ann, 1, "book").await;
+    let (pay, token) = (pay_path(&booking), "{\"payment_token\":\"tok_no_answer_paid\"}");
+    let (asking, path) = (ann.clone(), pay.clone());
+    let request = asking.client.post(format!("{}{path}", asking.base)).header("cookie", &asking.cookie);
+    let request = request.header("idempotency-key", "pay").header("content-type", "application/json").body(token);
+    let lost = tokio::spawn(request.send());
+    let pending = "SELECT count(*) FROM idempotency_keys WHERE key = 'pay' AND state = 'pending'";
+    world.wait_for_count("the request is running", pending, 1).await;
+
+    let put_off = post(&there, &pay, "pay", token, &[]).await;
+    assert_eq!((put_off.status, text(&put_off.json()["code"])), (StatusCode::CONFLICT, "still_running"));
+    assert!(put_off.headers.contains_key("retry-after"), "{put_off:?}");
+    let other = post(&there, &pay, "pay", TOKEN, &[]).await;
+    assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "another request with the running key: {other:?}");
+
+    world.kill(0).await;
+    assert!(lost.await.expect("the task ends").is_err(), "its caller got no answer");
+    wait_until("the key is taken over", || async {
+        let answer = post(&there, &pay, "pay", token, &[]).await;
+        assert!(matches!(answer.status, StatusCode::OK | StatusCode::CONFLICT), "{answer:?}");
+        answer.status == StatusCode::OK
+    })
+    .await;
+    let answer = post(&there, &pay, "pay", token, &[]).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM idempotency_keys WHERE state = 'pending'").await, 0);
+    world.servers.remove(0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn key_claimed_by_a_dying_replica_is_taken_over() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let (_, booking) = book_seat(&ann, 1, "book").await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    assert_eq!(paid.json()["state"], "CONFIRMED");
+    // The same request under another key, just claimed by a dead replica.
+    let claimed = "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
+        SELECT owner, 'left', request_hash, 'pending', now() + interval '5 minutes' FROM idempotency_keys WHERE key = 'pay'
+        RETURNING request_hash";
+    let hash: Vec<u8> = world.value(sqlx::query_scalar(claimed)).await;
+    let claim = [b"P", &hash[..], &[2_u8; 16], &[3_u8; 16]].concat();
+    let mut redis = world.redis().await;
+    let name = entry(&world, &ann, "left");
+    redis::cmd("SET").arg(&name).arg(claim).query_async::<()>(&mut redis).await.expect("the claim is written");
+    wait_until("the key is taken over", || async {
+        let answer = post(&ann, &pay, "left", TOKEN, &[]).await;
+        assert!(matches!(answer.status, StatusCode::OK | StatusCode::CONFLICT), "{answer:?}");
+        answer.status == StatusCode::OK
+    })
+    .await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lost_or_stale_redis_entries_are_repaired_from_postgres() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    book_seat(&ann, 1, "book").await;
+    let name = entry(&world, &ann, "book");
+    wait_until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
+    let mut redis = world.redis().await;
+    redis::cmd("DEL").arg(&name).query_async::<()>(&mut redis).await.expect("the entry is deleted");
+    // An old claim of a dead replica.
+    let dead = entry(&world, &ann, "dead-replica");
+    let list = format!("{}:pending", name.split_once('}').map(|(tag, _)| format!("{tag}}}")).expect("a tag"));
+    let claim = [b"P", &[1_u8; 32][..], &[2_u8; 16], &[3_u8; 16]].concat();
+    redis::cmd("SET").arg(&dead).arg(claim).query_async::<()>(&mut redis).await.expect("the claim is written");
+    redis::cmd("ZADD").arg(&list).arg(1).arg(&dead).query_async::<()>(&mut redis).await.expect("the claim is listed");
+    wait_until("the answer is in Redis again", || async { kind(&world, &name).await == Some(b'C') }).await;
+    wait_until("the dead claim is deleted", || async { kind(&world, &dead).await.is_none() }).await;
+    let listed: i64 = redis::cmd("ZCARD").arg(&list).query_async(&mut redis).await.expect("the list is read");
+    assert_eq!(listed, 0);
+}
+
+/// Rows of keys updated by this transaction, and how many of the updates were heap-only (no index entry).
+async fn update_counts(tx: &mut sqlx::PgConnection) -> (i64, i64) {
+    let counts = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'idempotency_keys'";
+    sqlx::query_as(counts).fetch_one(tx).await.expect("Postgres counts")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storing_an_answer_is_a_heap_only_update() {
+    let world = World::start(0, &[]).await;
+    let now = platform::clock::now();
+    let intents = ["one", "another"].map(|key| {
+        let key = IdempotencyKey::of_form(key).expect("a key");
+        Intent::new("ann", key, "POST /", &json!({}))
+    });
+    let mut tx = world.pg.begin().await.expect("a transaction");
+    for intent in &intents {
+        assert!(intent.begin(&mut tx, now).await.expect("the key is claimed").is_none());
+    }
+    tx.commit().await.expect("both keys are claimed");
+
+    let answer = Answer::json(StatusCode::OK, &"a booking".repeat(120)).expect("an answer");
+    let mut tx = world.pg.begin().await.expect("a transaction");
+    let before = update_counts(&mut tx).await;
+    intents[0].complete(&mut tx, &answer, now).await.expect("one answer is stored alone");
+    let mut cte = CteBatch::default();
+    let others = [(&intents[1], &answer)];
+    add_answers(&mut cte, &others, now).expect("the other is stored in a batch");
+    let outcomes = cte.run(&mut tx).await.expect("the batch is written");
+    all_answered(&outcomes, &others).expect("the answer is stored");
+    let after = update_counts(&mut tx).await;
+    assert_eq!((after.0 - before.0, after.1 - before.1), (2, 2), "updates, and heap-only updates");
+    tx.commit().await.expect("both answers are committed");
+    for intent in &intents {
+        let replayed = intent.replay(&world.pg, now).await.expect("the key is known").expect("the answer is stored");
+        assert_eq!(replayed.body(), answer.body());
+    }
+}
+
+/// An expired key; a key that the previous version claimed again without knowing `purge_at`; and one of that version
+/// that expired at once.
+const KEYS_OF_THREE_TIMES: &str = "
+    INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at, purge_at) VALUES
+        ('ann', 'over', '', 'pending', now() - interval '2 days', now() - interval '1 day'),
+        ('ann', 'anew', '', 'pending', now() + interval '5 minutes', now() - interval '1 day');
+    INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at) VALUES
+        ('ann', 'of before', '', 'pending', now() - interval '1 second')";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn expired_key_is_deleted_after_its_purge_time() {
+    let mut world = World::start(0, &[]).await;
+    sqlx::raw_sql(KEYS_OF_THREE_TIMES).execute(&world.pg).await.expect("the keys are written");
+    world.add_server(&[]).await;
+    let over = "SELECT count(*) FROM idempotency_keys WHERE key = 'over'";
+    world.wait_for_count("expired keys are deleted", over, 0).await;
+    assert_eq!(world.count("SELECT count(*) FROM idempotency_keys").await, 2, "what is of use, and what may wait");
+}
+
+const BOOKINGS: &str = "/api/v1/bookings";
+
+async fn replay(browser: &Browser, world: &World, server: usize, body: &str) -> RawAnswer {
+    post(&browser.moved_to(world, server).visitor(), BOOKINGS, "hers", body, &[]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copied_guest_cookie_gets_no_replay_from_any_server() {
+    let mut world = World::start(2, &[]).await;
+    register_and_log_in(&world, "ann@example.org").await;
+    let mut phone = Browser::new(&world);
+    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
+    let mut copy = Browser::new(&world);
+    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let (status, hold) = phone.visitor().hold(&[1]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let order = phone.visitor().purchase_body(&hold, Some("tok_paid"));
+    let bytes = order.to_string();
+    let in_other_words = serde_json::to_string_pretty(&order).expect("JSON");
+    let bought = replay(&phone, &world, 0, &bytes).await;
+    assert_eq!((bought.status, text(&bought.json()["state"])), (StatusCode::CREATED, "CONFIRMED"));
+    // Before she signs in, both browsers are the same visitor, and both servers cache the answer.
+    for server in [0, 1, 1] {
+        assert_eq!(replay(&copy, &world, server, &bytes).await.status_and_body(), bought.status_and_body());
+    }
+
+    assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    let (copied, here) = (&copy, &world);
+    let is_refused = async |server: usize, body: &str| {
+        let answer = replay(copied, here, server, body).await;
+        assert!(
+            answer.status == StatusCode::NOT_FOUND || answer.status_and_body() == bought.status_and_body(),
+            "{answer:?}"
+        );
+        answer.status == StatusCode::NOT_FOUND
+    };
+    assert!(is_refused(0, &bytes).await, "at once at the server of the login");
+    wait_until("the other server sees the login", || is_refused(1, &bytes)).await;
+    // No request in between restores the replay.
+    for server in [0, 1, 0, 1] {
+        assert!(is_refused(server, &in_other_words).await && is_refused(server, &bytes).await, "{server}");
+    }
+    // A server without a cached copy reads the answer from the stores, and refuses it as well.
+    let fresh = world.add_server(&[]).await;
+    for _ in 0..2 {
+        assert_eq!(replay(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND);
+    }
+    for server in [0, 1, fresh] {
+        let answer = replay(&phone, &world, server, &bytes).await;
+        assert_eq!(answer.status_and_body(), bought.status_and_body(), "{server}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copied_guest_cookie_gets_no_replay_of_a_payment_or_cancellation() {
+    let world = World::start(1, &[]).await;
+    register_and_log_in(&world, "ann@example.org").await;
+    let mut phone = Browser::new(&world);
+    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
+    let mut copy = Browser::new(&world);
+    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let (_, booking) = phone.visitor().check_out(&[1, 2]).await;
+    let of = |step: &str| format!("{BOOKINGS}/{}/{step}", text(&booking["id"]));
+    let steps: [(String, Value); 2] =
+        [(of("confirm"), json!({ "payment_token": "tok_paid" })), (of("cancel"), json!({ "seats": [2] }))];
+    for (path, body) in &steps {
+        let (status, answer) = phone.visitor().call_with_key(Method::POST, path, body.clone(), "hers").await;
+        let key = if status == StatusCode::UNPROCESSABLE_ENTITY { "hers-too" } else { "hers" };
+        let (status, answer) = match key {
+            "hers" => (status, answer),
+            _ => phone.visitor().call_with_key(Method::POST, path, body.clone(), key).await,
+        };
+        assert_eq!(status, StatusCode::OK, "{path}: {answer}");
+        let replayed = copy.visitor().call_with_key(Method::POST, path, body.clone(), key).await;
+        assert_eq!(replayed, (status, answer), "{path}");
+    }
+    assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    for (path, body) in &steps {
+        for key in ["hers", "hers-too"] {
+            let (status, answer) = copy.visitor().call_with_key(Method::POST, path, body.clone(), key).await;
+            let is_reused = status == StatusCode::UNPROCESSABLE_ENTITY;
+            assert!(status == StatusCode::NOT_FOUND || is_reused, "{path}, {key}: {status} {answer}");
+        }
+    }
 }

@@ -6,28 +6,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use reqwest::StatusCode;
-use serde_json::Value;
-use uuid::Uuid;
 
 use crate::buyer::{self, Buyer, id_of};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::faults::injector::FaultInjector;
 use crate::postgres_process::Postgres;
+use crate::prelude::*;
 use crate::redis_process::Redis;
 use crate::replicas::Replica;
-use crate::world::{World, insert_show, text};
 
-/// Default number of kills.
 const DEFAULT_KILLS: u32 = 12;
-/// Concurrent buyers.
 const BUYERS: u64 = 12;
-/// Seats of a show.
 const SEATS: u32 = 300;
 /// A show is replaced when this many of its seats were held: buyers would mostly collide over the rest.
 const REPLACE_SHOW_AFTER: usize = 240;
@@ -39,14 +32,11 @@ const MAX_DOWNTIME_MS: u64 = 600;
 const SALES_BETWEEN_KILLS: usize = 3;
 /// Time limit for the sale to make progress after a kill.
 const PROGRESS_TIMEOUT: Duration = Duration::from_secs(60);
-/// Pause between two checks of a predicate.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Time that a buyer waits for the end of a payment before buying elsewhere.
 const PAYMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval of map requests for a show.
 const MAP_REQUEST_INTERVAL: Duration = Duration::from_millis(100);
-/// Number of the latest shows whose maps are requested.
 const SHOWS_REQUESTED: usize = 3;
 
 /// Most cards pay at once; the others exercise the reconciler and the webhooks.
@@ -71,14 +61,12 @@ enum Victim {
 
 const VICTIMS: [Victim; 4] = [Victim::OneServer, Victim::OtherServer, Victim::Redis, Victim::Postgres];
 
-/// Answers that buyers got.
 #[derive(Default)]
 struct BuyerAnswers {
     /// Bookings reported as CONFIRMED, with the show and seats.
     confirmed: HashMap<Uuid, (Uuid, Vec<u32>)>,
     /// Seats of each show that were held: sold, or held for minutes after a declined card.
     taken: HashMap<Uuid, BTreeSet<u32>>,
-    /// Answers that no fault explains.
     unexpected: Vec<String>,
 }
 
@@ -143,7 +131,6 @@ impl RunningSale {
         self.shows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Buys until the sale is over.
     async fn keep_buying(&self, number: u64, seed: u64) {
         let mut chance = StdRng::seed_from_u64(seed.wrapping_add(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let client = buyer::client();
@@ -221,7 +208,6 @@ impl RunningSale {
         }
     }
 
-    /// Waits until this many more bookings are confirmed to their buyers.
     async fn wait_for_progress(&self, after: &str) {
         let before = self.answers().confirmed.len();
         let confirmed = async {
@@ -328,11 +314,13 @@ impl RunningSale {
         let answers = std::mem::take(&mut *self.answers());
         assert!(answers.unexpected.is_empty(), "no fault explains these answers: {:#?}", answers.unexpected);
         let promised: Vec<Uuid> = answers.confirmed.keys().copied().collect();
-        let kept: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = ANY($1) AND state = 'CONFIRMED'")
-            .bind(&promised)
-            .fetch_all(&self.world.pg)
-            .await
-            .expect("bookings can be read");
+        let kept: Vec<Uuid> = self
+            .world
+            .values(
+                sqlx::query_scalar("SELECT id FROM bookings WHERE id = ANY($1) AND state = 'CONFIRMED'")
+                    .bind(&promised),
+            )
+            .await;
         let lost: Vec<&Uuid> = promised.iter().filter(|id| !kept.contains(id)).collect();
         assert!(lost.is_empty(), "these were reported as CONFIRMED: {lost:?}");
         let mut seats = HashMap::new();
@@ -356,7 +344,6 @@ impl RunningSale {
     }
 }
 
-/// Checks out, and then pays.
 async fn check_out_then_pay(buyer: &Buyer, hold: &Value, card: &str) -> buyer::RequestResult {
     match buyer.book(hold).await? {
         (StatusCode::CREATED, booking) => buyer.pay(id_of(&booking), Some(card)).await,
@@ -380,7 +367,7 @@ async fn sale_with_killed_servers_and_stores_loses_no_booking_and_no_money() {
     println!("{kills} kills, ROWLOCK_SEED={seed}");
     let began = Instant::now();
     let sale = RunningSale::start().await;
-    let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
+    let buyers = join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
     let (_, (), killed) = tokio::join!(buyers, sale.keep_requesting_maps(), sale.kill_at_random_moments(kills, seed));
 
     sale.age_one_cycle().await;
@@ -396,7 +383,7 @@ async fn sale_with_killed_servers_and_stores_loses_no_booking_and_no_money() {
 async fn sale_continues_at_the_standby_after_the_primary_is_lost() {
     let seed = u64::from_be_bytes(*platform::ids::random_bits().first_chunk().expect("there are sixteen"));
     let sale = RunningSale::start_with_standby().await;
-    let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
+    let buyers = join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
     tokio::join!(buyers, sale.keep_requesting_maps(), sale.fail_over());
 
     sale.age_one_cycle().await;

@@ -1,10 +1,9 @@
 //! Page languages: selection, cookie, and cache headers.
 
 use app::language::Language;
-use reqwest::StatusCode;
 use reqwest::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, SET_COOKIE, VARY};
 
-use crate::world::World;
+use crate::prelude::*;
 
 struct LocalisedPage {
     status: StatusCode,
@@ -48,7 +47,6 @@ async fn page_language_is_the_requested_then_the_stored_then_the_preferred_one()
         assert!(page.html.contains(&format!("<html lang=\"{tag}\" dir=\"{direction}\">")), "{path} {accept} {cookie}");
         assert_eq!(page.header(CONTENT_LANGUAGE), tag);
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +63,6 @@ async fn cached_pages_vary_by_language_and_only_uncached_answers_set_the_cookie(
     assert!(chosen.header(SET_COOKIE).starts_with("lang=es; Path=/;"), "{}", chosen.header(SET_COOKIE));
     let later = read(&world, "/", "de", "lang=es").await;
     assert!(later.html.contains("<html lang=\"es\""), "the cookie selects the language");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +76,6 @@ async fn page_links_to_itself_in_each_language() {
             page.html
         );
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,12 +89,11 @@ async fn errors_and_seat_page_are_translated_and_the_api_is_english() {
     let (_, rest) =
         show.html.split_once("<script type=\"application/json\" id=\"words\">").expect("the texts of the islands");
     let (json, _) = rest.split_once("</script>").expect("their end");
-    let words: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let words: Value = serde_json::from_str(json).expect("JSON");
     assert_eq!(words["pay.go"], "Zur Zahlung");
-    assert_eq!(words["status.done_title"], serde_json::Value::Null, "texts of another page's island");
+    assert_eq!(words["status.done_title"], Value::Null, "texts of another page's island");
     assert!(show.header(SET_COOKIE).starts_with("rowlock_visitor="), "one visitor cookie is set");
 
     let api = read(&world, "/api/v1/cities?lang=de", "de", "lang=de").await;
     assert_eq!((api.header(CONTENT_LANGUAGE), api.header(SET_COOKIE)), (String::new(), String::new()));
-    world.end().await;
 }

@@ -1,10 +1,7 @@
 //! Payments that arrive after the booking expired: new seats if possible, a full refund otherwise.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 /// A booking whose payment page is open, checked out with this choice for late payments.
 async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Value {
@@ -16,8 +13,7 @@ async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -
     }
     let booking =
         expect_answer(visitor.call(Method::POST, "/api/v1/bookings", request_body).await, StatusCode::CREATED);
-    let (_, pending) = visitor.pay(&booking, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let pending = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
     pending
 }
 
@@ -38,21 +34,16 @@ pub async fn expire_without_gateway(world: &World, booking: &Value) {
     tx.commit().await.expect("the expiry is committed");
 }
 
-/// Expires a booking and waits until its seats are free.
 async fn expire(world: &World, booking: &Value) {
     expire_without_gateway(world, booking).await;
     world.wait_for_empty_outbox().await;
 }
 
-/// Pays on the gateway's page.
 pub async fn pay_on_page(visitor: &Visitor, pending: &Value, card: &str) {
-    let page = visitor.client.post(text(&pending["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}"));
-    let answer = form.send().await.expect("the gateway answers");
+    let answer = visitor.post_form(text(&pending["pay_url"]), &format!("card={card}")).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
 }
 
-/// The booking that the late payment pays for.
 async fn booking_paid_by_late_money(visitor: &Visitor, booking: &Value) -> Value {
     let seen = visitor.wait_for_money(booking, "MOVED").await;
     assert_eq!(seen["state"], "EXPIRED", "the expired booking stays expired");
@@ -68,8 +59,7 @@ fn seats(booking: &Value) -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let booking = open_payment(&ann, &[90, 91], None).await;
     expire(&world, &booking).await;
     ann.wait_for_seat(90, '0').await;
@@ -101,7 +91,6 @@ async fn late_payment_takes_the_same_seats_once_and_can_be_refunded() {
     ann.wait_for_money(&fresh, "REFUNDED").await;
     world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 2 * PRICE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,13 +116,11 @@ async fn late_payment_takes_no_held_or_sold_seat() {
         world.mails().iter().filter(|mail| mail.contains("Subject: Your payment came too late")).count() == 2
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_payment_takes_adjacent_seats_at_the_same_price_if_chosen() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let booking = open_payment(&ann, &[128, 129], Some("same_or_better")).await;
     expire(&world, &booking).await;
     bob.buy_seats(&[129], "tok_paid").await;
@@ -141,7 +128,7 @@ async fn late_payment_takes_adjacent_seats_at_the_same_price_if_chosen() {
     let fresh = booking_paid_by_late_money(&ann, &booking).await;
     assert_eq!(seats(&fresh), [127, 128], "adjacent and nearest");
     ann.wait_for_seat(127, '2').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,18 +154,16 @@ async fn late_payment_is_refunded_if_the_seats_are_not_wanted() {
     let (status, answer) = cem.cancel(&cancelled, None).await;
     assert_eq!((status, &answer["state"]), (StatusCode::OK, &json!("CANCELLED")), "charged a second later: {answer}");
     cem.wait_for_money(&cancelled, "REFUNDED").await;
-    let unknown = json!({ "show": world.show, "hold": platform::ids::new_id(), "buyer": { "name": "A", "email": "a@b.org" },
+    let unknown = json!({ "show": world.show, "hold": new_id(), "buyer": { "name": "A", "email": "a@b.org" },
                           "if_late": "whatever" });
     assert_eq!(cem.call(Method::POST, "/api/v1/bookings", unknown).await.0, StatusCode::BAD_REQUEST);
     world.wait_until_books_balance().await;
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1, "Ben's other booking");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn last_choice_for_late_payments_applies() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[9]).await;
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     for if_late in ["refund", "same_seats"] {
@@ -187,13 +172,11 @@ async fn last_choice_for_late_payments_applies() {
     }
     let choices = "SELECT count(*) FROM late_wishes WHERE if_late = 'same_seats'";
     assert_eq!(world.count(choices).await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_is_refunded_if_the_show_started_meanwhile() {
-    let mut world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (mut world, ann) = World::with_visitor(1, &[]).await;
     let booking = open_payment(&ann, &[50], Some("same_or_better")).await;
     // The show starts while the payer is on the gateway's page, and the server is dead.
     world.kill(0).await;
@@ -206,9 +189,9 @@ async fn payment_is_refunded_if_the_show_started_meanwhile() {
         world.execute(statement).await;
     }
     let other = world.add_server(&[]).await;
-    let ann = Visitor { base: world.servers[other].url.clone(), ..ann };
+    let ann = ann.moved_to(&world, other);
     let seen = ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(seen["state"], "CANCELLED");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "a full refund: {seen}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }

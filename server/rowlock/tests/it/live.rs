@@ -1,14 +1,14 @@
-//! The live map over a real WebSocket.
+//! The live map over a real WebSocket. A hostile reader, or a hostile address, does not affect other readers.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use domain::seats::SeatState;
 use domain::wire::{ClientMessage, Frame, SeatChange};
 use futures::{SinkExt, StreamExt};
-use reqwest::StatusCode;
-use serde_json::json;
 use tokio_tungstenite::tungstenite::{self, Message};
 
+use crate::prelude::*;
 use crate::redis_process::Redis;
-use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, World, text};
 
 const SEATS: u32 = 300;
 
@@ -38,23 +38,19 @@ async fn frame(socket: &mut LiveSocket) -> Frame {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_hold_names_how_long_ago_the_seat_was_taken_while_the_map_is_watched() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (_world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let mut socket = bob.open_own_live_map("", None).await.expect("the live map opens");
     assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
     assert!(matches!(frame(&mut socket).await, Frame::OwnHold { .. }));
     ann.hold(&[46]).await;
     assert!(matches!(frame(&mut socket).await, Frame::Delta { .. }));
-    let (status, refusal) = bob.hold(&[46, 47]).await;
-    assert_eq!(status, StatusCode::LOCKED);
+    let refusal = expect_answer(bob.hold(&[46, 47]).await, StatusCode::LOCKED);
     let ago = refusal["seats"][0]["taken_ms_ago"].as_u64().expect("the refusal names the time");
     assert!(ago < 10_000, "{ago}");
     // The same when seats are added to a hold.
     let (_, hold) = bob.hold(&[50]).await;
-    let (status, refusal) = bob.change(&hold, &[46], &[]).await;
-    assert_eq!(status, StatusCode::LOCKED);
+    let refusal = expect_answer(bob.change(&hold, &[46], &[]).await, StatusCode::LOCKED);
     assert!(refusal["seats"][0]["taken_ms_ago"].as_u64().is_some_and(|later| later >= ago), "{refusal}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,7 +86,6 @@ async fn reader_at_another_server_sees_a_seat_change() {
     frame(&mut own).await;
     let Frame::OwnHold { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
     assert_eq!((mine.hold.to_string().as_str(), mine.seats.as_slice()), (text(&hold["id"]), &[47][..]));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -100,13 +95,11 @@ async fn unknown_version_or_epoch_gets_the_snapshot() {
         let mut socket = world.visitor().open_own_live_map(query, None).await.expect("it opens");
         assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }), "{query}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let mut quiet = ann.open_own_live_map("", None).await.expect("it opens");
     frame(&mut quiet).await;
     frame(&mut quiet).await;
@@ -123,13 +116,11 @@ async fn malformed_message_closes_its_connection_with_a_reason_and_no_other() {
     }
     ann.hold(&[1]).await;
     assert!(matches!(frame(&mut quiet).await, Frame::Delta { .. }));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cross_site_page_and_unknown_show_are_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let refused = ann.open_own_live_map("", Some(("origin", "https://evil.example"))).await.expect_err("another site");
     assert!(
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::FORBIDDEN.as_u16()),
@@ -142,7 +133,6 @@ async fn cross_site_page_and_unknown_show_are_refused() {
         matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::NOT_FOUND.as_u16()),
         "{refused}"
     );
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,7 +182,6 @@ async fn reader_converges_after_lost_announcements_and_after_a_lost_map() {
     let heard = follow_until(&mut socket, &mut map, 1, SeatState::Available).await;
     assert!(matches!(heard.last(), Some(Frame::Snapshot { .. })), "another epoch: {heard:?}");
     assert_eq!(map[2], SeatState::Available);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,13 +233,11 @@ async fn reader_of_one_section_gets_only_its_changes_and_switches_sections() {
             break;
         }
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn json_map_has_the_same_etag_until_it_changes() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let url = format!("{}/api/v1/shows/{}/seats", ann.base, world.show);
     let first = ann.client.get(&url).send().await.expect("an answer");
     let etag = first.headers()["etag"].clone();
@@ -260,9 +247,8 @@ async fn json_map_has_the_same_etag_until_it_changes() {
     ann.wait_for_seat(2, '1').await;
     let changed = ann.client.get(&url).header("if-none-match", &etag).send().await.expect("an answer");
     assert_eq!(changed.status(), StatusCode::OK);
-    let body: serde_json::Value = changed.json().await.expect("JSON");
+    let body: Value = changed.json().await.expect("JSON");
     assert_eq!(body["states"].as_str().map(str::len), Some(SEATS as usize), "{}", json!(body));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -301,11 +287,169 @@ async fn best_seats_are_free_and_the_next_best_follow_when_they_are_taken() {
     assert!(offered.iter().all(|line| !seats.contains(&(line["seat"].as_u64().expect("a number") as u32))), "{second}");
 
     for wrong in ["", "count=0", "count=11", "count=two", "count=2&category=nowhere", "count=2&colour=red"] {
-        assert_eq!(
-            bob.get(&format!("/api/v1/shows/{}/best?{wrong}", bob.show)).await.0,
-            StatusCode::BAD_REQUEST,
-            "{wrong}"
-        );
+        let answer = bob.get(&format!("/api/v1/shows/{}/best?{wrong}", bob.show)).await;
+        assert_eq!(answer.0, StatusCode::BAD_REQUEST, "{wrong}");
     }
-    world.end().await;
+}
+
+/// Sections of the large layout, and seats of each.
+const SECTIONS: u16 = 24;
+const SEATS_OF_A_SECTION: u32 = 500;
+const HALL_SEATS: u32 = SECTIONS as u32 * SEATS_OF_A_SECTION;
+/// SUBSCRIBEs that the hostile reader writes at a time. It writes until the end, as fast as they are read.
+const SUBSCRIBES_PER_WRITE: usize = 200;
+/// Minimum pause between two section changes of a reader, in milliseconds.
+const MIN_CHANGE_PAUSE_MS: u128 = 50;
+/// Maximum of frames to a reader per pause: the added sections, the overview, the areas, and those of a tick.
+const FRAMES_PER_PAUSE: u32 = 6;
+const CHANGES: u32 = 20;
+/// Time limit for a change to reach the other reader.
+const CHANGE_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Opens the live map from this address behind a trusted proxy.
+async fn connect(visitor: &Visitor, from: &str) -> Result<LiveSocket, tungstenite::Error> {
+    visitor.open_own_live_map("", Some(("x-forwarded-for", from))).await
+}
+
+/// Replaces the layout by one of 24 sections with 500 seats. Call it before the show is loaded.
+async fn enlarge_room(world: &World) {
+    let mut plan: Value =
+        world.value(sqlx::query_scalar("SELECT plan FROM layouts WHERE id = $1").bind(world.layout)).await;
+    let zones: Vec<Value> = (0..SECTIONS)
+        .map(|section| {
+            let rows = [json!({ "rows": "A-T", "seats": "1-25" })];
+            json!({ "name": format!("Block {section}"), "category": "gold", "at": [i32::from(section) * 1_500, 0], "rows": rows })
+        })
+        .collect();
+    plan["zones"] = zones.into();
+    let statement = "UPDATE layouts SET plan = $1, seat_count = $2 WHERE id = $3";
+    world.run(sqlx::query(statement).bind(plan).bind(HALL_SEATS.cast_signed()).bind(world.layout)).await;
+}
+
+async fn wait_for_change(socket: &mut LiveSocket, seat: u32) {
+    loop {
+        let message = socket.next().await.expect("the connection is open").expect("a good message");
+        let Message::Binary(bytes) = message else { continue };
+        if let Frame::Delta { changes, .. } = Frame::decode(&bytes, HALL_SEATS).expect("a frame")
+            && changes.iter().any(|change| change.seat == seat)
+        {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn subscribe_flood_of_one_reader_delays_no_other_reader() {
+    let world = World::start(1, &[]).await;
+    enlarge_room(&world).await;
+    let (eve, bob, ann) = (world.visitor(), world.visitor(), world.visitor());
+    let mut watching = connect(&bob, "203.0.113.1").await.expect("the live map opens");
+    let (mut sink, mut stream) = connect(&eve, "203.0.113.7").await.expect("the live map opens").split();
+    // A reader that reads nothing gets nothing, so the hostile reader reads everything.
+    let frames = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&frames);
+    let reading = tokio::spawn(async move {
+        while stream.next().await.is_some_and(|heard| heard.is_ok()) {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let began = tokio::time::Instant::now();
+    let (has_begun, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let flooding = {
+        let (has_begun, is_over) = (Arc::clone(&has_begun), Arc::clone(&is_over));
+        // The second of each pair has sixteen sections that the first has not.
+        let asks = [vec![0], (8..SECTIONS).collect::<Vec<u16>>()]
+            .map(|sections| Message::binary(ClientMessage::Subscribe { sections }.encode()));
+        tokio::spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                for ask in asks.iter().cycle().take(SUBSCRIBES_PER_WRITE) {
+                    // Blocks here when the server stops reading.
+                    sink.feed(ask.clone()).await.expect("the connection is open");
+                }
+                sink.flush().await.expect("the connection is open");
+                has_begun.store(true, Ordering::Relaxed);
+            }
+        })
+    };
+    wait_until("the flood has begun", || async { has_begun.load(Ordering::Relaxed) }).await;
+
+    let (mut in_time, mut hold) = (0, Value::Null);
+    for seat in 0..CHANGES {
+        // One seat after the other, two in each section.
+        let seat = seat * SEATS_OF_A_SECTION / 2;
+        let changed =
+            async { if hold.is_null() { ann.hold(&[seat]).await.1 } else { ann.change(&hold, &[seat], &[]).await.1 } };
+        let change = wait_for_change(&mut watching, seat);
+        let (changed, waited) = tokio::join!(changed, async {
+            let began = tokio::time::Instant::now();
+            change.await;
+            began.elapsed()
+        });
+        assert!(changed["id"].is_string(), "{changed}");
+        in_time += u32::from(waited <= CHANGE_TIMEOUT);
+        // A hold has at most ten seats.
+        hold = if changed["seats"].as_array().is_some_and(|seats| seats.len() < 10) {
+            changed
+        } else {
+            ann.release_hold(&changed).await;
+            Value::Null
+        };
+    }
+    assert!(!flooding.is_finished(), "the flood is still running");
+    let (frames, pauses) = (frames.load(Ordering::Relaxed), began.elapsed().as_millis() / MIN_CHANGE_PAUSE_MS + 1);
+    let most = u128::from(FRAMES_PER_PAUSE) * pauses;
+    assert!(u128::from(frames) <= most, "{frames} frames in {pauses} pauses: SUBSCRIBEs are answered one by one");
+    is_over.store(true, Ordering::Relaxed);
+    flooding.abort();
+    reading.abort();
+    // A busy machine may delay one or two changes; a blocked hub delays all.
+    assert!(in_time >= CHANGES * 3 / 4, "{in_time} of {CHANGES} changes came within {CHANGE_TIMEOUT:?}");
+}
+
+fn is_too_many(refused: &tungstenite::Error) -> bool {
+    matches!(refused, tungstenite::Error::Http(answer)
+        if answer.status() == 429 && answer.headers().contains_key("retry-after"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_maps_of_an_address_are_limited_and_others_are_not_affected() {
+    let world = World::start(1, &[("SOCKETS_PER_ADDRESS", "5"), ("TRUSTED_PROXIES", "1")]).await;
+    let household = |number: u16| format!("2001:db8:1:2::{number:x}");
+    let mut open = Vec::new();
+    for number in 0..5 {
+        open.push(connect(&world.visitor(), &household(number)).await.expect("there is room"));
+    }
+    let refused = connect(&world.visitor(), &household(9)).await.expect_err("the network has five");
+    assert!(is_too_many(&refused), "{refused}");
+    assert!(connect(&world.visitor(), "2001:db8:1:3::1").await.is_ok(), "another network");
+    // A closed or broken connection frees its slot.
+    drop(open.pop());
+    wait_until("a slot is free", || async { connect(&world.visitor(), &household(9)).await.is_ok() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn network_of_many_addresses_has_the_live_maps_of_sixteen_addresses() {
+    let world = World::start(1, &[("SOCKETS_PER_ADDRESS", "1"), ("TRUSTED_PROXIES", "1")]).await;
+    let mut open = Vec::new();
+    for household in 0..16 {
+        let from = format!("2001:db8:1:{household:x}::1");
+        open.push(connect(&world.visitor(), &from).await.expect("there is room"));
+    }
+    let refused = connect(&world.visitor(), "2001:db8:1:ff::1").await.expect_err("the network has sixteen");
+    assert!(is_too_many(&refused), "{refused}");
+    assert!(connect(&world.visitor(), "2001:db8:2:ff::1").await.is_ok(), "another network");
+    drop(open);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitor_has_at_most_thirty_live_maps_from_any_address() {
+    let (world, eve) = World::with_visitor(1, &[("SOCKETS_PER_ADDRESS", "500"), ("TRUSTED_PROXIES", "1")]).await;
+    let mut open = Vec::new();
+    for number in 0..30 {
+        open.push(connect(&eve, &format!("203.0.113.{number}")).await.expect("there is room"));
+    }
+    let refused = connect(&eve, "203.0.113.99").await.expect_err("the visitor has thirty");
+    assert!(is_too_many(&refused), "{refused}");
+    assert!(connect(&world.visitor(), "203.0.113.99").await.is_ok(), "another visitor");
+    drop(open);
 }

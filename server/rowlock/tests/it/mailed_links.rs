@@ -1,9 +1,9 @@
-//! Bookings without the buyer's cookie: opened, found and cancelled by mail.
+//! Bookings without the buyer's cookie, opened, found and cancelled by mail; and waiting-list offers, taken on another
+//! device with the mailed link.
 
-use reqwest::StatusCode;
-use serde_json::Value;
+use tokio::time::timeout;
 
-use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 /// Decoded mails: quoted-printable as far as links need it.
 fn mails(world: &World) -> Vec<String> {
@@ -40,7 +40,6 @@ async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
     (answer.status(), answer.text().await.expect("HTML"))
 }
 
-/// Status, redirect location, and page.
 async fn submit(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
     let request = visitor.client.post(format!("{}{path}", visitor.base)).header("origin", &visitor.base);
     let request = request.header("cookie", &visitor.cookie);
@@ -57,8 +56,7 @@ fn path_of(booking: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_second_mail() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(2, &[]).await;
     let paid = ann.buy_seats(&[46, 47], "tok_paid").await;
     let reference = text(&paid["reference"]).to_owned();
     assert_eq!(ann.cancel(&paid, Some(&[47])).await.0, StatusCode::OK);
@@ -89,7 +87,6 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     let (status, to, _) = submit(&phone, &cancels, &[]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert!(page(&phone, &to).await.1.contains("data-state=\"CANCELLED\""));
-    // A second submission changes nothing.
     assert_eq!(submit(&phone, &cancels, &[]).await.0, StatusCode::SEE_OTHER);
     ann.wait_for_money(&paid, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM refunds").await, 2);
@@ -97,13 +94,11 @@ async fn mailed_link_opens_the_booking_on_any_device_and_cancelling_needs_a_seco
     world.wait_until_books_balance().await;
     let (_, shown) = page(&phone, &cancels).await;
     assert!(!shown.contains("cancel-now"), "the booking is cancelled already: {shown}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_link_key_is_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (paid, other) = (ann.buy_seats(&[1], "tok_paid").await, world.visitor().buy_seats(&[2], "tok_paid").await);
     assert_eq!(ann.cancel(&paid, None).await.0, StatusCode::OK);
     let opens = wait_for_mailed_path(&world, "You cancelled your booking", "/bookings/by-mail/").await;
@@ -117,13 +112,11 @@ async fn forged_link_key_is_refused() {
         assert_eq!(page(&ann, wrong).await.0, StatusCode::NOT_FOUND, "{wrong}");
     }
     assert_eq!(page(&ann, &opens).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let paid = ann.buy_seats(&[46], "tok_paid").await;
     wait_until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
     let reference = text(&paid["reference"]).to_owned();
@@ -145,7 +138,6 @@ async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     let opens = wait_for_mailed_path(&world, &format!("Your booking {reference}"), "/bookings/by-mail/").await;
     assert!(page(&guest, &opens).await.1.contains(&reference));
-    // No other address got a mail, and this mail went to the buyer's address.
     assert_eq!(world.mails().len(), 2);
     assert!(mails(&world).iter().all(|mail| mail.contains("ann@example.org") && !mail.contains("eve@example.org")));
     // Repeated lookups get a 429, whether or not the booking exists.
@@ -155,13 +147,11 @@ async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
     }
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(find(&reference, "ann@example.org").await.0, StatusCode::TOO_MANY_REQUESTS);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_mail_has_code_file_doors_time_and_theatre_address() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     ann.buy_seats(&[46, 47], "tok_paid").await;
     wait_until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
     let mail = mails(&world).remove(0);
@@ -169,5 +159,223 @@ async fn ticket_mail_has_code_file_doors_time_and_theatre_address() {
         assert!(mail.contains(part), "{part} is missing");
     }
     assert!(mail.contains("Aurora, Screen 1, Rua 1, Lisbon"), "{mail}");
-    world.end().await;
+}
+
+/// Requests on an offer's link before the rate limit; one more is allowed every six seconds.
+const BURST: usize = 10;
+/// The lock of an entry is waited for 2 s. A busy machine has answered within this time.
+const AFTER_LOCK_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// A world with two seats on sale, a visitor with an offer of them, the waiting-list entry, and the offer's path.
+async fn world_with_offer(settings: &[(&str, &str)]) -> (World, Visitor, Value, String) {
+    let world = World::start(2, settings).await;
+    world.sell_only(&[46, 47]).await;
+    let lucky = world.visitor();
+    let hold = expect_answer(lucky.hold(&[46, 47]).await, StatusCode::CREATED);
+    let ann = world.visitor();
+    assert_eq!(ann.join_waiting_list(2).await.0, StatusCode::CREATED);
+    assert_eq!(lucky.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    let place = ann.wait_for_entry_state("OFFERED").await;
+    let path = wait_for_mailed_path(&world, "Held for you", "/waiting-list/").await;
+    (world, ann, place, path)
+}
+
+/// Status, redirect location, cookie, and page.
+async fn request(visitor: &Visitor, method: Method, path: &str) -> (StatusCode, String, String, String) {
+    let request = visitor.client.request(method, format!("{}{path}", visitor.base)).header("origin", &visitor.base);
+    let request = if visitor.cookie.is_empty() { request } else { request.header("cookie", &visitor.cookie) };
+    let answer = request.send().await.expect("the server answers");
+    let header = |name: &str| {
+        answer.headers().get(name).map(|value| value.to_str().expect("text").to_owned()).unwrap_or_default()
+    };
+    let (to, cookie) = (header("location"), header("set-cookie"));
+    (answer.status(), to, cookie, answer.text().await.expect("HTML"))
+}
+
+async fn take_offer(visitor: &Visitor, path: &str) {
+    let (status, to, _, page) = request(visitor, Method::POST, path).await;
+    assert_eq!((status, to), (StatusCode::SEE_OTHER, format!("/shows/{}", visitor.show)), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_opens_on_a_new_device_which_buys_it_instead_of_the_first() {
+    let (world, ann, place, path) = world_with_offer(&[]).await;
+    let bob = world.visitor();
+    // A device without cookies, at another server. A GET changes nothing.
+    let mut phone = Visitor { cookie: String::new(), ..world.visitor_at(1) };
+    let (status, _, _, page) = request(&phone, Method::GET, &path).await;
+    assert_eq!((status, page.contains("data-testid=\"take-offer-here\"")), (StatusCode::OK, true), "{page}");
+    assert_eq!(ann.current_hold().await["id"], place["offer"]["hold"]);
+    let (status, to, cookie, page) = request(&phone, Method::POST, &path).await;
+    assert_eq!((status, to), (StatusCode::SEE_OTHER, format!("/shows/{}", world.show)), "{page}");
+    phone.cookie = cookie.split(';').next().expect("a cookie").to_owned();
+    let hold = phone.current_hold().await;
+    assert_ne!(hold["id"], place["offer"]["hold"]);
+    assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
+    assert!(!ann.has_hold().await);
+    // Held, or reserved for the waiting list while this replica has a stale read of it.
+    let (status, refused) = bob.hold(&[46]).await;
+    assert!(matches!(status, StatusCode::LOCKED | StatusCode::CONFLICT), "{status} {refused}");
+    let old = json!({ "id": place["offer"]["hold"], "total": hold["total"] });
+    expect_problem(ann.buy(&old, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
+    expect_state(phone.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
+    world.wait_for_count("the entry is fulfilled", "SELECT count(*) FROM waiting_list WHERE state = 'taken'", 1).await;
+    let (status, _, _, page) = request(&bob, Method::GET, &path).await;
+    assert_eq!((status, page.contains("take-offer-here")), (StatusCode::OK, false), "{page}");
+    assert_eq!(request(&bob, Method::POST, &path).await.0, StatusCode::GONE);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_taken_concurrently_by_devices_has_one_owner() {
+    let (world, ann, place, path) = world_with_offer(&[]).await;
+    let devices: Vec<Visitor> = (0..6).map(|number| world.visitor_at(number % 2)).collect();
+    let answers = join_all(devices.iter().map(|device| request(device, Method::POST, &path))).await;
+    for (status, ..) in &answers {
+        assert_eq!(*status, StatusCode::SEE_OTHER);
+    }
+    let mut owners = 0;
+    for device in devices.iter().chain([&ann]) {
+        owners += u32::from(device.has_hold().await);
+    }
+    assert_eq!(owners, 1, "exactly one device has the hold");
+    assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE state = 'offered'").await, 1);
+    // Back to the first device; the hold's expiry is unchanged.
+    take_offer(&ann, &path).await;
+    let hold = ann.current_hold().await;
+    assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
+    assert_eq!(request(&ann, Method::GET, &path).await.0, StatusCode::SEE_OTHER, "the owner is redirected");
+    assert_eq!(ann.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_being_paid_for_cannot_be_taken_until_the_card_is_declined() {
+    let (world, ann, _, path) = world_with_offer(&[]).await;
+    let phone = world.visitor();
+    let pending = expect_state(ann.buy(&ann.current_hold().await, None).await, StatusCode::CREATED, "PAYMENT_PENDING");
+    let (status, _, _, page) = request(&phone, Method::POST, &path).await;
+    assert_eq!((status, page.contains("account-trouble")), (StatusCode::CONFLICT, true), "{page}");
+    assert!(!phone.has_hold().await);
+    // The payment is declined: the offer's hold is kept, and another device may take it.
+    ann.post_form(text(&pending["pay_url"]), "card=declined&action=pay").await;
+    ann.wait_for_booking(&pending, "CANCELLED").await;
+    wait_until("the offer can be taken", || async {
+        request(&phone, Method::POST, &path).await.0 == StatusCode::SEE_OTHER
+    })
+    .await;
+    assert!(phone.has_hold().await && !ann.has_hold().await);
+    assert_eq!(phone.buy(&phone.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.wait_for_count("the entry is fulfilled", "SELECT count(*) FROM waiting_list WHERE state = 'taken'", 1).await;
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copied_cookie_takes_no_offer_and_a_forged_key_is_refused() {
+    let (world, ann, place, path) = world_with_offer(&[]).await;
+    // A guest who has signed in since: the old cookie opens no waiting-list entry.
+    let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
+                       VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
+                       INSERT INTO account_visitors (owner, account_id, joined_at)
+                       SELECT waiting_list.owner, accounts.id, now() FROM waiting_list, accounts";
+    sqlx::raw_sql(handed_over).execute(&world.pg).await.expect("the visitor belongs to an account");
+    assert_eq!(request(&ann, Method::GET, &path).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(request(&ann, Method::POST, &path).await.0, StatusCode::NOT_FOUND);
+    let phone = world.visitor();
+    let last = if path.ends_with('0') { '1' } else { '0' };
+    let forged = format!("{}{last}", &path[..path.len() - 1]);
+    for wrong in [forged.as_str(), "/waiting-list/x", &path[..path.len() - 2]] {
+        assert_eq!(request(&phone, Method::POST, wrong).await.0, StatusCode::NOT_FOUND, "{wrong}");
+    }
+    take_offer(&phone, &path).await;
+    assert_eq!(phone.current_hold().await["expires_at_ms"], place["offer"]["expires_at_ms"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_link_is_rate_limited_across_devices() {
+    let (world, _, _, path) = world_with_offer(&[]).await;
+    let devices = [world.visitor_at(0), world.visitor_at(1)];
+    let mut last = None;
+    let mut taken = 0;
+    let page = loop {
+        let device = &devices[taken % 2];
+        let (status, _, _, page) = request(device, Method::POST, &path).await;
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            break page;
+        }
+        assert_eq!(status, StatusCode::SEE_OTHER, "{page}");
+        last = Some(device);
+        taken += 1;
+        assert!(taken <= 2 * BURST, "{taken} requests were accepted");
+    };
+    assert!(taken >= BURST && page.contains("account-trouble"), "{taken} requests were accepted: {page}");
+    let stranger = world.visitor();
+    assert_eq!(request(&stranger, Method::POST, &path).await.0, StatusCode::TOO_MANY_REQUESTS);
+    let owner = last.expect("a device has the hold");
+    assert_eq!(owner.buy(&owner.current_hold().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn locked_entry_is_waited_for_two_seconds_and_the_request_can_be_retried() {
+    let (world, ann, _, path) = world_with_offer(&[]).await;
+    let phone = world.visitor();
+    let mut other = world.pg.begin().await.expect("a transaction");
+    sqlx::query("SELECT 1 FROM waiting_list FOR UPDATE").execute(&mut *other).await.expect("the entry is locked");
+    let answer = timeout(AFTER_LOCK_TIMEOUT, request(&phone, Method::POST, &path)).await;
+    let (status, _, _, page) = answer.expect("the answer arrives after the lock timeout");
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{page}");
+    assert!(ann.has_hold().await);
+    other.rollback().await.expect("the lock is released");
+    take_offer(&phone, &path).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitor_who_joins_the_list_concurrently_cannot_take_the_offer() {
+    let (world, ann, place, path) = world_with_offer(&[]).await;
+    let phone = world.visitor();
+    let secret = phone.cookie.strip_prefix("rowlock_visitor=").expect("a visitor cookie");
+    let owner = http::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
+    // The phone joins in another tab, with the lock of `join`, and has not committed.
+    let mut joining = world.pg.begin().await.expect("a transaction");
+    let lock = sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(&owner);
+    lock.execute(&mut *joining).await.expect("the join lock is taken");
+    let entry =
+        "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
+                 VALUES (gen_random_uuid(), $1, $2, 'ann@example.org', 2, now(), now(), now(), now())";
+    let entry = sqlx::query(entry).bind(world.show).bind(&owner).execute(&mut *joining).await;
+    entry.expect("the entry is written");
+    let joins = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        wait_until("the request waits for the join lock", || async { world.count(waiting).await > 0 }).await;
+        joining.commit().await.expect("the join is committed");
+    };
+    let ((status, _, _, page), ()) = tokio::join!(request(&phone, Method::POST, &path), joins);
+    assert_eq!(
+        (status, page.contains("You wait for this show in this browser")),
+        (StatusCode::CONFLICT, true),
+        "{page}"
+    );
+    assert_eq!(ann.current_hold().await["id"], place["offer"]["hold"], "the offer is unchanged");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_whose_decline_is_not_applied_yet_is_taken_after_a_retry() {
+    let (world, ann, place, path) = world_with_offer(&[]).await;
+    let hold = text(&place["offer"]["hold"]).parse().expect("an id");
+    // State between a decline's transaction and its effect, which renews the hold: the entry already names the next
+    // hold.
+    let next = selling::waiting_list::renewed_offer_id(hold, new_id());
+    let names = async |hold: Uuid| {
+        world.run(sqlx::query("UPDATE waiting_list SET offer_hold = $1").bind(hold)).await;
+    };
+    names(next).await;
+    let phone = world.visitor();
+    let (status, _, _, page) = request(&phone, Method::POST, &path).await;
+    assert_eq!((status, page.contains("try again in a moment")), (StatusCode::CONFLICT, true), "{page}");
+    assert!(ann.has_hold().await && !phone.has_hold().await);
+    names(hold).await;
+    take_offer(&phone, &path).await;
 }

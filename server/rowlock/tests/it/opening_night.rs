@@ -1,18 +1,14 @@
 //! Opening night: 10,000 visitors, 300 seats, two server processes.
 
-use std::sync::Arc;
-
 use futures::StreamExt;
-use reqwest::StatusCode;
 
-use crate::world::{Visitor, World, expect_problem, wait_until};
+use crate::prelude::*;
 
 const VISITORS: usize = 10_000;
 const SEATS: u32 = 300;
 /// Concurrent requests: what one machine's sockets bear, far above what the servers process at once.
 const CONCURRENT: usize = 500;
 
-/// Outcome of a visitor.
 #[derive(Debug, PartialEq, Eq)]
 enum VisitorOutcome {
     Bought,

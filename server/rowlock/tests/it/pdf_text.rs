@@ -13,11 +13,9 @@ pub struct PdfText {
     pub text: String,
     /// Glyphs with number 0, which a font draws for characters it lacks.
     pub glyphs_zero: usize,
-    /// Glyphs without a character.
     pub glyphs_unmapped: usize,
 }
 
-/// Characters by glyph.
 type Characters = HashMap<u16, String>;
 
 #[derive(Debug)]
@@ -92,13 +90,11 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// The word after a key.
 fn value<'a>(dictionary: &'a str, key: &str) -> Option<&'a str> {
     let behind = dictionary.split_once(&format!("/{key} "))?.1;
     behind.split([' ', '\n', '/', '>']).find(|word| !word.is_empty())
 }
 
-/// The number of the object that a key refers to.
 fn reference(dictionary: &str, key: &str) -> Option<u32> {
     let behind = dictionary.split_once(&format!("/{key} "))?.1;
     let mut words = behind.split_whitespace();
@@ -139,7 +135,6 @@ fn characters_of(map: &[u8]) -> Characters {
         .collect()
 }
 
-/// Interprets the contents of a page.
 fn show(contents: &[u8], fonts: &HashMap<String, Characters>, printed: &mut PdfText) {
     let (mut operands, mut font) = (Vec::new(), None);
     // One entry per open marked content: true if it has its own text.

@@ -1,16 +1,16 @@
-//! Refunds that Stripe has accepted, until they succeed or fail.
+//! Refunds that Stripe has accepted, until they succeed or fail; effects that failed too often and are parked, and the
+//! decisions about them.
 
 use selling::bookings::{retry_parked, settle_parked};
 use selling::outbox;
-use serde_json::Value;
 use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerms};
 
-use crate::accounts::Browser;
-use crate::box_office::hired;
+use crate::box_office::pages::send;
+use crate::box_office::{acts, hired, two_theatres};
 use crate::gateways::{GatewayServer, KEY, SECRET};
-use crate::world::{PRICE, Visitor, World, text, wait_until};
+use crate::prelude::*;
+use crate::sql_guards::{insert_booking, insert_payment};
 
-/// A server with Stripe as its gateway, and Stripe.
 async fn world_with_stripe() -> (World, GatewayServer) {
     let till = GatewayServer::closed(KEY, SECRET);
     till.open().await;
@@ -25,6 +25,35 @@ async fn world_with_stripe() -> (World, GatewayServer) {
     (world, till)
 }
 
+/// A sale whose refund is pending, because Stripe holds refunds back.
+async fn sale_with_pending_refund() -> (World, GatewayServer, Visitor, Value) {
+    let (world, till) = world_with_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.buy_seats(&[1], "pm_paid").await;
+    till.simulator.ledger.hold_refunds(true);
+    ann.cancel(&booking, None).await;
+    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
+    world.wait_for_empty_outbox().await;
+    (world, till, ann, booking)
+}
+
+/// A sale whose refund has succeeded, and whose webhooks have arrived.
+async fn refunded_sale() -> (World, GatewayServer, Visitor, Value) {
+    let (world, till) = world_with_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.buy_seats(&[1], "pm_paid").await;
+    ann.cancel(&booking, None).await;
+    ann.wait_for_money(&booking, "REFUNDED").await;
+    world.wait_for_empty_outbox().await;
+    world.wait_for_count("its news are noted", "SELECT count(*) FROM webhook_events", 2).await;
+    (world, till, ann, booking)
+}
+
+async fn retry(world: &World, parked: i64) {
+    let why = "The buyer has another card there.";
+    retry_parked(&world.pg, parked, why, platform::clock::now()).await.expect("tried again");
+}
+
 fn payment(till: &GatewayServer, booking: &Value) -> Payment {
     till.payment(&format!("pay:{}", text(&booking["id"])))
 }
@@ -37,14 +66,13 @@ fn refund_states(till: &GatewayServer, booking: &Value) -> Vec<RefundStatus> {
 async fn reports_failed_refund(seller: &Browser, buyer: &Visitor, booking: &Value) -> [bool; 4] {
     let id = text(&booking["id"]);
     let view = buyer.booking(booking).await;
-    let request = buyer.client.get(format!("{}/bookings/{id}", buyer.base)).header("cookie", &buyer.cookie);
-    let own = request.send().await.expect("the server answers").text().await.expect("a page");
+    let (_, own) = buyer.page(&format!("/bookings/{id}")).await;
     // The island's texts contain those of other states too, so only the headline counts.
     let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
     let (status, at_counter) = seller.page(&format!("/staff/aurora/box-office/bookings/{id}")).await;
-    assert_eq!(status, reqwest::StatusCode::OK, "{at_counter}");
-    let (status, list) = seller.page("/staff/aurora/box-office/bookings?q=ann%40example").await;
-    assert!(status == reqwest::StatusCode::OK && list.contains(id), "{list}");
+    assert_eq!(status, StatusCode::OK, "{at_counter}");
+    let list =
+        expect_page(seller.page("/staff/aurora/box-office/bookings?q=ann%40example").await, StatusCode::OK, &[id]);
     [
         view["refunds"][0]["came_back"] == true,
         headline.contains("Your money came back to us"),
@@ -57,7 +85,6 @@ async fn make_due(world: &World) {
     world.execute("UPDATE refund_waits SET look_at = now() - interval '1 second'").await;
 }
 
-/// Ages a pending refund until it is parked.
 async fn age_and_wait_until_parked(world: &World) {
     let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
     world.execute(old).await;
@@ -96,7 +123,6 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'requested'").await, 2);
 
-    // They succeed without webhooks.
     for place in [0, 2] {
         till.simulator.ledger.set_refund_status(&id, place, RefundStatus::Succeeded).expect("the refund exists");
     }
@@ -106,18 +132,11 @@ async fn pending_refund_is_settled_on_success_and_blocks_nothing() {
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded; 3], "each was requested once");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_pending_for_a_month_is_parked() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.hold_refunds(true);
-    ann.cancel(&booking, None).await;
-    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
-    world.wait_for_empty_outbox().await;
+    let (world, till, ann, booking) = sale_with_pending_refund().await;
     age_and_wait_until_parked(&world).await;
     // It succeeds after all, and must not be paid again.
     let id = payment(&till, &booking).id;
@@ -125,26 +144,17 @@ async fn refund_pending_for_a_month_is_parked() {
     ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0, "it waits no more");
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    ann.cancel(&booking, None).await;
-    ann.wait_for_money(&booking, "REFUNDED").await;
-    world.wait_for_empty_outbox().await;
-    world.wait_for_count("its news are noted", "SELECT count(*) FROM webhook_events", 2).await;
+    let (world, till, ann, booking) = refunded_sale().await;
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("all three are noted", "SELECT count(*) FROM webhook_events", 5).await;
     let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
     till.simulator.ledger.hold_refunds(true);
-    retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
-        .await
-        .expect("tried again");
+    retry(&world, parked.id).await;
     world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
     world.wait_for_empty_outbox().await;
     age_and_wait_until_parked(&world).await;
@@ -152,18 +162,11 @@ async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
     world.wait_for_empty_outbox().await;
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn failed_refund_stays_parked_despite_a_late_success_event() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.hold_refunds(true);
-    ann.cancel(&booking, None).await;
-    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
-    world.wait_for_empty_outbox().await;
+    let (world, till, ann, booking) = sale_with_pending_refund().await;
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("the refund is parked", "SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL", 1).await;
@@ -171,18 +174,11 @@ async fn failed_refund_stays_parked_despite_a_late_success_event() {
     till.simulator.set_refund_status(&id, 0, RefundStatus::Succeeded).expect("the webhook is sent");
     ann.wait_for_money(&booking, "REFUNDED").await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_that_fails_after_it_was_settled_is_parked_once() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    ann.cancel(&booking, None).await;
-    ann.wait_for_money(&booking, "REFUNDED").await;
-    world.wait_for_empty_outbox().await;
-    world.wait_for_count("its news are noted", "SELECT count(*) FROM webhook_events", 2).await;
+    let (world, till, ann, booking) = refunded_sale().await;
 
     // The card is closed. Stripe sends three events of different types.
     let id = payment(&till, &booking).id;
@@ -196,10 +192,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
     let seller = hired(&world, "ann@example.org", "box_office").await;
     assert_eq!(reports_failed_refund(&seller, &ann, &booking).await, [true; 4]);
 
-    // Staff retry it: a new refund is sent.
-    retry_parked(&world.pg, list[0].id, "The buyer has another card there.", platform::clock::now())
-        .await
-        .expect("tried again");
+    retry(&world, list[0].id).await;
     world.wait_for_empty_outbox().await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "REFUNDED");
@@ -225,14 +218,7 @@ async fn refund_that_fails_after_it_was_settled_is_parked_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
-    let (world, till) = world_with_stripe().await;
-    let ann = world.visitor();
-    let booking = ann.buy_seats(&[1], "pm_paid").await;
-    till.simulator.ledger.hold_refunds(true);
-    ann.cancel(&booking, None).await;
-    world.wait_for_count("the refund is pending", "SELECT count(*) FROM refund_waits", 1).await;
-    world.wait_for_empty_outbox().await;
-    // It fails without a webhook.
+    let (world, till, ann, booking) = sale_with_pending_refund().await;
     let id = payment(&till, &booking).id;
     till.simulator.ledger.set_refund_status(&id, 0, RefundStatus::Failed).expect("the refund exists");
     make_due(&world).await;
@@ -241,9 +227,7 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
     let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
     till.simulator.ledger.hold_refunds(false);
-    retry_parked(&world.pg, parked.id, "The buyer has another card there.", platform::clock::now())
-        .await
-        .expect("tried again");
+    retry(&world, parked.id).await;
     ann.wait_for_money(&booking, "REFUNDED").await;
     world.wait_for_empty_outbox().await;
     let heard = world.count("SELECT count(*) FROM webhook_events").await;
@@ -256,7 +240,6 @@ async fn refund_that_fails_without_a_webhook_is_parked_and_not_repeated() {
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
     assert_eq!(world.count("SELECT count(*) FROM refund_failures").await, 1);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,7 +268,6 @@ async fn partial_refund_retried_after_days_is_sent_once() {
     world.wait_for_empty_outbox().await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded], "exactly one refund exists");
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -337,5 +319,233 @@ async fn failed_refund_at_a_left_gateway_is_parked() {
     assert_eq!(world.count(sent_back).await, 1);
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "PAID", "the sale is not affected");
-    world.end().await;
+}
+
+/// The books' finding about payments that these tests insert without the gateway.
+const NOT_CHARGED: &str = "CANCELLED and 0 were taken, and its money is";
+
+/// A booking whose refund is parked. Returns it and the number of the parked effect.
+async fn parked_refund(world: &World, effect: &str, number: i32) -> (Uuid, i64) {
+    let booking = insert_booking(&world.pg, world.show, "CANCELLED").await;
+    insert_payment(&world.pg, booking, 500).await;
+    let refunding = "UPDATE bookings SET money = 'REFUNDING', version = version + 1 WHERE id = $1";
+    world.run(sqlx::query(refunding).bind(booking)).await;
+    let refund = "INSERT INTO refunds VALUES ($1, $2, 500, 0, 'requested', now(), NULL)";
+    world.run(sqlx::query(refund).bind(booking).bind(number)).await;
+    let sql = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, attempts, run_after, parked_why, created_at)
+         VALUES ($1, $2, 500, $3, 40, now(), 'the gateway refused', now()) RETURNING id";
+    let id = world.value(sqlx::query_scalar(sql).bind(booking).bind(effect).bind(number)).await;
+    (booking, id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_effects_are_listed_and_settled_or_retried_with_a_recorded_reason() {
+    let world = World::start(0, &[]).await;
+    let now = platform::clock::now;
+    let (booking, whole) = parked_refund(&world, "refund", 0).await;
+    let (_, part) = parked_refund(&world, "refund_part", 2).await;
+    let (_, again) = parked_refund(&world, "refund", 0).await;
+    let list = outbox::parked(&world.pg, None).await.expect("the list");
+    assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [whole, part, again]);
+    assert_eq!((list[0].booking, list[0].effect.as_str(), list[0].attempts), (booking, "refund", 40));
+    assert_eq!(list[0].amount.expect("a sum").to_string(), "€5.00");
+    assert_eq!(list[0].why, "the gateway refused");
+
+    assert!(settle_parked(&world.pg, whole, "  ", now()).await.is_err(), "without a reason");
+    settle_parked(&world.pg, whole, "Paid back in cash.", now()).await.expect("settled");
+    settle_parked(&world.pg, part, "Paid back in cash.", now()).await.expect("settled");
+    retry_parked(&world.pg, again, "The gateway is back.", now()).await.expect("tried again");
+    for id in [whole, part, again, 0] {
+        assert!(settle_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
+        assert!(retry_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
+    }
+    assert!(outbox::parked(&world.pg, None).await.expect("the list").is_empty());
+    assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+    let expected = "SELECT count(*) FROM booking_events WHERE actor = 'staff' AND reason LIKE '%Paid back in cash.'";
+    assert_eq!(world.count(expected).await, 4, "the settlement, and its result");
+    let retried = "SELECT count(*) FROM outbox WHERE parked_why IS NULL AND attempts = 0 AND run_after <= now()";
+    assert_eq!(world.count(retried).await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_retried'").await, 1);
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn command_settles_or_retries_parked_effects_and_the_server_runs_them() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let booking = ann.buy_seats(&[1], "tok_paid").await;
+    world.wait_for_empty_outbox().await;
+    ann.cancel(&booking, None).await;
+    ann.wait_for_money(&booking, "REFUNDED").await;
+    let again = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
+                 SELECT booking_id, 'refund', amount_minor, 40, now(), 'no answer', now() FROM refunds RETURNING id";
+    let id: i64 = world.value(sqlx::query_scalar(again)).await;
+    let number = id.to_string();
+    let (well, list) = world.command(&["parked"]).await;
+    assert!(well && list.contains("no answer") && list.contains(&number), "{list}");
+    let (well, said) = world.command(&["parked", "retry", &number, "--reason", "The gateway is back."]).await;
+    assert!(well, "{said}");
+    world.wait_for_empty_outbox().await;
+    let seen = ann.booking(&booking).await;
+    assert_eq!((&seen["money"], seen["refunds"].as_array().map(Vec::len)), (&json!("REFUNDED"), Some(1)), "{seen}");
+    let (well, said) = world.command(&["parked", "settle", &number, "--reason", "Too late."]).await;
+    assert!(!well && said.contains("no such parked effect"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn effect_parked_while_it_runs_stays_parked() {
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
+    let (first, second) = (ann.buy_seats(&[1], "tok_paid").await, bob.buy_seats(&[5], "tok_paid").await);
+    for (visitor, booking) in [(&ann, &first), (&bob, &second)] {
+        visitor.cancel(booking, None).await;
+        visitor.wait_for_money(booking, "REFUNDED").await;
+    }
+    world.wait_for_empty_outbox().await;
+    let again = |booking: &Value| {
+        let insert = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
+                      SELECT booking_id, 'refund', amount_minor, now(), now() FROM refunds WHERE booking_id = $1::uuid";
+        sqlx::query(insert).bind(text(&booking["id"]).to_owned()).execute(&world.pg)
+    };
+    // The relay has leased it and waits for the row lock.
+    let mut lock = world.pg.begin().await.expect("a transaction");
+    let locked = sqlx::query("SELECT 1 FROM bookings WHERE id = $1::uuid FOR UPDATE").bind(text(&first["id"]));
+    locked.execute(&mut *lock).await.expect("the booking is locked");
+    again(&first).await.expect("the effect is in the outbox");
+    world.wait_for_count("the effect is leased", "SELECT count(*) FROM outbox WHERE attempts = 1", 1).await;
+    world.execute("UPDATE outbox SET parked_why = 'It came back.'").await;
+    again(&second).await.expect("the effect is in the outbox");
+    lock.commit().await.expect("the lock is released");
+    // The relay takes the second one after the first.
+    world.wait_for_count("the second is done", "SELECT count(*) FROM outbox WHERE parked_why IS NULL", 0).await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why = 'It came back.'").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_refund_is_removed_when_its_gateway_reports_it() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let (booking, id) = parked_refund(&world, "refund", 0).await;
+    let (_, other) = parked_refund(&world, "refund", 0).await;
+    let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking, "amount_minor": 500, "currency": "EUR" } })
+    .to_string();
+    let signed = World::sign(&event, platform::clock::now().0 / 1_000);
+    let request = ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base));
+    let request = request.header("content-type", "application/json").header("payment-signature", signed).body(event);
+    assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::OK);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+    let list = outbox::parked(&world.pg, None).await.expect("the list");
+    assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [other], "another booking's refund stays parked");
+    let twice = settle_parked(&world.pg, id, "Paid back in cash.", platform::clock::now()).await;
+    assert!(twice.is_err(), "it cannot be settled twice");
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parked_refund_above_the_charge_can_be_settled_and_is_not_counted() {
+    let world = World::start(0, &[]).await;
+    let now = platform::clock::now;
+    // One was due and could not be recorded; the other should never have been requested.
+    for (money, afterwards) in [("REFUNDING", "REFUNDED"), ("PAID", "PAID")] {
+        let booking = insert_booking(&world.pg, world.show, "CANCELLED").await;
+        insert_payment(&world.pg, booking, 500).await;
+        let update = "UPDATE bookings SET money = $2, version = version + 1 WHERE id = $1";
+        world.run(sqlx::query(update).bind(booking).bind(money)).await;
+        let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
+                     VALUES ($1, 'refund', 501, 1, now(), 'above_charge', now()) RETURNING id";
+        let id: i64 = world.value(sqlx::query_scalar(wrong).bind(booking)).await;
+        settle_parked(&world.pg, id, "Paid back in cash.", now()).await.expect("the effect is settled");
+        let money_now = sqlx::query_scalar("SELECT money FROM bookings WHERE id = $1").bind(booking);
+        let money_now: String = money_now.fetch_one(&world.pg).await.expect("a booking");
+        assert_eq!(money_now, afterwards);
+    }
+    assert!(outbox::parked(&world.pg, None).await.expect("the list").is_empty());
+    assert_eq!(world.count("SELECT count(*) FROM refunds").await, 0, "no more than was charged is counted");
+    assert_eq!(world.count("SELECT count(*) FROM payments WHERE refund_state IS NOT NULL").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_settled'").await, 2);
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_left_at_a_gateway_is_not_retried_after_it_was_settled() {
+    let world = World::start(0, &[]).await;
+    let (seen_to, waits) = (
+        insert_booking(&world.pg, world.show, "CANCELLED").await,
+        insert_booking(&world.pg, world.show, "CANCELLED").await,
+    );
+    for booking in [seen_to, waits] {
+        insert_payment(&world.pg, booking, 500).await;
+        let left = "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at)
+                    VALUES ($1, 'stripe', 'simulator', 'it did not answer', now())";
+        world.run(sqlx::query(left).bind(booking)).await;
+    }
+    let parked = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+                  VALUES ($1, 'void_left', 40, now(), 'the gateway could not send it', now()) RETURNING id";
+    let id: i64 = world.value(sqlx::query_scalar(parked).bind(seen_to)).await;
+    settle_parked(&world.pg, id, "Paid by bank transfer.", platform::clock::now()).await.expect("settled");
+    let unsettled = "SELECT booking_id FROM payment_switches WHERE settled_as IS NULL OR settled_at IS NULL";
+    let unsettled: Vec<Uuid> = world.values(sqlx::query_scalar(unsettled)).await;
+    assert_eq!(unsettled, [waits], "the other booking's switch is still open");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn managers_decide_about_parked_effects_of_their_theatre_by_page_or_api() {
+    let world = World::start(1, &[]).await;
+    let mut rita = two_theatres(&world).await;
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let seller = hired(&world, "ann@example.org", "box_office").await;
+    let (home, api) = ("/staff/aurora/parked", "/api/v1/theatres/aurora/parked");
+    expect_page(max.page(home).await, StatusCode::OK, &["data-testid=\"parked-none\""]);
+    assert!(!max.page("/staff").await.1.contains("data-parked"), "nothing is parked");
+
+    let (_, paid) = parked_refund(&world, "refund", 0).await;
+    // The other effect has nothing left to do.
+    let sql = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+         VALUES ($1, 'void_left', 40, now(), 'no answer', now()) RETURNING id";
+    let again: i64 =
+        world.value(sqlx::query_scalar(sql).bind(insert_booking(&world.pg, world.show, "CANCELLED").await)).await;
+    assert!(max.page("/staff").await.1.contains("data-parked=\"2\""), "managers see their number");
+    for (browser, who) in [(&seller, "a seller"), (&rita, "a manager of another theatre")] {
+        assert!(!browser.page("/staff").await.1.contains("data-parked"), "{who}");
+        assert_eq!(browser.page(home).await.0, StatusCode::NOT_FOUND, "{who}");
+        let (status, _) = send(browser, &format!("{home}/{paid}/settle"), &[("reason", "Mine.")]).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{who}");
+    }
+    let (_, html) = max.page(home).await;
+    let sql = "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1";
+    let reference: String = world.value(sqlx::query_scalar(sql).bind(paid)).await;
+    for expected in [reference.as_str(), "€5.00", "the gateway refused", "tried 40 times", "data-effect=\"refund\""] {
+        assert!(html.contains(expected), "{expected}: {html}");
+    }
+
+    // A refused form keeps its input and shows the error.
+    let settle = format!("{home}/{paid}/settle");
+    let (status, html) = send(&max, &settle, &[("reason", " ")]).await;
+    let error = format!("id=\"reason-settle-{paid}-error\"");
+    assert!(status == StatusCode::BAD_REQUEST && html.contains(&error) && html.contains("<details open"), "{html}");
+    let done = send(&max, &settle, &[("reason", "Paid back in cash.")]).await;
+    assert_eq!(done, (StatusCode::SEE_OTHER, format!("{home}?done=true")));
+    expect_page(
+        send(&max, &settle, &[("reason", "Once more.")]).await,
+        StatusCode::NOT_FOUND,
+        &["data-testid=\"parked-trouble\""],
+    );
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+
+    let (status, list) = max.get(api).await;
+    assert_eq!(
+        (status, &list[0]["id"], list.as_array().map(Vec::len)),
+        (StatusCode::OK, &json!(again), Some(1)),
+        "{list}"
+    );
+    assert!(list[0]["why"] == "no answer" && list[0]["attempts"] == 40, "{list}");
+    let retry = format!("{api}/{again}/retry");
+    let why = json!({ "reason": "The gateway is back." });
+    assert_eq!(rita.post(&retry, why.clone()).await.0, StatusCode::NOT_FOUND);
+    let elsewhere = retry.replace("aurora", "rialto");
+    assert_eq!(rita.post(&elsewhere, why.clone()).await.0, StatusCode::NOT_FOUND, "it belongs to another theatre");
+    assert_eq!(max.post(&retry, why).await.0, StatusCode::NO_CONTENT);
+    world.wait_for_empty_outbox().await;
+    assert_eq!(max.get(api).await.1, json!([]));
+    assert_eq!(acts(&world).await, ["parked_settled", "parked_retried"]);
+    world.end_with_known_findings(&[NOT_CHARGED]).await;
 }

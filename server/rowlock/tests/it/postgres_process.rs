@@ -1,21 +1,20 @@
-//! A Postgres process of one test, which can be killed without a shutdown and restarted on its files.
+//! A Postgres process of one test, which can be killed without a shutdown and restarted on its files; and a TCP proxy in
+//! front of a Postgres, for tests that observe or change its traffic.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use sqlx::{Connection, PgConnection};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 
-use crate::world::wait_until;
+use crate::prelude::*;
 
 /// Install locations of Debian, Fedora and Homebrew, besides the PATH.
 const INSTALL_ROOTS: [&str; 4] = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt", "/usr"];
 /// System user that runs Postgres if the test runs as root, which Postgres refuses.
 const SYSTEM_USER: &str = "postgres";
-/// Role of the cluster's superuser.
 const ROLE: &str = "rowlock";
-/// Timeout of one ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running Postgres and its data folder. Killed when it is dropped.
@@ -45,7 +44,6 @@ impl Postgres {
         postgres
     }
 
-    /// Creates a standby of this one with streaming replication.
     pub async fn standby(&self) -> Self {
         let mut standby = Self::with_new_folder().await;
         let copied = standby
@@ -62,7 +60,6 @@ impl Postgres {
         standby
     }
 
-    /// Prepares an empty folder and a port.
     async fn with_new_folder() -> Self {
         let folder = std::env::temp_dir().join(format!("rowlock-postgres-{}", platform::ids::new_id().simple()));
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -70,7 +67,7 @@ impl Postgres {
         if let Some((user, group)) = run_as {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).expect("the folder's owner is changed");
         }
-        Self { port: crate::ports::free().port(), folder, programs: programs(), run_as, process: None }
+        Self { port: crate::replicas::free_address().port(), folder, programs: programs(), run_as, process: None }
     }
 
     /// Starts it on its files, without waiting.
@@ -108,7 +105,6 @@ impl Postgres {
         matches!(tokio::time::timeout(PING_TIMEOUT, asked).await, Ok(Ok(())))
     }
 
-    /// The address it listens at.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
@@ -127,7 +123,6 @@ impl Postgres {
         .await;
     }
 
-    /// Promotes a standby to primary.
     pub async fn promote(&self) {
         let mut connection = PgConnection::connect(&self.url()).await.expect("it answers");
         let promoted = sqlx::query_scalar::<_, bool>("SELECT pg_promote()").fetch_one(&mut connection).await;
@@ -210,7 +205,6 @@ pub async fn system_user() -> Option<(u32, u32)> {
     Some((id(&["-u", SYSTEM_USER]).await, id(&["-g", SYSTEM_USER]).await))
 }
 
-/// Folder of the newest installed Postgres programs.
 fn programs() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let in_roots = INSTALL_ROOTS.iter().filter_map(|family| std::fs::read_dir(family).ok()).flatten().flatten();
@@ -224,4 +218,27 @@ fn version(folder: &Path) -> u32 {
     let name = folder.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let digits: String = name.unwrap_or_default().chars().filter(char::is_ascii_digit).collect();
     digits.parse().unwrap_or(0)
+}
+
+/// Accepts connections for the Postgres at `database_url`, connects each to it, and hands both ends to `pass`. Returns
+/// the proxy's address as a DATABASE_URL.
+pub async fn open_proxy<F>(database_url: &str, pass: impl Fn(TcpStream, TcpStream) -> F + Send + 'static) -> String
+where
+    F: Future<Output = std::io::Result<()>> + Send + 'static,
+{
+    let mut url = reqwest::Url::parse(database_url).expect("DATABASE_URL is an address");
+    let behind = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(5432));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let own = listener.local_addr().expect("an address");
+    url.set_ip_host(own.ip()).expect("the URL has a host");
+    url.set_port(Some(own.port())).expect("the URL has a host");
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let Ok(postgres) = TcpStream::connect(&behind).await else { continue };
+            // TCP_NODELAY: no message waits for the acknowledgement of the one before.
+            let Ok(()) = client.set_nodelay(true).and_then(|()| postgres.set_nodelay(true)) else { continue };
+            tokio::spawn(pass(client, postgres));
+        }
+    });
+    url.to_string()
 }

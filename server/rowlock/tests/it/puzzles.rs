@@ -1,25 +1,15 @@
 //! Puzzles before holds of contested seats: required under load, valid once, and for one visitor.
 
-use std::time::Duration;
-
 use domain::puzzle::{MAX_BITS, MIN_BITS, is_solved, solve};
 use hmac::{Hmac, KeyInit, Mac};
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use sha2::Sha256;
 use tokio::task::JoinHandle;
-use uuid::Uuid;
 
-use crate::accounts::register_and_log_in;
 use crate::box_office::hired;
 use crate::fairness::try_hold_from;
-use crate::world::{
-    JsonAnswer, TOKEN_SECRET, Visitor, World, expect_answer, expect_problem, insert_show, text, wait_until,
-};
+use crate::prelude::*;
 
-/// A held seat that the crowd keeps trying.
 const CONTESTED: u32 = 299;
-/// Interval of the crowd's attempts.
 const CROWD_INTERVAL: Duration = Duration::from_millis(200);
 /// A low load limit, which a crowd of five attempts per second exceeds.
 const LOW_LOAD_LIMIT: [(&str, &str); 2] =
@@ -27,7 +17,6 @@ const LOW_LOAD_LIMIT: [(&str, &str); 2] =
 /// Enough attempts for the hardest puzzle.
 const TRIES: u64 = 64 << MAX_BITS;
 
-/// A world whose show is a flash sale.
 async fn flash_sale(servers: usize, settings: &[(&str, &str)]) -> World {
     let world = World::start(servers, settings).await;
     world.execute("UPDATE shows SET flash_sale = true").await;
@@ -62,7 +51,6 @@ impl Drop for Crowd {
     }
 }
 
-/// Another visitor holds the contested seat.
 async fn hold_contested_seat(world: &World) {
     expect_answer(world.visitor().hold(&[CONTESTED]).await, StatusCode::CREATED);
 }
@@ -80,13 +68,11 @@ async fn try_with_solution(visitor: &Visitor, seats: &[u32], key: &str, solution
     (answer.status(), answer.json().await.expect("JSON"))
 }
 
-/// Challenge and bits of a refusal.
 fn puzzle_of(refusal: &Value) -> (String, u8) {
     let bits = refusal["puzzle"]["bits"].as_u64().unwrap_or_else(|| panic!("no puzzle in {refusal}"));
     (text(&refusal["puzzle"]["challenge"]).to_owned(), u8::try_from(bits).expect("a few bits"))
 }
 
-/// Solves the puzzle of a refusal.
 fn solve_refusal(refusal: &Value) -> String {
     let (challenge, bits) = puzzle_of(refusal);
     solve(&challenge, bits, TRIES).expect("a solution")
@@ -101,7 +87,6 @@ async fn expect_puzzle(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
     )
 }
 
-/// Puzzles with this outcome at the first server.
 async fn puzzle_count(world: &World, outcome: &str) -> u64 {
     let url = format!("{}/metrics", world.servers[0].url);
     let request = world.visitor().client.get(url).bearer_auth("a token of this test; 32 bytes or more");
@@ -126,7 +111,7 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     let solution = solve_refusal(&refusal);
     let (status, hold) = try_with_solution(&ann, &[10, 11], "mine", Some(&solution)).await;
     assert_eq!((status, hold["seats"].as_array().map(Vec::len)), (StatusCode::CREATED, Some(2)), "{hold}");
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let at_other = ann.moved_to(&world, 1);
     // The other server knows that she solved a puzzle, too.
     assert_eq!(at_other.hold(&[30]).await.1["code"], "one_hold_per_show");
     assert_eq!(try_with_solution(&at_other, &[10, 11], "mine", Some(&solution)).await, (status, hold.clone()));
@@ -140,7 +125,6 @@ async fn puzzle_is_required_under_load_and_its_solution_gets_the_seats() {
     assert!(puzzle_count(&world, "asked").await >= 2, "the crowd gets puzzles too");
     assert_eq!((puzzle_count(&world, "wrong").await, puzzle_count(&world, "replayed").await), (0, 0));
     drop(crowds);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,35 +133,26 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     let other_show = insert_show(&world.pg, 300_000, 24 * 3600).await;
     world.execute("UPDATE shows SET flash_sale = true").await;
     hold_contested_seat(&world).await;
-    let elsewhere = Visitor { show: other_show, ..world.visitor() };
+    let elsewhere = world.visitor().at_show(other_show);
     assert_eq!(elsewhere.hold(&[CONTESTED]).await.0, StatusCode::CREATED);
-    let stranger = Visitor { show: other_show, ..world.visitor() };
+    let stranger = world.visitor().at_show(other_show);
     let crowds = [Crowd::start(world.visitor()).await, Crowd::start(stranger).await];
     let (ann, bob) = (world.visitor(), world.visitor());
     let solution = solve_refusal(&expect_puzzle(&ann, &[10], "first").await);
 
-    // Another visitor and another show get their own puzzles.
-    let ann_elsewhere = Visitor { show: other_show, ..ann.clone() };
+    let ann_elsewhere = ann.at_show(other_show);
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
-        let refusal = expect_problem(
-            try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await,
-            StatusCode::BAD_REQUEST,
-            "puzzle_wrong",
-        );
+        let answer = try_with_solution(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
+        let refusal = expect_problem(answer, StatusCode::BAD_REQUEST, "puzzle_wrong");
         assert!(!solution.starts_with(&puzzle_of(&refusal).0), "a new puzzle");
     }
-    // The puzzle in a refusal is valid.
     let (_, refusal) = try_with_solution(&bob, &[15], "his-own", Some(&solution)).await;
     assert_eq!(try_with_solution(&bob, &[15], "his-own", Some(&solve_refusal(&refusal))).await.0, StatusCode::CREATED);
 
-    // A used solution is refused for another request, but its visitor needs none any more.
     let hold = expect_answer(try_with_solution(&ann, &[10], "first", Some(&solution)).await, StatusCode::CREATED);
     assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
-    expect_problem(
-        try_with_solution(&ann, &[11], "second", Some(&solution)).await,
-        StatusCode::CONFLICT,
-        "puzzle_spent",
-    );
+    let answer = try_with_solution(&ann, &[11], "second", Some(&solution)).await;
+    expect_problem(answer, StatusCode::CONFLICT, "puzzle_spent");
     // Another number for the same challenge is the same puzzle.
     let (challenge, number) = solution.rsplit_once('-').expect("a number");
     let number: u64 = number.parse().expect("a number");
@@ -187,7 +162,6 @@ async fn solution_is_valid_for_one_request_of_one_visitor_in_one_show() {
     assert_eq!(try_with_solution(&ann, &[11], "fourth", None).await.0, StatusCode::CREATED);
     assert_eq!(puzzle_count(&world, "replayed").await, 2);
     drop(crowds);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,7 +199,6 @@ async fn invalid_solution_is_refused_with_a_new_puzzle() {
     // Invalid solutions have no later effect.
     assert_eq!(try_with_solution(&ann, &[10], "mine", Some(&right)).await.0, StatusCode::CREATED);
     drop(crowd);
-    world.end().await;
 }
 
 /// An expired solution for this visitor, past the clock tolerance. Signed as the server does.
@@ -260,7 +233,7 @@ async fn calm_show_and_ordinary_show_require_no_puzzle() {
     for world in [slow, off] {
         hold_contested_seat(&world).await;
         let crowd = world.visitor();
-        let try_hold_from = futures::future::join_all((0..100).map(|_| crowd.hold(&[CONTESTED]))).await;
+        let try_hold_from = join_all((0..100).map(|_| crowd.hold(&[CONTESTED]))).await;
         assert!(try_hold_from.iter().all(|(status, _)| *status == StatusCode::LOCKED));
         assert_eq!(world.visitor().hold(&[10]).await.0, StatusCode::CREATED);
         world.end().await;
@@ -276,13 +249,9 @@ async fn staff_of_the_theatre_need_no_puzzle_and_other_accounts_do() {
     let crowd = Crowd::start(world.visitor()).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);
     expect_answer(seller.post(&path, json!({ "seats": [10] })).await, StatusCode::CREATED);
-    expect_problem(
-        customer.post(&path, json!({ "seats": [11] })).await,
-        StatusCode::PRECONDITION_REQUIRED,
-        "puzzle_wanted",
-    );
+    let answer = customer.post(&path, json!({ "seats": [11] })).await;
+    expect_problem(answer, StatusCode::PRECONDITION_REQUIRED, "puzzle_wanted");
     drop(crowd);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,7 +264,6 @@ async fn refusal_with_a_puzzle_does_not_count_towards_the_address_limit() {
         expect_puzzle(&world.visitor(), &[5], &format!("key-{number}")).await;
     }
     drop(crowd);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,7 +283,6 @@ async fn new_client_gets_a_visitor_cookie_with_the_puzzle_and_can_solve_it() {
     let again = request().header("cookie", cookie).header("puzzle-solution", solution);
     assert_eq!(again.send().await.expect("the server answers").status(), StatusCode::CREATED);
     drop(crowd);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -344,5 +311,4 @@ async fn flood_of_new_visitors_without_solutions_is_limited_by_address() {
     assert_eq!(try_hold_from(&known, "203.0.113.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
     assert_eq!(try_hold_from(&world.visitor(), "198.51.100.7").await.status(), StatusCode::PRECONDITION_REQUIRED);
     drop(crowd);
-    world.end().await;
 }

@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use redis::FromRedisValue;
 use redis::aio::MultiplexedConnection;
-use reqwest::StatusCode;
-use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::ports;
-use crate::world::{LiveSocket, TEST_TIMEOUT, Visitor, wait_until};
+use crate::prelude::*;
+use crate::replicas::free_address;
 
 /// Deadline of a server's call to Redis.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);
@@ -25,7 +22,6 @@ const PING_TIMEOUT: Duration = Duration::from_millis(500);
 /// A running Redis and its data folder. Killed when it is dropped.
 pub struct Redis {
     pub port: u16,
-    /// Cluster bus port.
     pub bus_port: u16,
     folder: PathBuf,
     settings: Vec<String>,
@@ -33,10 +29,9 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Starts one with these lines in its configuration file.
     pub async fn start(settings: &[&str]) -> Self {
         let folder = new_folder();
-        let (port, bus_port) = (ports::free().port(), ports::free().port());
+        let (port, bus_port) = (free_address().port(), free_address().port());
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let process = spawn(&folder, port, bus_port, &settings, &[]);
         let redis = Self { port, bus_port, folder, settings, process };
@@ -79,7 +74,6 @@ impl Redis {
         redis::Client::open(self.url())?.get_multiplexed_async_connection_with_config(&config).await
     }
 
-    /// Kills it without a shutdown.
     pub async fn kill(&mut self) {
         self.process.kill().await.expect("Redis can be killed");
     }
@@ -89,7 +83,6 @@ impl Redis {
         self.signal("-STOP").await;
     }
 
-    /// Resumes it.
     pub async fn thaw(&self) {
         self.signal("-CONT").await;
     }
@@ -113,7 +106,7 @@ impl Drop for Redis {
 /// cluster state. On a busy disk that takes seconds, and the other nodes mark it as failed. Files of a killed Redis survive
 /// here too; Redis promises no more after a kill.
 fn new_folder() -> PathBuf {
-    let name = format!("rowlock-redis-{}", platform::ids::new_id().simple());
+    let name = format!("rowlock-redis-{}", new_id().simple());
     let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
     let mut folders = places.into_iter().map(|place| place.join(&name));
     folders.find(|folder| std::fs::create_dir(folder).is_ok()).expect("a folder")
@@ -167,7 +160,6 @@ impl HoldAttempt {
     }
 }
 
-/// Tries to hold seats with this idempotency key, and measures the time.
 pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> HoldAttempt {
     let began = Instant::now();
     let answer = visitor
@@ -187,7 +179,7 @@ pub async fn try_hold(visitor: &Visitor, seats: &[u32], key: &str) -> HoldAttemp
 
 /// Retries a hold with one idempotency key until the answer is not a 503.
 pub async fn hold_with_retries(visitor: &Visitor, seats: &[u32]) -> HoldAttempt {
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let mut again = tokio::time::interval(Duration::from_millis(50));
     let asked = async {
         loop {
@@ -201,7 +193,6 @@ pub async fn hold_with_retries(visitor: &Visitor, seats: &[u32]) -> HoldAttempt 
     tokio::time::timeout(TEST_TIMEOUT, asked).await.expect("the hold is answered before the timeout")
 }
 
-/// A client of the live map.
 pub struct LiveMap(LiveSocket);
 
 impl LiveMap {
@@ -212,7 +203,6 @@ impl LiveMap {
         live_map
     }
 
-    /// Waits for a frame that shows the seat in this state.
     pub async fn wait_for_seat(&mut self, seat: u32, state: domain::seats::SeatState) {
         use domain::wire::Frame;
         loop {

@@ -1,9 +1,6 @@
 //! Regions: a server sells the shows of its region and redirects to the others.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::world::{CHECK_VIOLATION, World, assert_refused, text};
+use crate::prelude::*;
 
 const EU: &str = "http://eu.rowlock.example";
 const US: &str = "http://us.rowlock.example";
@@ -39,20 +36,14 @@ async fn show_is_sold_in_its_region_and_others_redirect_there() {
     assert_eq!(text(&bought["state"]), "CONFIRMED");
     let page = bob.client.get(format!("{}/shows/{show}", bob.base)).send().await.expect("an answer");
     assert_eq!(page.status(), StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_show_is_not_found_and_a_theatre_without_a_region_is_sold_here() {
     let mut world = World::start(0, &[REGIONS]).await;
     // Rows copied from the other region, and one from an unconfigured region.
-    let (there, nowhere, lost) = (platform::ids::new_id(), platform::ids::new_id(), platform::ids::new_id());
-    sqlx::query("INSERT INTO show_regions VALUES ($1, 'us'), ($2, 'mars')")
-        .bind(there)
-        .bind(lost)
-        .execute(&world.pg)
-        .await
-        .expect("the rows are copied");
+    let (there, nowhere, lost) = (new_id(), new_id(), new_id());
+    world.run(sqlx::query("INSERT INTO show_regions VALUES ($1, 'us'), ($2, 'mars')").bind(there).bind(lost)).await;
     let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
     let ann = world.visitor_at(eu);
     for (show, expected) in [
@@ -64,7 +55,6 @@ async fn unknown_show_is_not_found_and_a_theatre_without_a_region_is_sold_here()
         assert_eq!(ann.get(&format!("/api/v1/shows/{show}")).await.0, expected);
     }
     assert_eq!(text(&ann.buy_seats(&[1], "tok_paid").await["state"]), "CONFIRMED");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,9 +75,7 @@ async fn theatre_keeps_its_region_and_its_shows_are_recorded() {
     for other in ["UPDATE theatres SET region = 'us'", "UPDATE theatres SET region = NULL"] {
         assert_refused(other, sqlx::query(other).execute(&world.pg).await, CHECK_VIOLATION, "the region is immutable");
     }
-    // Other columns can change.
     world.execute("UPDATE theatres SET name = 'Boreal'").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,5 +102,4 @@ async fn invalid_region_settings_prevent_the_start() {
         let (good, output) = world.command(&[&["serve"][..], settings].concat()).await;
         assert!(!good && output.contains(said), "{settings:?}: {output}");
     }
-    world.end().await;
 }

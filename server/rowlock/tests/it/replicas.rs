@@ -1,19 +1,20 @@
-//! Server processes that are killed and restarted at the same address, as a supervisor does.
+//! Server processes that are killed and restarted at the same address, as a supervisor does; and free ports for the
+//! processes that tests start.
 
 use std::fs::{File, OpenOptions};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 
-use reqwest::StatusCode;
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 
-use crate::world::World;
+use crate::prelude::*;
 
 /// Time limit for a server's start, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval of the readiness checks.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A server at a fixed address, whose process changes. Killed when it is dropped.
@@ -28,7 +29,7 @@ pub struct Replica {
 impl Replica {
     /// A replica with the world's settings and these. Not started yet.
     pub fn new(world: &World, settings: &[(&str, &str)]) -> Self {
-        let free = crate::ports::free();
+        let free = free_address();
         let url = format!("http://{free}");
         let mut all = world.settings().to_vec();
         all.extend([("LISTEN".into(), free.to_string()), ("PUBLIC_URL".into(), url.clone())]);
@@ -62,14 +63,12 @@ impl Replica {
         in_time.unwrap_or_else(|_| panic!("the server does not start; its log is {}", self.log.display()));
     }
 
-    /// Kills it without a graceful shutdown.
     pub async fn kill(&self) {
         if let Some(mut process) = self.process.lock().await.take() {
             process.kill().await.expect("the server can be killed");
         }
     }
 
-    /// Stops it with SIGTERM, and waits until it exits.
     pub async fn stop(&self) {
         let Some(mut process) = self.process.lock().await.take() else { return };
         let id = process.id().expect("it runs").to_string();
@@ -99,4 +98,22 @@ impl Drop for Replica {
             let _ = std::fs::remove_file(&self.log);
         }
     }
+}
+
+/// Below the kernel's ephemeral ports: a free port stays free until its program listens, however many connections other
+/// tests open meanwhile.
+const FIRST: u16 = 10_000;
+const COUNT: u16 = 20_000;
+
+/// Offset of the next port to try. A second run beside this one starts at another offset.
+static NEXT: LazyLock<AtomicU16> =
+    LazyLock::new(|| AtomicU16::new(u16::try_from(std::process::id() % u32::from(COUNT)).unwrap_or_default()));
+
+/// Returns an address with a free port, and never the same one twice.
+pub fn free_address() -> SocketAddr {
+    let mut tries = (0..COUNT).map(|_| {
+        let offset = NEXT.fetch_add(1, Ordering::Relaxed) % COUNT;
+        SocketAddr::from((Ipv4Addr::LOCALHOST, FIRST + offset))
+    });
+    tries.find(|address| TcpListener::bind(address).is_ok()).expect("a port is free")
 }

@@ -1,14 +1,10 @@
 //! From a hold to a ticket or a refund, with the simulator as the gateway.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[46, 47]).await.1;
     assert_eq!(booking["total"]["minor"], 2 * PRICE);
     let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
@@ -20,21 +16,16 @@ async fn immediate_payment_issues_a_ticket_sends_a_mail_and_sells_the_seat() {
     let (_, events) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
     assert_eq!(event_names(&events), ["created", "hold_taken", "payment_submitted", "payment_succeeded", "seats_sold"]);
     // A second payment with a new key changes nothing and gets the confirmed booking.
-    let (status, again) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")));
-    world.end().await;
+    expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn declined_card_releases_the_claims_and_keeps_the_hold() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[3]).await.1;
     let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
-    assert_eq!(
-        (status, &declined["state"], &declined["money"]),
-        (StatusCode::OK, &json!("CANCELLED"), &json!("FAILED"))
-    );
+    assert_eq!((status, &declined["state"]), (StatusCode::OK, &json!("CANCELLED")));
+    assert_eq!(declined["money"], "FAILED");
     let seen = ann.booking(&booking).await;
     let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
     assert_eq!((&last["step"], &last["why"]), (&json!("failed"), &json!("declined")), "{seen}");
@@ -46,7 +37,6 @@ async fn declined_card_releases_the_claims_and_keeps_the_hold() {
     ann.release_kept_hold(&declined).await;
     ann.wait_for_seat(3, '0').await;
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,45 +47,31 @@ async fn pending_payments_end_by_webhook() {
     {
         let visitor = world.visitor();
         let booking = visitor.check_out(&[seat]).await.1;
-        let (_, pending) = visitor.pay(&booking, Some(token)).await;
-        assert_eq!(pending["state"], "PAYMENT_PENDING");
+        expect_state(visitor.pay(&booking, Some(token)).await, StatusCode::OK, "PAYMENT_PENDING");
         visitor.wait_for_booking(&booking, state).await;
         visitor.wait_for_seat(seat as usize, seen).await;
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buyer_without_a_token_pays_on_the_gateways_page() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[8]).await.1;
-    let (_, pending) = ann.pay(&booking, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING");
-    let page = text(&pending["pay_url"]).to_owned();
-    let answer = ann
-        .client
-        .post(&page)
-        .header("content-type", "application/x-www-form-urlencoded")
-        .body("card=paid")
-        .send()
-        .await
-        .expect("the gateway answers");
+    let pending = expect_state(ann.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
+    let answer = ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = answer.headers()["location"].to_str().expect("text").to_owned();
     // With the parameter the booking's page knows that a card was submitted.
     assert_eq!(back, format!("{}/bookings/{}?submitted=1", ann.base, text(&booking["id"])));
     ann.wait_for_booking(&booking, "CONFIRMED").await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_keys_and_twenty_requests_are_one_charge() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let at_other = ann.moved_to(&world, 1);
     let booking = ann.check_out(&[9]).await.1;
-    let answers = futures::future::join_all((0..20).map(|number| {
+    let answers = join_all((0..20).map(|number| {
         let visitor = if number % 2 == 0 { &ann } else { &at_other };
         visitor.pay(&booking, Some("tok_paid"))
     }))
@@ -107,27 +83,22 @@ async fn two_keys_and_twenty_requests_are_one_charge() {
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 1);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (_world, ann) = World::with_visitor(1, &[]).await;
     let (hold, booking) = ann.check_out(&[70]).await;
     ann.change(&hold, &[71], &[]).await;
     expect_problem(ann.pay(&booking, Some("tok_paid")).await, StatusCode::CONFLICT, "wrong_state");
-    // A second checkout is the same booking at the new price.
     let (_, revised) = ann.book(&hold).await;
     assert_eq!((&revised["id"], &revised["total"]["minor"]), (&booking["id"], &json!(2 * PRICE)));
     assert_eq!(ann.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn foreign_booking_is_not_found() {
-    let world = World::start(1, &[]).await;
-    let (ann, eve) = (world.visitor(), world.visitor());
+    let (_world, [ann, eve]) = World::with_visitors(1, &[]).await;
     let booking = ann.check_out(&[80]).await.1;
     let id = text(&booking["id"]);
     assert_eq!(eve.get(&format!("/api/v1/bookings/{id}")).await.0, StatusCode::NOT_FOUND);
@@ -135,13 +106,11 @@ async fn foreign_booking_is_not_found() {
     assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::NOT_FOUND);
     let hold = json!({ "id": platform::ids::derived_id(&["not hers"]) });
     assert_eq!(eve.book(&hold).await.0, StatusCode::GONE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_after_the_deadline_is_refunded_and_reported() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, hold) = ann.hold(&[90]).await;
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let request_body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer, "if_late": "refund" });
@@ -150,7 +119,7 @@ async fn payment_after_the_deadline_is_refunded_and_reported() {
     let (_, pending) = ann.pay(&booking, None).await;
     let expire =
         "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1::uuid";
-    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
+    world.run(sqlx::query(expire).bind(text(&booking["id"]))).await;
     let overdue = "UPDATE payments SET updated_at = now() - interval '1 hour'";
     world.execute(overdue).await;
     ann.wait_for_booking(&booking, "EXPIRED").await;
@@ -166,13 +135,11 @@ async fn payment_after_the_deadline_is_refunded_and_reported() {
     let seen = ann.wait_for_money(&booking, "REFUNDING").await;
     assert_eq!(seen["state"], "EXPIRED", "the expired booking stays expired");
     assert_eq!(deliver(&ann, &gateway_says).await.1, json!({ "outcome": "duplicate" }));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     let sold = ann.check_out(&[100]).await.1;
     assert_eq!(ann.pay(&sold, Some("tok_paid")).await.1["state"], "CONFIRMED");
     ann.wait_for_seat(100, '2').await;
@@ -190,47 +157,39 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     let (_, revised) = bob.book(&hold).await;
     assert_eq!(bob.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_checkouts_from_two_tabs_create_one_booking() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let at_other = ann.moved_to(&world, 1);
     let (_, hold) = ann.hold(&[110]).await;
     let (one, other) = tokio::join!(ann.book(&hold), at_other.book(&hold));
     assert_eq!((one.0, other.0), (StatusCode::CREATED, StatusCode::CREATED), "{} {}", one.1, other.1);
     assert_eq!(one.1["id"], other.1["id"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_refused_before_it_started_leaves_the_hold_unchanged() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (hold, booking) = ann.check_out(&[120]).await;
     for token in ["", "a\u{0}b", &"t".repeat(256)] {
         let (status, refusal) = ann.pay(&booking, Some(token)).await;
         assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{token:?}");
     }
-    // A key that belongs to another request.
     let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
     let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let again = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
-    let (status, _) = ann.call_with_key(Method::POST, "/api/v1/bookings", again, "used").await;
-    assert_eq!(status, StatusCode::CREATED);
-    let (status, _) = ann.call_with_key(Method::POST, &path, json!({ "payment_token": "tok_paid" }), "used").await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(ann.call_with_key(Method::POST, "/api/v1/bookings", again, "used").await.0, StatusCode::CREATED);
+    let reused = ann.call_with_key(Method::POST, &path, json!({ "payment_token": "tok_paid" }), "used").await;
+    assert_eq!(reused.0, StatusCode::UNPROCESSABLE_ENTITY);
     for (add, remove) in [([121].as_slice(), [].as_slice()), (&[], &[121])] {
         let (status, changed) = ann.change(&hold, add, remove).await;
         assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]));
     }
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    world.end().await;
 }
 
-/// Delivers a webhook that is signed now.
 pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
     let body = event.to_string();
     let signature = World::sign(&body, platform::clock::now().0 / 1_000);
@@ -248,8 +207,7 @@ pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[60, 61]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
@@ -262,25 +220,20 @@ async fn hold_extended_after_checkout_can_be_paid_until_its_new_expiry() {
     assert_eq!(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await.1, longer);
     assert_eq!(event_names(&ann.get(&events).await.1), ["created", "hold_taken", "kept_longer"]);
     // Paid from this replica's cached booking, which has changed since.
-    let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
-    world.end().await;
+    expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_of_an_ended_booking_cannot_be_extended() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let booking = ann.check_out(&[62]).await.1;
     let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
-    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("the booking has expired");
+    world.run(sqlx::query(expire).bind(text(&booking["id"]))).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
     expect_problem(ann.call(Method::POST, &path, Value::Null).await, StatusCode::GONE, "hold_expired");
-    world.end().await;
 }
 
-/// Event names of a booking, in order.
 pub fn event_names(events: &Value) -> Vec<&str> {
     events.as_array().expect("a list").iter().map(|event| text(&event["event"])).collect()
 }

@@ -1,24 +1,26 @@
-//! The schema: its comments, and `rowlock migrate` of an older, a newer and a broken one.
+//! The schema: its comments, `rowlock migrate` of an older, a newer and a broken one, and seat claims, whose partitions by
+//! show follow the rules of one table.
+
+use std::path::Path;
 
 use rowlock::start::{MIGRATOR, is_schema_up_to_date};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 
-use crate::check_command::check;
-use crate::world::World;
+use crate::prelude::*;
+use crate::settings::check;
+use crate::sql_guards::{assert_second_claims_are_refused, insert_booking};
 
 /// Version of the migration that creates the tables of `backoffice`.
 const BACKOFFICE: i64 = 8;
 
 /// A database of a test without servers. Its books are not checked.
 pub struct BareDatabase {
-    /// Connections to it.
     pub pg: PgPool,
     name: String,
 }
 
 impl BareDatabase {
-    /// Creates a database without a schema.
     pub async fn create() -> Self {
         let name = format!("rowlock_test_{}", platform::ids::new_id().simple());
         let created = sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut admin().await).await;
@@ -42,7 +44,6 @@ impl BareDatabase {
         self.migrate_to(versions().pop().expect("there are migrations")).await
     }
 
-    /// Drops the database.
     pub async fn drop(self) {
         self.pg.close().await;
         let gone = format!("DROP DATABASE {} WITH (FORCE)", self.name);
@@ -68,7 +69,6 @@ async fn admin() -> PgConnection {
     PgConnection::connect_with(&admin_options()).await.expect("Postgres answers")
 }
 
-/// Versions of all migrations, ascending.
 fn versions() -> Vec<i64> {
     let mut versions: Vec<i64> = MIGRATOR.iter().map(|migration| migration.version).collect();
     versions.sort_unstable();
@@ -78,29 +78,21 @@ fn versions() -> Vec<i64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_table_has_a_comment_and_every_amount_and_duration_a_unit() {
     let world = World::start(0, &[]).await;
-    let without_comment: Vec<String> = sqlx::query_scalar(
-        "SELECT relname::text FROM pg_class
+    let sql = "SELECT relname::text FROM pg_class
          WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
            AND relname <> '_sqlx_migrations' AND coalesce(obj_description(oid, 'pg_class'), '') = ''
-         ORDER BY relname",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("tables are listed");
+         ORDER BY relname";
+    let without_comment: Vec<String> = world.values(sqlx::query_scalar(sql)).await;
     assert_eq!(without_comment, [""; 0], "COMMENT ON TABLE is missing");
-    let without_unit: Vec<String> = sqlx::query_scalar(
+    let without_unit: Vec<String> = world.values(sqlx::query_scalar(
         r"SELECT format('%s.%s', relname, attname) FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
           WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
             AND CASE WHEN attname LIKE '%\_minor' THEN coalesce(col_description(attrelid, attnum), '') !~* '\mminor units\M'
                      WHEN attname LIKE '%\_ms' THEN coalesce(col_description(attrelid, attnum), '') !~ '\mms\M'
                      ELSE false END
           ORDER BY 1",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("columns are listed");
+    )).await;
     assert_eq!(without_unit, [""; 0], "COMMENT ON COLUMN names no unit");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +119,7 @@ async fn schema_of_a_later_version_serves_and_is_not_migrated() {
     let world = World::start(1, &[]).await;
     let later = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
                  VALUES (9999, 'of a later version', true, '\\x00', 0)";
-    sqlx::query(later).execute(&world.pg).await.expect("a later version has migrated the schema");
+    world.run(sqlx::query(later)).await;
     assert!(is_schema_up_to_date(&world.pg).await.expect("the database answers"));
     let ready =
         world.visitor().client.get(format!("{}/readyz", world.servers[0].url)).send().await.expect("a response");
@@ -136,7 +128,6 @@ async fn schema_of_a_later_version_serves_and_is_not_migrated() {
     assert!(good && report.to_string().contains("has 1 migrations this program does not know"), "{report:#}");
     let (is_migrated, output) = world.command(&["migrate"]).await;
     assert!(!is_migrated && output.contains("9999"), "{output}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,4 +144,191 @@ async fn failed_migration_changes_nothing_and_a_retry_succeeds() {
     assert!(database.migrate().await, "the next attempt succeeds");
     assert!(database.has_table("house_seats").await && database.is_up_to_date().await);
     database.drop().await;
+}
+
+const PARTITIONS: usize = 4;
+
+/// The claim statement of `bookings::commits`.
+const CLAIM: &str = "
+    INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+    SELECT wish.show_id, wish.seat_no, wish.booking_id, wish.fence, 'claimed', now() + interval '1 day'
+    FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[]) AS wish (show_id, seat_no, booking_id, fence)
+    ON CONFLICT (show_id, seat_no) DO UPDATE
+    SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed', expires_at = EXCLUDED.expires_at
+    WHERE seat_claims.fence < EXCLUDED.fence AND seat_claims.state = 'released'
+    RETURNING seat_no";
+
+/// Claims these seats for a booking with this fence. Returns the claimed seats, sorted.
+async fn claim(connection: &mut PgConnection, show: Uuid, seats: &[i32], booking: Uuid, fence: i64) -> Vec<i32> {
+    let mut got: Vec<i32> = sqlx::query_scalar(CLAIM)
+        .bind(vec![show; seats.len()])
+        .bind(seats)
+        .bind(vec![booking; seats.len()])
+        .bind(vec![fence; seats.len()])
+        .fetch_all(connection)
+        .await
+        .expect("the claim statement runs");
+    got.sort_unstable();
+    got
+}
+
+async fn partitions_with_claims(pg: &PgPool) -> usize {
+    let parts = "SELECT DISTINCT tableoid::regclass::text FROM seat_claims";
+    sqlx::query_scalar::<_, String>(parts).fetch_all(pg).await.expect("claims are read").len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_of_every_partition_keep_the_rules_of_one_table() {
+    let database = BareDatabase::create().await;
+    assert!(database.migrate().await, "the schema is created");
+    let pg = &database.pg;
+    let mut connection = pg.acquire().await.expect("a connection");
+    let first = insert_show(pg, 300_000, 3_600).await;
+    let booking = insert_booking(pg, first, "CONFIRMED").await;
+    let mut shows = vec![first];
+    // Ids are random, so each show falls into any of the partitions.
+    while partitions_with_claims(pg).await < PARTITIONS {
+        let show = insert_show(pg, 300_000, 3_600).await;
+        let fence = i64::try_from(shows.len()).expect("a few shows");
+        assert_eq!(claim(&mut connection, show, &[3, 4, 5], booking, fence).await, [3, 4, 5]);
+        shows.push(show);
+        assert!(shows.len() < 200, "some partitions get no claims");
+    }
+    assert_eq!(claim(&mut connection, first, &[3, 4, 5], booking, 1).await, [3, 4, 5]);
+    for statement in [
+        "UPDATE seat_claims SET state = 'sold' WHERE seat_no = 3",
+        "UPDATE seat_claims SET state = 'released' WHERE seat_no = 4",
+    ] {
+        let written = sqlx::query(statement).execute(pg).await.expect("the claims are written");
+        assert_eq!(usize::try_from(written.rows_affected()).ok(), Some(shows.len()), "{statement}");
+    }
+    // Sold, released and claimed: only the released seat can be claimed, and only with a higher fence.
+    for (show, fence) in shows.iter().zip(0..) {
+        let fence = i64::max(fence, 1);
+        assert_eq!(claim(&mut connection, *show, &[3, 4, 5], booking, fence).await, [0_i32; 0]);
+        assert_eq!(claim(&mut connection, *show, &[3, 4, 5, 6], booking, fence + 1).await, [4, 6]);
+        assert_second_claims_are_refused(pg, *show).await;
+    }
+    drop(connection);
+    let other_room = "UPDATE shows SET layout_id =
+                      (SELECT layout.id FROM layouts layout WHERE layout.id <> shows.layout_id LIMIT 1)";
+    for (refused, code, why) in [
+        ("UPDATE seat_claims SET state = 'lost'", CHECK_VIOLATION, "seat_claims_state_check"),
+        ("UPDATE seat_claims SET booking_id = NULL", NOT_NULL_VIOLATION, "booking_id"),
+        // A show keeps its layout once a seat is claimed.
+        (other_room, CHECK_VIOLATION, "it keeps its room"),
+    ] {
+        assert_refused(refused, sqlx::query(refused).execute(pg).await, code, why);
+    }
+    database.drop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_cover_all_shows_and_have_room_for_the_row_versions_of_a_sale() {
+    let database = BareDatabase::create().await;
+    assert!(database.migrate().await, "the schema is created");
+    let bounds: Vec<(String, bool)> = sqlx::query_as(
+        "SELECT pg_get_expr(part.relpartbound, part.oid), coalesce(part.reloptions @> ARRAY['fillfactor=45'], false)
+         FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid
+         WHERE inhparent = 'seat_claims'::regclass ORDER BY part.relname",
+    )
+    .fetch_all(&database.pg)
+    .await
+    .expect("partitions are listed");
+    let expected: Vec<(String, bool)> = (0..PARTITIONS)
+        .map(|remainder| (format!("FOR VALUES WITH (modulus {PARTITIONS}, remainder {remainder})"), true))
+        .collect();
+    assert_eq!(bounds, expected);
+    database.drop().await;
+}
+
+/// Partitions that a plan executes, of those it lists.
+async fn partitions_read(tx: &mut PgConnection, statement: &str) -> usize {
+    let explain = format!("EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) {statement}");
+    let plan: Vec<String> =
+        sqlx::query_scalar(AssertSqlSafe(explain)).fetch_all(tx).await.expect("the plan is returned");
+    let scans = plan.iter().filter(|line| line.contains("Scan") && line.contains(" on seat_claims_"));
+    let mut read: Vec<&str> = scans
+        .filter(|line| !line.contains("never executed"))
+        .filter_map(|line| line.split(" on ").nth(1)?.split_whitespace().next())
+        .collect();
+    read.sort_unstable();
+    read.dedup();
+    assert!(!read.is_empty(), "the plan reads claims: {plan:#?}");
+    read.len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sale_reads_only_the_partition_of_its_show() {
+    let world = World::start(0, &[]).await;
+    let (show, booking) = (world.show, insert_booking(&world.pg, world.show, "CONFIRMED").await);
+    let mut tx = world.pg.begin().await.expect("a transaction");
+    assert_eq!(claim(&mut tx, show, &[0, 1], booking, 1).await, [0, 1]);
+    let sell = format!(
+        "UPDATE seat_claims claim SET state = 'sold'
+         FROM unnest('{{{show},{show}}}'::uuid[], '{{0,1}}'::integer[], '{{{booking},{booking}}}'::uuid[], '{{1,1}}'::bigint[])
+              AS own (show_id, seat_no, booking_id, fence)
+         WHERE claim.show_id = own.show_id AND claim.seat_no = own.seat_no
+           AND claim.booking_id = own.booking_id AND claim.fence = own.fence AND claim.state = 'claimed'
+         RETURNING claim.show_id, claim.seat_no"
+    );
+    let release = format!(
+        "WITH own AS (SELECT seat_no FROM seat_claims
+                      WHERE show_id = '{show}' AND seat_no = ANY('{{0,1}}') AND booking_id = '{booking}' AND fence = 1
+                        AND state IN ('claimed', 'sold')
+                      ORDER BY seat_no FOR UPDATE)
+         UPDATE seat_claims claim SET state = 'released' FROM own
+         WHERE claim.show_id = '{show}' AND claim.seat_no = own.seat_no"
+    );
+    let left = "SELECT (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') FROM shows show";
+    let report = format!(
+        "SELECT claim.seat_no, count(*) AS times FROM unnest('{{{show}}}'::uuid[]) AS show (id)
+         CROSS JOIN LATERAL (SELECT seat_no FROM seat_claims WHERE show_id = show.id AND state = 'sold' OFFSET 0) claim
+         GROUP BY claim.seat_no"
+    );
+    // As the pipeline sets it for a batch.
+    for setting in ["enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin"] {
+        let off = format!("SET LOCAL {setting} = off");
+        sqlx::query(AssertSqlSafe(off)).execute(&mut *tx).await.expect("the setting is changed");
+    }
+    for statement in [sell.as_str(), left, report.as_str(), release.as_str()] {
+        assert_eq!(partitions_read(&mut tx, statement).await, 1, "{statement}");
+    }
+    let without_show = "SELECT * FROM seat_claims WHERE seat_no = 0";
+    assert_eq!(partitions_read(&mut tx, without_show).await, PARTITIONS, "it reads all partitions");
+    tx.rollback().await.expect("it ends");
+}
+
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            found.push((path.display().to_string(), std::fs::read_to_string(&path).expect("text")));
+        }
+    }
+}
+
+#[test]
+fn every_statement_about_claims_names_the_show() {
+    /// The show must be named within this many bytes after the table's name.
+    const NEAR: usize = 260;
+    let mut found = Vec::new();
+    for member in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).expect("the server's crates") {
+        sources(&member.expect("a crate").path().join("src"), &mut found);
+    }
+    let mut statements = 0;
+    for (path, text) in &found {
+        for verb in ["FROM seat_claims", "JOIN seat_claims", "INTO seat_claims", "UPDATE seat_claims"] {
+            for (at, _) in text.match_indices(verb) {
+                statements += 1;
+                let near = text[at..].char_indices().take_while(|(place, _)| *place < NEAR).last();
+                let end = at + near.map_or(0, |(place, letter)| place + letter.len_utf8());
+                let statement = text[at..end].split("\",").next().unwrap_or_default();
+                assert!(statement.contains("show_id"), "{path}: {statement}");
+            }
+        }
+    }
+    assert!(statements >= 15, "too few statements were found: {statements}");
 }

@@ -1,13 +1,9 @@
 //! Seat limits apply per person and per card, not per cookie: guests who give an account's address, and cards entered
 //! on the gateway's page.
 
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::accounts::{Browser, PASSWORD, mails_about, register_and_log_in, register_proven};
+use crate::accounts::{mails_about, register_proven};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 const ANN: &str = "ann@example.org";
 
@@ -18,12 +14,9 @@ async fn world_with_limits(
     settings: &[(&str, &str)],
 ) -> World {
     let world = World::start(servers, settings).await;
-    sqlx::query("UPDATE shows SET per_person = $1, per_instrument = $2")
-        .bind(per_person)
-        .bind(per_instrument)
-        .execute(&world.pg)
-        .await
-        .expect("the limits are set");
+    world
+        .run(sqlx::query("UPDATE shows SET per_person = $1, per_instrument = $2").bind(per_person).bind(per_instrument))
+        .await;
     world
 }
 
@@ -31,14 +24,12 @@ async fn hold_seats(visitor: &Visitor, seats: &[u32]) -> Value {
     expect_answer(visitor.hold(seats).await, StatusCode::CREATED)
 }
 
-/// Checks out and pays in one request, with this address.
 async fn buy_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let mut order = visitor.purchase_body(hold, Some("tok_paid"));
     order["buyer"] = json!({ "name": "Ann Example", "email": email });
     visitor.call(Method::POST, "/api/v1/bookings", order).await
 }
 
-/// Checks out with this address and pays in a second request.
 async fn book_and_pay_as(visitor: &Visitor, hold: &Value, email: &str) -> JsonAnswer {
     let request_body =
         json!({ "show": visitor.show, "hold": hold["id"], "buyer": { "name": "Ann Example", "email": email } });
@@ -74,7 +65,7 @@ async fn guest_with_the_address_of_an_account_at_its_limit_is_refused() {
     let eve = world.visitor();
     let hold = hold_seats(&eve, &[8, 9, 10]).await;
     assert_eq!(buy_as(&eve, &hold, "ben@example.org").await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,14 +86,13 @@ async fn guests_with_an_accounts_address_share_its_limit() {
     assert_eq!(own.change(&hold, &[], &[9]).await.0, StatusCode::OK);
     let hold = own.current_hold().await;
     assert_eq!(buy_as(&own, &hold, ANN).await.1["state"], "CONFIRMED", "the limit of three is reached");
-    // An unproven address does not count.
     let dan = unproven.visitor();
     let hold = hold_seats(&dan, &[20, 21, 22]).await;
     assert_eq!(buy_as(&dan, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
     let guest = world.visitor();
     let hold = hold_seats(&guest, &[30, 31, 32]).await;
     assert_eq!(buy_as(&guest, &hold, "dan@example.org").await.1["state"], "CONFIRMED");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 /// Browsers of an account and guests with its address pay concurrently at two servers: two seats each, with a limit of
@@ -140,7 +130,7 @@ async fn assert_one_of_a_person_passes(gather: (&str, &str)) {
         assert_eq!((sold, refused), (1, 4), "{email}: {answers:?}");
     }
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 3, "the others were not charged");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +148,7 @@ async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
     let world = world_with_limits(2, (3, None), &[]).await;
     register_proven(&world, ANN).await;
     let tab = world.visitor();
-    let other = Visitor { base: world.servers[1].url.clone(), ..tab.clone() };
+    let other = tab.moved_to(&world, 1);
     let hold = hold_seats(&tab, &[1, 2, 3]).await;
     let (one, two) = tokio::join!(buy_as(&tab, &hold, ANN), buy_as(&other, &hold, ANN));
     assert_eq!(one.1["id"], two.1["id"], "one booking: {one:?} {two:?}");
@@ -166,7 +156,7 @@ async fn concurrent_payments_from_two_tabs_of_a_guest_are_one_booking() {
     // The hold has become tickets, and a new hold does not avoid the limit.
     assert_person_limit(&other.hold(&[5]).await);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,14 +178,11 @@ async fn show_with_email_codes_counts_seats_by_address() {
     };
     assert_eq!(pay(&booked[0]).await.1["state"], "CONFIRMED");
     assert_person_limit(&pay(&booked[1]).await);
-    world.end().await;
 }
 
-/// Enters this card on the gateway's page.
 async fn pay_on_page(visitor: &Visitor, page: &str, card: &str) {
-    let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded");
-    let answer = request.body(format!("card={}&action=pay", card.replace('@', "%40"))).send().await;
-    assert!(answer.expect("the gateway answers").status().is_redirection());
+    let answer = visitor.post_form(page, &format!("card={}&action=pay", card.replace('@', "%40"))).await;
+    assert!(answer.status().is_redirection());
 }
 
 /// Three visitors concurrently enter one card on the gateway's page; a fourth enters another card.
@@ -207,8 +194,7 @@ async fn assert_one_card_is_limited(gather: (&str, &str)) {
         let seat = u32::try_from(number * 3).expect("a seat");
         let hold = hold_seats(&visitor, &[seat, seat + 1]).await;
         let (_, booking) = visitor.book(&hold).await;
-        let (_, paying) = visitor.pay(&booking, None).await;
-        assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
+        let paying = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
         pending.push((visitor, booking, text(&paying["pay_url"]).to_owned()));
     }
     let cards = ["paid@1111.a", "paid@1111.b", "paid@1111.c", "paid@2222"];
@@ -240,7 +226,7 @@ async fn assert_one_card_is_limited(gather: (&str, &str)) {
     let hold = hold_seats(&late, &[40]).await;
     let (_, booking) = late.book(&hold).await;
     assert_eq!(late.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,5 +251,110 @@ async fn card_without_a_fingerprint_has_no_limit_on_the_page() {
         visitor.wait_for_booking(&booking, "CONFIRMED").await;
     }
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
+}
+
+/// A world whose show has a limit. Set before the show is loaded.
+async fn world_with_limit(servers: usize, most: i16) -> World {
+    let world = World::start(servers, &[]).await;
+    world.run(sqlx::query("UPDATE shows SET per_instrument = $1").bind(most)).await;
+    world
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_card_pays_up_to_its_limit_for_any_visitor() {
+    let world = world_with_limit(1, 3).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    assert_eq!(ann.buy_seats(&[1, 2], "tok_paid@1111.a").await["state"], "CONFIRMED");
+    let (hold, booking) = bob.check_out(&[5, 6]).await;
+    expect_problem(bob.pay(&booking, Some("tok_paid@1111.b")).await, StatusCode::TOO_MANY_REQUESTS, "instrument_limit");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
+    // His hold is kept, to modify or to pay with another card.
+    assert_eq!(bob.change(&hold, &[], &[6]).await.0, StatusCode::OK);
+    let (_, fewer) = bob.book(&hold).await;
+    assert_eq!(bob.pay(&fewer, Some("tok_paid@1111.b")).await.1["state"], "CONFIRMED", "the limit of three is reached");
+    assert_eq!(world.visitor().buy_seats(&[7, 8, 9], "tok_paid@2222").await["state"], "CONFIRMED");
+    assert_eq!(world.count("SELECT count(DISTINCT instrument) FROM payment_instruments").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 3);
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_and_refunded_payments_do_not_count_towards_the_card_limit() {
+    let world = world_with_limit(1, 2).await;
+    assert_eq!(world.visitor().buy_seats(&[1, 2], "tok_declined@1111").await["state"], "CANCELLED");
+    let ann = world.visitor();
+    let sold = ann.buy_seats(&[3, 4], "tok_paid@1111").await;
+    assert_eq!(sold["state"], "CONFIRMED");
+    let bob = world.visitor();
+    let (_, booking) = bob.check_out(&[5]).await;
+    assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["code"], "instrument_limit");
+    assert_eq!(ann.cancel(&sold, None).await.0, StatusCode::OK);
+    assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED", "her seats are refunded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_payments_with_one_card_do_not_exceed_its_limit() {
+    let world = world_with_limit(2, 4).await;
+    let mut ready = Vec::new();
+    for number in 0..8_u32 {
+        let visitor = world.visitor_at(number as usize % 2);
+        let (_, hold) = visitor.hold(&[number * 2, number * 2 + 1]).await;
+        // Half of those at each server check out and pay in one request.
+        let booking = if number < 4 { Some(visitor.book(&hold).await.1) } else { None };
+        ready.push((visitor, hold, booking, format!("tok_paid@1111.{number}")));
+    }
+    let pay = ready.iter().map(|(visitor, hold, booking, token)| visitor.pay_for(hold, booking.as_ref(), token));
+    let answers = join_all(pay).await;
+    let sold = answers.iter().filter(|(_, answer)| answer["state"] == "CONFIRMED").count();
+    let refused = answers.iter().filter(|(_, answer)| answer["code"] == "instrument_limit").count();
+    assert_eq!((sold, refused), (2, 6), "{answers:?}");
+    assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 4);
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn payment_that_times_out_on_the_cards_lock_can_be_retried() {
+    let world = world_with_limit(1, 4).await;
+    assert_eq!(world.visitor().buy_seats(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
+    let bob = world.visitor();
+    let (_, booking) = bob.check_out(&[5]).await;
+    // The lock of a submission: its key is the show and the stored fingerprint, seeded with "card" in ASCII.
+    let mut slow = world.pg.begin().await.expect("a transaction");
+    let lock =
+        "SELECT pg_advisory_xact_lock(hashtextextended(show_id::text || instrument, $1)) FROM payment_instruments";
+    sqlx::query(lock).bind(0x6361_7264_i64).execute(&mut *slow).await.expect("the card is locked");
+    let (status, refusal) = bob.pay(&booking, Some("tok_paid@1111")).await;
+    let answers = (status, text(&refusal["code"]));
+    assert_eq!(answers, (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable"), "{refusal}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
+    slow.rollback().await.expect("the lock is released");
+    assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED");
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn card_without_a_fingerprint_has_no_limit() {
+    let world = world_with_limit(1, 1).await;
+    assert_eq!(world.visitor().buy_seats(&[1, 2], "tok_paid@").await["state"], "CONFIRMED");
+    let ann = world.visitor();
+    let (_, booking) = ann.check_out(&[3, 4]).await;
+    expect_state(ann.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
+    assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_without_a_card_limit_queries_no_fingerprint_and_stores_none() {
+    let token = "a token of this test; 32 bytes or more";
+    let (world, ann) = World::with_visitor(1, &[("METRICS_TOKEN", token)]).await;
+    assert_eq!(ann.buy_seats(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
+    assert_eq!(world.visitor().buy_seats(&[3, 4], "tok_paid@1111").await["state"], "CONFIRMED");
+    assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
+    let metrics = ann.client.get(format!("{}/metrics", ann.base)).bearer_auth(token).send().await;
+    let metrics = metrics.expect("the server answers").text().await.expect("text");
+    let asked = metrics
+        .lines()
+        .filter(|line| line.starts_with("rowlock_gateway_calls_total") && line.contains("question=\"instrument\""));
+    let asked: Vec<&str> = asked.collect();
+    assert!(!asked.is_empty() && asked.iter().all(|line| line.ends_with(" 0")), "{asked:?}");
 }

@@ -2,23 +2,15 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use reqwest::StatusCode;
-use serde_json::json;
-
+use crate::prelude::*;
 use crate::redis_process::Redis;
 use crate::telemetry::{TOKEN, value};
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
-
-/// The same visitor at another server.
-fn at_server(world: &World, server: usize, visitor: &Visitor) -> Visitor {
-    Visitor { cookie: visitor.cookie.clone(), ..world.visitor_at(server) }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let (old, new) = (Redis::start(&[]).await, Redis::start(&[]).await);
-    let mut world = World::start(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
-    let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
+    let (mut world, [ann, bob, eve]) =
+        World::with_visitors(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
     let (_, anns) = ann.hold(&[1, 2]).await;
     let (_, checked_out) = bob.check_out(&[5]).await;
     let (_, booking) = eve.check_out(&[8]).await;
@@ -26,7 +18,7 @@ async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     eve.wait_for_seat(8, '2').await;
 
     let after = world.add_server(&[("REDIS_URL", &new.url()), ("SHADOW_REDIS_URL", &old.url())]).await;
-    let (ann, bob, zoe) = (at_server(&world, after, &ann), at_server(&world, after, &bob), world.visitor_at(after));
+    let (ann, bob, zoe) = (ann.moved_to(&world, after), bob.moved_to(&world, after), world.visitor_at(after));
     for (seat, state) in [(1, '1'), (2, '1'), (5, '1'), (8, '2')] {
         zoe.wait_for_seat(seat, state).await;
     }
@@ -38,13 +30,11 @@ async fn shadow_redis_replaces_the_first_without_losing_a_hold() {
     let (status, changed) = ann.change(&mine, &[3], &[1]).await;
     assert_eq!((status, changed["seats"].as_array().map(Vec::len)), (StatusCode::OK, Some(2)), "{changed}");
     // A booking checked out before uses its old fence.
-    let (status, paid) = bob.pay(&checked_out, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    expect_state(bob.pay(&checked_out, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     bob.wait_for_seat(5, '2').await;
     let refused = expect_answer(zoe.hold(&[2, 8]).await, StatusCode::CONFLICT);
     assert_eq!(text(&refused["code"]), "seats_taken");
     assert_eq!(zoe.hold(&[1]).await.0, StatusCode::CREATED, "Ann released it");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,7 +51,6 @@ async fn dead_or_missing_shadow_does_not_affect_visitors() {
         assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
         ann.wait_for_seat(seat as usize, '2').await;
     }
-    world.end().await;
 }
 
 /// Divergent answers and compared answers are counted.
@@ -94,5 +83,4 @@ async fn divergent_answer_of_the_shadow_is_counted() {
     let unreachable = "rowlock_shadow_calls_total{outcome=\"unreachable\"}";
     assert_eq!(world.visitor().hold(&[290]).await.0, StatusCode::CREATED);
     wait_until("an unreachable shadow is counted", || async { value(&url, unreachable).await > 0.0 }).await;
-    world.end().await;
 }

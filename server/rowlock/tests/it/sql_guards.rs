@@ -12,11 +12,9 @@ use domain::till::{Means, TillEntryKind};
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use strum::VariantArray;
-use uuid::Uuid;
 
-use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, assert_refused, text};
+use crate::prelude::*;
 
-/// Inserts a booking in this state.
 pub async fn insert_booking(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
     let id = platform::ids::new_id();
     insert(pg, show, state, id).await.expect("the row is written");
@@ -36,7 +34,6 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
     .await
 }
 
-/// Returns the names of all variants of an enum.
 fn names<T: VariantName + VariantArray>() -> BTreeSet<&'static str> {
     T::VARIANTS.iter().map(T::as_str).collect()
 }
@@ -54,20 +51,13 @@ async fn a_check_lists_exactly_the_values_of_its_enum() {
         ("unusual_flags", "kind", names::<UnusualKind>()),
         ("unusual_flags", "subject", names::<UnusualSubject>()),
     ] {
-        let checks: Vec<String> = sqlx::query_scalar(
-            "SELECT pg_get_constraintdef(listed.oid) FROM pg_constraint listed
+        let sql = "SELECT pg_get_constraintdef(listed.oid) FROM pg_constraint listed
              JOIN pg_attribute named ON named.attrelid = listed.conrelid AND listed.conkey = ARRAY[named.attnum]
-             WHERE listed.conrelid = $1::text::regclass AND named.attname = $2 AND listed.contype = 'c'",
-        )
-        .bind(table)
-        .bind(column)
-        .fetch_all(&world.pg)
-        .await
-        .expect("constraints can be read");
+             WHERE listed.conrelid = $1::text::regclass AND named.attname = $2 AND listed.contype = 'c'";
+        let checks: Vec<String> = world.values(sqlx::query_scalar(sql).bind(table).bind(column)).await;
         let listed: BTreeSet<&str> = checks.iter().flat_map(|check| check.split('\'').skip(1).step_by(2)).collect();
         assert_eq!(listed, values, "{table}.{column}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,7 +83,6 @@ async fn transitions_that_the_state_machine_refuses_are_refused_by_the_table() {
             }
         }
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +94,6 @@ async fn update_that_skips_a_version_is_refused() {
         let moved = moved.execute(&world.pg).await;
         assert_refused(&format!("version {version}"), moved, CHECK_VIOLATION, "must step from version 1 to 2");
     }
-    world.end().await;
 }
 
 /// A pending payment that succeeds sells its seats in one update: two transitions.
@@ -130,7 +118,6 @@ async fn one_update_may_make_only_the_two_transitions_of_a_sale() {
             }
         }
     }
-    world.end().await;
 }
 
 /// Asserts that existing claims of a show cannot be inserted again, with any fence.
@@ -148,8 +135,7 @@ pub async fn assert_second_claims_are_refused(pg: &PgPool, show: Uuid) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[1]).await;
     ann.pay(&booking, Some("tok_paid")).await;
     for statement in ["UPDATE booking_events SET reason = 'another'", "DELETE FROM booking_events"] {
@@ -158,10 +144,8 @@ async fn booking_events_are_immutable_and_a_seat_has_one_claim() {
     }
     assert_second_claims_are_refused(&world.pg, world.show).await;
     assert_eq!(text(&ann.booking(&booking).await["state"]), "CONFIRMED");
-    world.end().await;
 }
 
-/// Inserts a payment of this many cents for a booking.
 pub async fn insert_payment(pg: &PgPool, booking: Uuid, cents: i64) {
     let paid = sqlx::query(
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)
@@ -197,7 +181,7 @@ async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
     refund(booking, 2, 60, 0).await.expect("just the charge");
     assert_refused("nothing is left", refund(booking, 3, 1, 0).await, CHECK_VIOLATION, above);
     let settle = "UPDATE refunds SET state = 'settled', settled_at = now() WHERE booking_id = $1 AND number = 1";
-    sqlx::query(settle).bind(booking).execute(&world.pg).await.expect("the refund is settled");
+    world.run(sqlx::query(settle).bind(booking)).await;
     let stays = "is not to be changed";
     for (change, why) in [
         ("UPDATE refunds SET state = 'requested', settled_at = NULL WHERE booking_id = $1 AND number = 1", stays),
@@ -215,9 +199,8 @@ async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
     );
     insert_payment(&world.pg, late, 100).await;
     let moved = "UPDATE payments SET moved_to = $2 WHERE booking_id = $1";
-    sqlx::query(moved).bind(late).bind(fresh).execute(&world.pg).await.expect("the money is moved");
+    world.run(sqlx::query(moved).bind(late).bind(fresh)).await;
     assert_refused("the money is moved", refund(late, 0, 1, 0).await, CHECK_VIOLATION, nothing);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,12 +217,6 @@ async fn payment_of_a_cancelled_show_is_refused_by_the_table() {
     let begun = insert(&world.pg, world.show, "PAYMENT_PENDING", platform::ids::new_id()).await;
     assert_refused("a booking with a payment is refused too", begun, "RL001", "was called off");
     for booking in [held, sold] {
-        sqlx::query(go)
-            .bind(booking)
-            .bind("CANCELLED")
-            .execute(&world.pg)
-            .await
-            .expect("an existing booking can be cancelled");
+        world.run(sqlx::query(go).bind(booking).bind("CANCELLED")).await;
     }
-    world.end().await;
 }

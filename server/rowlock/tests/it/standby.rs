@@ -1,24 +1,19 @@
 //! Public lists are read from a streaming standby of the test's own Postgres while its lag is low. A failing standby
-//! does not affect pages.
+//! does not affect pages. A pool on a primary and a standby chooses its host.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use catalogue::LAG_LIMIT;
-use reqwest::StatusCode;
 use sqlx::PgPool;
 
-use crate::check_command::{check, state};
 use crate::postgres_process::Postgres;
+use crate::prelude::*;
+use crate::settings::{check, state};
 use crate::telemetry::{TOKEN, value};
-use crate::world::{World, expect_answer, insert_show, text, wait_until};
 
 /// The finding's name in `rowlock check`.
 const ABOUT: &str = "postgres standby";
-/// An address without a listener.
 const UNREACHABLE: &str = "postgres://rowlock@127.0.0.1:1/rowlock";
-/// Concurrent readers while the standby is killed.
 const READERS: u32 = 4;
 /// Pages and lists that a standby may answer.
 const PAGES: [&str; 6] =
@@ -56,8 +51,7 @@ impl PrimaryWithStandby {
     }
 
     async fn rename(&self, name: &str) {
-        let done = sqlx::query("UPDATE cities SET name = $1").bind(name).execute(&self.world.pg).await;
-        done.expect("the city is renamed");
+        self.world.run(sqlx::query("UPDATE cities SET name = $1").bind(name)).await;
     }
 
     async fn reads(&self, outcome: &str) -> f64 {
@@ -74,7 +68,6 @@ impl PrimaryWithStandby {
         .await;
     }
 
-    /// Pauses the standby's replay.
     async fn pause(&self) {
         sqlx::query("SELECT pg_wal_replay_pause()").execute(&self.standby_pool).await.expect("the pause is requested");
         wait_until("the standby pauses", || async {
@@ -88,7 +81,7 @@ impl PrimaryWithStandby {
         sqlx::query("SELECT pg_wal_replay_resume()").execute(&self.standby_pool).await.expect("replay resumes");
     }
 
-    async fn check(&self) -> serde_json::Value {
+    async fn check(&self) -> Value {
         check(&self.world, &["--catalogue-database-url", &self.url]).await.1
     }
 
@@ -251,7 +244,6 @@ async fn server_starts_and_serves_without_its_standby() {
     .await;
     let (_, report) = check(&world, &["--catalogue-database-url", UNREACHABLE]).await;
     assert!(state(&report, ABOUT) == "warning" && report.to_string().contains("does not answer"), "{report:#}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,5 +254,67 @@ async fn without_the_setting_only_the_primary_is_read() {
     assert_eq!(reads(&world, "primary").await.to_bits(), (before + 1.0).to_bits());
     let (_, report) = check(&world, &[]).await;
     assert!(!report.to_string().contains(ABOUT), "{report:#}");
-    world.end().await;
+}
+
+/// A busy host gives no answer for this long, which exceeds the timeout of a running server.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// A primary and its standby, with the URL that names both.
+struct PrimaryAndStandby {
+    primary: Postgres,
+    standby: Postgres,
+    address: String,
+}
+
+impl PrimaryAndStandby {
+    async fn start() -> Self {
+        let primary = Postgres::start().await;
+        let standby = primary.standby().await;
+        let address = format!("postgres://rowlock@{},{}/postgres", primary.address(), standby.address());
+        Self { primary, standby, address }
+    }
+}
+
+async fn pool(address: &str) -> PgPool {
+    platform::database::connect(address, 1).await.expect("there is a primary")
+}
+
+async fn is_connected_to(pool: &PgPool, postgres: &Postgres) -> bool {
+    let asked = sqlx::query_scalar::<_, String>("SELECT current_setting('port')").fetch_one(pool).await;
+    // A failover may happen during the query.
+    asked.is_ok_and(|port| postgres.address().ends_with(&format!(":{port}")))
+}
+
+/// Returns whether a connection has queried the host's role twice.
+async fn is_watched(pool: &PgPool) -> bool {
+    let asked_again = "SELECT count(*) FROM pg_stat_activity
+                       WHERE pid <> pg_backend_pid() AND query LIKE '%pg_is_in_recovery%'
+                         AND query_start > backend_start + interval '0.5 s'";
+    sqlx::query_scalar::<_, i64>(asked_again).fetch_one(pool).await.expect("the primary answers") > 0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replaced_primary_is_left_while_it_still_answers() {
+    let PrimaryAndStandby { primary, standby, address } = PrimaryAndStandby::start().await;
+    let pool = pool(&address).await;
+    assert!(is_connected_to(&pool, &primary).await, "the pool uses the primary");
+    wait_until("the primary's role is queried repeatedly", || is_watched(&pool)).await;
+
+    standby.promote().await;
+    wait_until("the pool connects to the host that was promoted", || is_connected_to(&pool, &standby)).await;
+    pool.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_pool_waits_for_a_silent_host_before_it_uses_an_old_primary() {
+    let PrimaryAndStandby { primary: _primary, standby, address } = PrimaryAndStandby::start().await;
+    standby.promote().await;
+
+    standby.suspend().await;
+    let opened = tokio::spawn(async move { pool(&address).await });
+    tokio::time::sleep(SILENCE).await;
+    standby.resume().await;
+    let pool = opened.await.expect("a pool");
+    assert!(is_connected_to(&pool, &standby).await, "the first connection leads to the host of the later timeline");
+    pool.close().await;
 }

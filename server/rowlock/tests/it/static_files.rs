@@ -4,12 +4,10 @@ use std::path::PathBuf;
 
 use http::caching::{FOREVER, PRIVATE, REVALIDATED};
 use reqwest::header::{HeaderMap, HeaderName};
-use reqwest::{Method, StatusCode};
-use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::world::{World, expect_answer};
+use crate::prelude::*;
 
 pub const OLD: &str = "0123456789abcdef";
 pub const NEW: &str = "fedcba9876543210";
@@ -19,7 +17,6 @@ pub const OF_A_MODULE: [&str; 4] =
     ["pkg/show.js", "pkg/show_bg.wasm", "pkg/show-parts/split_rest.wasm", "pkg/overview-worker.js"];
 /// Files that fit any page.
 const OF_ANY_PAGE: [&str; 4] = ["pkg/boot.js", "pkg/account.js", "style/main.css", "fonts/figtree-west.woff2"];
-/// Content that must never be served.
 const SECRET: &str = "never to be served";
 
 /// A site on disk, as `cargo xtask site` builds it. Deleted with the test.
@@ -28,7 +25,7 @@ pub struct SiteFolder(PathBuf);
 impl SiteFolder {
     /// A site with these versions, whose pages use the last one. Without versions, a site for `cargo xtask dev`.
     pub fn with_versions(versions: &[&str]) -> Self {
-        let site = Self(std::env::temp_dir().join(format!("rowlock-site-{}", platform::ids::new_id().simple())));
+        let site = Self(std::env::temp_dir().join(format!("rowlock-site-{}", new_id().simple())));
         for version in versions {
             site.put(&format!("versions/{version}"), version);
         }
@@ -70,7 +67,6 @@ impl Drop for SiteFolder {
     }
 }
 
-/// Content of a version's file.
 pub fn content(file: &str, version: &str) -> String {
     format!("{file} of {version}")
 }
@@ -159,7 +155,6 @@ async fn versioned_files_are_immutable_in_every_encoding() {
     assert_eq!(beyond.summary(), (StatusCode::RANGE_NOT_SATISFIABLE, PRIVATE, ""));
     let sent = request_file(Method::POST, &world, 0, &path, &[]).await;
     assert_eq!(sent.summary(), (StatusCode::METHOD_NOT_ALLOWED, PRIVATE, ""));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,7 +189,6 @@ async fn replica_of_another_version_serves_shared_files_uncached() {
         let answer = get_file(&world, server, &format!("/site/{own}/pkg/nothing.js"), &[]).await;
         assert_eq!(answer.summary(), (StatusCode::NOT_FOUND, PRIVATE, ""));
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -222,7 +216,6 @@ async fn files_of_an_unversioned_site_are_revalidated() {
         let answer = get_file(&world, server, &format!("/site/{OLD}/style/main.css"), &[]).await;
         assert_eq!(answer.summary(), (StatusCode::OK, PRIVATE, content("style/main.css", own).as_str()));
     }
-    world.end().await;
 }
 
 /// Requests a path verbatim, because clients normalise paths.
@@ -299,5 +292,4 @@ async fn only_files_of_versions_are_served() {
         assert!(answer.to_ascii_lowercase().contains("\r\ncache-control: private, no-store\r\n"), "{path}: {answer}");
         assert!(!answer.contains(SECRET) && !answer.contains("boot.js of"), "{path}: {answer}");
     }
-    world.end().await;
 }

@@ -1,18 +1,24 @@
-//! Metrics at `/metrics`.
+//! Metrics at `/metrics`, and exported traces of a sale, from the request to the transaction.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use axum::{Router, http};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
 
+use crate::prelude::*;
 use crate::reconciler::NO_WEBHOOKS;
 use crate::redis_process::Redis;
-use crate::world::{World, text, wait_until};
 
 pub const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
-/// Metrics that operators need.
 const NAMES: [&str; 8] = [
     "rowlock_lock_attempts_total{outcome=\"acquired\"}",
     "rowlock_lock_attempts_total{outcome=\"conflict\"}",
@@ -39,8 +45,7 @@ async fn scrape(url: &str, token: Option<&str>) -> (StatusCode, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_readable_with_the_token_only() {
-    let world = World::start(1, &[("METRICS_TOKEN", TOKEN)]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[("METRICS_TOKEN", TOKEN)]).await;
     let (_, hold) = ann.hold(&[7]).await;
     assert_eq!(bob.hold(&[7]).await.0, StatusCode::LOCKED);
     let (_, booking) = ann.book(&hold).await;
@@ -50,27 +55,22 @@ async fn metrics_are_readable_with_the_token_only() {
         let (status, text) = scrape(url, wrong).await;
         assert_eq!((status, text.as_str()), (StatusCode::UNAUTHORIZED, ""), "{wrong:?}");
     }
-    let (status, text) = scrape(url, Some(TOKEN)).await;
-    assert_eq!(status, StatusCode::OK);
+    let text = expect_answer(scrape(url, Some(TOKEN)).await, StatusCode::OK);
     for name in NAMES {
         assert!(text.contains(name), "{name} is missing in:\n{text}");
     }
     let id = booking["id"].as_str().expect("an id");
     assert!(!text.contains(id), "labels contain no booking id");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_setting_metrics_are_not_found() {
     let world = World::start(1, &[]).await;
     assert_eq!(scrape(&world.servers[0].url, Some("")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
-/// Current value of a metric.
 pub async fn value(url: &str, line: &str) -> f64 {
-    let (status, text) = scrape(url, Some(TOKEN)).await;
-    assert_eq!(status, StatusCode::OK);
+    let text = expect_answer(scrape(url, Some(TOKEN)).await, StatusCode::OK);
     let found = text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' '));
     found.unwrap_or_else(|| panic!("{line} is missing in:\n{text}")).parse().expect("a number")
 }
@@ -121,7 +121,7 @@ async fn every_metric_moves_with_its_event() {
          END $$",
         "CREATE TRIGGER give_way BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION give_way()",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect(statement);
+        world.run(sqlx::query(statement)).await;
     }
     let (_, booking) = ann.check_out(&[2]).await;
     let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
@@ -157,7 +157,6 @@ async fn every_metric_moves_with_its_event() {
     let (_, text) = scrape(&url, Some(TOKEN)).await;
     redis.thaw().await;
     tokio::task::spawn_blocking(move || assert_promtool_accepts(&text)).await.expect("promtool accepts the metrics");
-    world.end().await;
 }
 
 /// Checks a scrape with Prometheus' promtool: the one in `PROMTOOL`, or the system's.
@@ -177,4 +176,144 @@ fn assert_promtool_accepts(scraped: &str) {
     child.stdin.take().expect("a pipe").write_all(scraped.as_bytes()).expect("it reads");
     let ended = child.wait_with_output().expect("it ends");
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()));
+}
+
+/// Largest request that the stand-ins read, in bytes.
+const MAX_BYTES: usize = 1024 * 1024;
+const HOLDING: &str = "0af7651916cd43dd8448eb211c80319c";
+const PAYING: &str = "1bf7651916cd43dd8448eb211c80319d";
+const CALLER: &str = "b7ad6b7169203331";
+
+#[derive(Clone, Default)]
+struct Collector(Arc<Mutex<Vec<Span>>>);
+
+impl Collector {
+    async fn open() -> (Self, String) {
+        let collector = Self::default();
+        let routes = Router::new().route("/v1/traces", post(Self::receive)).with_state(collector.clone());
+        (collector, serve(routes).await)
+    }
+
+    async fn receive(State(collector): State<Self>, body: Bytes) -> StatusCode {
+        let Ok(export_url) = ExportTraceServiceRequest::decode(body) else { return StatusCode::BAD_REQUEST };
+        let spans = export_url.resource_spans.into_iter().flat_map(|of| of.scope_spans).flat_map(|of| of.spans);
+        collector.0.lock().expect("no panic").extend(spans);
+        StatusCode::OK
+    }
+
+    fn of(&self, trace: &str) -> Vec<Span> {
+        let spans = self.0.lock().expect("no panic");
+        spans.iter().filter(|span| hex::encode(&span.trace_id) == trace).cloned().collect()
+    }
+}
+
+/// A gateway proxy that records the trace context of charges.
+#[derive(Clone)]
+struct TracingProxy {
+    behind: String,
+    charges: Arc<Mutex<Vec<String>>>,
+}
+
+impl TracingProxy {
+    async fn forward(State(proxy): State<Self>, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let body = axum::body::to_bytes(body, MAX_BYTES).await.expect("a body");
+        if parts.method == http::Method::POST && parts.uri.path() == "/v1/payments" {
+            let trace = parts.headers.get("traceparent").map(|value| value.to_str().expect("text").to_owned());
+            proxy.charges.lock().expect("no panic").push(trace.unwrap_or_default());
+        }
+        let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let mut headers = parts.headers;
+        headers.remove("host");
+        let url = format!("{}{}", proxy.behind, parts.uri);
+        let answer = client.request(parts.method, url).headers(headers).body(body).send().await.expect("an answer");
+        let status = answer.status();
+        (status, Body::from(answer.bytes().await.expect("a body"))).into_response()
+    }
+}
+
+async fn serve(routes: Router) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    url
+}
+
+/// Sends a POST within a trace.
+async fn post_in(visitor: &Visitor, trace: &str, path: &str, body: Value) -> Value {
+    let sent = visitor
+        .client
+        .post(format!("{}{path}", visitor.base))
+        .header("cookie", &visitor.cookie)
+        .header("idempotency-key", new_id().to_string())
+        .header("traceparent", format!("00-{trace}-{CALLER}-01"))
+        .json(&body)
+        .send()
+        .await
+        .expect("the server answers");
+    assert!(sent.status().is_success(), "{}", sent.status());
+    sent.json().await.expect("JSON")
+}
+
+/// Names of a span and of its exported ancestors.
+fn span_path<'a>(spans: &'a [Span], of: &'a Span) -> Vec<&'a str> {
+    let above = |span: &Span| spans.iter().find(|other| other.span_id == span.parent_span_id);
+    std::iter::successors(Some(of), |span| above(span)).map(|span| span.name.as_str()).collect()
+}
+
+fn has_span_path(spans: &[Span], names: &[&str]) -> bool {
+    spans.iter().any(|span| span_path(spans, span) == names)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sale_is_traced_from_the_request_to_the_transaction() {
+    let (collector, export_url) = Collector::open().await;
+    let settings = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", export_url.as_str()),
+        ("OTEL_BSP_SCHEDULE_DELAY", "50"),
+        ("NO_PROXY", "127.0.0.1"),
+    ];
+    let mut world = World::start(0, &settings).await;
+    let proxy = TracingProxy { behind: world.setting("SIMULATOR_URL").to_owned(), charges: Arc::default() };
+    let charges = Arc::clone(&proxy.charges);
+    let gateway = serve(Router::new().fallback(TracingProxy::forward).with_state(proxy)).await;
+    world.add_server(&[("SIMULATOR_URL", &gateway)]).await;
+    let ann = world.visitor();
+    let path = format!("/api/v1/shows/{}/holds", world.show);
+    let hold = post_in(&ann, HOLDING, &path, json!({ "seats": [7] })).await;
+    let (_, booking) = ann.book(&hold).await;
+    let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
+    let paid = post_in(&ann, PAYING, &path, json!({ "payment_token": "tok_paid" })).await;
+    assert_eq!(paid["state"], "CONFIRMED");
+
+    wait_until("the hold is exported", || async {
+        has_span_path(&collector.of(HOLDING), &["lock call", "lock", "request"])
+    })
+    .await;
+    wait_until("the payment is exported", || async {
+        let spans = collector.of(PAYING);
+        has_span_path(&spans, &["gateway", "idempotency", "request"])
+            && has_span_path(&spans, &["transaction", "commit", "idempotency", "request"])
+    })
+    .await;
+    let spans = collector.of(PAYING);
+    let request = spans.iter().find(|span| span.name == "request").expect("the span is exported");
+    assert_eq!(hex::encode(&request.parent_span_id), CALLER, "the client's trace continues");
+    let asked = spans.iter().find(|span| span.name == "gateway").expect("the span is exported");
+    let passed_on = format!("00-{PAYING}-{}-01", hex::encode(&asked.span_id));
+    assert_eq!(*charges.lock().expect("no panic"), [passed_on], "the gateway gets the trace context");
+    let words = format!("{spans:?}");
+    assert!(words.contains("/api/v1/bookings/{booking}/confirm"), "the route is an attribute: {words}");
+    assert!(!words.contains("example.org") && !words.contains("Ann"), "no personal data: {words}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_collector_no_trace_context_is_sent() {
+    let mut world = World::start(0, &[]).await;
+    let proxy = TracingProxy { behind: world.setting("SIMULATOR_URL").to_owned(), charges: Arc::default() };
+    let charges = Arc::clone(&proxy.charges);
+    let gateway = serve(Router::new().fallback(TracingProxy::forward).with_state(proxy)).await;
+    world.add_server(&[("SIMULATOR_URL", &gateway)]).await;
+    world.visitor().buy_seats(&[7], "tok_paid").await;
+    assert_eq!(*charges.lock().expect("no panic"), [String::new()]);
 }

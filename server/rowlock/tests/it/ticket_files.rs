@@ -1,11 +1,10 @@
-//! Tickets: the page, one QR code for the whole party, and the PDF.
+//! Tickets: the page, one QR code for the whole party, and the PDF; and tickets for a friend, who is named on them while
+//! the buyer pays and is refunded.
 
-use reqwest::{Method, StatusCode};
-use serde_json::json;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::pdf_text::{self, PdfText};
-use crate::world::{Visitor, World, expect_answer, insert_show, text};
+use crate::prelude::*;
 
 /// A folder in which the printed files are kept for inspection.
 const KEEP_TICKETS: &str = "ROWLOCK_KEEP_TICKETS";
@@ -44,8 +43,7 @@ const SAMPLES: [ScriptSample; 25] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn party_has_one_code_and_one_file_hidden_from_strangers() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let (_, booking) = ann.check_out(&[46, 47, 48]).await;
     let file = format!("/bookings/{}/ticket.pdf", text(&booking["id"]));
     assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND, "an unpaid booking has no tickets");
@@ -55,24 +53,21 @@ async fn party_has_one_code_and_one_file_hidden_from_strangers() {
     assert_eq!(html.matches("data-testid=\"group-qr\"").count(), 1);
     assert_eq!(html.matches("data-testid=\"qr\"").count(), 3);
     assert!(html.contains(&file) && html.contains("C7, C8 and C9"), "{html}");
-    let (status, pdf) = ann.page(&file).await;
-    assert_eq!(status, StatusCode::OK);
+    let pdf = expect_answer(ann.page(&file).await, StatusCode::OK);
     assert!(pdf.starts_with("%PDF-"));
     assert_eq!(world.visitor().page(&file).await.0, StatusCode::NOT_FOUND);
 
     // A single ticket's code opens that ticket, as a page and as a file.
-    let code: String = sqlx::query_scalar("SELECT code FROM tickets LIMIT 1").fetch_one(&world.pg).await.expect("one");
+    let code: String = world.value(sqlx::query_scalar("SELECT code FROM tickets LIMIT 1")).await;
     let stranger = world.visitor();
     let (status, html) = stranger.page(&format!("/tickets/{code}")).await;
     assert_eq!((status, html.matches("data-testid=\"group-qr\"").count()), (StatusCode::OK, 0));
     let (status, pdf) = stranger.page(&format!("/tickets/{code}/ticket.pdf")).await;
     assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true));
 
-    // A cancelled ticket has no file.
     assert_eq!(ann.cancel(&booking, None).await.0, StatusCode::OK);
     assert_eq!(ann.page(&file).await.0, StatusCode::NOT_FOUND);
     assert_eq!(stranger.page(&format!("/tickets/{code}/ticket.pdf")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,12 +84,11 @@ async fn names_in_every_script_are_printed_to_a_file() {
         let (status, pdf) = ann.page(&format!("/bookings/{}/ticket.pdf", text(&booking["id"]))).await;
         assert_eq!((status, pdf.starts_with("%PDF-")), (StatusCode::OK, true), "{name}");
     }
-    world.end().await;
 }
 
 /// A show with this zone and category, and a visitor of it.
 async fn show_with(world: &World, (script, [title, zone, category, _]): ScriptSample) -> Visitor {
-    let visitor = Visitor { show: insert_show(&world.pg, 300_000, 24 * 3600).await, ..world.visitor() };
+    let visitor = world.visitor().at_show(insert_show(&world.pg, 300_000, 24 * 3600).await);
     let plan = json!({
         "sketch": 1, "name": "Hall", "categories": [{ "name": "gold", "label": category }],
         "zones": [
@@ -166,7 +160,6 @@ async fn every_character_of_title_zone_category_and_name_is_printed() {
         }
     }
     assert!(gone.is_empty(), "not printed: {gone:#?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,13 +168,12 @@ async fn seats_of_two_floors_print_their_floor() {
     let visitor = show_with(&world, ("floors", ["活着", "二楼", "贵宾席", "张艺谋"])).await;
     let plan = "UPDATE layouts SET plan = jsonb_set(plan, '{zones,0,name}', '\"一楼\"')
                  WHERE id = (SELECT layout_id FROM shows WHERE id = $1)";
-    sqlx::query(plan).bind(visitor.show).execute(&world.pg).await.expect("the floor is written");
+    world.run(sqlx::query(plan).bind(visitor.show)).await;
     let printed = print_tickets(&visitor, "张艺谋", &[16, 33]).await;
     let text: String = printed.text.split_whitespace().collect();
     for seat in ["一楼1-17", "二楼1-17"] {
         assert_eq!(text.matches(seat).count(), 2, "{seat} on its own card and on the party's: {text}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -193,7 +185,6 @@ async fn character_without_a_font_is_printed_as_its_code_point() {
         assert!(printed.text.contains(code), "{code}: {}", printed.text);
     }
     assert_eq!((printed.glyphs_zero, printed.glyphs_unmapped), (0, 0));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,5 +198,101 @@ async fn longest_titles_are_printed_in_full() {
         let printed = print_tickets(&visitor, "Ann", &[20]).await;
         assert_eq!((missing(&printed.text, title).as_str(), printed.text.contains('…')), ("", false), "{title}");
     }
-    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn friend_gets_the_tickets_and_the_buyer_the_receipt() {
+    let world = World::start(1, &[]).await;
+    world.open_floor(5).await;
+    let ann = world.visitor();
+    let path = format!("/api/v1/shows/{}/holds", world.show);
+    let (_, hold) = ann.call(Method::POST, &path, json!({ "seats": [46], "area": 0, "quantity": 1 })).await;
+    let request = json!({
+        "show": world.show, "hold": hold["id"],
+        "buyer": { "name": "Ann Example", "email": "ann@example.org" },
+        "holder": { "name": "Luís Amigo", "email": "luis@example.org" },
+    });
+    let (status, booking) = ann.call(Method::POST, "/api/v1/bookings", request).await;
+    assert_eq!((status, &booking["holder"]["name"]), (StatusCode::CREATED, &json!("Luís Amigo")));
+    assert_eq!(booking["buyer"]["name"], "Ann Example");
+    let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
+    wait_until("both mails are sent", || async { world.mails().len() == 2 }).await;
+    let to = |address: &str| {
+        let is_to = |mail: &&String| {
+            let head = mail.split("\r\n\r\n").next().unwrap_or_default().replace("\r\n ", " ");
+            head.lines().any(|line| line.starts_with("To:") && line.contains(address))
+        };
+        world.mails().iter().filter(is_to).count()
+    };
+    assert_eq!((to("ann@example.org"), to("luis@example.org")), (1, 1));
+    // The buyer's page shows every ticket with the friend's name.
+    let (_, page) = ann.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await;
+    assert_eq!(page.matches("Luís Amigo").count(), 2, "on each ticket");
+    assert!(!page.contains("Ann Example"));
+    // A ticket's page opens by its code in any browser, and shows no other ticket.
+    let stranger = world.visitor();
+    let codes: Vec<String> =
+        world.values(sqlx::query_scalar("SELECT code FROM tickets UNION ALL SELECT code FROM place_tickets")).await;
+    assert_eq!(codes.len(), 2);
+    for (code, other) in [(&codes[0], &codes[1]), (&codes[1], &codes[0])] {
+        let answer = stranger.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "page").await;
+        let page = expect_answer(answer, StatusCode::OK);
+        assert!(page.contains("Luís Amigo") && page.contains(&**code) && !page.contains(&**other));
+        assert!(!page.contains(text(&booking["id"])), "the page does not link the booking");
+    }
+    assert_eq!(stranger.raw(Method::GET, "/tickets/NOSUCHCODE", Value::Null, "page").await.0, StatusCode::NOT_FOUND);
+    let answer = stranger.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
+    // The buyer's mail opens all tickets on a new phone, and does not reveal the booking's page.
+    let mails: Vec<String> = world.mails().iter().map(|mail| mail.replace("=\r\n", "")).collect();
+    let mail = mails.iter().find(|mail| mail.contains("Open your tickets")).expect("the buyer's");
+    let key = mail.split_once("/tickets/").expect("an address").1;
+    let key: String = key.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let page =
+        expect_answer(stranger.raw(Method::GET, &format!("/tickets/{key}"), Value::Null, "page").await, StatusCode::OK);
+    assert!(codes.iter().all(|code| page.contains(&**code)) && !page.contains(text(&booking["id"])));
+    for file in ["ticket.pdf", "ticket.ics"] {
+        let (status, _) = stranger.raw(Method::GET, &format!("/tickets/{key}/{file}"), Value::Null, "page").await;
+        assert_eq!(status, StatusCode::OK, "{file}");
+    }
+    let forged = format!("{}{}", &key[..63], if key.ends_with('0') { '1' } else { '0' });
+    let answer = stranger.raw(Method::GET, &format!("/tickets/{forged}"), Value::Null, "page").await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buyer_without_a_friend_gets_one_mail() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let (_, hold) = ann.hold(&[1]).await;
+    let person = json!({ "name": "Ann Example", "email": "ann@example.org" });
+    let holder = json!({ "name": "Ann at the door", "email": "ANN@example.org" });
+    let request = json!({ "show": world.show, "hold": hold["id"], "buyer": person, "holder": holder });
+    let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", request).await;
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.wait_for_empty_outbox().await;
+    assert_eq!(world.mails().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refund_goes_to_the_buyers_payment_and_the_friends_ticket_is_revoked() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let (_, hold) = ann.hold(&[2]).await;
+    let request = json!({
+        "show": world.show, "hold": hold["id"],
+        "buyer": { "name": "Ann Example", "email": "ann@example.org" },
+        "holder": { "name": "Luís Amigo", "email": "luis@example.org" },
+    });
+    let (_, booking) = ann.call(Method::POST, "/api/v1/bookings", request).await;
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    let code: String = world.value(sqlx::query_scalar("SELECT code FROM tickets")).await;
+    let cancel = "UPDATE bookings SET state = 'CANCELLED', money = 'REFUNDING', version = version + 1";
+    world.execute(cancel).await;
+    let refund = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
+                  SELECT id, 'refund', total_minor, now(), now() FROM bookings";
+    world.execute(refund).await;
+    wait_until("the money is refunded", || async { ann.booking(&booking).await["money"] == "REFUNDED" }).await;
+    assert_eq!(world.count("SELECT count(*) FROM payments WHERE refund_state = 'settled'").await, 1);
+    assert_eq!(ann.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "page").await.0, StatusCode::NOT_FOUND);
+    // The test cancelled it in the database, which releases no seat.
+    world.end_with_known_findings(&["which is CANCELLED"]).await;
 }

@@ -1,15 +1,10 @@
 //! A site served over TLS: cookies, headers, and requests from pages without TLS.
 
-use reqwest::{Method, StatusCode};
-use serde_json::json;
-
-use crate::accounts::{Browser, PASSWORD, register_and_log_in};
-use crate::world::{Visitor, World, expect_answer};
+use crate::prelude::*;
 
 /// Settings of such a server; TLS ends at the proxy.
 const TLS: [(&str, &str); 2] = [("PUBLIC_URL", "https://seats.example"), ("ALLOW_SIMULATOR", "true")];
 
-/// Names of the cookies that an answer sets.
 fn cookie_names(answer: &reqwest::Response) -> Vec<String> {
     let cookies = answer.headers().get_all("set-cookie").iter();
     cookies.map(|cookie| cookie.to_str().expect("text").split('=').next().unwrap_or_default().to_owned()).collect()
@@ -44,7 +39,6 @@ async fn tls_cookies_have_the_host_prefix_and_plain_names_are_ignored() {
         other.put_cookie(if prefix.is_empty() { "__Host-rowlock_session" } else { "rowlock_session" }, &session);
         assert_eq!(other.me().await.0, StatusCode::UNAUTHORIZED, "{server}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,5 +62,4 @@ async fn request_from_a_page_without_tls_is_refused_and_answers_have_hsts() {
             assert_eq!(policy, (own == "https").then_some("max-age=31536000"), "{path} at {own}");
         }
     }
-    world.end().await;
 }

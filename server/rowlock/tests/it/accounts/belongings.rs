@@ -1,12 +1,10 @@
-//! Ownership of bookings and holds by accounts, hidden from every other account.
+//! Ownership of bookings and holds by accounts, hidden from every other account; and the seat limit per person, which all
+//! browsers of an account share.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use super::{wait_for_mailed_token, world_with_ann};
+use crate::commits::SLOW_GATHER;
+use crate::prelude::*;
 
-use super::{Browser, PASSWORD, register_and_log_in, wait_for_mailed_token};
-use crate::world::{Visitor, World, expect_answer, text};
-
-/// Buys these seats as `email`.
 async fn buy(visitor: &Visitor, seats: &[u32], email: &str) -> Value {
     let hold = expect_answer(visitor.hold(seats).await, StatusCode::CREATED);
     let buyer = json!({ "name": "Ann Example", "email": email });
@@ -26,7 +24,7 @@ fn ids(bookings: &[Value]) -> Vec<&str> {
 /// A browser with a guest's cookie, as a show's page sets it.
 async fn guest(world: &World) -> Browser {
     let mut browser = Browser::new(world);
-    browser.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
+    browser.put_cookie("rowlock_visitor", &new_id().simple().to_string());
     browser
 }
 
@@ -60,9 +58,7 @@ async fn bookings_and_holds_of_a_guest_move_to_the_account_at_sign_in() {
     assert_eq!(booking_status(&laptop, &bought).await, StatusCode::OK);
     let events = format!("/api/v1/bookings/{}/events", text(&bought["id"]));
     assert_eq!(laptop.visitor().get(&events).await.0, StatusCode::OK);
-    let (status, undone) = laptop.visitor().cancel(&bought, None).await;
-    assert_eq!((status, text(&undone["state"])), (StatusCode::OK, "CANCELLED"));
-    world.end().await;
+    expect_state(laptop.visitor().cancel(&bought, None).await, StatusCode::OK, "CANCELLED");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,12 +101,7 @@ async fn copied_guest_cookie_loses_waiting_list_entry_and_stored_answer_at_sign_
     assert_eq!(ann.waiting_list_entry().await, (StatusCode::OK, offered));
     assert_eq!(ann.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NO_CONTENT);
     let (status, problem) = eve.join_waiting_list(1).await;
-    assert_eq!(
-        (status, text(&problem["code"])),
-        (StatusCode::NOT_FOUND, "not_found"),
-        "the copied cookie cannot join as Ann"
-    );
-    world.end().await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::NOT_FOUND, "not_found"), "a copy cannot join as Ann");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,11 +124,7 @@ async fn shared_browser_shows_nothing_of_the_previous_account() {
     assert_eq!(booking_status(&ann, &guest_booking).await, StatusCode::NOT_FOUND);
     // Ben signs in there, and over Ann's session elsewhere: nothing of hers moves to his account.
     shared.log_in("ben@example.org", PASSWORD).await;
-    assert_eq!(
-        ids(&shared.bookings().await),
-        [text(&guest_booking["id"])],
-        "the guest's booking moves to Ben's account"
-    );
+    assert_eq!(ids(&shared.bookings().await), [text(&guest_booking["id"])], "the guest's booking is Ben's");
     ann.log_in("ben@example.org", PASSWORD).await;
     assert_eq!((booking_status(&ann, &hers).await, ann.bookings().await.len()), (StatusCode::NOT_FOUND, 1));
     // A session that another device ended leaves the browser as empty as a sign-out does.
@@ -145,11 +132,10 @@ async fn shared_browser_shows_nothing_of_the_previous_account() {
     phone.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(booking_status(&phone, &hers).await, StatusCode::OK);
     world.execute("UPDATE sessions SET ended_at = now()").await;
-    crate::world::wait_until("the replica sees that the session has ended", || async {
+    wait_until("the replica sees that the session has ended", || async {
         booking_status(&phone, &hers).await == StatusCode::NOT_FOUND
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,23 +147,14 @@ async fn guest_bookings_join_only_the_account_that_proves_their_address() {
     // Ben bought with her address while signed in: the booking is his.
     let ben = register_and_log_in(&world, "ben@example.org").await;
     let booking_of_ben = buy(&ben.visitor(), &[21], "ann@example.org").await;
-    assert_eq!(
-        (booking_status(&ann, &guest_booking).await, ann.bookings().await.len()),
-        (StatusCode::NOT_FOUND, 0),
-        "the address is not proven yet"
-    );
+    assert_eq!(booking_status(&ann, &guest_booking).await, StatusCode::NOT_FOUND, "not proven yet");
+    assert_eq!(ann.bookings().await.len(), 0, "not proven yet");
     let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     ann.post("/api/v1/users/me/email/proof", json!({ "token": token })).await;
     assert_eq!(ids(&ann.bookings().await), [text(&guest_booking["id"])]);
-    assert_eq!(
-        (booking_status(&ann, &guest_booking).await, booking_status(&ann, &booking_of_ben).await),
-        (StatusCode::OK, StatusCode::NOT_FOUND)
-    );
-    assert_eq!(
-        booking_status(&guest_browser, &guest_booking).await,
-        StatusCode::OK,
-        "the buyer's browser still has access"
-    );
+    assert_eq!(booking_status(&ann, &guest_booking).await, StatusCode::OK);
+    assert_eq!(booking_status(&ann, &booking_of_ben).await, StatusCode::NOT_FOUND);
+    assert_eq!(booking_status(&guest_browser, &guest_booking).await, StatusCode::OK, "its buyer has access");
     // A guest's later purchase with the proven address appears at once.
     let later = buy(&guest(&world).await.visitor(), &[22], "ANN@example.org").await;
     assert_eq!(ids(&ann.bookings().await), [text(&later["id"]), text(&guest_booking["id"])]);
@@ -186,13 +163,11 @@ async fn guest_bookings_join_only_the_account_that_proves_their_address() {
     let page = eve.visitor().client.get(format!("{}/bookings/{}", eve.visitor().base, text(&guest_booking["id"])));
     let page = page.header("cookie", eve.visitor().cookie).send().await.expect("a page");
     assert_eq!(page.status(), StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let visitor = ann.visitor();
     let one = buy(&visitor, &[30], "ann@example.org").await;
     // Fifty more, five per creation time.
@@ -229,5 +204,89 @@ async fn pages_of_the_booking_list_have_no_gap_and_no_repeat() {
         let (status, problem) = ann.get(&format!("/api/v1/users/me/bookings?after={odd}")).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{odd}");
     }
-    world.end().await;
+}
+
+const ANN: &str = "ann@example.org";
+
+/// A world whose show has this limit. The limit is set before the show is loaded.
+async fn world_with_limit(servers: usize, most: i16, settings: &[(&str, &str)]) -> World {
+    let world = World::start(servers, settings).await;
+    world.run(sqlx::query("UPDATE shows SET per_person = $1").bind(most)).await;
+    world
+}
+
+async fn another_browser(world: &World, server: usize) -> Browser {
+    let mut browser = Browser::at(world, server);
+    expect_answer(browser.log_in(ANN, PASSWORD).await, StatusCode::OK);
+    browser
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_out_and_in_again_does_not_raise_the_seat_limit() {
+    let world = world_with_limit(1, 3, &[]).await;
+    let mut ann = register_and_log_in(&world, ANN).await;
+    assert_eq!(ann.visitor().buy_seats(&[1, 2], "tok_paid").await["state"], "CONFIRMED");
+    assert_eq!(ann.post("/api/v1/users/logout", Value::Null).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(ann.log_in(ANN, PASSWORD).await.0, StatusCode::OK);
+    assert_eq!(world.count("SELECT count(*) FROM account_visitors").await, 2, "sign-in creates another visitor");
+    let again = ann.visitor();
+    let (hold, booking) = again.check_out(&[5, 6]).await;
+    let refusal =
+        expect_problem(again.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "person_limit");
+    let words = text(&refusal["detail"]);
+    assert!(words.contains("may have 3") && words.contains("your account has 2"), "limit: {words}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
+    // Purchases of others, with or without an account, do not count.
+    let ben = register_and_log_in(&world, "ben@example.org").await;
+    assert_eq!(ben.visitor().buy_seats(&[10, 11, 12], "tok_paid").await["state"], "CONFIRMED");
+    assert_eq!(world.visitor().buy_seats(&[20, 21, 22], "tok_paid").await["state"], "CONFIRMED");
+    // Her seats are still held, and the limit allows one of them.
+    assert_eq!(again.change(&hold, &[], &[6]).await.0, StatusCode::OK);
+    let (_, fewer) = again.book(&hold).await;
+    assert_eq!(again.pay(&fewer, Some("tok_paid")).await.1["state"], "CONFIRMED", "the limit of three is reached");
+    world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_concurrent_payments_from_browsers_of_an_account_passes_the_limit() {
+    let world = world_with_limit(2, 2, &[SLOW_GATHER]).await;
+    let mut browsers = vec![register_and_log_in(&world, ANN).await];
+    for server in [1, 0, 1] {
+        browsers.push(another_browser(&world, server).await);
+    }
+    let mut ready = Vec::new();
+    for (seat, browser) in (0_u32..).step_by(2).zip(&browsers) {
+        let visitor = browser.visitor();
+        let (_, hold) = visitor.hold(&[seat, seat + 1]).await;
+        // Half of them check out and pay in one request.
+        let booking = if seat % 4 == 0 { Some(visitor.book(&hold).await.1) } else { None };
+        ready.push((visitor, hold, booking));
+    }
+    // The payments are batched, so all are checked before any is written.
+    let pay = ready.iter().map(|(visitor, hold, booking)| visitor.pay_for(hold, booking.as_ref(), "tok_paid"));
+    let answers = join_all(pay).await;
+    let sold = answers.iter().filter(|(_, answer)| answer["state"] == "CONFIRMED").count();
+    let refused = answers.iter().filter(|(_, answer)| answer["code"] == "person_limit").count();
+    assert_eq!((sold, refused), (1, 3), "{answers:?}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "the others were not charged");
+    assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 2);
+    world.wait_until_books_balance().await;
+}
+
+/// More accounts than pipeline lanes, so some share a lane.
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_of_accounts_with_one_browser_are_batched() {
+    let world = world_with_limit(1, 2, &[SLOW_GATHER]).await;
+    let mut ready = Vec::new();
+    for number in 0..5_u32 {
+        let browser = register_and_log_in(&world, &format!("buyer{number}@example.org")).await;
+        let visitor = browser.visitor();
+        let (_, booking) = visitor.check_out(&[number]).await;
+        ready.push((visitor, booking));
+    }
+    // These pay on the gateway's page: their bookings stay as the submission wrote them.
+    let answers = join_all(ready.iter().map(|(visitor, booking)| visitor.pay(booking, None))).await;
+    assert!(answers.iter().all(|(_, answer)| answer["state"] == "PAYMENT_PENDING"), "{answers:?}");
+    let transactions = world.count("SELECT count(DISTINCT xmin::text) FROM bookings").await;
+    assert!(transactions < 5, "the payments were batched: {transactions}");
 }

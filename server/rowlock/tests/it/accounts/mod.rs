@@ -1,54 +1,41 @@
 //! Accounts: browsers with all their cookies, and programs with tokens.
 
 mod belongings;
-mod flood;
-mod limits;
 mod pages;
 mod passwords;
-mod sessions;
-mod sign_up;
+mod sign_in;
 mod staff;
-mod team_pages;
 
 use std::collections::BTreeMap;
 
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
-/// A valid password.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// A browser with the cookies it was given.
 #[derive(Clone)]
 pub struct Browser {
     visitor: Visitor,
     cookies: BTreeMap<String, String>,
 }
 
-/// Status, headers and JSON of an answer.
 pub type FullAnswer = (StatusCode, HeaderMap, Value);
 
 impl Browser {
-    /// A browser without cookies.
     pub fn new(world: &World) -> Self {
         Self::at(world, 0)
     }
 
-    /// A browser without cookies, at this server.
     pub fn at(world: &World, server: usize) -> Self {
         Self { visitor: Visitor { cookie: String::new(), ..world.visitor_at(server) }, cookies: BTreeMap::new() }
     }
 
-    /// The same browser, at another server.
     pub fn moved_to(&self, world: &World, server: usize) -> Self {
         let base = world.servers[server].url.clone();
         Self { visitor: Visitor { base, ..self.visitor.clone() }, cookies: self.cookies.clone() }
     }
 
-    /// A visitor with the browser's current cookies.
     pub fn visitor(&self) -> Visitor {
         let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Visitor { cookie: cookies.join("; "), ..self.visitor.clone() }
@@ -89,9 +76,8 @@ impl Browser {
         (status, headers, body)
     }
 
-    /// Sends a request with a fresh idempotency key.
     pub async fn send(&mut self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let (status, _, body) = self.send_with(method, path, &body, &[("idempotency-key", &key)]).await;
         (status, body)
     }
@@ -104,7 +90,6 @@ impl Browser {
         self.send(Method::GET, path, Value::Null).await
     }
 
-    /// Reads a page.
     pub async fn page(&self, path: &str) -> (StatusCode, String) {
         self.visitor().page(path).await
     }
@@ -141,21 +126,24 @@ impl Browser {
         self.get("/api/v1/users/me").await
     }
 
-    /// The account's bookings.
     pub async fn bookings(&mut self) -> Vec<Value> {
         let page = expect_answer(self.get("/api/v1/users/me/bookings").await, StatusCode::OK);
         page["bookings"].as_array().expect("a list").clone()
     }
 }
 
-/// Sends these fields as an HTML form.
 pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
     let coded = reqwest::Url::parse_with_params("http://form/", fields).expect("fields of a form");
     let kind = ("content-type", "application/x-www-form-urlencoded");
     request.header(kind.0, kind.1).body(coded.query().unwrap_or_default().to_owned())
 }
 
-/// Registers an account and signs in.
+async fn world_with_ann() -> (World, Browser) {
+    let world = World::start(1, &[]).await;
+    let ann = register_and_log_in(&world, "ann@example.org").await;
+    (world, ann)
+}
+
 pub async fn register_and_log_in(world: &World, email: &str) -> Browser {
     let mut browser = Browser::new(world);
     expect_answer(browser.register(email, PASSWORD).await, StatusCode::CREATED);
@@ -186,21 +174,13 @@ pub async fn wait_for_mailed_token(world: &World, subject: &str, email: &str) ->
     rest.chars().take_while(char::is_ascii_hexdigit).collect()
 }
 
-/// Grants an account a role in a theatre, directly in the database.
 pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
     let granted = "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at)
                    SELECT id, $2, $3, now() FROM accounts WHERE email = $1";
-    let done = sqlx::query(granted)
-        .bind(email)
-        .bind(theatre)
-        .bind(role)
-        .execute(&world.pg)
-        .await
-        .expect("the grant is written");
-    assert_eq!(done.rows_affected(), 1, "{email} has an account");
+    let rows = world.run(sqlx::query(granted).bind(email).bind(theatre).bind(role)).await;
+    assert_eq!(rows, 1, "{email} has an account");
 }
 
-/// Inserts a second theatre.
 pub async fn another_theatre(world: &World) {
     let theatre = "INSERT INTO theatres VALUES ('rialto', 'lisbon', 'Rialto', 'Rua 2', 'EUR')";
     world.execute(theatre).await;

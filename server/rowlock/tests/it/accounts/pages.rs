@@ -1,12 +1,8 @@
 //! Account pages, as a browser without JavaScript uses them.
 
-use reqwest::StatusCode;
-use serde_json::json;
+use super::{form, wait_for_mailed_token, world_with_ann};
+use crate::prelude::*;
 
-use super::{Browser, PASSWORD, form, register_and_log_in, wait_for_mailed_token};
-use crate::world::{World, wait_until};
-
-/// An HTML page: status, redirect location, and text.
 pub(super) struct Page {
     pub status: StatusCode,
     pub location: String,
@@ -14,7 +10,6 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Returns the value of a hidden field.
     pub fn hidden(&self, name: &str) -> String {
         let field =
             self.text.split("<input").find(|field| field.contains(&format!("name=\"{name}\""))).expect("the field");
@@ -94,13 +89,11 @@ async fn forms_register_and_sign_in_and_return_to_the_requested_page() {
     let fields = [("name", "Eve"), ("email", "ann@example.org"), ("password", "another password"), ("key", &*key)];
     let again = submit(&mut eve, "/register", &fields).await;
     assert_eq!((again.status, &*again.location), (StatusCode::SEE_OTHER, "/login?notice=registered"));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_behind_mailed_links_change_nothing_until_submitted() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     let mut phone = Browser::new(&world);
     let away = open(&mut phone, &format!("/confirm-email?token={token}")).await;
@@ -123,13 +116,11 @@ async fn pages_behind_mailed_links_change_nothing_until_submitted() {
     let stale = [("token", &*token), ("key", "another-intent"), ("password", "a third password")];
     assert_eq!(submit(&mut phone, "/reset/new", &stale).await.status, StatusCode::GONE);
     assert_eq!(phone.log_in("ann@example.org", "another password").await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forms_change_the_password_and_sign_out_everywhere() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let wrong = submit(&mut ann, "/account/password", &[("current", "not it, no"), ("new", "another password")]).await;
@@ -146,13 +137,11 @@ async fn forms_change_the_password_and_sign_out_everywhere() {
     }
     assert_eq!(submit(&mut ann, "/login", &[("email", "ann@example.org")]).await.status, StatusCode::BAD_REQUEST);
     assert_eq!(submit(&mut ann, "/register", &[]).await.status, StatusCode::BAD_REQUEST);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cacheable_pages_do_not_depend_on_the_session() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let visitor = ann.visitor();
     for path in ["/", "/search", "/theatres/aurora", "/cities/lisbon"] {
         let get =
@@ -166,7 +155,7 @@ async fn cacheable_pages_do_not_depend_on_the_session() {
     // The page of a show is not cached, because it fills in the buyer.
     let show = open(&mut ann, &format!("/shows/{}", world.show)).await;
     assert!(show.text.contains("data-name=\"Ann Example\"") && show.text.contains("data-email=\"ann@example.org\""));
-    ann.post("/api/v1/users/logout", serde_json::Value::Null).await;
+    ann.post("/api/v1/users/logout", Value::Null).await;
     let path = format!("/shows/{}", world.show);
     wait_until("the page shows no account", || {
         let mut browser = ann.clone();
@@ -174,5 +163,4 @@ async fn cacheable_pages_do_not_depend_on_the_session() {
         async move { !open(&mut browser, &path).await.text.contains("data-email") }
     })
     .await;
-    world.end().await;
 }

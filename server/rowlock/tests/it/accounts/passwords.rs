@@ -1,17 +1,13 @@
 //! Password change with the old password, and password reset by a mailed link.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use super::{Browser, PASSWORD, mails_about, register_and_log_in, wait_for_mailed_token};
-use crate::world::{World, expect_problem, text, wait_until};
+use super::{mails_about, wait_for_mailed_token, world_with_ann};
+use crate::prelude::*;
 
 const ANOTHER: &str = "another good password";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn password_change_ends_other_sessions_and_renews_the_cookie() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let token = laptop.token("ann@example.org").await;
@@ -47,13 +43,11 @@ async fn password_change_ends_other_sessions_and_renews_the_cookie() {
     assert_eq!(status, StatusCode::GONE, "an older reset link is void");
     wait_until("the change is mailed", || async { mails_about(&world, "Your password was changed").len() == 1 }).await;
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'password_changed'").await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reset_link_works_once_and_ends_every_session() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut lost = Browser::new(&world);
     let forgotten = "/api/v1/users/password/forgotten";
     let (known, unknown) = (
@@ -64,19 +58,13 @@ async fn reset_link_works_once_and_ends_every_session() {
     assert_eq!((&known.1["next"], &unknown.1["next"]), (&json!("READ_MAIL"), &json!("READ_MAIL")));
     let token = wait_for_mailed_token(&world, "A new password", "ann@example.org").await;
     world.wait_for_count("no mail waits", "SELECT count(*) FROM account_mails", 0).await;
-    assert!(
-        world.mails().iter().all(|mail| !mail.contains("unknown@example.org")),
-        "no mail goes to an unknown address"
-    );
+    assert!(world.mails().iter().all(|mail| !mail.contains("unknown@example.org")), "none to an unknown address");
     let kept = world.count("SELECT count(*) FROM account_links WHERE octet_length(token_hash) = 32").await;
     assert_eq!((token.len(), kept), (64, 2), "the other link is the registration's");
 
     let reset = "/api/v1/users/password/reset";
-    expect_problem(
-        lost.post(reset, json!({ "token": token, "password": "short" })).await,
-        StatusCode::BAD_REQUEST,
-        "password_unusable",
-    );
+    let answer = lost.post(reset, json!({ "token": token, "password": "short" })).await;
+    expect_problem(answer, StatusCode::BAD_REQUEST, "password_unusable");
     for odd in ["", "0", &"0a".repeat(32), "\u{0}"] {
         let (status, problem) = lost.post(reset, json!({ "token": odd, "password": ANOTHER })).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::GONE, "link_invalid"), "{odd:?}");
@@ -85,18 +73,13 @@ async fn reset_link_works_once_and_ends_every_session() {
     let key = [("idempotency-key", "one-intent")];
     let first = lost.send_with(Method::POST, reset, &body, &key).await;
     let again = lost.send_with(Method::POST, reset, &body, &key).await;
-    assert_eq!(
-        (first.0, again.0),
-        (StatusCode::NO_CONTENT, StatusCode::NO_CONTENT),
-        "a retry with the same key is replayed"
-    );
+    assert_eq!((first.0, again.0), (StatusCode::NO_CONTENT, StatusCode::NO_CONTENT), "the key is replayed");
     let (status, problem) = lost.post(reset, body).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::GONE, "link_invalid"), "the link is used up");
     assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(lost.log_in("ann@example.org", PASSWORD).await.0, StatusCode::UNAUTHORIZED);
     let (status, me) = lost.log_in("ann@example.org", ANOTHER).await;
     assert_eq!((status, &me["email_proven"]), (StatusCode::OK, &json!(true)), "a reset proves the address");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +119,6 @@ async fn reset_links_expire_after_an_hour_and_one_use_voids_all() {
         statuses.push(Browser::new(&world).post("/api/v1/users/password/forgotten", body).await.0);
     }
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,10 +130,9 @@ async fn password_reset_lifts_the_login_lockout() {
     let mut ann = Browser::new(&world);
     ann.post("/api/v1/users/password/forgotten", json!({ "email": "ann@example.org" })).await;
     let token = wait_for_mailed_token(&world, "A new password", "ann@example.org").await;
-    let (status, _) = ann.post("/api/v1/users/password/reset", json!({ "token": token, "password": ANOTHER })).await;
-    assert_eq!(status, StatusCode::NO_CONTENT);
+    let answer = ann.post("/api/v1/users/password/reset", json!({ "token": token, "password": ANOTHER })).await;
+    assert_eq!(answer.0, StatusCode::NO_CONTENT);
     assert_eq!(ann.log_in("ann@example.org", ANOTHER).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,13 +153,11 @@ async fn unreadable_account_mail_does_not_block_other_mails() {
         world.count("SELECT count(*) FROM account_mails").await < 10 && world.count(given_up).await == 0
     })
     .await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn address_proof_needs_the_mailed_link_and_a_session_of_the_account() {
-    let world = World::start(1, &[]).await;
-    let mut ann = register_and_log_in(&world, "ann@example.org").await;
+    let (world, mut ann) = world_with_ann().await;
     let mut eve = register_and_log_in(&world, "eve@example.org").await;
     let token = wait_for_mailed_token(&world, "Please confirm your address", "ann@example.org").await;
     let proof = "/api/v1/users/me/email/proof";
@@ -186,11 +165,7 @@ async fn address_proof_needs_the_mailed_link_and_a_session_of_the_account() {
     assert_eq!(Browser::new(&world).post(proof, body.clone()).await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(eve.post(proof, body.clone()).await.0, StatusCode::GONE, "the link needs a session of the same account");
     let reset = json!({ "token": token, "password": ANOTHER });
-    assert_eq!(
-        eve.post("/api/v1/users/password/reset", reset).await.0,
-        StatusCode::GONE,
-        "an address link resets no password"
-    );
+    assert_eq!(eve.post("/api/v1/users/password/reset", reset).await.0, StatusCode::GONE, "it resets no password");
     let (status, me) = ann.post(proof, body.clone()).await;
     assert_eq!((status, &me["email_proven"]), (StatusCode::OK, &json!(true)));
     assert_eq!(ann.post(proof, body).await.0, StatusCode::GONE);
@@ -200,5 +175,4 @@ async fn address_proof_needs_the_mailed_link_and_a_session_of_the_account() {
         statuses.push(eve.post("/api/v1/users/me/email/link", Value::Null).await.0);
     }
     assert_eq!((statuses[0], statuses[4]), (StatusCode::ACCEPTED, StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
-    world.end().await;
 }

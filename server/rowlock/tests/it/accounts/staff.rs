@@ -1,10 +1,8 @@
-//! Staff roles: the first manager, further grants, and the audit list.
+//! Staff roles: the first manager, further grants, the audit list, and the pages of both.
 
-use reqwest::StatusCode;
-use serde_json::json;
-
-use super::{Browser, PASSWORD, another_theatre, register_proven};
-use crate::world::{CHECK_VIOLATION, World, assert_refused, expect_answer, expect_problem, text};
+use super::pages::{Page, open, submit};
+use super::register_proven;
+use crate::prelude::*;
 
 /// A manager of the Aurora, created on the command line.
 async fn manager(world: &World) -> Browser {
@@ -33,10 +31,8 @@ async fn first_manager_is_created_on_the_command_line_and_grants_roles() {
     ann.log_in("ann@example.org", PASSWORD).await;
     let short = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND expires_at < now() + interval '17 hours'";
     assert_eq!(world.count(short).await, 2, "Ann's session and the manager's");
-    assert_eq!(
-        (ann.get(staff).await.0, ann.post(staff, hire.clone()).await.0),
-        (StatusCode::FORBIDDEN, StatusCode::FORBIDDEN)
-    );
+    assert_eq!(ann.get(staff).await.0, StatusCode::FORBIDDEN);
+    assert_eq!(ann.post(staff, hire.clone()).await.0, StatusCode::FORBIDDEN);
     assert_eq!(max.get("/api/v1/theatres/rialto/staff").await.0, StatusCode::NOT_FOUND, "not his theatre");
     let (_, people) = max.get(staff).await;
     let people: Vec<_> =
@@ -50,8 +46,7 @@ async fn first_manager_is_created_on_the_command_line_and_grants_roles() {
     assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED);
     ann.log_in("ann@example.org", PASSWORD).await;
     assert_eq!(ann.get(staff).await.0, StatusCode::NOT_FOUND);
-    let (status, lines) = max.get("/api/v1/theatres/aurora/audit").await;
-    assert_eq!(status, StatusCode::OK);
+    let lines = expect_answer(max.get("/api/v1/theatres/aurora/audit").await, StatusCode::OK);
     let lines = lines.as_array().expect("a list");
     let acts: Vec<_> = lines.iter().map(|line| (text(&line["act"]), text(&line["reason"]))).collect();
     let expected = [
@@ -61,7 +56,6 @@ async fn first_manager_is_created_on_the_command_line_and_grants_roles() {
     ];
     assert_eq!(acts, expected);
     assert_eq!((&lines[0]["actor_name"], lines[2].get("actor")), (&json!("Max Manager"), None));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,14 +79,11 @@ async fn theatre_keeps_one_manager_and_grants_need_account_role_and_reason() {
     }
     assert_eq!(world.count("SELECT count(*) FROM audit_list").await, 1, "nothing changed");
     register_proven(&world, "mia@example.org").await;
-    assert_eq!(
-        max.post(staff, grant("mia@example.org", "manager", true, "Takes over.")).await.0,
-        StatusCode::NO_CONTENT
-    );
+    let answer = max.post(staff, grant("mia@example.org", "manager", true, "Takes over.")).await;
+    assert_eq!(answer.0, StatusCode::NO_CONTENT);
     let resign = grant("max@example.org", "manager", false, "I resign.");
     assert_eq!(max.post(staff, resign).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.me().await.0, StatusCode::UNAUTHORIZED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,7 +102,6 @@ async fn manager_cannot_probe_addresses_by_granting_roles() {
     }
     assert!(statuses.len() > 30, "{statuses:?}");
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +131,6 @@ async fn registering_a_foreign_address_gives_no_role() {
     let (good, statuses) = world.command(&create).await;
     assert!(good && statuses.contains("its password stays"), "{statuses}");
     assert_eq!(ben.log_in("ben@example.org", PASSWORD).await.0, StatusCode::OK);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +147,6 @@ async fn admin_create_needs_a_password_and_an_existing_theatre() {
     let (good, statuses) = create(&["--password", "on the command line"]).await;
     assert!(!good && statuses.contains("--password"), "there is no such flag: {statuses}");
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,5 +165,88 @@ async fn audit_list_is_append_only() {
         assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE reason = 'Because.'").await, 1);
-    world.end().await;
+}
+
+const TEAM: &str = "/staff/aurora/team";
+
+async fn staff_member(world: &World, email: &str, role: &str) -> Browser {
+    let mut browser = register_proven(world, email).await;
+    grant(world, email, "aurora", role).await;
+    expect_answer(browser.log_in(email, PASSWORD).await, StatusCode::OK);
+    browser
+}
+
+async fn change(browser: &mut Browser, key: &str, email: &str, role: &str, granted: bool, reason: &str) -> Page {
+    let granted = if granted { "true" } else { "false" };
+    let fields = [("key", key), ("email", email), ("role", role), ("granted", granted), ("reason", reason)];
+    submit(browser, TEAM, &fields).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn manager_grants_roles_on_the_page_and_sees_the_audit_list() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff_member(&world, "max@example.org", "manager").await;
+    let mut ann = register_proven(&world, "ann@example.org").await;
+    let given = change(&mut max, "k-1", "ann@example.org", "box_office", true, "Starts on Monday.").await;
+    assert_eq!((given.status, given.location.as_str()), (StatusCode::SEE_OTHER, "/staff/aurora/team?done=true"));
+    let page = open(&mut max, TEAM).await;
+    assert_eq!(page.text.matches("data-testid=\"team-person\"").count(), 2, "{}", page.text);
+    assert!(page.text.contains("ann@example.org") && page.text.contains("data-role=\"box_office\""), "{}", page.text);
+    ann.log_in("ann@example.org", PASSWORD).await;
+    assert_eq!(open(&mut ann, "/staff/aurora/box-office").await.status, StatusCode::OK);
+
+    let taken = change(&mut max, "k-2", "ann@example.org", "box_office", false, "Moved away.").await;
+    assert_eq!(taken.status, StatusCode::SEE_OTHER);
+    assert!(!open(&mut max, TEAM).await.text.contains("ann@example.org"));
+    let acts = open(&mut max, "/staff/aurora/team/acts").await;
+    let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
+    assert!(taken.expect("a line") < given.expect("a line"), "newest first: {}", acts.text);
+    assert!(acts.text.contains("Role taken away") && acts.text.contains("Moved away."), "{}", acts.text);
+    let ids = world.values(sqlx::query_scalar::<_, Uuid>("SELECT id FROM accounts")).await;
+    assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "accounts are shown by name: {}", acts.text);
+    let first: i64 =
+        world.value(sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")).await;
+    let before = open(&mut max, &format!("/staff/aurora/team/acts?before={first}")).await;
+    assert!(!before.text.contains("data-testid=\"act\""), "there is no earlier act: {}", before.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_grant_stays_in_its_form_with_the_reason() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff_member(&world, "max@example.org", "manager").await;
+    let unknown = change(&mut max, "k-1", "unknown@example.org", "organiser", true, "New programme.").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    assert!(unknown.text.contains("No account has this address."), "{}", unknown.text);
+    assert!(
+        unknown.text.contains("value=\"unknown@example.org\"") && unknown.text.contains("value=\"New programme.\"")
+    );
+    register_proven(&world, "ann@example.org").await;
+    let unsaid = change(&mut max, "k-2", "ann@example.org", "box_office", true, " ").await;
+    assert_eq!(unsaid.status, StatusCode::BAD_REQUEST);
+    assert!(unsaid.text.contains("data-testid=\"field-error\""), "{}", unsaid.text);
+    let last = change(&mut max, "k-3", "max@example.org", "manager", false, "I leave.").await;
+    assert_eq!(last.status, StatusCode::CONFLICT);
+    assert!(last.text.contains("Make someone else a manager first."), "{}", last.text);
+    assert!(last.text.contains("<details open class=\"systems-act\""), "its form stays open: {}", last.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn team_pages_are_hidden_from_everyone_but_managers() {
+    let world = World::start(1, &[]).await;
+    another_theatre(&world).await;
+    let mut ann = staff_member(&world, "ann@example.org", "box_office").await;
+    let mut rita = register_proven(&world, "rita@example.org").await;
+    grant(&world, "rita@example.org", "rialto", "manager").await;
+    rita.log_in("rita@example.org", PASSWORD).await;
+    let roles = "SELECT count(*) FROM staff_grants";
+    let before = world.count(roles).await;
+    for other in [&mut ann, &mut rita] {
+        for path in [TEAM, "/staff/aurora/team/acts"] {
+            assert_eq!(open(other, path).await.status, StatusCode::NOT_FOUND, "{path}");
+        }
+        let tried = change(other, "k-1", "rita@example.org", "manager", true, "Why not.").await;
+        assert_eq!(tried.status, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(world.count(roles).await, before);
+    assert!(open(&mut rita, "/staff/rialto/team").await.text.contains("rita@example.org"));
 }

@@ -1,37 +1,23 @@
 //! The box office: tills, sales at the counter, refunds, house seats.
 
 mod exchange;
-mod exchange_for_less;
-mod exchange_races;
-mod guest_seats;
 mod house_seats;
 pub mod pages;
-mod phone_holds;
-mod refunds;
 mod sales;
-mod search;
 mod tills;
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
+use crate::prelude::*;
 
-use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
-use crate::world::{PRICE, World, expect_answer, text};
-
-/// PIN of the managers in these tests.
 pub const PIN: &str = "274951";
 
-/// A route of the Aurora's box office.
 pub fn desk_path(rest: &str) -> String {
     format!("/api/v1/theatres/aurora/box-office/{rest}")
 }
 
-/// A signed-in seller at the Aurora's counter.
 pub async fn seller(world: &World, email: &str) -> Browser {
     hired(world, email, "box_office").await
 }
 
-/// A member of the Aurora's staff, signed in after the grant.
 pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     let mut browser = register_and_log_in(world, email).await;
     grant(world, email, "aurora", role).await;
@@ -39,7 +25,6 @@ pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     browser
 }
 
-/// Sets an account's name.
 pub async fn set_name(world: &World, email: &str, name: &str) {
     let named = sqlx::query("UPDATE accounts SET name = $2 WHERE email = $1").bind(email).bind(name);
     assert_eq!(named.execute(&world.pg).await.expect("the name is written").rows_affected(), 1);
@@ -48,33 +33,27 @@ pub async fn set_name(world: &World, email: &str, name: &str) {
 /// A manager of the Aurora with a PIN, and their account.
 pub async fn manager(world: &World) -> (Browser, Value) {
     let mut max = hired(world, "max@example.org", "manager").await;
-    expect_answer(
-        max.post(&desk_path("pin"), json!({ "pin": PIN, "password": PASSWORD })).await,
-        StatusCode::NO_CONTENT,
-    );
+    let answer = max.post(&desk_path("pin"), json!({ "pin": PIN, "password": PASSWORD })).await;
+    expect_answer(answer, StatusCode::NO_CONTENT);
     let (_, me) = max.me().await;
     (max, me["id"].clone())
 }
 
-/// A seller whose till is open with a float of 100.
 pub async fn seller_with_open_till(world: &World, email: &str) -> Browser {
     let mut browser = seller(world, email).await;
     expect_answer(browser.post(&desk_path("till"), json!({ "float_minor": 10_000 })).await, StatusCode::CREATED);
     browser
 }
 
-/// Holds these seats for the seller.
 pub async fn hold_seats(browser: &mut Browser, world: &World, seats: &[u32]) -> Value {
     let path = format!("/api/v1/shows/{}/holds", world.show);
     expect_answer(browser.post(&path, json!({ "seats": seats })).await, StatusCode::CREATED)
 }
 
-/// Body of a sale of this hold.
 pub fn sale(hold: &Value, means: &str) -> Value {
     json!({ "hold": hold["id"], "means": means, "total_minor": hold["total"]["minor"] })
 }
 
-/// Sells these seats and returns the booking.
 pub async fn sell_seats(browser: &mut Browser, world: &World, seats: &[u32], means: &str) -> Value {
     let hold = hold_seats(browser, world, seats).await;
     let sold = expect_answer(browser.post(&sales_path(world), sale(&hold, means)).await, StatusCode::CREATED);
@@ -82,27 +61,32 @@ pub async fn sell_seats(browser: &mut Browser, world: &World, seats: &[u32], mea
     sold
 }
 
-/// Route for sales of this world's show.
 pub fn sales_path(world: &World) -> String {
     desk_path(&format!("shows/{}/sales", world.show))
 }
 
-/// A route of a booking at the counter.
 pub fn booking_path(booking: &Value, rest: &str) -> String {
     desk_path(&format!("bookings/{}{rest}", text(&booking["id"])))
 }
 
-/// Status and code of a problem.
 pub fn code((status, answer): &(StatusCode, Value)) -> (u16, String) {
     (status.as_u16(), answer["code"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Acts in the Aurora's audit list, oldest first.
 pub async fn acts(world: &World) -> Vec<String> {
-    sqlx::query_scalar("SELECT act FROM audit_list WHERE theatre_id = 'aurora' ORDER BY number")
-        .fetch_all(&world.pg)
-        .await
-        .expect("the list is read")
+    world.values(sqlx::query_scalar("SELECT act FROM audit_list WHERE theatre_id = 'aurora' ORDER BY number")).await
+}
+
+async fn world_with_open_till() -> (World, Browser) {
+    let world = World::start(1, &[]).await;
+    let ann = seller_with_open_till(&world, "ann@example.org").await;
+    (world, ann)
+}
+
+async fn world_with_two_theatres() -> (World, Browser) {
+    let world = World::start(1, &[]).await;
+    let rita = two_theatres(&world).await;
+    (world, rita)
 }
 
 /// Adds a second theatre, whose manager is `rita@example.org`.

@@ -3,13 +3,9 @@
 mod refused;
 mod tabs;
 
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use crate::commits::{SLOW_GATHER, SUBMISSIONS, with_holds};
+use crate::prelude::*;
 use crate::sale::event_names;
-use crate::world::{PRICE, Visitor, World, expect_answer, text, wait_until};
 
 /// Rows that a refused request must not write.
 const WRITTEN: &str = "
@@ -33,7 +29,6 @@ const SALE_EVENTS: [(u64, &str, &str, &str); 5] = [
     (5, "seats_sold", "CONFIRMED", "system"),
 ];
 
-/// Asserts that the booking has the events of a sale.
 async fn assert_sale_events(visitor: &Visitor, booking: &Value) {
     let events = booking_events(visitor, booking).await;
     let actual: Vec<_> = events
@@ -50,8 +45,7 @@ async fn assert_sale_events(visitor: &Visitor, booking: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn combined_request_creates_the_same_sale() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[46, 47]).await;
     let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
     let actual = (status, text(&paid["state"]), text(&paid["money"]));
@@ -81,9 +75,8 @@ async fn combined_request_creates_the_same_sale() {
     let page = ann.booking(&paid).await;
     assert_eq!((&page["state"], &page["ticket_url"]), (&paid["state"], &paid["ticket_url"]), "{page}");
     // A second payment changes nothing and gets the confirmed booking.
-    let (status, again) = ann.pay(&paid, Some("tok_paid")).await;
-    assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{again}");
-    world.end_balanced().await;
+    expect_state(ann.pay(&paid, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,13 +106,12 @@ async fn concurrent_combined_requests_share_a_transaction() {
     wait_until("every webhook is noted", || async { world.count("SELECT count(*) FROM webhook_events").await >= 11 })
         .await;
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'seats_sold'").await, 11);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[8]).await;
     let (status, pending) = ann.buy(&hold, None).await;
     let actual = (status, text(&pending["state"]), text(&pending["money"]));
@@ -128,15 +120,13 @@ async fn combined_request_without_a_token_is_paid_on_the_gateways_page() {
     assert_eq!((&now["paying"], &now["booking"]), (&json!(true), &pending["id"]), "{now}");
     let (status, refusal) = ann.change(&hold, &[9], &[]).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_paying"), "{refusal}");
-    let page = ann.client.post(text(&pending["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    let answer = form.send().await.expect("the gateway answers");
+    let answer = ann.post_form(text(&pending["pay_url"]), "card=paid").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = format!("{}/bookings/{}?submitted=1", ann.base, text(&pending["id"]));
     assert_eq!(answer.headers()["location"].to_str().expect("text"), back);
     ann.wait_for_booking(&pending, "CONFIRMED").await;
     ann.wait_for_seat(8, '2').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,19 +150,17 @@ async fn declined_card_keeps_the_hold_and_slow_payment_ends_by_webhook() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 1);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn earlier_checkout_is_revised_and_paid() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[70]).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(booking["state"], "SEATS_LOCKED", "{booking}");
     let hold = expect_answer(ann.change(&hold, &[71, 72], &[70]).await, StatusCode::OK);
-    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    let paid = expect_state(ann.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!((&paid["id"], &paid["reference"]), (&booking["id"], &booking["reference"]));
     assert_eq!((&paid["seats"], &paid["total"]["minor"]), (&hold["seats"], &json!(2 * PRICE)));
     let events = booking_events(&ann, &paid).await;
@@ -181,7 +169,7 @@ async fn earlier_checkout_is_revised_and_paid() {
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
     ann.wait_for_seat(71, '2').await;
     ann.wait_for_seat(70, '0').await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,8 +183,7 @@ async fn late_payment_choice_is_stored_and_the_last_one_applies() {
     let ann = world.visitor();
     let mut order = ann.purchase_body(&hold_seats(&ann, &[9]).await, None);
     order["if_late"] = "refund".into();
-    let (status, pending) = ann.call(Method::POST, "/api/v1/bookings", order).await;
-    assert_eq!((status, text(&pending["state"])), (StatusCode::CREATED, "PAYMENT_PENDING"), "{pending}");
+    expect_state(ann.call(Method::POST, "/api/v1/bookings", order).await, StatusCode::CREATED, "PAYMENT_PENDING");
     let actual: Vec<String> = late_payment_choices().await;
     assert_eq!(actual, ["refund"]);
     let bob = world.visitor();
@@ -204,11 +191,9 @@ async fn late_payment_choice_is_stored_and_the_last_one_applies() {
     let mut request_body = bob.checkout_body(&hold);
     request_body["if_late"] = "same_or_better".into();
     assert_eq!(bob.call(Method::POST, "/api/v1/bookings", request_body).await.0, StatusCode::CREATED);
-    let (status, paid) = bob.buy(&hold, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    expect_state(bob.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     let actual: Vec<String> = late_payment_choices().await;
     assert_eq!(actual, ["refund", "same_seats"], "a missing choice keeps the stored one");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -220,15 +205,13 @@ async fn places_are_bought_beside_seats() {
     let request_body = json!({ "seats": [7], "area": 0, "quantity": 3 });
     let (status, hold) = ann.call(Method::POST, &path, request_body).await;
     assert_eq!((status, &hold["total"]["minor"]), (StatusCode::CREATED, &json!(4 * PRICE)), "{hold}");
-    let (status, paid) = ann.buy(&hold, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    let paid = expect_state(ann.buy(&hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!((&paid["places"], &paid["total"]), (&hold["places"], &hold["total"]));
     assert_sale_events(&ann, &paid).await;
     // The other two places are freed when a card is declined and no second attempt follows.
     let bob = world.visitor();
     let (_, hold) = bob.hold_places(2).await;
-    let (status, declined) = bob.buy(&hold, Some("tok_declined")).await;
-    assert_eq!((status, text(&declined["state"])), (StatusCode::CREATED, "CANCELLED"), "{declined}");
+    let declined = expect_state(bob.buy(&hold, Some("tok_declined")).await, StatusCode::CREATED, "CANCELLED");
     bob.release_kept_hold(&declined).await;
     world.wait_for_empty_outbox().await;
     assert_eq!((ann.places_left().await, &ann.seat_states().await[7..8]), (json!(2), "2"));
@@ -237,5 +220,4 @@ async fn places_are_bought_beside_seats() {
     assert_eq!(stock, (0, 3));
     assert_eq!(world.count("SELECT count(*) FROM place_tickets").await, 3);
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
-    world.end().await;
 }

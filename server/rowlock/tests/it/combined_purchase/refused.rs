@@ -1,13 +1,8 @@
 //! A refused request writes nothing and leaves the hold unchanged.
 
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
 use super::{WRITTEN, hold_seats};
-use crate::accounts::{Browser, PASSWORD, register_and_log_in};
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{PRICE, Visitor, World, text};
+use crate::prelude::*;
 
 /// Asserts that the hold is unchanged, is not being paid for, and can be modified.
 async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
@@ -20,7 +15,6 @@ async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
     assert_eq!(visitor.current_hold().await, *hold);
 }
 
-/// Asserts that a request is refused with this status and code.
 async fn assert_refused(visitor: &Visitor, order: &Value, expected: (u16, &str)) -> Value {
     let (status, refusal) = visitor.call(Method::POST, "/api/v1/bookings", order.clone()).await;
     assert_eq!((status.as_u16(), text(&refusal["code"])), expected, "{order}: {refusal}");
@@ -28,25 +22,21 @@ async fn assert_refused(visitor: &Visitor, order: &Value, expected: (u16, &str))
 }
 
 async fn assert_sold(visitor: &Visitor, hold: &Value) -> Value {
-    let (status, paid) = visitor.buy(hold, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    let paid = expect_state(visitor.buy(hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     paid
 }
 
-/// Pays a pending booking on the gateway's page.
 async fn pay_on_page(visitor: &Visitor, pending: &Value) {
     if pending["state"] == "PAYMENT_PENDING" {
-        let page = visitor.client.post(text(&pending["pay_url"]));
-        let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-        assert_eq!(form.send().await.expect("the gateway answers").status(), StatusCode::SEE_OTHER);
+        let paid = visitor.post_form(text(&pending["pay_url"]), "card=paid").await;
+        assert_eq!(paid.status(), StatusCode::SEE_OTHER);
     }
     visitor.wait_for_booking(pending, "CONFIRMED").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_of_another_total_is_refused() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[20, 21]).await;
     let mut order = ann.purchase_body(&hold, Some("tok_paid"));
     for total in [0, 1, -2 * PRICE, PRICE, 2 * PRICE - 1, 2 * PRICE + 1, i64::MAX, i64::MIN] {
@@ -63,21 +53,19 @@ async fn payment_of_another_total_is_refused() {
         assert_eq!(status, expected, "{answer}");
     }
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn price_change_after_the_hold_is_reported_and_not_charged() {
-    let mut world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (mut world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[20, 21]).await;
     // Checked out at the old price, which a booking keeps until the next checkout.
     let (_, booking) = ann.book(&hold).await;
-    let dearer = sqlx::query("UPDATE shows SET prices = $1").bind(json!({ "gold": 2 * PRICE }));
-    dearer.execute(&world.pg).await.expect("the price is changed");
+    world.run(sqlx::query("UPDATE shows SET prices = $1").bind(json!({ "gold": 2 * PRICE }))).await;
     // The other server caches the show for a while.
     let fresh = world.add_server(&[]).await;
-    let ann = Visitor { base: world.servers[fresh].url.clone(), ..ann };
+    let ann = ann.moved_to(&world, fresh);
     assert_refused(&ann, &ann.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
     let seen = ann.booking(&booking).await;
     let agreed = (text(&seen["state"]), &seen["total"]["minor"]);
@@ -87,13 +75,12 @@ async fn price_change_after_the_hold_is_reported_and_not_charged() {
     let paid = assert_sold(&ann, &now).await;
     assert_eq!((&paid["id"], &paid["total"]["minor"]), (&booking["id"], &json!(4 * PRICE)));
     assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 4 * PRICE);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn purchase_body_is_validated_strictly() {
-    let world = World::start(1, &[]).await;
-    let ann = world.visitor();
+    let (world, ann) = World::with_visitor(1, &[]).await;
     let hold = hold_seats(&ann, &[5]).await;
     let right = ann.purchase_body(&hold, Some("tok_paid"));
     let pay = |pay: Value| {
@@ -127,9 +114,8 @@ async fn purchase_body_is_validated_strictly() {
     }
     assert_eq!(world.count(WRITTEN).await, 0);
     assert_unchanged(&ann, &hold).await;
-    // A key that belongs to another request.
-    let (status, _) = ann.call_with_key(Method::POST, "/api/v1/bookings", ann.checkout_body(&hold), "used").await;
-    assert_eq!(status, StatusCode::CREATED);
+    let used = ann.call_with_key(Method::POST, "/api/v1/bookings", ann.checkout_body(&hold), "used").await;
+    assert_eq!(used.0, StatusCode::CREATED);
     let (status, refusal) = ann.call_with_key(Method::POST, "/api/v1/bookings", right.clone(), "used").await;
     assert_eq!((status.as_u16(), text(&refusal["code"])), (422, "key_reused"));
     assert!(!ann.current_hold().await["paying"].as_bool().expect("yes or no"));
@@ -140,13 +126,11 @@ async fn purchase_body_is_validated_strictly() {
     }
     let (status, again) = ann.buy(&hold, None).await;
     assert_eq!((status, &again["id"]), (StatusCode::OK, &paid["id"]), "{again}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
     ann.wait_for_seat(100, '2').await;
     world.wait_for_empty_outbox().await;
@@ -166,13 +150,12 @@ async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
     assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
     assert_sold(&bob, &left).await;
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
-    let world = World::start(1, &[]).await;
-    let (ann, bob) = (world.visitor(), world.visitor());
+    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
     assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
     world.wait_for_empty_outbox().await;
     let hold = hold_seats(&bob, &[101]).await;
@@ -187,12 +170,12 @@ async fn lost_lock_of_a_checked_out_booking_leaves_it_unchanged() {
     assert_eq!((text(&seen["state"]), &seen["total"]["minor"]), ("SEATS_LOCKED", &json!(PRICE)), "{seen}");
     let paid = assert_sold(&bob, &bob.current_hold().await).await;
     assert_eq!((&paid["id"], &paid["seats"]), (&booking["id"], &booking["seats"]));
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unavailable_gateway_writes_nothing_and_keeps_the_seats() {
-    let no_name = format!("http://{}", crate::ports::free());
+    let no_name = format!("http://{}", crate::replicas::free_address());
     let world = World::start(1, &[("SIMULATOR_URL", &no_name)]).await;
     let (mut seats, mut calls_before_open) = (0.., 0);
     let (ann, hold) = loop {
@@ -213,7 +196,6 @@ async fn unavailable_gateway_writes_nothing_and_keeps_the_seats() {
     assert_unchanged(&ann, &hold).await;
     assert_eq!(world.count("SELECT count(*) FROM idempotency_keys").await, calls_before_open);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, calls_before_open);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,35 +210,31 @@ async fn person_and_card_limits_are_checked_before_any_write() {
     let secret = ann.cookie.split_once('=').expect("a cookie").1;
     let hers = "UPDATE bookings SET version = version + 1,
                     owner = left(encode(sha256($1::text::bytea), 'hex'), 32)";
-    sqlx::query(hers).bind(secret).execute(&world.pg).await.expect("the owner is changed");
+    world.run(sqlx::query(hers).bind(secret)).await;
     let before = world.count(WRITTEN).await;
     assert_refused(&ann, &ann.purchase_body(&hold, Some("tok_paid@1")), (429, "person_limit")).await;
     assert_eq!(world.count(WRITTEN).await, before);
     assert_unchanged(&ann, &hold).await;
     let (_, fewer) = ann.change(&hold, &[], &[12]).await;
-    let (status, paid) = ann.buy(&fewer, Some("tok_paid@1")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{paid}");
+    expect_state(ann.buy(&fewer, Some("tok_paid@1")).await, StatusCode::CREATED, "CONFIRMED");
     // A card that has paid for eight seats.
     let (cem, dan) = (world.visitor(), world.visitor());
-    let (status, paid) =
-        cem.buy(&hold_seats(&cem, &[40, 41, 42, 43, 44, 45, 46, 47]).await, Some("tok_paid@7.a")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    let answer = cem.buy(&hold_seats(&cem, &[40, 41, 42, 43, 44, 45, 46, 47]).await, Some("tok_paid@7.a")).await;
+    expect_state(answer, StatusCode::CREATED, "CONFIRMED");
     world.wait_for_empty_outbox().await;
     let hold = hold_seats(&dan, &[50, 51]).await;
     let before = world.count(WRITTEN).await;
     assert_refused(&dan, &dan.purchase_body(&hold, Some("tok_paid@7.b")), (429, "instrument_limit")).await;
     assert_eq!(world.count(WRITTEN).await, before);
     assert_unchanged(&dan, &hold).await;
-    let (status, paid) = dan.buy(&hold, Some("tok_paid@8")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
-    world.end().await;
+    expect_state(dan.buy(&hold, Some("tok_paid@8")).await, StatusCode::CREATED, "CONFIRMED");
 }
 
 /// A guest with a hold and an account, and a browser with a copy of the guest's cookie.
 async fn guest_with_copied_cookie(world: &World) -> (Browser, Browser, Value) {
     register_and_log_in(world, "ann@example.org").await;
     let mut phone = Browser::new(world);
-    phone.put_cookie("rowlock_visitor", &platform::ids::new_id().simple().to_string());
+    phone.put_cookie("rowlock_visitor", &new_id().simple().to_string());
     let mut copy = Browser::new(world);
     copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
     let hold = hold_seats(&phone.visitor(), &[1]).await;
@@ -283,10 +261,8 @@ async fn copied_guest_cookie_is_not_answered_with_the_sale_after_sign_in() {
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
-    world.end().await;
 }
 
-/// Bookings in Eve's name.
 const BOOKINGS_OF_EVE: &str = "SELECT count(*) FROM bookings WHERE buyer_email = 'eve@example.org'";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -294,8 +270,7 @@ async fn copied_guest_cookie_checks_nothing_out_after_sign_in() {
     let world = World::start(1, &[]).await;
     let (mut phone, copy, hold) = guest_with_copied_cookie(&world).await;
     // Before she signs in, both browsers are the same visitor.
-    let (status, booking) = copy.visitor().book(&hold).await;
-    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    let booking = expect_answer(copy.visitor().book(&hold).await, StatusCode::CREATED);
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     let (ann, eve) = (phone.visitor(), copy.visitor());
     let mut request_body = eve.checkout_body(&hold);
@@ -314,7 +289,6 @@ async fn copied_guest_cookie_checks_nothing_out_after_sign_in() {
             pay_on_page(&ann, &hers).await;
         }
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -324,7 +298,7 @@ async fn cancelled_or_moved_show_charges_nothing_at_a_server_with_a_stale_read()
     let buyers = with_holds(&world, 3).await;
     for off in ["called_off = true, is_moving = false", "called_off = false, is_moving = true"] {
         let answer = format!("UPDATE shows SET {off}");
-        sqlx::query(sqlx::AssertSqlSafe(answer)).execute(&world.pg).await.expect("the show is changed");
+        world.run(sqlx::query(sqlx::AssertSqlSafe(answer))).await;
         let orders = buyers.iter().map(|(buyer, hold)| buyer.buy(hold, Some("tok_paid")));
         for (status, refusal) in join_all(orders).await {
             assert_eq!((status.as_u16(), &refusal["code"]), (409, &json!("sales_closed")), "{off}: {refusal}");
@@ -339,5 +313,4 @@ async fn cancelled_or_moved_show_charges_nothing_at_a_server_with_a_stale_read()
     for (buyer, hold) in &buyers {
         assert_sold(buyer, hold).await;
     }
-    world.end().await;
 }

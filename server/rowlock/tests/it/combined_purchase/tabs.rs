@@ -1,28 +1,18 @@
 //! One booking and one charge for requests with one key, with several keys, and at several servers.
 
 use std::collections::HashMap;
-use std::time::Duration;
-
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 
 use super::{assert_sale_events, hold_seats};
 use crate::commits::{NO_GATHER, SLOW_GATHER};
 use crate::idempotency::{poll_until_done, post};
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, expect_problem, text};
-
-/// The same visitor at the second server.
-fn at_second_server(world: &World, visitor: &Visitor) -> Visitor {
-    Visitor { base: world.servers[1].url.clone(), ..visitor.clone() }
-}
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer() {
     let world = World::start(2, &[]).await;
     for (seat, token) in [(1, "tok_paid"), (2, "tok_slow")] {
         let ann = world.visitor();
-        let there = at_second_server(&world, &ann);
+        let there = ann.moved_to(&world, 1);
         let order = ann.purchase_body(&hold_seats(&ann, &[seat]).await, Some(token)).to_string();
         let send = |number: usize| {
             post(if number.is_multiple_of(2) { &ann } else { &there }, "/api/v1/bookings", "buy", &order, &[])
@@ -59,7 +49,7 @@ async fn twenty_requests_with_one_key_at_two_servers_are_one_sale_and_one_answer
     ] {
         assert_eq!(world.count(query).await, count, "{query}");
     }
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 /// A tab that gets `Retry-After` waits this long before its next attempt.
@@ -82,7 +72,7 @@ async fn assert_tabs_are_one_sale(settings: &[(&str, &str)]) {
     let world = World::start(2, settings).await;
     for (round, tabs) in [(0, 2), (1, 2), (2, 6), (3, 2)] {
         let ann = world.visitor();
-        let there = at_second_server(&world, &ann);
+        let there = ann.moved_to(&world, 1);
         // The maximum per person: the seats of the booking itself are not counted twice.
         let seats: Vec<u32> = (round * 10..round * 10 + 10).collect();
         let hold = hold_seats(&ann, &seats).await;
@@ -118,7 +108,7 @@ async fn assert_tabs_are_one_sale(settings: &[(&str, &str)]) {
         assert_eq!(world.count(query).await, 4, "{query}");
     }
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 40);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,7 +131,7 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
     let world = World::start(2, &[]).await;
     for seat in 0..6 {
         let ann = world.visitor();
-        let there = at_second_server(&world, &ann);
+        let there = ann.moved_to(&world, 1);
         let hold = hold_seats(&ann, &[seat]).await;
         let in_two_steps = async {
             let (status, booking) = there.book(&hold).await;
@@ -160,26 +150,24 @@ async fn two_step_and_combined_purchase_of_one_hold_are_one_sale() {
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 6);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 6);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hold_changed_at_another_server_is_sold_as_changed() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
-    let there = at_second_server(&world, &ann);
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let there = ann.moved_to(&world, 1);
     // This server granted seat 20. The other one changes it to the neighbour, at the same price.
     let granted = hold_seats(&ann, &[20]).await;
     let (status, changed) = there.change(&granted, &[21], &[20]).await;
     assert_eq!((status, &changed["total"]), (StatusCode::OK, &granted["total"]), "{changed}");
-    let (status, paid) = ann.buy(&changed, Some("tok_paid")).await;
-    assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{paid}");
+    let paid = expect_state(ann.buy(&changed, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     assert_eq!(paid["seats"], changed["seats"], "the stale cached hold is not sold");
     ann.wait_for_seat(21, '2').await;
     ann.wait_for_seat(20, '0').await;
     // The same with more seats and thus another price, and an extended hold.
     let bob = world.visitor();
-    let there = at_second_server(&world, &bob);
+    let there = bob.moved_to(&world, 1);
     let granted = hold_seats(&bob, &[30]).await;
     let (_, changed) = there.change(&granted, &[31], &[]).await;
     let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&granted["id"]));
@@ -191,21 +179,19 @@ async fn hold_changed_at_another_server_is_sold_as_changed() {
     assert!(pending["expires_at_ms"].as_i64() >= longer["expires_at_ms"].as_i64(), "{pending} {longer}");
     // A hold that is released there is gone here as well.
     let cem = world.visitor();
-    let there = at_second_server(&world, &cem);
+    let there = cem.moved_to(&world, 1);
     let granted = hold_seats(&cem, &[40]).await;
     assert_eq!(there.release_hold(&granted).await, StatusCode::NO_CONTENT);
     expect_problem(cem.buy(&granted, Some("tok_paid")).await, StatusCode::GONE, "hold_expired");
     let (status, gone) = world.visitor().buy(&granted, Some("tok_paid")).await;
     assert_eq!((status, text(&gone["code"])), (StatusCode::GONE, "hold_expired"), "not this visitor's hold: {gone}");
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn respond_async_request_is_answered_with_a_location() {
-    let world = World::start(2, &[]).await;
-    let ann = world.visitor();
-    let there = at_second_server(&world, &ann);
+    let (world, ann) = World::with_visitor(2, &[]).await;
+    let there = ann.moved_to(&world, 1);
     let order = ann.purchase_body(&hold_seats(&ann, &[1]).await, Some("tok_slow")).to_string();
     let accepted = post(&ann, "/api/v1/bookings", "buy", &order, &[("prefer", "respond-async")]).await;
     assert_eq!((accepted.status, accepted.json()), (StatusCode::ACCEPTED, json!({ "key": "buy", "state": "RUNNING" })));
@@ -217,10 +203,8 @@ async fn respond_async_request_is_answered_with_a_location() {
         poll_until_done(&there, location)
     );
     assert_eq!((waited.status, text(&waited.json()["state"])), (StatusCode::CREATED, "CONFIRMED"), "{waited:?}");
-    assert_eq!(
-        (asked.status_and_body(), asked_there.status_and_body()),
-        (waited.status_and_body(), waited.status_and_body())
-    );
+    assert_eq!(asked.status_and_body(), waited.status_and_body());
+    assert_eq!(asked_there.status_and_body(), waited.status_and_body());
     // A client that disconnects does not stop the work.
     let bob = world.visitor();
     let order = bob.purchase_body(&hold_seats(&bob, &[2]).await, Some("tok_slow"));
@@ -242,5 +226,4 @@ async fn respond_async_request_is_answered_with_a_location() {
     };
     assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::CONFLICT, "price_changed"));
     assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
-    world.end().await;
 }

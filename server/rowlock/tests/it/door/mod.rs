@@ -1,23 +1,15 @@
 //! The door: scanners with and without a network.
 
-mod pages;
 mod scans;
 mod settlement;
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
+use crate::prelude::*;
 
-use crate::accounts::{grant, register_and_log_in};
-use crate::world::{JsonAnswer, Visitor, World, expect_answer, insert_show, text};
-
-/// A show this evening, and a visitor of it.
 pub async fn tonight(world: &World) -> Visitor {
     let show = insert_show(&world.pg, 300_000, 3 * 3600).await;
-    Visitor { show, ..world.visitor() }
+    world.visitor().at_show(show)
 }
 
-/// A scanner at the door of a show.
 #[derive(Clone)]
 pub struct Device {
     pub browser: Visitor,
@@ -25,18 +17,24 @@ pub struct Device {
     pub name: &'static str,
 }
 
-/// A scanner of a signed-in box-office user of the Aurora.
+/// A world, a visitor of a show this evening, and a scanner at its door.
+async fn world_with_door(servers: usize) -> (World, Visitor, Device) {
+    let world = World::start(servers, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    (world, ann, left)
+}
+
 pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
-    let email = format!("{}@example.org", platform::ids::new_id().simple());
+    let email = format!("{}@example.org", new_id().simple());
     let browser = register_and_log_in(world, &email).await;
     grant(world, &email, "aurora", "box_office").await;
-    Device { browser: Visitor { show, ..browser.visitor() }, id: platform::ids::new_id(), name }
+    Device { browser: Visitor { show, ..browser.visitor() }, id: new_id(), name }
 }
 
 impl Device {
-    /// Another scanner of the same user.
     pub fn another(&self, name: &'static str) -> Self {
-        Self { id: platform::ids::new_id(), name, ..self.clone() }
+        Self { id: new_id(), name, ..self.clone() }
     }
 
     pub fn path(&self, what: &str) -> String {
@@ -52,15 +50,13 @@ impl Device {
         self.browser.call_with_key(Method::POST, &self.path("/scans"), body, &scan.to_string()).await
     }
 
-    /// Scans a code; one result per ticket.
     pub async fn scan(&self, text: &str) -> Vec<Value> {
-        let answer = expect_answer(self.scan_as(text, platform::ids::new_id()).await, StatusCode::OK);
+        let answer = expect_answer(self.scan_as(text, new_id()).await, StatusCode::OK);
         answer["tickets"].as_array().expect("tickets").clone()
     }
 
-    /// Scans a code with one ticket; its outcome.
     pub async fn outcome(&self, text: &str) -> String {
-        crate::world::text(&self.scan(text).await[0]["outcome"]).to_owned()
+        text(&self.scan(text).await[0]["outcome"]).to_owned()
     }
 
     pub async fn list(&self) -> Value {
@@ -86,13 +82,11 @@ impl Device {
         self.browser.call(Method::POST, &self.path("/undo"), json!({ "scan": scan, "reason": reason })).await
     }
 
-    /// Undoes one ticket of a scan.
     pub async fn undo_ticket(&self, scan: &Value, code: &str) -> JsonAnswer {
         let body = json!({ "scan": scan, "ticket": code, "reason": "Their friend has it." });
         self.browser.call(Method::POST, &self.path("/undo"), body).await
     }
 
-    /// Reads the door's state.
     pub async fn state(&self) -> Value {
         expect_answer(self.browser.get(&self.path("")).await, StatusCode::OK)
     }
@@ -108,10 +102,9 @@ impl Device {
 pub async fn codes(world: &World, booking: &Value) -> Vec<String> {
     let id = Uuid::parse_str(text(&booking["id"])).expect("an id");
     let of_booking = "SELECT code FROM tickets WHERE booking_id = $1 ORDER BY seat_no";
-    sqlx::query_scalar(of_booking).bind(id).fetch_all(&world.pg).await.expect("codes are read")
+    world.values(sqlx::query_scalar(of_booking).bind(id)).await
 }
 
-/// Outcomes of a settlement's scans, in order.
 pub fn outcomes(settlement: &Value) -> Vec<&str> {
     let scans = settlement["scans"].as_array().expect("scans");
     scans.iter().map(|scan| text(&scan["tickets"][0]["outcome"])).collect()

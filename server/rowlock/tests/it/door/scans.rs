@@ -1,19 +1,14 @@
-//! Scans of a scanner with a network.
+//! Scans of a scanner with a network, and the door's pages.
 
-use platform::ids::{new_id, random_bits};
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use platform::ids::random_bits;
 use tickets::TicketCode;
 
-use super::{Device, codes, device, tonight};
-use crate::accounts::another_theatre;
-use crate::world::{UNIQUE_VIOLATION, Visitor, World, assert_refused, expect_problem, insert_show, text};
+use super::{Device, codes, device, tonight, world_with_door};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_admits_once_and_then_names_time_and_place() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = left.another("Right door");
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
@@ -42,14 +37,11 @@ async fn ticket_admits_once_and_then_names_time_and_place() {
          FROM door_admissions";
     let twice = sqlx::query(twice).execute(&world.pg).await;
     assert_refused("Postgres refuses a second admission", twice, UNIQUE_VIOLATION, "door_admissions_once");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn party_code_admits_everyone_who_is_not_in_yet() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[3, 4, 5], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     assert_eq!(left.outcome(&codes[1]).await, "admitted");
@@ -58,31 +50,22 @@ async fn party_code_admits_everyone_who_is_not_in_yet() {
         party.iter().map(|ticket| (text(&ticket["seat"]), text(&ticket["outcome"]))).collect();
     assert_eq!(outcomes_by_seat, [("A4", "admitted"), ("A5", "already_used"), ("A6", "admitted")]);
     assert_eq!(left.counts().await, [3, 3, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn places_are_admitted_like_seats() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;
-    sqlx::query(
-        "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', 5)",
-    )
-    .bind(ann.show)
-    .execute(&world.pg)
-    .await
-    .expect("the area is created");
+    world.open_floor_of(ann.show, 5).await;
     let left = device(&world, ann.show, "Left door").await;
     let (_, hold) = ann.hold_places(2).await;
     let (_, booking) = ann.book(&hold).await;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
-    let codes: Vec<String> =
-        sqlx::query_scalar("SELECT code FROM place_tickets ORDER BY number").fetch_all(&world.pg).await.expect("codes");
+    let codes: Vec<String> = world.values(sqlx::query_scalar("SELECT code FROM place_tickets ORDER BY number")).await;
     let ticket = &left.scan(&codes[0]).await[0];
     assert_eq!((text(&ticket["outcome"]), text(&ticket["seat"])), ("admitted", "Floor"));
     assert_eq!(left.outcome(&codes[0]).await, "already_used");
     assert_eq!(left.counts().await, [2, 1, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,33 +75,31 @@ async fn refused_ticket_names_its_reason() {
     let ann = tonight(&world).await;
     let left = device(&world, ann.show, "Left door").await;
     // A show later tonight, and one at another theatre.
-    let later = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
-    let rialto = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
+    let later = world.visitor().at_show(insert_show(&world.pg, 300_000, 6 * 3600).await);
+    let rialto = world.visitor().at_show(insert_show(&world.pg, 300_000, 6 * 3600).await);
     let moved = "UPDATE screens SET theatre_id = 'rialto' WHERE id = (SELECT screen_id FROM shows WHERE id = $1)";
-    sqlx::query(moved).bind(rialto.show).execute(&world.pg).await.expect("the show moves to the other theatre");
+    world.run(sqlx::query(moved).bind(rialto.show)).await;
 
     let other = codes(&world, &later.buy_seats(&[7], "tok_paid").await).await.remove(0);
     let ticket = left.scan(&other).await.remove(0);
     assert_eq!((text(&ticket["outcome"]), text(&ticket["show"]["film"])), ("other_show", "Tide"));
     assert_eq!(text(&ticket["show"]["id"]), later.show.to_string());
     // A scan at the wrong show does not use the ticket.
-    let at_its_door = Device { browser: Visitor { show: later.show, ..left.browser.clone() }, ..left.clone() };
+    let at_its_door = Device { browser: left.browser.at_show(later.show), ..left.clone() };
     assert_eq!(at_its_door.outcome(&other).await, "admitted");
 
     let foreign = codes(&world, &rialto.buy_seats(&[7], "tok_paid").await).await.remove(0);
     let ticket = left.scan(&foreign).await.remove(0);
     assert_eq!((text(&ticket["outcome"]), &ticket["seat"], &ticket["show"]), ("unknown", &Value::Null, &Value::Null));
-    let (status, _) = left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
+    let answer = left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
 
     let part = ann.buy_seats(&[10, 11], "tok_paid").await;
     let kept = codes(&world, &part).await;
     assert_eq!(ann.cancel(&part, Some(&[11])).await.0, StatusCode::OK);
     let returned = &left.scan(&kept[1]).await[0];
-    assert_eq!(
-        (text(&returned["outcome"]), text(&returned["why"]), text(&returned["seat"])),
-        ("not_valid", "refunded", "A12")
-    );
+    assert_eq!((text(&returned["outcome"]), text(&returned["why"])), ("not_valid", "refunded"));
+    assert_eq!(returned["seat"], "A12");
     assert_eq!(left.outcome(&kept[0]).await, "admitted", "the other ticket stays valid");
 
     let all = ann.buy_seats(&[12], "tok_paid").await;
@@ -136,35 +117,24 @@ async fn refused_ticket_names_its_reason() {
     assert_eq!(left.counts().await, [1, 1, 0]);
     let noted = world.count("SELECT count(*) FROM door_scans WHERE NOT let_in").await;
     assert_eq!(noted, 6, "refused scans are recorded");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn codes_are_signed_and_older_unsigned_codes_stay_valid() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let signed = codes(&world, &booking).await;
     assert!(signed.iter().all(|code| ('8'..='F').contains(&code.chars().next().expect("a digit"))), "{signed:?}");
     let old = TicketCode::from_bits(random_bits()).to_string();
-    sqlx::query("UPDATE tickets SET code = $1 WHERE code = $2")
-        .bind(&old)
-        .bind(&signed[1])
-        .execute(&world.pg)
-        .await
-        .expect("an unsigned ticket");
+    world.run(sqlx::query("UPDATE tickets SET code = $1 WHERE code = $2").bind(&old).bind(&signed[1])).await;
     assert_eq!(left.outcome(&old).await, "admitted");
     assert_eq!(left.outcome(&signed[1]).await, "unknown", "correctly signed, and no ticket any more");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
-    let world = World::start(2, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..left.browser.clone() };
+    let (world, ann, left) = world_with_door(2).await;
+    let at_other = left.browser.moved_to(&world, 1);
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     let (forwards, backwards) = (codes.join(","), format!("{},{}", codes[1], codes[0]));
@@ -176,19 +146,16 @@ async fn twenty_scanners_at_two_servers_admit_a_ticket_once() {
             (Device { browser, ..left.another("Some door") }, format!("ROWLOCK1|{order}|2 tickets|Ann"))
         })
         .collect();
-    let answers = futures::future::join_all(devices.iter().map(|(device, text)| device.scan(text))).await;
+    let answers = join_all(devices.iter().map(|(device, text)| device.scan(text))).await;
     let all: Vec<&Value> = answers.iter().flatten().collect();
     let count = |outcome: &str| all.iter().filter(|ticket| ticket["outcome"] == outcome).count();
     assert_eq!((count("admitted"), count("already_used")), (2, 38));
     assert_eq!(left.counts().await, [2, 2, 0]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn admission_is_undone_once_and_with_a_reason() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let party = codes(&world, &booking).await.join(",");
     let scan = new_id();
@@ -207,14 +174,11 @@ async fn admission_is_undone_once_and_with_a_reason() {
     // They come back, with shoes.
     assert_eq!(left.outcome(party.split(',').next().expect("a code")).await, "admitted");
     assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 3, "undone admissions stay recorded");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = device(&world, ann.show, "Right door").await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2], "tok_paid").await).await;
     let scan = new_id();
@@ -222,7 +186,6 @@ async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
     assert_eq!(left.scan_as(&party, scan).await.0, StatusCode::OK);
     assert_eq!(left.outcome(&codes[2]).await, "admitted");
 
-    // Later, at another user's scanner: the ticket leads to its admission.
     let used = right.scan(&codes[0]).await;
     assert_eq!((text(&used[0]["outcome"]), &used[0]["used_by"]), ("already_used", &json!(scan)));
     let by = &used[0]["used_by"];
@@ -236,19 +199,15 @@ async fn used_ticket_names_its_scan_and_any_scanner_undoes_that_ticket() {
     let lines = "SELECT count(*) FROM audit_list WHERE act = 'door_admission_undone' AND actor IS NOT NULL";
     assert_eq!(world.count(lines).await, 1);
     assert_eq!(right.outcome(&codes[0]).await, "admitted");
-    // Another theatre's staff cannot undo it.
     another_theatre(&world).await;
     let strange = right.path("/undo").replace("/aurora/", "/rialto/");
     let body = json!({ "scan": scan, "ticket": codes[1], "reason": "Ours." });
     assert_eq!(right.browser.call(Method::POST, &strange, body).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_scan_is_refused_and_changes_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let code = codes(&world, &ann.buy_seats(&[0], "tok_paid").await).await.remove(0);
     let body = |text: &str, name: &str| json!({ "text": text, "device": { "id": left.id, "name": name } });
     let long = format!("ROWLOCK1|{code}|A1|{}", "x".repeat(400));
@@ -284,5 +243,41 @@ async fn invalid_scan_is_refused_and_changes_nothing() {
     }
     assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
     assert_eq!(left.outcome(&code).await, "admitted", "the ticket is still valid");
-    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn box_office_finds_tonights_show_and_its_scanner() {
+    let (world, ann, left) = world_with_door(1).await;
+    let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
+    assert_eq!(left.outcome(&codes[0]).await, "admitted");
+    let html = expect_answer(left.browser.page("/staff/aurora/door").await, StatusCode::OK);
+    assert!(html.contains("1 of 2 came") && html.contains(&format!("/staff/aurora/door/{}", ann.show)), "{html}");
+    assert!(!html.contains(&world.show.to_string()), "tomorrow's show is not listed");
+    let (_, shows) = left.browser.get("/api/v1/theatres/aurora/door/shows").await;
+    assert_eq!(shows[0]["counts"]["admitted"], 1, "{shows}");
+
+    let scanner = format!("/staff/aurora/door/{}", ann.show);
+    let html = expect_answer(left.browser.page(&scanner).await, StatusCode::OK);
+    assert!(html.contains("StaffDoor") && html.contains("/pkg/staff.js"), "{html}");
+    assert!(html.contains("/pkg/keep-door.js"), "the page is kept for offline use: {html}");
+    assert!(html.contains("Ready for the next ticket"), "the page has the scanner's texts: {html}");
+    assert!(!codes.iter().any(|code| html.contains(code)));
+
+    // Another theatre's staff, another role, and a visitor without a login.
+    let email = "orla@example.org";
+    let organiser = register_and_log_in(&world, email).await;
+    grant(&world, email, "aurora", "organiser").await;
+    let guest = world.visitor();
+    for path in ["/staff/aurora/door", &*scanner] {
+        assert_eq!(organiser.visitor().page(path).await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(ann.page(path).await.0, StatusCode::SEE_OTHER, "{path}");
+        assert_eq!(guest.page(path).await.0, StatusCode::SEE_OTHER, "{path}");
+    }
+    for path in [
+        "/staff/rialto/door",
+        "/staff/aurora/door/not-a-show",
+        "/staff/aurora/door/00000000-0000-0000-0000-000000000001",
+    ] {
+        assert_eq!(left.browser.page(path).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
 }

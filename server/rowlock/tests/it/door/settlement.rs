@@ -1,19 +1,14 @@
 //! Offline scanners: settlement with the server and with each other.
 
-use platform::ids::{new_id, random_bits};
-use reqwest::StatusCode;
-use serde_json::{Value, json};
+use platform::ids::random_bits;
 use tickets::TicketCode;
-use uuid::Uuid;
 
-use super::{Device, codes, device, outcomes, tonight};
-use crate::world::{CHECK_VIOLATION, Visitor, World, assert_refused, expect_problem, text};
+use super::{Device, codes, device, outcomes, world_with_door};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scanner_list_has_only_digests_and_the_tickets_outcome() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1, 2], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     assert_eq!(left.outcome(&codes[1]).await, "admitted");
@@ -30,14 +25,11 @@ async fn scanner_list_has_only_digests_and_the_tickets_outcome() {
     let seal = &list["seal"];
     let life = seal["expires_at_ms"].as_i64().expect("a number") - seal["made_at_ms"].as_i64().expect("a number");
     assert_eq!(life, domain::door::LIST_LIFE_MS);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offline_admissions_are_settled_and_a_repeated_settlement_changes_nothing() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2], "tok_paid").await).await;
     let list = left.list().await;
     let scans = [(new_id(), &*codes[0], 40), (new_id(), &*codes[1], 20)];
@@ -51,14 +43,11 @@ async fn offline_admissions_are_settled_and_a_repeated_settlement_changes_nothin
     assert_eq!(left.counts().await, [3, 3, 0]);
     assert_eq!(world.count("SELECT count(*) FROM door_scans WHERE offline").await, 3);
     assert_eq!(left.another("Right door").outcome(&codes[0]).await, "already_used");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offline_admission_after_a_lost_answer_is_no_conflict() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     let list = left.list().await;
     // The server admitted the ticket, and the answer was lost, so the scanner admitted it by its list.
@@ -74,14 +63,11 @@ async fn offline_admission_after_a_lost_answer_is_no_conflict() {
     let (_, settled) = left.settle(&list, &[(late, &codes[1], 0)]).await;
     assert_eq!(outcomes(&settled), ["conflict"], "{settled}");
     assert_eq!(left.counts().await, [2, 2, 1]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ticket_admitted_twice_is_reported_and_the_earlier_admission_counts() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = left.another("Right door");
     let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     let list = right.list().await;
@@ -119,14 +105,11 @@ async fn ticket_admitted_twice_is_reported_and_the_earlier_admission_counts() {
     assert_eq!(world.count(lines).await, 2);
     let change = sqlx::query("DELETE FROM door_conflicts").execute(&world.pg).await;
     assert_refused("conflicts are immutable", change, CHECK_VIOLATION, "door_conflicts rows are immutable");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn offline_admission_without_a_valid_ticket_is_reported() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let booking = ann.buy_seats(&[0, 1], "tok_paid").await;
     let codes = codes(&world, &booking).await;
     let list = left.list().await;
@@ -141,15 +124,12 @@ async fn offline_admission_without_a_valid_ticket_is_reported() {
     assert!(why.contains(&"not_valid") && why.contains(&"unknown"), "{view}");
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'door_conflict'").await, 2);
     assert_eq!(left.counts().await, [1, 0, 2]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
-    let world = World::start(2, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
-    let at_other = Visitor { base: world.servers[1].url.clone(), ..left.browser.clone() };
+    let (world, ann, left) = world_with_door(2).await;
+    let at_other = left.browser.moved_to(&world, 1);
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2, 3, 4, 5], "tok_paid").await).await;
     let devices: Vec<Device> = (0..6)
         .map(|number| {
@@ -157,7 +137,7 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
             Device { browser, ..left.another("Some door") }
         })
         .collect();
-    let lists = futures::future::join_all(devices.iter().map(Device::list)).await;
+    let lists = join_all(devices.iter().map(Device::list)).await;
     // Each admitted every ticket, in its own order.
     let calls = devices.iter().zip(&lists).enumerate().map(|(number, (device, list))| {
         let scans: Vec<(Uuid, &str, i64)> = (0_i64..)
@@ -166,7 +146,7 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
             .collect();
         async move { device.settle(list, &scans).await }
     });
-    for (status, settled) in futures::future::join_all(calls).await {
+    for (status, settled) in join_all(calls).await {
         assert_eq!(status, StatusCode::OK, "{settled}");
     }
     assert_eq!(left.counts().await, [6, 6, 30]);
@@ -179,14 +159,11 @@ async fn scanners_that_settle_concurrently_agree_on_the_first_scan() {
                     WHERE scan.outcome = 'admitted'";
     assert_eq!(world.count(admitted).await, 6);
     assert_eq!(world.count("SELECT count(*) FROM door_scans WHERE outcome = 'admitted'").await, 6);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settlement_uses_the_servers_clock() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let codes = codes(&world, &ann.buy_seats(&[0, 1, 2, 3], "tok_paid").await).await;
     let list = left.list().await;
     let (now, years) = (platform::clock::now().0, 30 * 365 * 86_400_000_i64);
@@ -204,14 +181,11 @@ async fn settlement_uses_the_servers_clock() {
     let strange = "SELECT count(*) FROM door_admissions WHERE at NOT BETWEEN now() - interval '5 minutes' AND now()
                    + interval '1 second'";
     assert_eq!(world.count(strange).await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_settlement_is_refused_and_admits_no_one() {
-    let world = World::start(1, &[]).await;
-    let ann = tonight(&world).await;
-    let left = device(&world, ann.show, "Left door").await;
+    let (world, ann, left) = world_with_door(1).await;
     let right = left.another("Right door");
     let code = codes(&world, &ann.buy_seats(&[0], "tok_paid").await).await.remove(0);
     let list = left.list().await;
@@ -244,5 +218,4 @@ async fn invalid_settlement_is_refused_and_admits_no_one() {
     expect_problem(left.send_settlement(flood).await, StatusCode::PAYLOAD_TOO_LARGE, "too_large");
     assert_eq!(left.counts().await, [1, 0, 0]);
     assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
-    world.end().await;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -10,41 +10,32 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use futures::stream;
-use serde_json::Value;
 use simulator::payment::{NewPayment, Protocol};
 use simulator::{Simulator, cards};
 use tokio::sync::watch;
-use uuid::Uuid;
 
 use super::injector::{AnswerFate, FaultInjector};
-use crate::world::{PRICE, default_simulator};
+use crate::prelude::*;
 
 /// Largest forwarded request, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
 
-/// Availability of the gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Availability {
-    /// They are served.
     #[default]
     Up,
-    /// Their connections are closed.
     Down,
-    /// They hang until the availability changes.
     Hanging,
 }
 
-/// The gateway of a test.
 #[derive(Clone)]
 pub struct GatewayProxy {
     pub url: String,
     pub simulator: Simulator,
     availability: Arc<watch::Sender<Availability>>,
-    /// Status queries for each booking's payment.
     status_queries: Arc<Mutex<HashMap<Uuid, u32>>>,
     /// Bookings whose charge gets an error here, although the simulator has their payment.
     rejected: Arc<Mutex<HashSet<Uuid>>>,
-    /// Requests that arrived while it was not up.
     refused_requests: Arc<AtomicU32>,
     injector: Arc<FaultInjector>,
 }
@@ -71,7 +62,6 @@ impl GatewayProxy {
         gateway
     }
 
-    /// Sets the availability from now on.
     pub fn set_availability(&self, availability: Availability) {
         self.availability.send_replace(availability);
     }
@@ -86,18 +76,15 @@ impl GatewayProxy {
         self.rejected.lock().unwrap_or_else(PoisonError::into_inner).contains(&booking)
     }
 
-    /// Status queries for the payment of a booking.
     pub fn status_queries(&self, booking: Uuid) -> u32 {
         let queries = self.status_queries.lock().unwrap_or_else(PoisonError::into_inner);
         queries.get(&booking).copied().unwrap_or(0)
     }
 
-    /// Requests that arrived while it was not up.
     pub fn refused_requests(&self) -> u32 {
         self.refused_requests.load(Ordering::SeqCst)
     }
 
-    /// The payer of a booking presses Pay on the gateway's page.
     pub fn press_pay(&self, booking: Uuid) {
         let payment = self.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("the payment is open");
         let paid = cards::by_name("paid").expect("there is such a card");
@@ -130,7 +117,6 @@ impl GatewayProxy {
         *self.status_queries.lock().unwrap_or_else(PoisonError::into_inner).entry(booking).or_default() += 1;
     }
 
-    /// Booking and effect of a request.
     fn effect_of(&self, method: &Method, uri: &Uri, body: &Bytes) -> Option<(Uuid, &'static str)> {
         if method != Method::POST {
             return None;
@@ -145,7 +131,6 @@ impl GatewayProxy {
                 let asked: Value = serde_json::from_slice(body).ok()?;
                 Some((Uuid::parse_str(asked["reference"].as_str()?).ok()?, "charge"))
             }
-            // In Stripe's protocol.
             ["v1", "payment_intents"] => {
                 let fields: Vec<(String, String)> = serde_urlencoded::from_bytes(body).ok()?;
                 let (_, booking) = fields.iter().find(|(name, _)| name == "metadata[booking]")?;

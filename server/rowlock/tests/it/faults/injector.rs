@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// Fault of an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EffectFault {
     /// The service refuses it, at the first attempt and at the second.
@@ -32,13 +31,11 @@ impl EffectFault {
         matches!(self, Self::Refused | Self::AnswerLost | Self::KilledBeforeAnswer)
     }
 
-    /// Returns whether it can happen to an effect of this channel.
     pub fn is_possible(self, way: Channel) -> bool {
         way != Channel::Inside || !self.is_in_transit()
     }
 }
 
-/// The service that an effect calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Channel {
     Gateway,
@@ -66,11 +63,8 @@ pub const CHANNELS: [(&str, Channel); 11] = [
 /// Delivery of the answer of an effect that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerFate {
-    /// It is delivered.
     Arrives,
-    /// The connection is closed instead.
     Lost,
-    /// Held back until the server has been killed.
     HeldBack,
 }
 
@@ -89,11 +83,9 @@ struct InjectorState {
     of_email: HashMap<String, Uuid>,
     /// Bookings whose payers press Pay while their payment is being voided.
     paid_when_voided: HashSet<Uuid>,
-    /// Answers that are held back now.
     held_back: HashSet<(Uuid, &'static str)>,
 }
 
-/// Decides the faults.
 pub struct FaultInjector {
     state: Mutex<InjectorState>,
     kills: watch::Sender<u64>,
@@ -133,12 +125,10 @@ impl FaultInjector {
         self.unregistered_wait.send_modify(|_| {});
     }
 
-    /// Requires registration: no booking is charged before, so that no fault is missed.
     pub fn require_registration(&self) {
         self.unregistered_wait.send_replace(true);
     }
 
-    /// Waits until a booking is registered, if registration is required.
     pub async fn wait_until_registered(&self, booking: Uuid) {
         let may_go = |unregistered_wait: &bool| !unregistered_wait || self.state().registered.contains(&booking);
         self.unregistered_wait.subscribe().wait_for(may_go).await.expect("the injector lives");
@@ -166,7 +156,6 @@ impl FaultInjector {
         self.state().armed.insert((booking, effect), ArmedFault { fault, struck: 0, is_over: false });
     }
 
-    /// Returns whether the fault has struck.
     pub fn has_struck(&self, booking: Uuid, effect: &'static str) -> bool {
         self.state().armed.get(&(booking, effect)).is_some_and(|armed| armed.struck > 0)
     }
@@ -178,7 +167,6 @@ impl FaultInjector {
         state.armed.iter().filter(|(_, armed)| refused(armed)).map(|(which, _)| *which).collect()
     }
 
-    /// Stops refusing the effect.
     pub fn stop_refusing(&self, booking: Uuid, effect: &'static str) {
         if let Some(armed) = self.state().armed.get_mut(&(booking, effect)) {
             armed.is_over = true;
@@ -194,7 +182,6 @@ impl FaultInjector {
         self.state().paid_when_voided.remove(&booking)
     }
 
-    /// Returns whether an effect's request reaches the service.
     pub fn reaches_service(&self, booking: Uuid, effect: &'static str) -> bool {
         match self.state().armed.get_mut(&(booking, effect)) {
             Some(armed) if armed.fault == EffectFault::Refused && !armed.is_over => {

@@ -10,12 +10,10 @@ use super::injector::{AnswerFate, FaultInjector};
 /// Effect of a mail by the start of its `Message-ID`.
 const KINDS: [(&[u8], &str); 2] = [(b"Message-ID: <ticket.", "send_ticket"), (b"Message-ID: <notice.", "send_notice")];
 
-/// The mail server.
 #[derive(Clone)]
 pub struct MailServer {
     /// For `SMTP_URL`.
     pub url: String,
-    /// Recipients in order of arrival.
     taken: Arc<Mutex<Vec<String>>>,
 }
 
@@ -37,7 +35,6 @@ impl MailServer {
         mail_server
     }
 
-    /// Number of mails to this address.
     pub fn mails_to(&self, email: &str) -> usize {
         let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.iter().filter(|to| *to == email).count()

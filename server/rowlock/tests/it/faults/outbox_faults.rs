@@ -44,7 +44,6 @@ const TRIGGERS: &str = "
     END $$;
     CREATE TRIGGER faults_on_note BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION faults.on_note();";
 
-/// Faults at the outbox of one database.
 pub struct OutboxFaults {
     pg: PgPool,
     /// Holds the lock while it lives.
@@ -78,7 +77,6 @@ impl OutboxFaults {
         sqlx::query(sqlx::AssertSqlSafe(sequence)).execute(&self.pg).await.expect("a counter");
     }
 
-    /// Returns whether the fault has struck.
     pub async fn has_struck(&self, booking: Uuid, effect: &str) -> bool {
         let struck: Option<bool> = sqlx::query_scalar(
             "SELECT pg_sequence_last_value(('faults.struck_' || id)::regclass) IS NOT NULL
@@ -107,7 +105,6 @@ impl OutboxFaults {
         }
     }
 
-    /// Effects that were requested for a booking.
     pub async fn requested_effects(&self, booking: Uuid) -> Vec<String> {
         sqlx::query_scalar("SELECT effect FROM faults.wished WHERE booking_id = $1 ORDER BY effect")
             .bind(booking)
@@ -116,7 +113,6 @@ impl OutboxFaults {
             .expect("requested effects can be read")
     }
 
-    /// Effects in the schema's CHECK.
     pub async fn all_effects(&self) -> Vec<String> {
         let definition: String = sqlx::query_scalar(
             "SELECT pg_get_constraintdef(oid) FROM pg_constraint

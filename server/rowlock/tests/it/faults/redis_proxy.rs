@@ -1,14 +1,11 @@
 //! A proxy in front of Redis that parses commands to find their booking and effect.
 
-use std::sync::Arc;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use uuid::Uuid;
 
 use super::injector::{AnswerFate, FaultInjector};
+use crate::prelude::*;
 
-/// Read buffer, in bytes.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 macro_rules! script {
@@ -28,7 +25,6 @@ const EFFECTS: [(&[&str], &str); 3] = [
     (&["release_seats"], script!("renew")),
 ];
 
-/// Scripts by text and by hash.
 struct EffectScripts(Vec<(&'static [&'static str], &'static str, String)>);
 
 impl EffectScripts {
@@ -115,7 +111,6 @@ async fn pass(
     }
 }
 
-/// Effects of the first complete command in `bytes`, and its length.
 fn first_effects(
     bytes: &[u8],
     injector: &FaultInjector,
@@ -142,12 +137,7 @@ async fn drain_answers(redis: &mut TcpStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Parses the first complete command of `bytes`, `*2\r
-/// $4\r
-/// PING\r
-/// $1\r
-/// a\r
-/// `. Returns its words and its length.
+/// Parses the first complete command of `bytes`, such as `*1\r\n$4\r\nPING\r\n`. Returns its words and its length.
 fn parse_command(bytes: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     let (count, mut at) = parse_number(bytes, 0, b'*')?;
     let mut words = Vec::with_capacity(count);
@@ -159,8 +149,7 @@ fn parse_command(bytes: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     (at <= bytes.len()).then_some((words, at))
 }
 
-/// Parses a line `<sign><number>\r
-/// ` at `at`. Returns the number and the start of the next line.
+/// Parses a line `<sign><number>\r\n` at `at`. Returns the number and the start of the next line.
 fn parse_number(bytes: &[u8], at: usize, sign: u8) -> Option<(usize, usize)> {
     let line = bytes.get(at..)?;
     let end = line.windows(2).position(|two| two == b"\r\n")?;

@@ -1,14 +1,10 @@
 //! Runs sagas against one server process with a proxy on each of its connections.
 
-mod order;
-
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use futures::{StreamExt, stream};
 use tokio::sync::{Barrier, watch};
-use uuid::Uuid;
 
 use super::gateway_proxy::GatewayProxy;
 use super::injector::{EffectFault, FaultInjector};
@@ -16,14 +12,13 @@ use super::mail_server::MailServer;
 use super::outbox_faults::OutboxFaults;
 use super::redis_proxy;
 use super::sagas::Saga;
-use crate::buyer::{self, Buyer};
+use crate::buyer::{self, Buyer, RequestResult, id_of};
+use crate::prelude::*;
 use crate::replicas::Replica;
-use crate::world::{API_KEY, SECRET, World, insert_show};
 
 /// A saga fails if no case ends and no server restarts for this long. Each fault kills once, and cases take turns, so
 /// the total time depends on the machine.
 const CASE_TIMEOUT: Duration = Duration::from_secs(90);
-/// Pause between two checks of a predicate.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// Interval at which leases and pauses are moved into the past.
 const SHORTEN_INTERVAL: Duration = Duration::from_millis(300);
@@ -35,22 +30,18 @@ const SHORTEN_INTERVAL: Duration = Duration::from_millis(300);
 const QUIET: Duration = Duration::from_millis(200);
 /// …or after this many such pauses. By then the server retries its Redis call and passes the kill point.
 const MAX_QUIET_PAUSES: u32 = 3;
-/// Seats of an order.
 const SEATS: u32 = 2;
 
-/// A saga and its fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub saga: Saga,
     pub strike: Option<(&'static str, EffectFault)>,
 }
 
-/// A booking and its buyer.
 pub struct SagaOrder {
     pub buyer: Buyer,
     pub booking: Uuid,
     pub reference: String,
-    /// The first of its seats.
     pub seat: u32,
     strike: Option<(&'static str, EffectFault)>,
 }
@@ -64,7 +55,6 @@ struct Premiere {
 pub struct SagaRunner {
     pub world: World,
     pub gateway: GatewayProxy,
-    /// The second gateway, if there is one.
     second: Option<GatewayProxy>,
     pub mail_server: MailServer,
     pub injector: Arc<FaultInjector>,
@@ -77,12 +67,10 @@ pub struct SagaRunner {
     client: reqwest::Client,
     next_seat: AtomicU32,
     premiere: Mutex<Arc<Premiere>>,
-    /// Faults that did not work as intended.
     problems: Mutex<Vec<String>>,
 }
 
 impl SagaRunner {
-    /// With one gateway.
     pub async fn open() -> Self {
         Self::open_with(Arc::default(), None).await
     }
@@ -240,7 +228,6 @@ impl SagaRunner {
         }
     }
 
-    /// Effects in the outbox for this booking.
     pub async fn pending_effects(&self, order: &SagaOrder) -> i64 {
         let count = sqlx::query_scalar("SELECT count(*) FROM outbox WHERE booking_id = $1").bind(order.booking);
         count.fetch_one(&self.world.pg).await.expect("the outbox is counted")
@@ -271,7 +258,7 @@ impl SagaRunner {
             "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1",
             "UPDATE payments SET updated_at = now() - interval '1 hour' WHERE booking_id = $1",
         ] {
-            sqlx::query(statement).bind(order.booking).execute(&self.world.pg).await.expect("the booking is expired");
+            self.world.run(sqlx::query(statement).bind(order.booking)).await;
         }
     }
 
@@ -286,8 +273,8 @@ impl SagaRunner {
     pub async fn begin_show(&self) {
         let premiere = Arc::clone(&self.premiere.lock().unwrap_or_else(PoisonError::into_inner));
         if premiere.all_arrived.wait().await.is_leader() {
-            let begins = sqlx::query("UPDATE shows SET starts_at = now() - interval '1 minute' WHERE id = $1");
-            begins.bind(premiere.show).execute(&self.world.pg).await.expect("the show begins");
+            let sql = "UPDATE shows SET starts_at = now() - interval '1 minute' WHERE id = $1";
+            self.world.run(sqlx::query(sql).bind(premiere.show)).await;
             self.server.kill().await;
             self.restart_server().await;
         }
@@ -324,15 +311,10 @@ impl SagaRunner {
 
     /// Attempts of the relay at an effect; `None` if it is not in the outbox.
     async fn attempts(&self, booking: Uuid, effect: &str) -> Option<i32> {
-        sqlx::query_scalar("SELECT max(attempts) FROM outbox WHERE booking_id = $1 AND effect = $2")
-            .bind(booking)
-            .bind(effect)
-            .fetch_one(&self.world.pg)
-            .await
-            .expect("the outbox is read")
+        let sql = "SELECT max(attempts) FROM outbox WHERE booking_id = $1 AND effect = $2";
+        self.world.value(sqlx::query_scalar(sql).bind(booking).bind(effect)).await
     }
 
-    /// Kills the server when a case has reached its kill point.
     async fn kill_at_kill_points(&self) {
         let mut again = tokio::time::interval(QUIET);
         loop {
@@ -370,7 +352,6 @@ impl SagaRunner {
         self.restart_server().await;
     }
 
-    /// Waits until the books balance.
     pub async fn wait_until_balanced(&self) {
         let mut books = self.world.books(&self.redis_url, &self.gateway.simulator);
         books.gateways.extend(self.second.iter().map(|second| &second.simulator));
@@ -384,7 +365,6 @@ impl SagaRunner {
     }
 }
 
-/// Returns the same Redis URL with the proxy's address.
 async fn behind_proxy(url: &str, injector: &Arc<FaultInjector>) -> String {
     let mut url = reqwest::Url::parse(url).expect("REDIS_URL is an address");
     let address = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(6379));
@@ -393,4 +373,64 @@ async fn behind_proxy(url: &str, injector: &Arc<FaultInjector>) -> String {
     url.set_host(Some(&proxy.ip().to_string())).expect("a host");
     url.set_port(Some(proxy.port())).expect("a port");
     url.to_string()
+}
+
+impl SagaRunner {
+    /// Creates a booking of a new buyer. The fault is armed before a charge is possible.
+    async fn order(&self, case: Case) -> Result<SagaOrder, String> {
+        let number = self.next_seat.fetch_add(SEATS, Ordering::Relaxed);
+        let show = match case.saga {
+            Saga::ShowStarted => self.premiere.lock().unwrap_or_else(PoisonError::into_inner).show,
+            _ => self.world.show,
+        };
+        let email = format!("{number}@example.org");
+        let buyer = Buyer::new(&self.client, &self.servers, show, email)
+            .with_late_payment_choice(case.saga.if_late())
+            .without_deadline();
+        let seats: Vec<u32> = (number..number + SEATS).collect();
+        let hold = expect_status(buyer.hold(&seats).await, &[StatusCode::CREATED])?;
+        let made = async {
+            let (booking, reference) = self.booking_of_hold(id_of(&hold)).await;
+            if let Some((effect, fault)) = case.strike {
+                if fault.is_in_transit() {
+                    self.injector.arm(booking, effect, fault);
+                } else {
+                    self.outbox_faults.arm(booking, effect, fault).await;
+                }
+            }
+            // From here on the gateway charges it.
+            self.injector.register(booking, id_of(&hold), &buyer.email);
+            Ok((booking, reference))
+        };
+        let asked = async {
+            match case.saga.in_one_request() {
+                None => expect_status(buyer.book(&hold).await, &[StatusCode::CREATED]),
+                // If the first attempt died with its server and the next server finished it, a new key gets a 200 or a
+                // 410.
+                Some(token) => {
+                    let result = buyer.buy(&hold, token).await;
+                    expect_status(result, &[StatusCode::CREATED, StatusCode::OK, StatusCode::GONE])
+                }
+            }
+        };
+        let ((booking, reference), _) = tokio::try_join!(made, asked)?;
+        Ok(SagaOrder { buyer, booking, reference, seat: number, strike: case.strike })
+    }
+
+    async fn booking_of_hold(&self, hold: Uuid) -> (Uuid, String) {
+        loop {
+            let made = sqlx::query_as("SELECT id, reference FROM bookings WHERE hold_id = $1").bind(hold);
+            if let Some(made) = made.fetch_optional(&self.world.pg).await.expect("bookings are read") {
+                return made;
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+}
+
+fn expect_status(result: RequestResult, wanted: &[StatusCode]) -> Result<Value, String> {
+    match result? {
+        (status, answer) if wanted.contains(&status) => Ok(answer),
+        (status, answer) => Err(format!("{status} {answer}")),
+    }
 }

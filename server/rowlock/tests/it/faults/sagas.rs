@@ -1,12 +1,11 @@
 //! Every course of a booking, driven by HTTP requests.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use strum::VariantArray;
 
 use super::saga_runner::{SagaOrder, SagaRunner};
+use crate::prelude::*;
 
-/// A course of a booking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Saga {
     PaidAtOnce,
     Declined,
@@ -46,29 +45,6 @@ pub enum Saga {
 }
 
 impl Saga {
-    /// With one gateway.
-    pub const WITH_ONE_GATEWAY: [Self; 18] = [
-        Self::PaidAtOnce,
-        Self::Declined,
-        Self::PendingThenPaid,
-        Self::PendingThenFailed,
-        Self::ExpiredUnpaid,
-        Self::ExpiredWhilePending,
-        Self::LateMoney,
-        Self::SeatsLost,
-        Self::ShowStarted,
-        Self::LateMoneyReturned,
-        Self::BuyerCancels,
-        Self::BuyerCancelsPart,
-        Self::BuyerCancelsUnpaid,
-        Self::StaffCancel,
-        Self::InOneRequest,
-        Self::InOneRequestDeclined,
-        Self::InOneRequestPending,
-        Self::InOneRequestTooLate,
-    ];
-
-    /// With a second gateway.
     pub const WITH_TWO_GATEWAYS: [Self; 2] = [Self::AtSecondGateway, Self::AtBothGateways];
 
     /// Final state of the booking and of its money, whatever fault occurs.
@@ -92,7 +68,6 @@ impl Saga {
         }
     }
 
-    /// The buyer's choice for a late payment.
     pub const fn if_late(self) -> Option<&'static str> {
         match self {
             Self::LateMoneyReturned | Self::InOneRequestTooLate => Some("refund"),
@@ -111,7 +86,6 @@ impl Saga {
         }
     }
 
-    /// Runs the saga from a new booking.
     pub async fn run(self, runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
         match self {
             Self::InOneRequest | Self::InOneRequestDeclined | Self::InOneRequestPending => Ok(()),
@@ -186,7 +160,6 @@ async fn pay(order: &SagaOrder, token: Option<&str>) -> Result<(), String> {
     }
 }
 
-/// Pays, and waits until the tickets are issued and no effect is left.
 async fn pay_and_wait_until_confirmed(runner: &SagaRunner, order: &SagaOrder) -> Result<(), String> {
     pay(order, Some("tok_paid")).await?;
     runner.wait_for_state(order, ("CONFIRMED", "PAID")).await

@@ -4,17 +4,14 @@ use backoffice::relocation;
 use domain::booking::Effect;
 use futures::FutureExt;
 use platform::ids;
-use reqwest::{Method, StatusCode};
 use rowlock::AppState;
 use selling::bookings::{self, CallOffProgress};
-use serde_json::{Value, json};
 use strum::{EnumString, IntoStaticStr, VariantArray};
-use uuid::Uuid;
 
 use super::controller::ActionFuture;
 use super::schedule_world::{ScheduleWorld, mark_cancellation_finished};
 use crate::late_payments::{expire_without_gateway, pay_on_page};
-use crate::world::{JsonAnswer, PRICE, Visitor, World, text};
+use crate::prelude::*;
 
 /// Places that a revision adds to the hold or removes from it.
 const PLACES: u32 = 5;
@@ -28,7 +25,6 @@ const OTHER_ROOM: &str = r#"{
     "areas": [{"name": "Floor", "category": "gold", "capacity": 12}]
 }"#;
 
-/// State of the booking before the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum InitialState {
@@ -40,7 +36,6 @@ pub enum InitialState {
     Changed,
     /// The gateway has charged it and has sent no webhook.
     Paying,
-    /// Sold.
     Confirmed,
     /// Cancelled during the payment; the gateway has charged it, and no void was sent.
     Cancelled,
@@ -51,31 +46,20 @@ pub enum InitialState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Action {
-    /// The buyer checks the hold out as it is.
     CheckOut,
     /// The buyer adds places to the hold or removes them, and checks it out.
     Revise,
     /// The buyer pays with a token; in a combined request if there is no booking.
     Submit,
-    /// The buyer modifies the hold.
     ChangeHold,
-    /// The gateway's webhook reports the charge.
     Settle,
-    /// The buyer cancels one seat.
     CancelPart,
-    /// The buyer cancels the booking.
     Cancel,
-    /// The counter exchanges the sold seats.
     Exchange,
-    /// The show moves to another screen.
     Relocate,
-    /// The show is cancelled, with its bookings.
     CallOff,
-    /// The relay voids the payment.
     Void,
-    /// The relay places the late payment.
     LateMoney,
-    /// The waiting list offers free seats to a visitor.
     Offer,
 }
 
@@ -99,7 +83,6 @@ impl Action {
     }
 }
 
-/// A booking and its show.
 pub struct PreparedBooking {
     start: InitialState,
     buyer: Visitor,
@@ -115,7 +98,7 @@ impl PreparedBooking {
         if actions.contains(&Action::Offer) {
             insert_waiting_list_entry(setup, show).await;
         }
-        let buyer = Visitor { show, ..setup.world.visitor_at(setup.servers[0].place) };
+        let buyer = setup.world.visitor_at(setup.servers[0].place).at_show(show);
         let places = match start {
             InitialState::Held => PLACES,
             InitialState::Locked | InitialState::Changed => 0,
@@ -136,8 +119,7 @@ impl PreparedBooking {
             setup.wait_until_idle().await;
         }
         for server in setup.servers.iter().take(actions.len()) {
-            // The server caches the show.
-            let at = Visitor { base: setup.world.servers[server.place].url.clone(), ..scene.buyer.clone() };
+            let at = scene.buyer.moved_to(&setup.world, server.place);
             at.has_hold().await;
         }
         scene
@@ -161,12 +143,10 @@ impl PreparedBooking {
         }
     }
 
-    /// Adds places to the hold or removes them.
     async fn change_places(&self, which: &str) -> JsonAnswer {
         change(&self.buyer, &self.hold, json!({ which: [{ "area": 0, "quantity": PLACES }] })).await
     }
 
-    /// Sends the gateway's webhook about the charge.
     async fn webhook(&self, to: &Visitor) -> String {
         webhook(to, &self.booking).await
     }
@@ -174,17 +154,16 @@ impl PreparedBooking {
     /// Sends the webhook about an earlier charge; it may be a repeat.
     pub async fn send_gateway_webhook(&self, setup: &ScheduleWorld) {
         if matches!(self.start, InitialState::Paying | InitialState::Cancelled | InitialState::Late) {
-            let clerk = Visitor { base: setup.world.servers[0].url.clone(), ..self.buyer.clone() };
+            let clerk = self.buyer.moved_to(&setup.world, 0);
             let answer = self.webhook(&clerk).await;
             assert!(answer.starts_with("200"), "{answer}");
         }
     }
 
-    /// Prepares an actor's action and returns its future.
     pub async fn action_future(&self, setup: &mut ScheduleWorld, action: Action, actor: usize) -> ActionFuture {
         let server = &setup.servers[actor];
         let state = server.state.clone();
-        let at = Visitor { base: setup.world.servers[server.place].url.clone(), ..self.buyer.clone() };
+        let at = self.buyer.moved_to(&setup.world, server.place);
         let (hold, booking, start) = (self.hold.clone(), self.booking.clone(), self.start);
         let id = booking["id"].as_str().and_then(|id| Uuid::parse_str(id).ok()).unwrap_or_default();
         match action {
@@ -224,7 +203,7 @@ async fn insert_waiting_list_entry(setup: &ScheduleWorld, show: Uuid) {
          VALUES (gen_random_uuid(), $1, gen_random_uuid()::text, 'bob@example.org', 3, now(), now(), now(), now())",
     ];
     for statement in statements {
-        sqlx::query(statement).bind(show).execute(&setup.world.pg).await.expect("the rows are written");
+        setup.world.run(sqlx::query(statement).bind(show)).await;
     }
 }
 
@@ -287,19 +266,19 @@ async fn exchange(setup: &mut ScheduleWorld, actor: usize, booking: &Value) -> A
 async fn relocate(setup: &mut ScheduleWorld, actor: usize) -> ActionFuture {
     let (layout, screen) = (ids::new_id(), ids::new_id().to_string());
     let plan: Value = serde_json::from_str(OTHER_ROOM).expect("the sketch is JSON");
-    sqlx::query("INSERT INTO layouts VALUES ($1, 'Other room', $2, 300)")
-        .bind(layout)
-        .bind(plan)
-        .execute(&setup.world.pg)
-        .await
-        .expect("the layout is written");
-    sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', $2, $3)")
-        .bind(&screen)
-        .bind(format!("Screen {screen}"))
-        .bind(layout)
-        .execute(&setup.world.pg)
-        .await
-        .expect("the screen is written");
+    setup
+        .world
+        .run(sqlx::query("INSERT INTO layouts VALUES ($1, 'Other room', $2, 300)").bind(layout).bind(plan))
+        .await;
+    setup
+        .world
+        .run(
+            sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', $2, $3)")
+                .bind(&screen)
+                .bind(format!("Screen {screen}"))
+                .bind(layout),
+        )
+        .await;
     let server = &setup.servers[actor];
     let (state, mut organiser) = (server.state.clone(), setup.organiser.moved_to(&setup.world, server.place));
     let path = format!("{}/programme/{}/move", crate::organiser::API, setup.world.show);
@@ -337,7 +316,6 @@ async fn call_off(state: AppState, show: Uuid) -> String {
     format!("{} finished", StatusCode::OK.as_u16())
 }
 
-/// Performs one effect, as the relay does.
 async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
     match bookings::perform(&state, booking, effect).await {
         Ok(()) => "done".to_owned(),
@@ -345,7 +323,6 @@ async fn perform(state: AppState, booking: Uuid, effect: Effect) -> String {
     }
 }
 
-/// One round of the waiting lists.
 async fn offer(state: AppState) -> String {
     match selling::waiting_list::serve_all_lists(&state).await {
         Ok(()) => "done".to_owned(),

@@ -14,37 +14,31 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use super::gate::{ConnectionId, Gate, GateEvent};
-use super::schedule::{Schedule, letter};
+use super::schedule_runner::{Schedule, letter};
 
 /// Interval of the queries for lock waits, while a statement has no answer.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(3);
 /// A schedule without progress for this long is a finding.
 const SCHEDULE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An action of an actor.
 pub type ActionFuture = BoxFuture<'static, String>;
 
-/// The result of a schedule.
 #[derive(Debug, Default)]
 pub struct ScheduleResult {
     /// Actor and beginning of each statement.
     pub trace: Vec<(usize, String)>,
     /// For each run, whether it ended by a preemption: its actor could have continued.
     pub is_preempted: Vec<bool>,
-    /// Answer of each actor.
     pub answers: Vec<String>,
-    /// Number of lock waits between actors.
     pub blocked: u32,
 }
 
 impl ScheduleResult {
-    /// Steps of an actor.
     pub fn steps(&self, actor: usize) -> u32 {
         self.trace.iter().filter(|(other, _)| *other == actor).count() as u32
     }
 }
 
-/// Grants permits.
 pub struct Controller {
     events: UnboundedReceiver<GateEvent>,
     sender: UnboundedSender<GateEvent>,
@@ -64,7 +58,6 @@ struct Actor {
     waiting: VecDeque<WaitingStatement>,
     running: Option<ConnectionId>,
     is_blocked: bool,
-    /// Connections with an open transaction.
     open: HashSet<ConnectionId>,
     answer: Option<String>,
     /// Its action is answered, and its transactions are over. Later background work of its server is not part of the
@@ -272,7 +265,6 @@ fn state(actors: &[Actor]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// Statements of a schedule, one per line.
 pub fn trace_lines(played: &ScheduleResult) -> String {
     let mut counts = HashMap::new();
     let lines = played.trace.iter().map(|(actor, statement)| {

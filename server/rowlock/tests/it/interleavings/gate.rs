@@ -16,39 +16,30 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{oneshot, watch};
 
-use crate::postgres_proxy;
+use crate::postgres_process::open_proxy;
 
 /// Length of a message's type and size, in bytes.
 const HEADER_BYTES: usize = 5;
 /// Maximum length of a printed statement, in characters.
 const SHOWN_CHARS: usize = 110;
 
-/// A connection of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
-    /// Actor of the connection.
     pub actor: usize,
     number: u32,
     /// Process id of its Postgres backend.
     pub pid: i32,
 }
 
-/// Events for the controller.
 #[derive(Debug)]
 pub enum GateEvent {
-    /// A statement waits for its permit.
     Waits { connection: ConnectionId, statement: String, permit: oneshot::Sender<()> },
-    /// Postgres has answered a batch.
     Answered { connection: ConnectionId, is_in_transaction: bool },
-    /// The connection is closed.
     Closed { connection: ConnectionId },
-    /// An actor's action has its answer.
     Finished { actor: usize, answer: String },
 }
 
-/// The proxy of one actor.
 pub struct Gate {
-    /// Its address, as DATABASE_URL.
     pub url: String,
     is_closed: watch::Sender<bool>,
 }
@@ -68,25 +59,22 @@ impl Gate {
         direct.query_pairs_mut().append_pair("sslmode", "disable");
         let (is_closed, seen) = watch::channel(false);
         let shared = Arc::new(GateState { actor, is_closed: seen, events, connections: AtomicU32::new(0) });
-        let url = postgres_proxy::open(direct.as_str(), move |client, postgres| {
+        let url = open_proxy(direct.as_str(), move |client, postgres| {
             let shared = Arc::clone(&shared);
             async move { connection(client, postgres, &shared).await }
         });
         Self { url: url.await, is_closed }
     }
 
-    /// Makes statements wait for permits.
     pub fn close(&self) {
         self.is_closed.send_replace(true);
     }
 
-    /// Lets all statements pass, including waiting ones.
     pub fn open(&self) {
         self.is_closed.send_replace(false);
     }
 }
 
-/// A message with its header.
 struct Message(Vec<u8>);
 
 impl Message {
@@ -142,7 +130,6 @@ impl Messages {
     }
 }
 
-/// Both sides of a connection.
 struct ConnectionEnds {
     client: Messages,
     to_client: OwnedWriteHalf,
@@ -187,7 +174,6 @@ async fn forward_startup(ends: &mut ConnectionEnds) -> std::io::Result<Option<i3
     }
 }
 
-/// Forwards batches until a side closes.
 async fn serve(ends: &mut ConnectionEnds, connection: ConnectionId, shared: &GateState) -> std::io::Result<()> {
     let mut prepared = HashMap::new();
     while let Some(batch) = next_batch(ends, &mut prepared).await? {
@@ -227,7 +213,6 @@ fn is_of_own_key(statement: &str) -> bool {
 /// Frontend messages that are answered together.
 struct Batch {
     bytes: Vec<u8>,
-    /// The executed statement, if any.
     statement: Option<String>,
 }
 
@@ -261,7 +246,6 @@ fn one_line(sql: &str) -> String {
     words.join(" ").chars().take(SHOWN_CHARS).collect()
 }
 
-/// Waits for a permit, if the gate is closed.
 async fn wait_for_permit(connection: ConnectionId, statement: String, shared: &GateState) {
     let mut is_closed = shared.is_closed.clone();
     if !*is_closed.borrow_and_update() {

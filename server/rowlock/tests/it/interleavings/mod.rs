@@ -10,26 +10,20 @@
 //! smaller runs.
 
 mod actions;
-mod cancelled_shows;
 mod controller;
 mod gate;
-mod scenario;
-mod schedule;
 mod schedule_runner;
 mod schedule_world;
 
 use std::time::{Duration, Instant};
 
-use scenario::{Scenario, pairs, sample, triples};
-use schedule::Schedule;
-use schedule_runner::{Extent, MAX_FINDINGS, RunSummary, explore, replay};
+use schedule_runner::{Extent, MAX_FINDINGS, RunSummary, Scenario, Schedule, explore, pairs, replay, sample, triples};
 
 /// Selects the schedules to run instead of the sample; parsed by [`Selection`].
 const SELECTION: &str = "ROWLOCK_INTERLEAVINGS";
 /// Schedules with two preemptions of each pair in the sample, besides a serial one.
 const SAMPLED_SCHEDULES: u32 = 2;
 
-/// The schedules to run.
 #[derive(Debug, PartialEq, Eq)]
 enum Selection {
     /// `all`: every schedule of every pair and triple.

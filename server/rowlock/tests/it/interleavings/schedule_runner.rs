@@ -1,17 +1,19 @@
-//! Runs schedules of scenarios concurrently, and summarises their results.
+//! Scenarios are concurrent actions and the booking's initial state; a schedule says how many statements each actor runs
+//! before another one continues. The runner explores schedules concurrently and summarises their results.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use futures::future::join_all;
+use domain::VariantName;
+use strum::VariantArray;
 
-use super::actions::PreparedBooking;
+use super::actions::{Action, InitialState, PreparedBooking};
 use super::controller::{ScheduleResult, trace_lines};
-use super::scenario::Scenario;
-use super::schedule::{Grid, Schedule};
-use super::schedule_world::ScheduleWorld;
+use super::schedule_world::{ACTORS, ScheduleWorld};
+use crate::prelude::*;
 
 /// Concurrent schedules per core in long runs, because much of a schedule is waiting. Short runs are not worth a world
 /// for each worker.
@@ -24,10 +26,8 @@ pub const MAX_FINDINGS: usize = 20;
 /// retry.
 const GAVE_UP: &str = "503 database_unavailable";
 
-/// The set of schedules to run.
 #[derive(Clone, Copy, Debug)]
 pub enum Extent {
-    /// Every schedule with up to two preemptions.
     All,
     /// Every schedule in which the second actor preempts the first one once.
     FirstPreempted,
@@ -37,15 +37,12 @@ pub enum Extent {
     Until(Instant),
 }
 
-/// Summary of the schedules that were run.
 #[derive(Default)]
 pub struct RunSummary {
     pub schedules: u32,
     /// Number of schedules with two preemptions of the scenarios, where it was computed.
     in_all: u32,
-    /// Schedules with a lock wait between actors.
     blocked: u32,
-    /// Schedules in which a server gave up.
     gave_up: u32,
     pub findings: Vec<String>,
 }
@@ -59,12 +56,10 @@ impl SharedSummary {
     }
 }
 
-/// A scenario with schedules left to run.
 struct Progress {
     scenario: Scenario,
     /// Its schedules, once the length of its actions is known.
     grid: Option<Grid>,
-    /// Schedules of the grid that were run.
     played: u32,
 }
 
@@ -136,7 +131,6 @@ impl ScheduleRunner {
         summary.findings.push(finding);
     }
 
-    /// Runs every schedule with up to two preemptions.
     async fn play_all(&mut self, scenario: &Scenario) {
         let actors = 0..scenario.actions.len();
         for first in actors.clone() {
@@ -179,7 +173,6 @@ impl ScheduleRunner {
     async fn play_next(&mut self, progress: &mut Progress) -> bool {
         let Progress { scenario, grid, played } = progress;
         let Some(grid) = grid else {
-            // One action after the other.
             let serial = self.play(scenario, &Schedule::new(&[], 0)).await;
             let steps = |serial: ScheduleResult| (0..scenario.actions.len()).map(|actor| serial.steps(actor)).collect();
             *grid = serial.map(|serial| Grid::new(steps(serial)));
@@ -209,7 +202,6 @@ fn answers(played: &ScheduleResult) -> impl Iterator<Item = &str> {
     played.answers.iter().flat_map(|answers| answers.split(", "))
 }
 
-/// Runs schedules of each scenario concurrently.
 pub async fn explore(scenarios: Vec<Scenario>, extent: Extent) -> RunSummary {
     let (began, count) = (Instant::now(), scenarios.len());
     let scenarios = scenarios.into_iter().map(|scenario| Progress { scenario, grid: None, played: 0 });
@@ -263,7 +255,6 @@ async fn work(scenarios: Arc<Mutex<VecDeque<Progress>>>, summary: SharedSummary,
     player.end().await;
 }
 
-/// Runs one schedule and prints it.
 pub async fn replay(scenario: &Scenario, schedule: &Schedule) -> RunSummary {
     let summary = SharedSummary::default();
     let mut player = ScheduleRunner::new(summary.clone());
@@ -274,4 +265,230 @@ pub async fn replay(scenario: &Scenario, schedule: &Schedule) -> RunSummary {
         println!("{scenario}: {schedule}: {:?}\n{}", played.answers, trace_lines(&played));
     }
     summary
+}
+
+/// Actions of the sample: the steps from a hold to a sale, and its cancellation.
+pub const SAMPLED_ACTIONS: [Action; 7] = [
+    Action::CheckOut,
+    Action::Revise,
+    Action::Submit,
+    Action::ChangeHold,
+    Action::Settle,
+    Action::Cancel,
+    Action::CallOff,
+];
+/// Initial states of the sample's pairs: the first of these that fits both.
+const SAMPLED_STARTS: [InitialState; 3] = [InitialState::Changed, InitialState::Locked, InitialState::Paying];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    pub actions: Vec<Action>,
+    pub start: InitialState,
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.actions.iter().map(Action::as_str).collect();
+        write!(f, "{}@{}", names.join("+"), self.start.as_str())
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || format!("{text:?} is no scenario; `check-out+revise@changed` is");
+        let (actions, start) = text.trim().split_once('@').ok_or_else(wrong)?;
+        let action = |name: &str| name.parse::<Action>().map_err(|_| wrong());
+        let actions: Vec<_> = actions.split('+').map(action).collect::<Result<_, _>>()?;
+        let start = start.parse().map_err(|_| wrong())?;
+        if (2..=ACTORS).contains(&actions.len()) { Ok(Self { actions, start }) } else { Err(wrong()) }
+    }
+}
+
+/// Every pair of actions with every initial state that fits both.
+pub fn pairs() -> Vec<Scenario> {
+    let mut pairs = Vec::new();
+    for &start in InitialState::VARIANTS {
+        let fitting: Vec<Action> = Action::VARIANTS.iter().copied().filter(|action| action.fits(start)).collect();
+        for (place, one) in fitting.iter().enumerate() {
+            for other in &fitting[place..] {
+                // A sold-out show has no seats for an exchange.
+                if (*one, *other) != (Action::Exchange, Action::Offer) {
+                    pairs.push(Scenario { actions: vec![*one, *other], start });
+                }
+            }
+        }
+    }
+    pairs
+}
+
+/// Triples of actions around payments that often coincide.
+pub fn triples() -> Vec<Scenario> {
+    use Action::{CallOff, Cancel, CheckOut, Revise, Settle, Submit};
+    let triples = [
+        ([CheckOut, Revise, Submit], InitialState::Changed),
+        ([CheckOut, Revise, Submit], InitialState::Locked),
+        ([Submit, Cancel, CallOff], InitialState::Locked),
+        ([Settle, Cancel, CallOff], InitialState::Paying),
+    ];
+    Vec::from(triples.map(|(actions, start)| Scenario { actions: actions.to_vec(), start }))
+}
+
+/// Pairs that run with all other tests, each with one initial state.
+pub fn sample() -> Vec<Scenario> {
+    let mut pairs = Vec::new();
+    for (place, one) in SAMPLED_ACTIONS.into_iter().enumerate() {
+        for other in SAMPLED_ACTIONS.into_iter().skip(place) {
+            let start = SAMPLED_STARTS.into_iter().find(|start| one.fits(*start) && other.fits(*start));
+            let scenario = |start| Scenario { actions: vec![one, other], start };
+            pairs.extend(start.map(scenario));
+        }
+    }
+    pairs
+}
+
+#[test]
+fn sample_has_each_of_its_actions_and_is_short() {
+    let sample = sample();
+    for action in SAMPLED_ACTIONS {
+        assert!(sample.iter().any(|scenario| scenario.actions.contains(&action)), "{action:?}");
+    }
+    let pairs = pairs();
+    assert!(sample.iter().all(|scenario| pairs.contains(scenario)));
+    // A revision needs an unpaid booking, and a settlement a paid one.
+    assert_eq!(sample.len(), 27);
+}
+
+#[test]
+fn scenario_is_parsed_as_printed() {
+    for scenario in pairs().into_iter().chain(triples()) {
+        assert_eq!(scenario.to_string().parse::<Scenario>(), Ok(scenario));
+    }
+    assert!("revise@held".parse::<Scenario>().is_err());
+}
+
+/// Statements of one actor without a preemption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepRun {
+    pub actor: usize,
+    /// Steps until another actor continues; `None` until it waits for a lock or is over. The first step of an action is
+    /// everything before its first statement.
+    pub steps: Option<u32>,
+}
+
+/// Runs in order. After them the actors run to the end, the first actor first; so does an actor that waited for a lock.
+/// Printed as `A3 B5 A*`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule(pub Vec<StepRun>);
+
+impl Schedule {
+    /// Preempts these actors in turn, then runs this actor to its end.
+    pub fn new(preempted: &[(usize, u32)], last: usize) -> Self {
+        let runs = preempted.iter().map(|(actor, steps)| StepRun { actor: *actor, steps: Some(*steps) });
+        Self(runs.chain([StepRun { actor: last, steps: None }]).collect())
+    }
+}
+
+/// All schedules with two preemptions of actors with these step counts in a serial run.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    steps: Vec<u32>,
+    /// Actors of the first run, of the second, and of the last.
+    orders: Vec<(usize, usize, usize)>,
+}
+
+impl Grid {
+    pub fn new(steps: Vec<u32>) -> Self {
+        let actors = 0..steps.len();
+        let others = |one: usize| actors.clone().filter(move |other| *other != one);
+        let orders = actors.clone().flat_map(|first| {
+            others(first).flat_map(move |second| others(second).map(move |last| (first, second, last)))
+        });
+        Self { orders: orders.collect(), steps }
+    }
+
+    pub fn len(&self) -> u32 {
+        self.orders.iter().map(|(first, second, _)| self.steps[*first] * self.steps[*second]).sum()
+    }
+
+    /// Returns a schedule by number, counted from 0; consecutive numbers are far apart.
+    pub fn spread(&self, number: u32) -> Schedule {
+        let len = self.len();
+        // The golden ratio spreads them, however many are run.
+        let stride = (len * 618 / 1_000..).find(|stride| greatest_common_divisor(*stride, len) == 1).unwrap_or(1);
+        let index = u64::from(number) * u64::from(stride) % u64::from(len);
+        self.at(u32::try_from(index).expect("the index is below the length"))
+    }
+
+    fn at(&self, mut index: u32) -> Schedule {
+        for &(first, second, last) in &self.orders {
+            let of_order = self.steps[first] * self.steps[second];
+            if index < of_order {
+                let (steps, more) = (1 + index / self.steps[second], 1 + index % self.steps[second]);
+                return Schedule::new(&[(first, steps), (second, more)], last);
+            }
+            index -= of_order;
+        }
+        unreachable!("the index is below the length")
+    }
+}
+
+const fn greatest_common_divisor(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+pub fn letter(actor: usize) -> char {
+    char::from(b'A' + u8::try_from(actor).expect("few actors"))
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, run) in self.0.iter().enumerate() {
+            let space = if place == 0 { "" } else { " " };
+            match run.steps {
+                Some(steps) => write!(f, "{space}{}{steps}", letter(run.actor))?,
+                None => write!(f, "{space}{}*", letter(run.actor))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let run = |word: &str| {
+            let wrong = || format!("{word:?} is no run; `A3` or `A*` is");
+            let mut chars = word.chars();
+            let name = chars.next().filter(char::is_ascii_uppercase).ok_or_else(wrong)?;
+            let steps = match chars.as_str() {
+                "*" => None,
+                number => Some(number.parse().map_err(|_| wrong())?),
+            };
+            Ok(StepRun { actor: name as usize - 'A' as usize, steps })
+        };
+        text.split_whitespace().map(run).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+#[test]
+fn schedule_is_parsed_as_printed() {
+    let schedule = Schedule::new(&[(0, 3), (1, 15)], 0);
+    assert_eq!(schedule.to_string(), "A3 B15 A*");
+    assert_eq!(schedule.to_string().parse::<Schedule>(), Ok(schedule));
+    assert!("A3 5".parse::<Schedule>().is_err());
+}
+
+#[test]
+fn grid_has_every_schedule_once() {
+    for steps in [vec![1, 1], vec![3, 4], vec![7, 12], vec![2, 3, 5]] {
+        let grid = Grid::new(steps);
+        let all: BTreeSet<String> = (0..grid.len()).map(|number| grid.spread(number).to_string()).collect();
+        assert_eq!(all.len(), grid.len() as usize, "{grid:?}");
+    }
+    let two = Grid::new(vec![2, 1]);
+    let all: BTreeSet<String> = (0..two.len()).map(|number| two.spread(number).to_string()).collect();
+    assert_eq!(all.into_iter().collect::<Vec<_>>(), ["A1 B1 A*", "A2 B1 A*", "B1 A1 B*", "B1 A2 B*"]);
 }

@@ -8,10 +8,8 @@ use seats::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use super::fixture::{TERMS, attempt, clock, known, memory, selection};
-use super::redis_fixture::RedisFixture;
+use super::fixture::{RedisFixture, TERMS, attempt, clock, known, memory, selection};
 
-/// One announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnnouncedChange {
     pub epoch: u64,
@@ -20,7 +18,6 @@ pub struct AnnouncedChange {
     pub changes: Option<BTreeMap<String, u32>>,
 }
 
-/// Receives a store's announcements of a show.
 pub enum AnnouncementListener {
     Memory(Uuid, Receiver<Announcement>),
     Redis(Subscriber),

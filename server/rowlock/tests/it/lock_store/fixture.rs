@@ -1,28 +1,24 @@
-//! A store with one show, and calls of its visitors.
-
-use std::sync::Arc;
+//! A store with one show, calls of its visitors, and direct changes to its Redis: time passes, keys are lost, an earlier
+//! state is restored.
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, Timestamp};
+use platform::redis_link::{Link, Subscriber};
+use redis::aio::MultiplexedConnection;
 use seats::seat_locks::{
-    FencedSelection, HoldLimits, HoldUpdate, LockAttempt, ManualClock, MemoryLocks, RebuildInput, RedisLocks, Refusal,
-    Renewal, RequestIdentity, SeatLocks, Selection, ShadowLocks, StoreError, StoredHold,
+    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, ManualClock, MemoryLocks, RebuildInput, RedisLocks,
+    Refusal, Renewal, RequestIdentity, SeatLocks, Selection, ShadowLocks, StoreError, StoredHold, channel_of,
 };
-use uuid::Uuid;
 
-use super::redis_fixture::RedisFixture;
+use crate::prelude::*;
 
-/// Seats of the layout.
 pub const SEATS: usize = 12;
-/// Its areas and their capacities.
 pub const AREAS: [(AreaIndex, u32); 2] = [(0, 5), (1, 3)];
 /// Above every time in microseconds, so fences are the same in every store.
 pub const LOWEST_FENCE: i64 = 5_000_000_000_000_000;
 /// Six seats a person, five minutes, eight with extensions.
 pub const TERMS: HoldLimits = HoldLimits { per_person: 6, length_ms: 5 * MINUTE_MS, life_ms: 8 * MINUTE_MS };
-/// Limits of a flash sale.
 pub const FLASH: HoldLimits = HoldLimits { per_person: 6, length_ms: 90_000, life_ms: 90_000 };
-/// Extension of a hold during a payment.
 pub const PAYING_MS: i64 = 10 * MINUTE_MS;
 
 pub struct StoreFixture {
@@ -76,7 +72,6 @@ impl StoreFixture {
         }
     }
 
-    /// Lets time pass for every hold.
     pub async fn pass(&self, ms: i64) {
         if let Some((shadow, _)) = &self.shadow {
             shadow.caught_up().await;
@@ -89,7 +84,6 @@ impl StoreFixture {
         }
     }
 
-    /// Makes the store lose the show.
     pub async fn lose(&self) {
         if let Some((shadow, memory)) = &self.shadow {
             shadow.caught_up().await;
@@ -127,7 +121,6 @@ impl StoreFixture {
         self.store.snapshot(self.show).await.expect("a snapshot").version
     }
 
-    /// Holds these seats with a new request id.
     pub async fn take(&self, owner: &str, seats: &[SeatIndex]) -> Result<StoredHold, Refusal> {
         self.take_selection(owner, selection(seats, &[])).await
     }
@@ -213,7 +206,6 @@ impl StoreFixture {
         self.store.withdraw(self.show, seats).await.expect("an answer")
     }
 
-    /// Number of holds.
     pub async fn holds(&self) -> u64 {
         self.store.sweep(self.show).await.expect("an answer")
     }
@@ -228,7 +220,6 @@ pub fn memory(clock: &ManualClock) -> MemoryLocks {
     MemoryLocks::new(move || clock.now())
 }
 
-/// The layout with every seat free.
 pub fn known() -> RebuildInput {
     RebuildInput {
         map: vec![SeatState::Available as u8; SEATS],
@@ -243,7 +234,6 @@ pub fn selection(seats: &[SeatIndex], places: &[(AreaIndex, u32)]) -> Selection 
     Selection { seats: seats.to_vec(), places }
 }
 
-/// A new request.
 pub fn asked() -> RequestIdentity {
     RequestIdentity { id: platform::ids::new_id(), digest: 1 }
 }
@@ -252,7 +242,113 @@ pub fn attempt(owner: &str, selection: Selection) -> LockAttempt {
     LockAttempt { asked: asked(), owner: owner.into(), selection, takes_kept: false }
 }
 
-/// The sale of everything in a hold.
 pub fn sale(owner: &str, held: &StoredHold) -> FencedSelection {
     FencedSelection { hold: held.hold, owner: owner.into(), fence: held.fence, selection: held.selection.clone() }
+}
+
+/// Moves every expiry of a show closer by ARGV[1] milliseconds.
+const PASS: &str = "
+    local holds, expiry = KEYS[2], KEYS[3]
+    local function earlier(at) return string.format('%d', tonumber(at) - tonumber(ARGV[1])) end
+    local list = redis.call('HGETALL', holds)
+    for at = 1, #list, 2 do
+      local expires, original, latest, rest = string.match(list[at + 1], '^(%d+):(%d+):(%d+):(.*)$')
+      local moved = { earlier(expires), earlier(original), earlier(latest), rest }
+      redis.call('HSET', holds, list[at], table.concat(moved, ':'))
+      redis.call('ZADD', expiry, earlier(expires), list[at])
+    end
+    for key = 10, 11 do
+      local stored = redis.call('HGETALL', KEYS[key])
+      for at = 1, #stored, 2 do
+        local digest, expires, latest, rest = string.match(stored[at + 1], '^(%x+):(%d+):(%d+):(.*)$')
+        if digest then
+          local moved = { digest, earlier(expires), earlier(latest), rest }
+          redis.call('HSET', KEYS[key], stored[at], table.concat(moved, ':'))
+        end
+      end
+    end
+    local lapses = redis.call('HGETALL', KEYS[12])
+    for at = 1, #lapses, 2 do
+      local count, last = string.match(lapses[at + 1], '^(%d+):(%d+)$')
+      redis.call('HSET', KEYS[12], lapses[at], count .. ':' .. earlier(last))
+    end";
+
+#[derive(Clone)]
+pub struct RedisFixture {
+    url: String,
+    prefix: String,
+    link: Link,
+    connection: MultiplexedConnection,
+}
+
+pub struct Backup(Vec<(String, Option<Vec<u8>>)>);
+
+impl RedisFixture {
+    pub async fn open() -> Self {
+        let url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
+        let client = redis::Client::open(url.as_str()).expect("REDIS_URL is an address");
+        let connection = client.get_multiplexed_async_connection().await.expect("Redis answers");
+        let link = Link::connect(&url).await.expect("Redis answers");
+        Self { url, link, prefix: format!("t{}:", platform::ids::new_id().simple()), connection }
+    }
+
+    pub async fn store(&self) -> RedisLocks {
+        rowlock::start::lock_store(&self.url, &self.prefix).await.expect("Redis answers").1
+    }
+
+    pub async fn pass(&self, show: Uuid, ms: i64) {
+        let keys = Keys::of(&self.prefix, show).0;
+        let mut command = redis::cmd("EVAL");
+        command.arg(PASS).arg(keys.len()).arg(&keys).arg(ms);
+        command.query_async::<()>(&mut self.connection.clone()).await.expect("time passes");
+    }
+
+    pub async fn backup(&self, show: Uuid) -> Backup {
+        let mut kept = Vec::new();
+        for key in Keys::of(&self.prefix, show).0 {
+            let dump: Option<Vec<u8>> = redis::cmd("DUMP")
+                .arg(&key)
+                .query_async(&mut self.connection.clone())
+                .await
+                .expect("the key is dumped");
+            kept.push((key, dump));
+        }
+        Backup(kept)
+    }
+
+    /// Restores an earlier state, as a failover that lost the last writes does.
+    pub async fn fall_back(&self, to: &Backup) {
+        for (key, dump) in &to.0 {
+            let command = match dump {
+                Some(dump) => redis::cmd("RESTORE").arg(key).arg(0).arg(dump).arg("REPLACE").take(),
+                None => redis::cmd("DEL").arg(key).take(),
+            };
+            command.exec_async(&mut self.connection.clone()).await.expect("the key is restored");
+        }
+    }
+
+    /// Deletes a show, as if Redis had lost its disk.
+    pub async fn lose(&self, show: Uuid) {
+        let keys = Keys::of(&self.prefix, show).0;
+        redis::cmd("DEL").arg(&keys).exec_async(&mut self.connection.clone()).await.expect("keys are deleted");
+    }
+
+    pub async fn forget_answers(&self, show: Uuid) {
+        let [.., today, before, _] = Keys::of(&self.prefix, show).0;
+        let mut command = redis::cmd("DEL");
+        command.arg(today).arg(before).exec_async(&mut self.connection.clone()).await.expect("keys are deleted");
+    }
+
+    pub async fn keys_of(&self, show: Uuid) -> u64 {
+        let keys = Keys::of(&self.prefix, show).0;
+        redis::cmd("EXISTS").arg(&keys).query_async(&mut self.connection.clone()).await.expect("keys are counted")
+    }
+
+    pub async fn announcements(&self, show: Uuid) -> Subscriber {
+        let (done, ready) = tokio::sync::oneshot::channel();
+        let mut subscriber = self.link.subscriber();
+        subscriber.subscribe(&channel_of(&self.prefix, show), done);
+        ready.await.expect("the subscription is ready");
+        subscriber
+    }
 }

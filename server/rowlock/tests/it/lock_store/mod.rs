@@ -38,20 +38,12 @@ macro_rules! on_every_store {
 }
 
 mod announcements;
-mod areas;
-mod batches;
-mod changes;
-mod expired_holds;
+mod expiry;
 mod fixture;
 mod grants;
 mod loading;
-mod losses;
-mod payments;
 mod random;
-mod random_calls;
-mod redis_fixture;
 mod retries;
 mod sales;
 mod shadowing;
 mod staff;
-mod times;

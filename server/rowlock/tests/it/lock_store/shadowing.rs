@@ -1,7 +1,6 @@
 //! A shadow store beside the first: it gets the same calls, never interferes, and divergences are counted.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use domain::fairness::{HALF_FROM, NONE_FROM};
 use domain::seats::SeatState::{Blocked, Locked};
@@ -9,10 +8,9 @@ use domain::time::MINUTE_MS;
 use seats::seat_locks::{
     Divergence, DivergenceKind, ManualClock, MemoryLocks, RebuildSource, Refusal, SeatLocks, ShadowLocks, StoredHold,
 };
-use uuid::Uuid;
 
-use super::fixture::{PAYING_MS, TERMS, attempt, clock, known, memory, sale, selection};
-use super::redis_fixture::RedisFixture;
+use super::fixture::{PAYING_MS, RedisFixture, TERMS, attempt, clock, known, memory, sale, selection};
+use crate::prelude::*;
 
 struct ShadowPair {
     shadow: ShadowLocks,
@@ -176,7 +174,6 @@ async fn expire_holds(pair: &ShadowPair, store: &MemoryLocks, owner: &str, times
     }
 }
 
-/// Requests a one-minute extension.
 async fn extend(pair: &ShadowPair, owner: &str, hold: Uuid) -> Result<StoredHold, Refusal> {
     pair.shadow.extend(pair.show, super::fixture::asked(), hold, owner, MINUTE_MS).await.expect("an answer")
 }

@@ -1,29 +1,17 @@
 //! Withdrawal of a defective seat: off sale, a refund, a mail, and no offer of the seat in between.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-use uuid::Uuid;
-
 use super::pages::{PAGES, send};
-use super::{API, organiser};
+use super::{API, organiser, world_with_organiser};
 use crate::box_office::acts;
-use crate::world::{PRICE, Visitor, World, expect_answer, expect_problem, wait_until};
+use crate::prelude::*;
 
-/// Another show on the world's screen, with the same layout.
 async fn another_show(world: &World, called_off: bool) -> Uuid {
-    let id = platform::ids::new_id();
-    sqlx::query(
-        "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms, called_off)
+    let id = new_id();
+    let sql = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms, called_off)
          SELECT $1, screen_id, film_id, layout_id, starts_at + interval '1 day', local_date + 1, language, format, currency,
                 prices, hold_ms, $3
-         FROM shows WHERE id = $2",
-    )
-    .bind(id)
-    .bind(world.show)
-    .bind(called_off)
-    .execute(&world.pg)
-    .await
-    .expect("the show is written");
+         FROM shows WHERE id = $2";
+    world.run(sqlx::query(sql).bind(id).bind(world.show).bind(called_off)).await;
     id
 }
 
@@ -35,7 +23,6 @@ fn seats_of(booking: &Value) -> Vec<u64> {
     booking["seats"].as_array().expect("seats").iter().filter_map(|line| line["seat"].as_u64()).collect()
 }
 
-/// Fails if the waiting list has made an offer.
 async fn assert_no_offer(world: &World) {
     let offered = "SELECT count(*) FROM waiting_list WHERE offer_number > 0";
     assert_eq!(world.count(offered).await, 0, "the defective seat was offered to the waiting list");
@@ -45,11 +32,11 @@ async fn assert_no_offer(world: &World) {
 async fn wait_for_two_rounds(world: &World) {
     for _ in 0..2 {
         let before: chrono::DateTime<chrono::Utc> =
-            sqlx::query_scalar("SELECT looked_at FROM waiting_lists").fetch_one(&world.pg).await.expect("a list");
+            world.value(sqlx::query_scalar("SELECT looked_at FROM waiting_lists")).await;
         wait_until("the list has a round", || async {
             assert_no_offer(world).await;
             let now: chrono::DateTime<chrono::Utc> =
-                sqlx::query_scalar("SELECT looked_at FROM waiting_lists").fetch_one(&world.pg).await.expect("a list");
+                world.value(sqlx::query_scalar("SELECT looked_at FROM waiting_lists")).await;
             now > before
         })
         .await;
@@ -68,11 +55,8 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let path = format!("{API}/programme/{}/defective-seats", world.show);
     let key = [("idempotency-key", "the-broken-seat")];
     let (status, _, answer) = olga.send_with(Method::POST, &path, &withdrawal_body(&["B1"], false), &key).await;
-    assert_eq!(
-        (status, &answer["shows"], &answer["bookings"]),
-        (StatusCode::ACCEPTED, &json!(1), &json!(1)),
-        "{answer}"
-    );
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    assert_eq!([&answer["shows"], &answer["bookings"]], [1, 1], "{answer}");
     // A retry, as after a lost answer.
     let (status, _, again) = olga.send_with(Method::POST, &path, &withdrawal_body(&["B1"], false), &key).await;
     assert_eq!((status, &again), (StatusCode::ACCEPTED, &answer));
@@ -98,18 +82,12 @@ async fn cancelled_defective_seat_is_not_offered_to_the_waiting_list() {
     let seats = offered["offer"]["seats"].as_array().expect("seats");
     assert_eq!(seats.iter().filter_map(|line| line["seat"].as_u64()).collect::<Vec<_>>(), [22]);
     assert_eq!(acts(&world).await, ["defective_seats"]);
-    world.end_balanced().await;
-}
-
-/// The same visitor at another show.
-fn at_show(visitor: &Visitor, show: Uuid) -> Visitor {
-    Visitor { show, ..visitor.clone() }
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_stopped() {
-    let world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(2).await;
     let (tomorrow, gone) = (another_show(&world, false).await, another_show(&world, true).await);
     let elsewhere = crate::world::insert_show(&world.pg, 300_000, 24 * 3_600).await;
     // Sold alone, sold with another, held with another, being paid for on the gateway's page, and in other shows.
@@ -117,30 +95,25 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
         world.visitor(),
         world.visitor(),
         world.visitor_at(1),
-        at_show(&world.visitor(), tomorrow),
-        at_show(&world.visitor(), elsewhere),
+        world.visitor().at_show(tomorrow),
+        world.visitor().at_show(elsewhere),
     );
     let alone_booking = alone.buy_seats(&[5], "tok_paid").await;
     let beside_booking = beside.buy_seats(&[7, 8], "tok_paid").await;
     expect_answer(chooses.hold(&[6, 26]).await, StatusCode::CREATED);
     let hold = expect_answer(pays.hold(&[5]).await, StatusCode::CREATED);
     let (_, pending) = pays.book(&hold).await;
-    let (_, pending) = pays.pay(&pending, None).await;
-    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let pending = expect_state(pays.pay(&pending, None).await, StatusCode::OK, "PAYMENT_PENDING");
     let away_booking = away.buy_seats(&[5], "tok_paid").await;
 
     let path = format!("{API}/programme/{}/defective-seats", world.show);
     let (status, answer) = olga.post(&path, withdrawal_body(&["A6", "A7", "A8"], true)).await;
-    assert_eq!(
-        (status, &answer["shows"], &answer["bookings"]),
-        (StatusCode::ACCEPTED, &json!(2), &json!(3)),
-        "{answer}"
-    );
+    assert_eq!(status, StatusCode::ACCEPTED, "{answer}");
+    assert_eq!([&answer["shows"], &answer["bookings"]], [2, 3], "{answer}");
     // Held seats are released at once, and the hold keeps the other one.
     let kept = chooses.current_hold().await;
     assert_eq!(kept["seats"].as_array().map(Vec::len), Some(1), "{kept}");
     alone.wait_for_money(&alone_booking, "REFUNDED").await;
-    // Nothing is charged.
     let seen = pays.wait_for_money(&pending, "FAILED").await;
     assert_eq!(seen["state"], "CANCELLED", "{seen}");
     world.wait_for_count("the part is refunded", "SELECT count(*) FROM refunds WHERE state = 'settled'", 2).await;
@@ -154,39 +127,32 @@ async fn defective_seats_of_all_planned_shows_are_refunded_and_their_payments_st
     away.wait_for_seat(6, '0').await;
     let kept = "SELECT count(*) FROM house_seats WHERE reason = 'The backrest is broken.'";
     assert_eq!(world.count(kept).await, 6, "staff see the reason, and can put them back on sale");
-    let of_gone: i64 = sqlx::query_scalar("SELECT count(*) FROM house_seats WHERE show_id = $1")
-        .bind(gone)
-        .fetch_one(&world.pg)
-        .await
-        .expect("a number");
+    let of_gone: i64 =
+        world.value(sqlx::query_scalar("SELECT count(*) FROM house_seats WHERE show_id = $1").bind(gone)).await;
     assert_eq!(of_gone, 0, "a cancelled show is skipped");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     // Only the worker finds it: the withdrawal was written before the sale.
     let insert = "INSERT INTO seat_withdrawals (show_id, seat_no, layout_id, reason, requested_at, look_at)
                   SELECT id, 9, layout_id, 'The backrest is broken.', now(), now() FROM shows WHERE id = $1";
     let ann = world.visitor();
     let sold = ann.buy_seats(&[9], "tok_paid").await;
-    sqlx::query("UPDATE shows SET blocked = '{9}' WHERE id = $1")
-        .bind(world.show)
-        .execute(&world.pg)
-        .await
-        .expect("kept");
-    sqlx::query(insert).bind(world.show).execute(&world.pg).await.expect("the withdrawal is written");
+    world.run(sqlx::query("UPDATE shows SET blocked = '{9}' WHERE id = $1").bind(world.show)).await;
+    world.run(sqlx::query(insert).bind(world.show)).await;
     ann.wait_for_money(&sold, "REFUNDED").await;
     ann.wait_for_seat(9, '3').await;
     // A later withdrawal ends it. A seat that is back on sale is not watched.
-    let (status, _) =
-        olga.post(&format!("{API}/programme/{}/defective-seats", world.show), withdrawal_body(&["A11"], false)).await;
-    assert_eq!(status, StatusCode::ACCEPTED);
+    assert_eq!(
+        olga.post(&format!("{API}/programme/{}/defective-seats", world.show), withdrawal_body(&["A11"], false)).await.0,
+        StatusCode::ACCEPTED
+    );
     ann.wait_for_seat(10, '3').await;
     let back = "UPDATE shows SET blocked = '{9}' WHERE id = $1";
-    sqlx::query(back).bind(world.show).execute(&world.pg).await.expect("the seat is back on sale");
+    world.run(sqlx::query(back).bind(world.show)).await;
     let open = "SELECT count(*) FROM seat_withdrawals WHERE seat_no = 10 AND finished_at IS NULL";
     world.wait_for_count("the withdrawal is closed", open, 0).await;
     let old = "UPDATE seat_withdrawals SET requested_at = requested_at - interval '1 minute'";
@@ -194,16 +160,14 @@ async fn payment_that_had_started_is_cancelled_when_its_claim_appears() {
     world
         .wait_for_count("all refunds are settled", "SELECT count(*) FROM seat_withdrawals WHERE finished_at IS NULL", 0)
         .await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let there = format!("{PAGES}/shows/{}", world.show);
-    let (status, html) = olga.page(&there).await;
-    assert!(status == StatusCode::OK && html.contains("data-testid=\"defective-seats\""), "{html}");
+    expect_page(olga.page(&there).await, StatusCode::OK, &["data-testid=\"defective-seats\""]);
     let form = |key, seats, reason| [("key", key), ("seats", seats), ("reason", reason)];
     let to = format!("{there}/defective-seats");
     for (key, seats, reason) in [("k-1", "A1, Z9", "Broken."), ("k-2", " , ", "Broken."), ("k-3", "A1", " ")] {
@@ -219,12 +183,9 @@ async fn form_withdraws_seats_and_a_refusal_keeps_the_input() {
     for (seats, code) in [(&["Z9"][..], "unknown_seat"), (&[][..], "malformed"), (&["A1", "A1"][..], "seat_twice")] {
         expect_problem(olga.post(&path, withdrawal_body(seats, true)).await, StatusCode::BAD_REQUEST, code);
     }
-    expect_answer(
-        olga.post(&path.replace("aurora", "rialto"), withdrawal_body(&["A1"], false)).await,
-        StatusCode::NOT_FOUND,
-    );
+    let answer = olga.post(&path.replace("aurora", "rialto"), withdrawal_body(&["A1"], false)).await;
+    expect_answer(answer, StatusCode::NOT_FOUND);
     let begun = "UPDATE shows SET starts_at = now() - interval '1 minute'";
     world.execute(begun).await;
     expect_problem(olga.post(&path, withdrawal_body(&["A1"], false)).await, StatusCode::CONFLICT, "wrong_state");
-    world.end().await;
 }

@@ -1,12 +1,9 @@
-//! House seats of a screen: blocked in every show planned there, also after a layout change and a move.
+//! House seats of a screen: blocked in every show planned there, also after a layout change and a move; and their page.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-
-use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
-use crate::accounts::{Browser, PASSWORD, another_theatre, grant, register_and_log_in};
+use super::pages::{PAGES, PLAN, send};
+use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::box_office::{desk_path, seller};
-use crate::world::{Visitor, World, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 /// Rows of ten seats, all gold: in `A-B`, A1 is 0 and B10 is 19.
 fn room(rows: &str) -> Value {
@@ -28,7 +25,6 @@ async fn block(olga: &mut Browser, screen: &Value, seats: &[&str], reason: &str)
     post_ok(olga, &path(screen), house_seats_body(screen, seats, true, reason)).await
 }
 
-/// Plans shows on a weekday. Returns a visitor of each.
 async fn shows(olga: &mut Browser, world: &World, screen: &Value, weekday: &str, times: &[&str]) -> Vec<Visitor> {
     let planned = post_ok(olga, "/programme", week(&screen["id"], "2030-01-07", weekday, times)).await;
     planned["shows"].as_array().expect("a list").iter().map(|show| visitor_of(world, show)).collect()
@@ -40,8 +36,7 @@ fn labels(seats: &Value) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn planned_shows_block_the_screens_house_seats_and_the_box_office_releases_them() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let mut ann = seller(&world, "ann@example.org").await;
     let screen = screen_of(&mut olga, &room("A-B")).await;
     set_prices(&mut olga, &["gold"]).await;
@@ -80,13 +75,12 @@ async fn planned_shows_block_the_screens_house_seats_and_the_box_office_releases
     let last = shows(&mut olga, &world, &screen, "wednesday", &["20:00"]).await;
     assert_eq!(last[0].seat_states().await, "03000000000000000003");
     let query = "SELECT act FROM audit_list WHERE act LIKE 'standing%' OR act LIKE 'seats%' ORDER BY number";
-    let acts: Vec<String> = sqlx::query_scalar(query).fetch_all(&world.pg).await.expect("the list is read");
+    let acts: Vec<String> = world.values(sqlx::query_scalar(query)).await;
     let [kept, start] = ["standing_seats_kept", "seats_kept_from_start"];
     assert_eq!(acts, [kept, kept, start, "seats_put_back", "standing_seats_put_back", start]);
     let words =
         "SELECT count(*) FROM audit_list WHERE act = 'seats_kept_from_start' AND reason = 'B10: House; A1, A2: Press'";
     assert_eq!(world.count(words).await, 1);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,13 +113,11 @@ async fn unknown_house_seats_are_refused_and_other_theatres_screens_are_not_foun
     let there = format!("/api/v1/theatres/rialto{}", path(&screen));
     assert_eq!(rita.get(&there).await.0, StatusCode::NOT_FOUND);
     assert_eq!(rita.post(&there, house_seats_body(&screen, &["A1"], true, "House")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_listed() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &room("A-B")).await;
     set_prices(&mut olga, &["gold"]).await;
     block(&mut olga, &screen, &["A3", "B1"], "House").await;
@@ -138,14 +130,11 @@ async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_
     let planned = shows(&mut olga, &world, &screen, "monday", &["20:00"]).await;
     assert_eq!(planned[0].seat_states().await, "0030000000");
     // Chosen for the previous layout, on a page that was opened earlier.
-    expect_problem(
-        post(&mut olga, &path(&screen), house_seats_body(&screen, &["A1"], true, "House")).await,
-        StatusCode::CONFLICT,
-        "wrong_state",
-    );
+    let answer = post(&mut olga, &path(&screen), house_seats_body(&screen, &["A1"], true, "House")).await;
+    expect_problem(answer, StatusCode::CONFLICT, "wrong_state");
     for wanted in ["/screens", &path(&screen)] {
         let there = format!("/staff/aurora{wanted}");
-        let (status, page) = olga.visitor().raw(reqwest::Method::GET, &there, Value::Null, "page").await;
+        let (status, page) = olga.visitor().raw(Method::GET, &there, Value::Null, "page").await;
         assert!(status == StatusCode::OK && page.contains("B1"), "{wanted} names the missing seat: {page}");
     }
     // A larger layout has the seat again. A seat removed in the small one stays removed.
@@ -157,13 +146,11 @@ async fn house_seats_are_matched_by_name_in_another_layout_and_missing_ones_are_
     let now = json!({ "id": screen["id"], "layout": small["id"] });
     let after = post_ok(&mut olga, &path(&now), house_seats_body(&now, &["B1"], false, "It is gone.")).await;
     assert_eq!((labels(&after["seats"]), &after["gone"]), (vec!["A3"], &json!([])));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn moved_show_takes_the_house_seats_of_its_new_screen_where_free() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let mut ann = seller(&world, "ann@example.org").await;
     let from = screen_of(&mut olga, &room("A-B")).await;
     let to = screen_of(&mut olga, &room("A-B")).await;
@@ -192,13 +179,11 @@ async fn moved_show_takes_the_house_seats_of_its_new_screen_where_free() {
         let (_, holder) = ann.get(&desk_path(&format!("shows/{}/seats/{seat}", show.show))).await;
         assert_eq!([&holder["by"], &holder["reason"]], [&json!("house"), &json!(reason)], "{holder}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buyers_have_priority_over_house_seats_when_a_moved_show_lacks_seats() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let from = screen_of(&mut olga, &room("A-B")).await;
     let to = screen_of(&mut olga, &room("A")).await;
     set_prices(&mut olga, &["gold"]).await;
@@ -209,5 +194,68 @@ async fn buyers_have_priority_over_house_seats_when_a_moved_show_lacks_seats() {
     let moving = format!("/programme/{}/move?screen={}", show.show, text(&to["id"]));
     let preview = expect_answer(olga.get(&format!("{API}{moving}")).await, StatusCode::OK);
     assert_eq!((&preview["offered"]["seats"], &preview["refunded"]["seats"]), (&json!(2), &json!(0)), "{preview}");
-    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn house_seats_are_ticked_or_typed_and_refused_input_is_kept() {
+    let (world, olga) = world_with_organiser(1).await;
+    let there = format!("{PAGES}/screens/{}/house-seats", world.screen);
+    let (status, html) = olga.page(&there).await;
+    assert_eq!((status, html.matches("name=\"seat\"").count()), (StatusCode::OK, 300), "{html}");
+    let layout = world.layout.to_string();
+    let fields = |key, names, kept| {
+        let seats = [("key", key), ("layout", layout.as_str()), ("seat", "A1"), ("seat", "O20")];
+        let rest = [("names", names), ("reason", "Press & friends"), ("kept", kept)];
+        [&seats[..], &rest[..]].concat()
+    };
+    let (status, _, html) = send(&olga, &there, &fields("k-1", "A1, A2, Z9", "true")).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"house-unknown\""), "{html}");
+    assert!(html.contains("Z9") && html.contains("A1, A2, Z9</textarea>"), "{html}");
+    let is_ticked = |field: &&str| field.contains("name=\"seat\"") && field.contains(" checked");
+    let ticked = html.split("<input").filter_map(|rest| rest.split('>').next()).filter(is_ticked).count();
+    assert!(html.contains("value=\"Press &amp; friends\"") && ticked == 2, "{html}");
+    let (status, on, html) = send(&olga, &there, &fields("k-2", "A1, A2", "true")).await;
+    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{there}?done=true")), "{html}");
+    let (_, html) = olga.page(&there).await;
+    assert_eq!(html.matches("data-kept=\"true\"").count(), 3, "{html}");
+    let (status, ..) = send(&olga, &there, &fields("k-3", "", "false")).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert_eq!(world.count("SELECT count(*) FROM standing_house_seats WHERE label = 'A2'").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM standing_house_seats").await, 1);
+    assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(olga.page(&format!("{PAGES}/screens/none/house-seats")).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn house_seats_of_a_previous_layout_are_kept_and_each_form_keeps_its_input() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let there = format!("{PAGES}/screens/{}/house-seats", world.screen);
+    let before = world.layout.to_string();
+    let first = [("seat", "A1"), ("seat", "O20"), ("names", ""), ("reason", "Press"), ("kept", "true")];
+    let fields = [&[("key", "k-1"), ("layout", before.as_str())][..], &first[..]].concat();
+    assert_eq!(send(&olga, &there, &fields).await.0, StatusCode::SEE_OTHER);
+    let plan: Value = serde_json::from_str(PLAN).expect("a plan");
+    let small = post_ok(&mut olga, "/layouts", json!({ "plan": plan })).await;
+    let request_body = json!({ "layout": small["id"], "reason": "Rebuilt." });
+    post_ok(&mut olga, &format!("/screens/{}/layout", world.screen), request_body).await;
+
+    // From a page that was opened earlier.
+    let late = [("seat", "A2"), ("seat", "O19"), ("names", "B1, Z9"), ("reason", "The doctor"), ("kept", "true")];
+    let fields = [&[("key", "k-2"), ("layout", before.as_str())][..], &late[..]].concat();
+    let (status, _, html) = send(&olga, &there, &fields).await;
+    assert!(status == StatusCode::CONFLICT && html.contains("data-testid=\"house-unknown\""), "{html}");
+    assert!(html.contains("O19, Z9") && html.contains("B1, Z9</textarea>"), "{html}");
+    let is_ticked = |field: &&str| field.contains("name=\"seat\"") && field.contains(" checked");
+    let ticked = html.split("<input").filter_map(|rest| rest.split('>').next()).filter(is_ticked).count();
+    assert!(html.contains("value=\"The doctor\"") && ticked == 1, "{html}");
+
+    // Seats that the layout lacks are removed with another form, which needs a reason too.
+    let layout = small["id"].as_str().expect("an id");
+    let forget = [("layout", layout), ("kept", "false"), ("forgets", "true"), ("seat", "O20")];
+    let fields = [&[("key", "k-3"), ("reason", " ")][..], &forget[..]].concat();
+    let (status, _, html) = send(&olga, &there, &fields).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("id=\"gone-reason-error\""), "{html}");
+    assert!(!html.contains("id=\"house-reason-error\"") && !html.contains("house-unknown"), "{html}");
+    let fields = [&[("key", "k-4"), ("reason", "They are gone.")][..], &forget[..]].concat();
+    assert_eq!(send(&olga, &there, &fields).await.0, StatusCode::SEE_OTHER);
 }

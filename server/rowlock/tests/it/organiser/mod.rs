@@ -1,46 +1,37 @@
 //! Organisers: layouts from files, weeks of shows, prices, sales settings, cancelled shows.
 
 mod defective_seats;
-mod house_seat_pages;
 mod house_seats;
 mod pages;
 mod relocation;
 mod rooms;
 mod sales;
-mod theatres;
-mod weeks;
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-use uuid::Uuid;
+use crate::box_office::hired;
+use crate::prelude::*;
 
-use crate::accounts::{Browser, PASSWORD, grant, register_and_log_in};
-use crate::world::{Visitor, World, expect_answer, text};
-
-/// API path of the Aurora.
 pub const API: &str = "/api/v1/theatres/aurora";
 
-/// An organiser of the Aurora, signed in.
 pub async fn organiser(world: &World) -> Browser {
-    let mut browser = register_and_log_in(world, "olga@example.org").await;
-    grant(world, "olga@example.org", "aurora", "organiser").await;
-    expect_answer(browser.log_in("olga@example.org", PASSWORD).await, StatusCode::OK);
-    browser
+    hired(world, "olga@example.org", "organiser").await
 }
 
-/// Sends a POST below the theatre.
+async fn world_with_organiser(servers: usize) -> (World, Browser) {
+    let world = World::start(servers, &[]).await;
+    let olga = organiser(&world).await;
+    (world, olga)
+}
+
 pub async fn post(organiser: &mut Browser, path: &str, body: Value) -> (StatusCode, Value) {
     organiser.post(&format!("{API}{path}"), body).await
 }
 
-/// Sends a POST below the theatre, which must succeed.
 pub async fn post_ok(organiser: &mut Browser, path: &str, body: Value) -> Value {
     let (status, answer) = post(organiser, path, body.clone()).await;
     assert!(status.is_success(), "{path}: {status} {answer}");
     answer
 }
 
-/// Creates a screen with this layout.
 pub async fn screen_of(organiser: &mut Browser, plan: &Value) -> Value {
     let layout = post_ok(organiser, "/layouts", json!({ "name": "Room", "plan": plan })).await;
     post_ok(organiser, "/screens", json!({ "name": "New screen", "layout": layout["id"], "reason": "Opens today." }))
@@ -63,7 +54,6 @@ pub fn week(screen: &Value, from: &str, weekday: &str, times: &[&str]) -> Value 
         "pattern": [{ "weekday": weekday, "times": times }], "cleaning_minutes": 20, "reason": "Programme." })
 }
 
-/// A visitor of another show than the world's own.
 pub fn visitor_of(world: &World, show: &Value) -> Visitor {
-    Visitor { show: Uuid::parse_str(text(&show["id"])).expect("an id"), ..world.visitor() }
+    world.visitor().at_show(Uuid::parse_str(text(&show["id"])).expect("an id"))
 }

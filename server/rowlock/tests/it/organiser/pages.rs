@@ -1,14 +1,10 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use reqwest::StatusCode;
-use serde_json::json;
-
-use super::{API, organiser, post_ok, set_prices};
-use crate::accounts::{Browser, form, register_and_log_in};
+use super::{API, organiser, post_ok, set_prices, world_with_organiser};
+use crate::accounts::form;
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::World;
 
-/// Path of the Aurora's staff pages.
 pub(super) const PAGES: &str = "/staff/aurora";
 
 /// Submits a form. Returns the status, the redirect location, and the page.
@@ -25,10 +21,8 @@ pub(super) const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn screen_prices_film_and_week_are_created_by_forms() {
-    let world = World::start(1, &[]).await;
-    let olga = organiser(&world).await;
-    let (status, html) = olga.page(&format!("{PAGES}/screens")).await;
-    assert!(status == StatusCode::OK && html.contains("plan-file.js"), "{html}");
+    let (world, olga) = world_with_organiser(1).await;
+    expect_page(olga.page(&format!("{PAGES}/screens")).await, StatusCode::OK, &["plan-file.js"]);
     let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", PLAN)];
     let (status, room, _) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
@@ -53,10 +47,7 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     assert_eq!(status, StatusCode::SEE_OTHER);
     let fields = [("key", "k-film"), ("title", "Neu"), ("running_minutes", "90"), ("reason", "Premiere.")];
     assert_eq!(send(&olga, &format!("{PAGES}/films"), &fields).await.0, StatusCode::SEE_OTHER);
-    let screen: String = sqlx::query_scalar("SELECT id FROM screens WHERE name = 'Kleiner Saal'")
-        .fetch_one(&world.pg)
-        .await
-        .expect("the screen");
+    let screen: String = world.value(sqlx::query_scalar("SELECT id FROM screens WHERE name = 'Kleiner Saal'")).await;
     let plan = |key: &'static str| {
         vec![
             ("key", key),
@@ -85,11 +76,9 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
         status == StatusCode::CONFLICT && html.contains("organiser-trouble") && html.contains("16:00, 20:15"),
         "{html}"
     );
-    let show: uuid::Uuid = sqlx::query_scalar("SELECT id FROM shows WHERE screen_id = $1 ORDER BY starts_at LIMIT 1")
-        .bind(&screen)
-        .fetch_one(&world.pg)
-        .await
-        .expect("the show");
+    let show: Uuid = world
+        .value(sqlx::query_scalar("SELECT id FROM shows WHERE screen_id = $1 ORDER BY starts_at LIMIT 1").bind(&screen))
+        .await;
     let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
     assert!(html.contains("value=\"10.00\""), "a matinee's price: {html}");
     let fields = [
@@ -103,22 +92,19 @@ async fn screen_prices_film_and_week_are_created_by_forms() {
     ];
     let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/terms"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
-    let (status, html) = olga.page(&format!("/shows/{show}")).await;
-    assert!(status == StatusCode::OK && html.contains("paused"), "{html}");
+    expect_page(olga.page(&format!("/shows/{show}")).await, StatusCode::OK, &["paused"]);
     let fields = [("key", "k-cancel"), ("reason", "No audience."), ("sure", "true")];
     let (status, ..) = send(&olga, &format!("{PAGES}/shows/{show}/cancel"), &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     let (_, html) = olga.page(&format!("{PAGES}/shows/{show}")).await;
     assert!(html.contains("data-testid=\"undoing\"") && html.contains("No audience."), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     let world = World::start(1, &[]).await;
     let max = staff(&world, "max@example.org", "manager").await;
-    let (status, html) = max.page("/staff").await;
-    assert!(status == StatusCode::OK && html.contains("data-testid=\"new-theatre\""), "{html}");
+    expect_page(max.page("/staff").await, StatusCode::OK, &["data-testid=\"new-theatre\""]);
     let fields = |key, city, time_zone, reason| {
         let name = [("key", key), ("name", "Kino"), ("address", "Am Ufer 3"), ("currency", "EUR"), ("city", city)];
         let rest = [("city_name", "Ulm"), ("country", "DE"), ("time_zone", time_zone), ("reason", reason)];
@@ -138,18 +124,15 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     assert_eq!(world.count("SELECT count(*) FROM theatres").await, 1);
     let (status, on, html) = send(&max, there, &fields("k-3", "", "Europe/Berlin", why)).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
-    let (status, html) = max.page(&on).await;
-    assert!(status == StatusCode::OK && html.contains("data-testid=\"theatre-done\""), "{html}");
+    let html = expect_page(max.page(&on).await, StatusCode::OK, &["data-testid=\"theatre-done\""]);
     assert!(html.contains("value=\"Kino\"") && html.contains("Ulm · Europe/Berlin"), "{html}");
     let (_, html) = max.page("/staff").await;
     assert_eq!(html.matches("data-testid=\"workplace\"").count(), 2, "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_layout_file_is_reported_on_a_page() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     set_prices(&mut olga, &["gold"]).await;
     let plan = json!({ "name": "R", "categories": [{ "name": "gold" }], "zones": [{ "name": "<b>Z</b>", "rows": [{ "row_number": "A",
         "seats": [{ "seat_number": "1", "position": { "x": 0, "y": 0 }, "category": "gold" },
@@ -172,16 +155,13 @@ async fn invalid_layout_file_is_reported_on_a_page() {
     ];
     let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &wrong).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
-    world.end().await;
 }
 
-/// The tag of the input with this name.
 fn input<'a>(html: &'a str, name: &str) -> &'a str {
     let mut tags = html.split("<input").filter_map(|rest| rest.split('>').next());
     tags.find(|tag| tag.contains(&format!("name=\"{name}\""))).expect("an input of that name")
 }
 
-/// The error below the input with this tag.
 fn error<'a>(html: &'a str, tag: &str) -> Option<&'a str> {
     let (_, id) = tag.split_once("aria-describedby=\"")?;
     let id = id.split('"').next()?;
@@ -191,8 +171,7 @@ fn error<'a>(html: &'a str, tag: &str) -> Option<&'a str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_prices_stay_in_the_form_with_their_errors() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     set_prices(&mut olga, &["gold"]).await;
     let (_, html) = olga.page(&format!("{PAGES}/prices")).await;
     assert!(html.contains(">Gold<") && !html.contains(">gold<"), "the label that customers see: {html}");
@@ -230,13 +209,11 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
     assert_eq!(status, StatusCode::CONFLICT, "{html}");
     assert!(input(&html, "price:gold").contains("value=\"15\"") && html.contains("in the meantime"), "{html}");
     assert!(input(&html, "version").contains("value=\"1\""), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_film_layout_and_terms_forms_keep_their_input() {
-    let world = World::start(1, &[]).await;
-    let olga = organiser(&world).await;
+    let (world, olga) = world_with_organiser(1).await;
     let refused = async |path: &str, fields: &[(&str, &str)], kept: &[&str]| {
         let (status, _, html) = send(&olga, path, fields).await;
         assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
@@ -265,13 +242,11 @@ async fn refused_film_layout_and_terms_forms_keep_their_input() {
     let html = refused(&format!("{PAGES}/shows/{}/terms", world.show), &terms[..], &kept[..]).await;
     assert!(error(&html, input(&html, "price:gold")).is_some_and(|why| why.contains("12.50")), "{html}");
     assert!(html.contains("value=\"paused\" selected") && html.contains(">Gold<"), "{html}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn saving_unchanged_prices_changes_nothing() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     let tariff = json!({ "base": { "gold": 1_250 }, "weekend_percent": 120, "matinee_percent": 80,
         "prime_percent": 100, "surcharge": { "2D": 100, "LIVE": 300 }, "version": 0 });
     post_ok(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "First." })).await;
@@ -300,7 +275,6 @@ async fn saving_unchanged_prices_changes_nothing() {
     let (_, after) = olga.get(&format!("{API}/tariff")).await;
     assert_eq!((&after["base"], &after["surcharge"]), (&before["base"], &before["surcharge"]));
     assert_eq!(after["version"], 2);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -315,20 +289,16 @@ async fn organiser_pages_are_hidden_from_strangers() {
     let (status, ..) = send(&ann, &format!("{PAGES}/layouts"), &[("key", "k"), ("pasted", PLAN)]).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
     assert_eq!(world.count("SELECT count(*) FROM theatre_layouts").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
-    let (status, html) = olga.page(&format!("{PAGES}/layouts/new")).await;
-    assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
+    let (world, mut olga) = world_with_organiser(1).await;
+    expect_page(olga.page(&format!("{PAGES}/layouts/new")).await, StatusCode::OK, &["StaffLayoutEditor"]);
     let buyer = world.visitor();
     let booking = buyer.buy_seats(&[7], "tok_paid").await;
     buyer.wait_for_booking(&booking, "CONFIRMED").await;
-    let layout: uuid::Uuid =
-        sqlx::query_scalar("SELECT layout_id FROM shows").fetch_one(&world.pg).await.expect("a room");
+    let layout: Uuid = world.value(sqlx::query_scalar("SELECT layout_id FROM shows")).await;
     let (status, html) = olga.page(&format!("{PAGES}/layouts/{layout}/edit")).await;
     // Island props are JSON in an attribute.
     assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
@@ -336,7 +306,7 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
     let large = json!({ "sketch": 1, "name": "Large", "categories": [{ "name": "gold" }],
         "zones": [{ "category": "gold", "rows": [{ "rows": "1-101", "seats": "1-50" }] }] });
     let layout = super::post_ok(&mut olga, "/layouts", json!({ "plan": large })).await;
-    let path = format!("{PAGES}/layouts/{}/edit", crate::world::text(&layout["id"]));
+    let path = format!("{PAGES}/layouts/{}/edit", text(&layout["id"]));
     let (status, html) = olga.page(&path).await;
     assert!(
         status == StatusCode::OK && html.contains("layout-too-large") && !html.contains("StaffLayoutEditor"),
@@ -346,5 +316,4 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
     for path in [path, format!("{PAGES}/layouts/new")] {
         assert_eq!(ann.page(&path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
-    world.end().await;
 }

@@ -1,15 +1,11 @@
 //! Moves of a show to another screen: kept seats, offered seats, refunds, and failures in between.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use super::{API, organiser, post, post_ok, screen_of};
-use crate::accounts::{Browser, another_theatre};
+use super::{API, organiser, post, post_ok, screen_of, world_with_organiser};
 use crate::booking_totals::WAITING;
-use crate::cancel_show::insert_pending_payment;
+use crate::cancel::insert_pending_payment;
 use crate::hanging_mail_server::HangingMailServer;
 use crate::mailed_links::assert_mails_link_without_cookie;
-use crate::world::{PRICE, Visitor, World, assert_refused, expect_answer, expect_problem, text, wait_until};
+use crate::prelude::*;
 
 /// A layout with these rows of ten and these areas, all gold: `A-B` has A1 to B10, numbered 0 to 19.
 fn room(rows: &str, areas: &Value) -> Value {
@@ -31,7 +27,6 @@ fn move_body(screen: &str) -> Value {
     json!({ "screen": screen, "reason": "The projector is broken." })
 }
 
-/// State of the move, as its organiser sees it.
 async fn move_state(olga: &Browser, world: &World) -> Value {
     olga.clone().get(&format!("{API}/programme/{}", world.show)).await.1["moved"].clone()
 }
@@ -51,13 +46,12 @@ async fn answer_offer(visitor: &Visitor, booking: &Value, take: bool) -> (Status
 
 async fn codes(world: &World) -> Vec<String> {
     let all = "SELECT code FROM tickets WHERE revoked_at IS NULL ORDER BY code";
-    sqlx::query_scalar(all).fetch_all(&world.pg).await.expect("the codes are read")
+    world.values(sqlx::query_scalar(all)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
-    let world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(2).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let (ann, ben, cem) = (world.visitor(), world.visitor_at(1), world.visitor_at(1));
     let same = ann.buy_seats(&[1, 2], "tok_paid").await;
@@ -65,7 +59,6 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     cem.hold(&[5]).await;
     let before = codes(&world).await;
 
-    // The preview changes nothing.
     let preview = expect_answer(olga.get(&format!("{API}{}?screen={screen}", path(&world))).await, StatusCode::OK);
     assert_eq!((&preview["seats"], &preview["same"]), (&json!(20), &json!({ "bookings": 1, "seats": 2 })));
     assert_eq!((&preview["offered"]["bookings"], &preview["refunded"]["bookings"]), (&json!(1), &json!(0)));
@@ -78,10 +71,8 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
         wait_until("every server has the other layout", || async { visitor.seat_states().await.len() == 20 }).await;
     }
     let kept = ann.booking(&same).await;
-    assert_eq!(
-        (&kept["state"], &kept["seat_offer"], labels(&kept)),
-        (&json!("CONFIRMED"), &Value::Null, vec!["A2".into(), "A3".into()])
-    );
+    assert_eq!((&kept["state"], &kept["seat_offer"]), (&json!("CONFIRMED"), &Value::Null));
+    assert_eq!(labels(&kept), ["A2", "A3"]);
     let asked = ben.booking(&other).await;
     let offer = &asked["seat_offer"];
     assert_eq!((&offer["before"], &offer["to"]), (&json!(["C7", "C8"]), &json!("New screen")), "{asked}");
@@ -106,8 +97,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     assert_eq!(ben.cancel(&other, None).await.1["code"], "wrong_state");
     assert_eq!(answer_offer(&ann, &other, true).await.0, StatusCode::NOT_FOUND, "not her booking");
     assert_eq!(answer_offer(&ann, &same, true).await.1["code"], "wrong_state");
-    let (status, taken) = answer_offer(&ben, &other, true).await;
-    assert_eq!((status, &taken["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{taken}");
+    expect_state(answer_offer(&ben, &other, true).await, StatusCode::OK, "CONFIRMED");
     assert_eq!(ben.booking(&other).await["seat_offer"], Value::Null);
     assert_eq!(answer_offer(&ben, &other, false).await.1["code"], "wrong_state", "once");
     wait_until("both get a mail", || async {
@@ -120,7 +110,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     let acts = "SELECT count(*) FROM audit_list WHERE act = 'show_moved'";
     assert_eq!(world.count(acts).await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,13 +129,11 @@ async fn show_moves_while_a_hanging_mail_server_blocks_mails() {
     assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mail_tries = 1").await, 8, "and no more");
     assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mailed_at IS NULL").await, 9);
     mail_server.close();
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn declined_or_unanswered_move_is_refunded_in_full() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A").await;
     let (ann, ben) = (world.visitor(), world.visitor());
     let (no, nothing) = (ann.buy_seats(&[46], "tok_paid").await, ben.buy_seats(&[66, 67], "tok_paid").await);
@@ -155,8 +143,7 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     // No second move while buyers may choose.
     expect_problem(post(&mut olga, &path(&world), move_body(&world.screen)).await, StatusCode::CONFLICT, "wrong_state");
 
-    let (status, said) = answer_offer(&ann, &no, false).await;
-    assert_eq!((status, &said["state"]), (StatusCode::OK, &json!("CANCELLED")), "{said}");
+    expect_state(answer_offer(&ann, &no, false).await, StatusCode::OK, "CANCELLED");
     assert_eq!(ann.wait_for_money(&no, "REFUNDED").await["refunds"][0]["amount"]["minor"], PRICE);
     assert_eq!(ben.booking(&nothing).await["state"], "CONFIRMED", "the deadline is not over");
     let over = "UPDATE moved_bookings SET answer_until = now() WHERE state = 'offered'";
@@ -179,13 +166,12 @@ async fn declined_or_unanswered_move_is_refunded_in_full() {
     wait_until("the first layout is back", || async { ann.seat_states().await.len() == 300 }).await;
     assert_eq!(ann.cancel(&third, None).await.0, StatusCode::OK);
     ann.wait_for_money(&third, "REFUNDED").await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A").await;
     let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
     let first = ann.buy_seats(&[40, 41, 42, 43, 44, 45], "tok_paid").await;
@@ -207,20 +193,18 @@ async fn move_to_a_smaller_layout_refunds_the_latest_buyers() {
         world.mails().iter().any(|mail| mail.contains("no seats like yours") && mail.contains("projector"))
     })
     .await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_waits_for_running_payments_and_refuses_new_ones() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let (ann, ben, cem) = (world.visitor(), world.visitor(), world.visitor());
     let mut pending = Vec::new();
     for (visitor, seat) in [(&ann, 1), (&ben, 2)] {
         let (_, booking) = visitor.check_out(&[seat]).await;
-        let (_, paying) = visitor.pay(&booking, None).await;
-        assert_eq!(paying["state"], "PAYMENT_PENDING", "{paying}");
+        let paying = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
         pending.push(paying);
     }
     let (_, locked) = cem.check_out(&[3]).await;
@@ -232,9 +216,7 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     assert_eq!(move_state(&olga, &world).await["state"], "closing");
 
     // One payer pays, and the other never returns from the gateway's page.
-    let page = ann.client.post(text(&pending[0]["pay_url"]));
-    let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    form.send().await.expect("the gateway answers");
+    ann.post_form(text(&pending[0]["pay_url"]), "card=paid").await;
     ann.wait_for_booking(&pending[0], "CONFIRMED").await;
     assert_eq!(move_state(&olga, &world).await["state"], "closing", "the other payment is undecided");
     let later = "UPDATE show_moves SET requested_at = now() - interval '3 minutes'";
@@ -244,13 +226,12 @@ async fn move_waits_for_running_payments_and_refuses_new_ones() {
     assert_eq!(labels(&ann.booking(&pending[0]).await), ["A2"]);
     let states = ann.seat_states().await;
     assert_eq!((states.len(), states.matches('2').count()), (20, 1), "{states}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
-    let mut world = World::start(2, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (mut world, mut olga) = world_with_organiser(2).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let (ann, ben) = (world.visitor_at(1), world.visitor_at(1));
     let (same, other) = (ann.buy_seats(&[1], "tok_paid").await, ben.buy_seats(&[100], "tok_paid").await);
@@ -270,7 +251,7 @@ async fn move_interrupted_by_a_crash_is_finished_by_another_server() {
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 2, "once each");
     assert_eq!(world.count("SELECT count(*) FROM shows WHERE is_moving OR sales <> 'open'").await, 0);
     wait_until("the map has the other layout", || async { ann.seat_states().await.matches('2').count() == 2 }).await;
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -298,21 +279,18 @@ async fn places_move_to_the_area_of_the_same_name() {
     bookings[1].0.wait_for_money(&bookings[1].1, "REFUNDED").await;
     assert_eq!(seen(2).await["places"][0]["label"], "Floor", "two places are free");
     let last = seen(3).await;
-    assert_eq!(
-        (&last["places"][0]["label"], &last["seat_offer"]["after"]),
-        (&json!("Gallery"), &json!(["2 × Gallery"]))
-    );
+    assert_eq!(last["places"][0]["label"], "Gallery");
+    assert_eq!(last["seat_offer"]["after"], json!(["2 × Gallery"]));
     let stock = "SELECT count(*) FROM area_stock WHERE (name, sold) IN (('Floor', 5), ('Gallery', 2)) AND claimed = 0";
     assert_eq!(world.count(stock).await, 2);
     let (_, map) = bookings[0].0.get(&format!("/api/v1/shows/{}/seats", world.show)).await;
     assert_eq!(map["areas"], json!([{ "area": 0, "left": 0 }, { "area": 1, "left": 0 }]), "{map}");
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A-B").await;
     another_theatre(&world).await;
     let theirs = "INSERT INTO screens SELECT 'rialto-1', 'rialto', 'Screen 1', layout_id FROM screens LIMIT 1";
@@ -325,26 +303,19 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
         let (answered, problem) = post(&mut olga, &path(&world), move_body(screen)).await;
         assert_eq!((answered, text(&problem["code"])), (status, code), "{screen}: {problem}");
     }
-    expect_problem(
-        post(&mut olga, &path(&world), json!({ "screen": screen, "reason": " " })).await,
-        StatusCode::BAD_REQUEST,
-        "malformed",
-    );
+    let unsaid = post(&mut olga, &path(&world), json!({ "screen": screen, "reason": " " })).await;
+    expect_problem(unsaid, StatusCode::BAD_REQUEST, "malformed");
     // Another show starts there before this one ends.
     let busy = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
                 SELECT gen_random_uuid(), $1, film_id, layout_id, starts_at + interval '90 minutes', local_date, language, format, currency, prices
                 FROM shows";
-    sqlx::query(busy).bind(&screen).execute(&world.pg).await.expect("the other show is written");
+    world.run(sqlx::query(busy).bind(&screen)).await;
     expect_problem(post(&mut olga, &path(&world), move_body(&screen)).await, StatusCode::CONFLICT, "shows_overlap");
-    sqlx::query("DELETE FROM shows WHERE screen_id = $1")
-        .bind(&screen)
-        .execute(&world.pg)
-        .await
-        .expect("the move starts");
+    world.run(sqlx::query("DELETE FROM shows WHERE screen_id = $1").bind(&screen)).await;
     assert_eq!(world.count("SELECT count(*) FROM show_moves").await, 0, "nothing was written");
 
     // The same key gets the same answer; another key finds the move running.
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[30]).await;
     let (address, her) = (format!("{API}{}", path(&world)), olga.visitor());
@@ -358,7 +329,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
     // A server with a stale read of the first layout would sell B11, which does not exist now.
     let booking = crate::sql_guards::insert_booking(&world.pg, world.show, "SEATS_LOCKED").await;
     let named = "INSERT INTO booking_seats VALUES ($1, 3, 'B11', 'Gold', 0)";
-    sqlx::query(named).bind(booking).execute(&world.pg).await.expect("the seat is written");
+    world.run(sqlx::query(named).bind(booking)).await;
     let pay = "UPDATE bookings SET state = 'PAYMENT_PENDING', version = version + 1 WHERE id = $1";
     let paid = sqlx::query(pay).bind(booking).execute(&world.pg).await;
     assert_refused("the seat has another name", paid, "RL002", "names places of the room its show was in before");
@@ -374,7 +345,7 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
              seats AS (INSERT INTO booking_seats VALUES ($2, 3, $3, 'Gold', 0))
              SELECT id FROM made",
         );
-        let at_once = at_once.bind(booking).bind(platform::ids::new_id()).bind(label).execute(&world.pg).await;
+        let at_once = at_once.bind(booking).bind(new_id()).bind(label).execute(&world.pg).await;
         match is_refused {
             true => assert_refused(
                 "the seat has another name",
@@ -386,15 +357,13 @@ async fn show_moves_only_to_a_valid_screen_and_a_renamed_seat_is_never_paid_for(
         }
     }
     let right = "UPDATE booking_seats SET label = 'A4' WHERE booking_id = $1";
-    sqlx::query(right).bind(booking).execute(&world.pg).await.expect("the seat is corrected");
+    world.run(sqlx::query(right).bind(booking)).await;
     assert!(sqlx::query(pay).bind(booking).execute(&world.pg).await.is_ok());
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn move_waits_for_a_payment_that_is_starting() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = small_screen(&mut olga, "A-B").await;
     let mut buyer = world.pg.begin().await.expect("a transaction");
     insert_pending_payment(&world, &mut buyer).await.expect("the show is not moving");
@@ -406,5 +375,4 @@ async fn move_waits_for_a_payment_that_is_starting() {
     let ((status, view), ()) = tokio::join!(begun, ended);
     assert_eq!(status, StatusCode::ACCEPTED, "{view}");
     wait_until_moved(&olga, &world).await;
-    world.end().await;
 }

@@ -1,11 +1,10 @@
-//! Imported layouts: shown, sold, refused with every reason, and never changed under a sold seat.
+//! Theatres, created by managers of all theatres and changed by managers of the one. Imported layouts: shown, sold, refused
+//! with every reason, and never changed under a sold seat.
 
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-
-use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week};
-use crate::accounts::{another_theatre, register_and_log_in};
-use crate::world::{CHECK_VIOLATION, World, assert_refused, expect_problem, text};
+use super::{API, organiser, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
+use crate::accounts::form;
+use crate::prelude::*;
+use crate::reports::staff;
 
 /// A folder of further seating plans to import and sell, where available.
 const MORE_PLANS: &str = "ROWLOCK_SEATING_PLANS";
@@ -29,8 +28,7 @@ fn foreign_plan() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn imported_plan_becomes_a_screen_sells_and_is_exported_unchanged() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let layout = post_ok(&mut olga, "/layouts", json!({ "plan": foreign_plan() })).await;
     assert_eq!((&layout["seats"], &layout["sections"], &layout["published"]), (&json!(10), &json!(2), &json!(false)));
     let kinds: Vec<&str> = layout["remarks"].as_array().expect("a list").iter().map(|one| text(&one["kind"])).collect();
@@ -44,23 +42,18 @@ async fn imported_plan_becomes_a_screen_sells_and_is_exported_unchanged() {
     let sold = ann.buy_seats(&[2, 4], "tok_paid").await;
     let labels: Vec<&str> = sold["seats"].as_array().expect("a list").iter().map(|seat| text(&seat["label"])).collect();
     assert_eq!(labels, ["Север А14 bis", "Север 12-7"]);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let before = world.count("SELECT count(*) FROM layouts").await;
     let mut twice = foreign_plan();
     twice["zones"][0]["rows"][0]["seats"][1]["seat_number"] = json!("13");
     twice["zones"][1]["rows"][0]["seats"][0]["seat_number"] = json!("");
     twice["zones"][1]["rows"][0]["seats"][1]["category"] = json!("Лоджия");
-    let problem = expect_problem(
-        post(&mut olga, "/layouts", json!({ "plan": twice.clone() })).await,
-        StatusCode::BAD_REQUEST,
-        "layout_refused",
-    );
+    let answer = post(&mut olga, "/layouts", json!({ "plan": twice.clone() })).await;
+    let problem = expect_problem(answer, StatusCode::BAD_REQUEST, "layout_refused");
     let kinds: Vec<&str> =
         problem["findings"].as_array().expect("a list").iter().map(|one| text(&one["kind"])).collect();
     assert_eq!(kinds, ["unknown_category", "unnumbered", "duplicate_seat"]);
@@ -78,16 +71,13 @@ async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
         assert_eq!((status, text(&problem["findings"][0]["kind"])), (StatusCode::BAD_REQUEST, kind), "{problem}");
     }
     assert_eq!(world.count("SELECT count(*) FROM layouts").await, before, "no layout is stored");
-    // With the `mend` option it is repaired.
     let mended = post_ok(&mut olga, "/layouts", json!({ "plan": twice, "mend": true })).await;
     assert_eq!(mended["seats"], 10);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_layout_of_a_screen_leaves_planned_shows_and_sold_seats_unchanged() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let screen = screen_of(&mut olga, &foreign_plan()).await;
     set_prices(&mut olga, &["Партер", "gold"]).await;
     let first = post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["20:00"])).await;
@@ -99,21 +89,18 @@ async fn new_layout_of_a_screen_leaves_planned_shows_and_sold_seats_unchanged() 
     let path = format!("/screens/{}/layout", text(&screen["id"]));
     let changed = post_ok(&mut olga, &path, json!({ "layout": layout["id"], "reason": "Rebuilt." })).await;
     assert_eq!((&changed["version"], &changed["seats"]), (&json!(2), &json!(3)));
-    // The same layout again creates no version.
     let again = post_ok(&mut olga, &path, json!({ "layout": layout["id"], "reason": "Rebuilt." })).await;
     assert_eq!(again["version"], 2);
     let second = post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "tuesday", &["20:00"])).await;
     assert_eq!(visitor_of(&world, &second["shows"][0]).seat_states().await.len(), 3);
     assert_eq!(ann.seat_states().await.len(), 10, "the show keeps its layout");
     assert_eq!(ann.booking(&sold).await["seats"][0]["label"], "Süd А14");
-    // Postgres refuses it too.
     let moved = "UPDATE shows SET layout_id = (SELECT layout_id FROM screens WHERE id = shows.screen_id)
                  WHERE id IN (SELECT show_id FROM seat_claims)";
     let moved = sqlx::query(moved).execute(&world.pg).await;
     assert_refused("the show has sold seats", moved, CHECK_VIOLATION, "it keeps its room");
     let forgotten = sqlx::query("DELETE FROM screen_layouts").execute(&world.pg).await;
     assert_refused("the layout history is immutable", forgotten, CHECK_VIOLATION, "screen_layouts rows are immutable");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,19 +121,17 @@ async fn layouts_and_screens_of_other_theatres_are_not_found() {
     let path = format!("{there}/screens/{}/layout", text(&screen["id"]));
     assert_eq!(rita.post(&path, theft).await.0, StatusCode::NOT_FOUND);
     assert_eq!(rita.get(&format!("{API}/screens")).await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_import_is_one_layout_and_old_unused_ones_are_deleted() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     let used = screen_of(&mut olga, &foreign_plan()).await;
-    let key = platform::ids::new_id().to_string();
+    let key = new_id().to_string();
     let body = json!({ "plan": foreign_plan() });
     let path = format!("{API}/layouts");
     let send = async |olga: &mut crate::accounts::Browser| {
-        olga.send_with(reqwest::Method::POST, &path, &body, &[("idempotency-key", &key)]).await.2
+        olga.send_with(Method::POST, &path, &body, &[("idempotency-key", &key)]).await.2
     };
     let (one, two) = (send(&mut olga).await, send(&mut olga).await);
     assert_eq!(one, two);
@@ -157,14 +142,12 @@ async fn repeated_import_is_one_layout_and_old_unused_ones_are_deleted() {
     assert_eq!(olga.get(&format!("{API}/layouts/{}", text(&one["id"]))).await.0, StatusCode::NOT_FOUND);
     let (status, _) = olga.get(&format!("{API}/layouts/{}", text(&used["layout"]))).await;
     assert_eq!(status, StatusCode::OK, "a screen's layout is kept");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plans_of_the_local_folder_can_be_imported_shown_and_sold() {
     let Some(folder) = std::env::var_os(MORE_PLANS) else { return };
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (world, mut olga) = world_with_organiser(1).await;
     for (number, entry) in std::fs::read_dir(folder).expect("the folder exists").enumerate() {
         let path = entry.expect("a readable folder").path();
         if path.extension().is_none_or(|extension| extension != "json") {
@@ -191,13 +174,11 @@ async fn plans_of_the_local_folder_can_be_imported_shown_and_sold() {
         let sold = ann.buy_seats(&[0, seats / 2, seats - 1], "tok_paid").await;
         assert_eq!(sold["seats"].as_array().expect("a list").len(), 3, "{}", path.display());
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
-    let world = World::start(1, &[]).await;
-    let mut olga = organiser(&world).await;
+    let (_world, mut olga) = world_with_organiser(1).await;
     let plan = |name: &str, capacity: Value| {
         let area = |name: &str| {
             json!({ "shape": "rectangle", "position": { "x": 0, "y": 60 }, "rectangle": { "width": 200, "height": 80 },
@@ -208,11 +189,8 @@ async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
             "rows": [{ "row_number": "A", "seats": [{ "seat_number": "1", "position": { "x": 0, "y": 0 }, "category": "floor" }] }] }] })
     };
     for (wrong, kind) in [(plan("Floor", json!(300)), "duplicate_area"), (plan("Bar", json!(0)), "area_capacity")] {
-        let problem = expect_problem(
-            post(&mut olga, "/layouts", json!({ "plan": wrong })).await,
-            StatusCode::BAD_REQUEST,
-            "layout_refused",
-        );
+        let answer = post(&mut olga, "/layouts", json!({ "plan": wrong })).await;
+        let problem = expect_problem(answer, StatusCode::BAD_REQUEST, "layout_refused");
         assert_eq!(text(&problem["findings"][0]["kind"]), kind);
     }
     let drawn = plan("Balcony", json!(300));
@@ -221,5 +199,144 @@ async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
     assert_eq!(text(&layout["remarks"][0]["kind"]), "areas_not_sold");
     let (_, file) = olga.get(&format!("{API}/layouts/{}/file?form=seating_plan", text(&layout["id"]))).await;
     assert_eq!(file["zones"][0]["areas"], drawn["zones"][0]["areas"]);
-    world.end().await;
+}
+
+fn theatre(city: Value) -> Value {
+    let mut request_body =
+        json!({ "name": "Foz", "address": "Rua do Farol 3", "currency": "EUR", "reason": "It opens in May." });
+    for (key, value) in city.as_object().expect("an object") {
+        request_body[key] = value.clone();
+    }
+    request_body
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn manager_of_all_theatres_creates_one_and_manages_it() {
+    let world = World::start(1, &[]).await;
+    another_theatre(&world).await;
+    let porto = json!({ "new_city": { "name": "Porto", "country": "PT", "time_zone": "Europe/Lisbon" } });
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let (status, problem) = max.post("/api/v1/theatres", theatre(porto.clone())).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::FORBIDDEN, "not_allowed"), "he manages one of two");
+    register_and_log_in(&world, "mia@example.org").await;
+    for place in ["aurora", "rialto"] {
+        grant(&world, "mia@example.org", place, "manager").await;
+    }
+    let mut mia = Browser::new(&world);
+    mia.log_in("mia@example.org", crate::accounts::PASSWORD).await;
+    for (wrong, status) in [
+        (json!({ "city": "atlantis" }), StatusCode::NOT_FOUND),
+        (json!({}), StatusCode::BAD_REQUEST),
+        (json!({ "city": "lisbon", "currency": "euro" }), StatusCode::BAD_REQUEST),
+        (json!({ "new_city": { "name": "Porto", "country": "PT", "time_zone": "Porto" } }), StatusCode::BAD_REQUEST),
+        (json!({ "city": "lisbon", "reason": "" }), StatusCode::BAD_REQUEST),
+    ] {
+        assert_eq!(mia.post("/api/v1/theatres", theatre(wrong.clone())).await.0, status, "{wrong}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM theatres").await, 2, "nothing was written");
+    let (status, made) = mia.post("/api/v1/theatres", theatre(porto)).await;
+    assert_eq!((status, &made["time_zone"]), (StatusCode::CREATED, &json!("Europe/Lisbon")), "{made}");
+    let id = text(&made["id"]);
+    assert_eq!(mia.get(&format!("/api/v1/theatres/{id}/screens")).await.0, StatusCode::OK, "she manages it");
+    let (_, listed) = mia.get(&format!("/api/v1/cities/{}/theatres", text(&made["city"]))).await;
+    assert_eq!(listed[0]["name"], "Foz", "the theatre is listed");
+    let (status, second) = mia.post("/api/v1/theatres", theatre(json!({ "city": made["city"] }))).await;
+    assert_eq!(status, StatusCode::CREATED, "she still manages all theatres: {second}");
+    assert_ne!(second["id"], made["id"]);
+    assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'theatre_created'").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn theatre_can_be_renamed_and_keeps_its_currency_once_a_show_is_planned() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let (_, before) = max.get(API).await;
+    let (_, page) = max.visitor().raw(Method::GET, "/staff/aurora/theatre", Value::Null, "k").await;
+    let links = page.split("<a ").filter_map(|rest| rest.split('>').next());
+    let current: Vec<&str> =
+        links.filter(|link| link.contains("/staff/") && link.contains("aria-current=\"page\"")).collect();
+    assert!(matches!(&current[..], [link] if link.contains("href=\"/staff/aurora/theatre\"")), "{current:?}");
+    let change = |name: &str, currency: &str, version: &Value| json!({ "name": name, "address": "Rua 9", "currency": currency, "version": version, "reason": "Sold." });
+    let (status, problem) = max.post(API, change("Aurora", "USD", &before["version"])).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "a show is planned in euros");
+    let (status, after) = max.post(API, change("Aurora Nova", "EUR", &before["version"])).await;
+    assert_eq!((status, &after["name"], &after["address"]), (StatusCode::OK, &json!("Aurora Nova"), &json!("Rua 9")));
+    let (status, _) = max.post(API, change("Once more", "EUR", &before["version"])).await;
+    assert_eq!(status, StatusCode::CONFLICT, "the change is based on an older version");
+    let (_, page) = world.visitor().raw(Method::GET, "/theatres/aurora", Value::Null, "k").await;
+    assert!(page.contains("Aurora Nova"));
+    assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'theatre_changed'").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusal_is_shown_in_the_page_language_with_a_remedy() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let (_, before) = max.get(API).await;
+    let visitor = max.visitor();
+    let send = async |key: &str, name: &str, version: u64| {
+        let version = version.to_string();
+        let fields = [
+            ("key", key),
+            ("version", version.as_str()),
+            ("name", name),
+            ("address", "Rua 9"),
+            ("currency", "EUR"),
+            ("reason", "Sold."),
+        ];
+        let request = visitor.client.post(format!("{}/staff/aurora/theatre", visitor.base));
+        let request = request.header("cookie", format!("{}; lang=de", visitor.cookie));
+        let answer = form(request, &fields).send().await.expect("the server answers");
+        (answer.status(), answer.text().await.expect("a page"))
+    };
+    let version = before["version"].as_u64().expect("a number");
+    let page = expect_answer(send("k-1", "Nova", version + 7).await, StatusCode::CONFLICT);
+    // The text for buyers, about a booking, does not appear.
+    assert!(page.contains("So wie die Dinge stehen, geht das nicht.") && !page.contains("Buchung hat sich"), "{page}");
+    let detail = "Someone else has changed this theatre in the meantime. Look at it again, then change it.";
+    assert!(page.contains(&format!("<bdi lang=\"en\">{detail}</bdi>")), "{page}");
+    let page = expect_answer(send("k-2", &"x".repeat(200), version).await, StatusCode::BAD_REQUEST);
+    assert!(page.contains("Mit diesen Angaben") && !page.contains("Bei uns ist etwas"), "{page}");
+    assert!(page.contains("<bdi lang=\"en\">") && page.contains("is longer than"), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn first_theatre_is_created_on_the_command_line() {
+    let world = World::start(1, &[("ROWLOCK_PASSWORD", crate::accounts::PASSWORD)]).await;
+    // As after `rowlock migrate`: no theatre. Rows that refer to one do not matter here.
+    let nothing = "BEGIN; SET LOCAL session_replication_role = replica;
+                   DELETE FROM shows; DELETE FROM screens; DELETE FROM theatres; DELETE FROM cities; COMMIT";
+    sqlx::raw_sql(nothing).execute(&world.pg).await.expect("the tables are empty");
+    let manager = ["admin", "create", "--email", "max@example.org", "--name", "Max"];
+    let (good, said) = world.command(&manager).await;
+    assert!(!good && said.contains("rowlock theatre create"), "{said}");
+
+    let create = async |more: &[&str]| {
+        let what = ["theatre", "create", "--name", "Foz", "--address", "Rua do Farol 3", "--currency", "EUR"];
+        world.command(&[&what, more].concat()).await
+    };
+    let reason = ["--reason", "It opens in May."];
+    for (wrong, why) in [
+        (&["--city", "porto"][..], "no such city"),
+        (&["--new-city", "Porto", "--country", "PT", "--time-zone", "Porto"], "no time zone"),
+        (&["--new-city", "Porto"], "--time-zone"),
+        (&[], "--city"),
+    ] {
+        let (good, said) = create(&[wrong, &reason].concat()).await;
+        assert!(!good && said.to_lowercase().contains(why), "{wrong:?}: {said}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM cities").await, 0, "nothing was written");
+    let porto = ["--new-city", "Porto", "--country", "PT", "--time-zone", "Europe/Lisbon"];
+    let (good, said) = create(&[&porto, &reason[..]].concat()).await;
+    assert!(good && said.starts_with("theatre foz-"), "{said}");
+    let (good, said) = world.command(&manager).await;
+    assert!(good && said.contains("is a manager of foz-"), "{said}");
+    let lines = "SELECT count(*) FROM audit_list WHERE act = 'theatre_created' AND actor IS NULL";
+    assert_eq!(world.count(lines).await, 1);
+
+    // From here on pages and the API do the rest.
+    let mut max = Browser::new(&world);
+    max.log_in("max@example.org", crate::accounts::PASSWORD).await;
+    let city: String = world.value(sqlx::query_scalar("SELECT id FROM cities")).await;
+    expect_answer(max.post("/api/v1/theatres", theatre(json!({ "city": city }))).await, StatusCode::CREATED);
 }

@@ -3,7 +3,6 @@
 mod pgbouncer;
 mod redis_outage;
 mod rolling;
-mod versions;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -30,7 +29,6 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
     found
 }
 
-/// The system's program, if there is one.
 fn system_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).chain([PathBuf::from(SBIN)]).map(|folder| folder.join(name));
@@ -63,7 +61,6 @@ fn proxy(port: u16, control: &Path, replicas: [&str; 2]) -> String {
     )
 }
 
-/// Returns whether the proxy sends requests to this replica.
 async fn is_used(control: &Path, replica: &str) -> bool {
     let asked = async {
         let mut stream = UnixStream::connect(control).await?;
@@ -83,7 +80,6 @@ struct RunningProgram {
 }
 
 impl RunningProgram {
-    /// Starts the program and waits until it listens.
     async fn start(command: &mut Command, file: &Path, port: u16) -> Self {
         let process = command
             .stdin(Stdio::null())

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use futures::future::join_all;
 use reqwest::Url;
 use tokio::process::Command;
 
 use super::{RunningProgram, file, program, system_program, with_lines_replaced};
-use crate::ports;
 use crate::postgres_process::system_user;
-use crate::world::{World, wait_until};
+use crate::prelude::*;
+use crate::replicas::free_address;
 
 const SETTINGS: &str = include_str!("../../../../../deploy/pgbouncer.ini");
 /// The oldest version that supports prepared statements in transaction mode.
@@ -40,7 +39,7 @@ async fn version_of(program: &Path) -> (u32, u32) {
 /// Starts PgBouncer in front of the world's database. Returns it with its URL.
 async fn start_pooler(world: &World, program: PathBuf, version: (u32, u32)) -> (RunningProgram, String) {
     let direct = Url::parse(world.setting("DATABASE_URL")).expect("an address");
-    let (port, name) = (ports::free().port(), direct.path().trim_start_matches('/'));
+    let (port, name) = (free_address().port(), direct.path().trim_start_matches('/'));
     // Omitted if absent: newer versions refuse an empty password.
     let password = direct.password().map(|password| format!(" password='{password}'")).unwrap_or_default();
     let target = format!(

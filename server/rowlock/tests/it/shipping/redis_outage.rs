@@ -2,13 +2,8 @@
 //! cancellations continue, and a replica restarts meanwhile. `ROWLOCK_REDIS_AWAY_S=60` extends the outage to a minute.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{RunningProgram, file, is_used, program, proxy};
@@ -16,16 +11,13 @@ use crate::box_office::{desk_path, seller_with_open_till};
 use crate::door::{Device, codes, device, tonight};
 use crate::faults::gateway_proxy::GatewayProxy;
 use crate::faults::injector::FaultInjector;
-use crate::ports;
+use crate::prelude::*;
 use crate::redis_process::{Redis, hold_with_retries, try_hold};
-use crate::replicas::Replica;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::replicas::{Replica, free_address};
 
 const NAMES: [&str; 2] = ["one", "two"];
-/// Pause between two requests of a visitor.
 const PACE: Duration = Duration::from_millis(100);
 
-/// Kind of the outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outage {
     /// Its process is suspended: connections stay open, and nothing is answered.
@@ -52,7 +44,7 @@ impl ProxiedSite {
         let redis_url = redis.url();
         let settings = [("REDIS_URL", redis_url.as_str()), ("SIMULATOR_URL", gateway.url.as_str())];
         let world = World::start(1, &settings).await;
-        let port = ports::free().port();
+        let port = free_address().port();
         let public = format!("http://127.0.0.1:{port}");
         let replicas =
             NAMES.map(|_| Replica::new(&world, &[("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1")]));
@@ -70,7 +62,6 @@ impl ProxiedSite {
         is_used(&self.control, NAMES[0]).await && is_used(&self.control, NAMES[1]).await
     }
 
-    /// The same visitor through the proxy.
     fn through(&self, visitor: &Visitor) -> Visitor {
         Visitor { base: self.public.clone(), ..visitor.clone() }
     }
@@ -79,7 +70,6 @@ impl ProxiedSite {
         self.through(&self.world.visitor())
     }
 
-    /// A replica's own readiness.
     async fn readiness(&self, replica: &Replica) -> (StatusCode, Value) {
         let visitor = Visitor { base: replica.url.clone(), ..self.world.visitor() };
         visitor.get("/readyz").await
@@ -125,11 +115,8 @@ async fn keep_requesting(visitor: Visitor, stop: Arc<AtomicBool>) {
 struct Participants {
     /// On the gateway's page, with its URL.
     ann: (Visitor, Value, String),
-    /// Checked out and not paid.
     bob: (Visitor, Value),
-    /// Has a ticket for this evening.
     cat: (Visitor, Value),
-    /// Has a ticket to cancel.
     dan: (Visitor, Value),
     door: Device,
     /// A seller at the counter without an open till.
@@ -140,8 +127,7 @@ impl Participants {
     async fn arrive(site: &ProxiedSite) -> Self {
         let [ann, bob, dan] = [(); 3].map(|()| site.visitor());
         let pending = ann.check_out(&[1]).await.1;
-        let (_, pending) = ann.pay(&pending, None).await;
-        assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+        let pending = expect_state(ann.pay(&pending, None).await, StatusCode::OK, "PAYMENT_PENDING");
         let page = text(&pending["pay_url"]).to_owned();
         let check_out = bob.check_out(&[2]).await.1;
         let cat = site.through(&tonight(&site.world).await);
@@ -167,14 +153,11 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
         ann: (ann, pending, page), bob: (bob, check_out), cat: (cat, ticket), dan: (dan, unwanted), ..
     } = people;
     // A payment: the gateway's webhook arrives through the proxy.
-    let card = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
-    assert_eq!(card.send().await.expect("the gateway answers").status(), StatusCode::SEE_OTHER);
+    assert_eq!(ann.post_form(page, "card=paid").await.status(), StatusCode::SEE_OTHER);
     ann.wait_for_booking(pending, "CONFIRMED").await;
     let heard = "SELECT count(*) FROM webhook_events";
     wait_until("the webhook is stored", || async { site.world.count(heard).await > 0 }).await;
-    // A payment of an earlier checkout.
-    let (status, paid) = bob.pay(check_out, Some("tok_paid")).await;
-    assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    expect_state(bob.pay(check_out, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
     // Tickets are mailed, although the map does not show the sales.
     let (unmailed, unmarked) = (
         "SELECT count(*) FROM outbox WHERE effect = 'send_ticket'",
@@ -182,15 +165,12 @@ async fn assert_other_work_continues(site: &ProxiedSite, people: &Participants) 
     );
     site.world.wait_for_count("tickets are mailed", unmailed, 0).await;
     assert!(site.world.count(unmarked).await > 0, "map effects wait for Redis");
-    // A ticket and the door.
     let code = &codes(&site.world, ticket).await[0];
     expect_answer(cat.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "").await, StatusCode::OK);
     assert_eq!(people.door.outcome(code).await, "admitted");
     // A cancellation: the refund does not wait for the map.
-    let (status, cancelled) = dan.cancel(unwanted, None).await;
-    assert_eq!((status, &cancelled["state"]), (StatusCode::OK, &json!("CANCELLED")), "{cancelled}");
+    expect_state(dan.cancel(unwanted, None).await, StatusCode::OK, "CANCELLED");
     dan.wait_for_money(unwanted, "REFUNDED").await;
-    // The counter reads its shows and its till.
     for path in [desk_path("shows"), desk_path("till")] {
         let (status, answer) = people.seller.get(&path).await;
         assert_eq!(status, StatusCode::OK, "{path}: {answer}");
@@ -218,11 +198,8 @@ async fn assert_only_holds_are_refused(outage: Outage) {
         let is_told = || async { site.readiness(replica).await.1["lock_store"] == json!(false) };
         wait_until("readiness reports the lock store", is_told).await;
         let (status, said) = site.readiness(replica).await;
-        assert_eq!(
-            (status, &said["database"], &said["schema"]),
-            (StatusCode::OK, &json!(true), &json!(true)),
-            "{said}"
-        );
+        assert_eq!(status, StatusCode::OK, "{said}");
+        assert_eq!([&said["database"], &said["schema"]], [true, true], "{said}");
     }
     wait_until("both replicas are used", || site.uses_both()).await;
     assert!(try_hold(&eve, &[9], "still-away").await.is_unavailable());
@@ -239,8 +216,7 @@ async fn assert_only_holds_are_refused(outage: Outage) {
         let fay = Visitor { base: replica.url.clone(), ..site.world.visitor() };
         let held = hold_with_retries(&fay, &[seat]).await;
         assert_eq!(held.status, StatusCode::CREATED, "{held:?}");
-        let (status, booking) = fay.buy(&held.body, Some("tok_paid")).await;
-        assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{booking}");
+        expect_state(fay.buy(&held.body, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
     }
     stop.store(true, Ordering::Relaxed);
     looking.await.expect("every request was answered");

@@ -1,21 +1,19 @@
-//! Rolling update of replicas behind the shipped proxy: no request fails, and live maps get a retry time and reconnect.
+//! Rolling update of replicas behind the shipped proxy: no request fails, live maps get a retry time and reconnect, and
+//! files of both versions are served, whichever replica gets the request.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use domain::wire::Frame;
 use futures::StreamExt;
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use http::caching::{FOREVER, PRIVATE};
+use reqwest::header::CACHE_CONTROL;
 use tokio::process::Command;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::{RunningProgram, file, is_used, program, proxy};
-use crate::ports;
-use crate::replicas::Replica;
-use crate::world::{Visitor, World, text, wait_until};
+use crate::prelude::*;
+use crate::replicas::{Replica, free_address};
+use crate::static_files::{NEW, OF_A_MODULE, OLD, SiteFolder, content};
 
 /// Visitors who hold and release seats, and who watch the live map.
 const BUSY: usize = 6;
@@ -77,7 +75,7 @@ async fn keep_watching(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<Atom
 async fn rolling_update_fails_no_request() {
     let Some(program) = program("HAPROXY", "haproxy") else { return };
     let world = World::start(0, &[]).await;
-    let port = ports::free().port();
+    let port = free_address().port();
     let public = format!("http://127.0.0.1:{port}");
     let names = ["one", "two"];
     let replicas = names.map(|_| Replica::new(&world, &[("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1")]));
@@ -93,7 +91,7 @@ async fn rolling_update_fails_no_request() {
     let visitor = || Visitor {
         client: reqwest::Client::builder().no_proxy().build().expect("a client"),
         base: public.clone(),
-        cookie: format!("rowlock_visitor={}", platform::ids::new_id().simple()),
+        cookie: format!("rowlock_visitor={}", new_id().simple()),
         show: world.show,
     };
     let mut people = Vec::new();
@@ -124,6 +122,52 @@ async fn rolling_update_fails_no_request() {
         person.await.expect("no request failed");
     }
     assert!(breaks.load(Ordering::Relaxed) >= WATCHING, "every live map was interrupted");
+    for replica in &replicas {
+        replica.kill().await;
+    }
+    let _ = std::fs::remove_file(&control);
+    world.end().await;
+}
+
+/// Requests per file: without the retry at the other replica, some would fail.
+const TIMES: usize = 12;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_both_versions_are_served_during_a_rolling_update() {
+    let Some(program) = program("HAPROXY", "haproxy") else { return };
+    let world = World::start(0, &[]).await;
+    let port = free_address().port();
+    let public = format!("http://127.0.0.1:{port}");
+    let sites = [SiteFolder::with_versions(&[OLD]), SiteFolder::with_versions(&[NEW])];
+    let replicas = sites.each_ref().map(|site| {
+        let settings = [("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1"), ("SITE_ROOT", site.path())];
+        Replica::new(&world, &settings)
+    });
+    let control = std::env::temp_dir().join(format!("rowlock-proxy-{port}"));
+    let settings = file("haproxy.cfg", &proxy(port, &control, [&replicas[0].url, &replicas[1].url]));
+    join_all(replicas.iter().map(Replica::start)).await;
+    let _proxy =
+        RunningProgram::start(Command::new(program).arg("-db").arg("-f").arg(&settings), &settings, port).await;
+    wait_until("both replicas are used", || async { is_used(&control, "one").await && is_used(&control, "two").await })
+        .await;
+
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let ask = async |version: &str, file: &str| {
+        let answer = client.get(format!("{public}/site/{version}/{file}")).send().await.expect("an answer");
+        let kept = answer.headers()[CACHE_CONTROL].to_str().expect("text").to_owned();
+        (answer.status(), kept, answer.text().await.expect("a body"))
+    };
+    for _ in 0..TIMES {
+        for version in [OLD, NEW] {
+            for file in OF_A_MODULE {
+                let expected = (StatusCode::OK, FOREVER.to_owned(), content(file, version));
+                assert_eq!(ask(version, file).await, expected, "{version}, {file}");
+            }
+        }
+    }
+    // A file that no replica has is not retried forever.
+    let missing = ask("00000000000000ff", OF_A_MODULE[0]).await;
+    assert_eq!(missing, (StatusCode::NOT_FOUND, PRIVATE.to_owned(), String::new()));
     for replica in &replicas {
         replica.kill().await;
     }

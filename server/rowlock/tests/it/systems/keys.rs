@@ -1,11 +1,8 @@
 //! API keys of other systems: shown once, read-only for one theatre, and void when revoked.
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::accounts::{another_theatre, form};
+use crate::accounts::form;
+use crate::prelude::*;
 use crate::reports::staff;
-use crate::world::{World, expect_problem, text};
 
 const KEYS: &str = "/api/v1/theatres/aurora/api-keys";
 
@@ -16,7 +13,7 @@ async fn request_with_key(world: &World, key: &str, method: Method, path: &str) 
         .client
         .request(method, format!("{}{path}", visitor.base))
         .header("authorization", format!("Bearer {key}"))
-        .header("idempotency-key", platform::ids::new_id().to_string());
+        .header("idempotency-key", new_id().to_string());
     let answer = request.send().await.expect("an answer");
     let status = answer.status();
     (status, answer.json().await.unwrap_or(Value::Null))
@@ -35,25 +32,16 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
     let visitor = max.visitor();
     let made = visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await;
     assert_eq!(made.0, StatusCode::CREATED, "{}", made.1);
-    assert_eq!(
-        visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await,
-        made,
-        "a retry gets the same answer"
-    );
+    assert_eq!(visitor.raw(Method::POST, KEYS, key_body(false), "one-intent").await, made, "the same answer");
     let about: Value = serde_json::from_str(&made.1).expect("JSON");
     let key = text(&about["key"]).to_owned();
     assert!(key.starts_with("rlk_") && key.len() == 68, "{key}");
     // Only the answer contains the key: no list and no row.
     assert!(!max.get(KEYS).await.1.to_string().contains(&key));
-    let kept: i64 = sqlx::query_scalar(
-        "SELECT (SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0)
+    let sql = "SELECT (SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0)
               + (SELECT count(*) FROM api_keys key WHERE position($1 in key::text) > 0)
-              + (SELECT count(*) FROM audit_list line WHERE position($1 in line::text) > 0)",
-    )
-    .bind(&key)
-    .fetch_one(&world.pg)
-    .await
-    .expect("a count");
+              + (SELECT count(*) FROM audit_list line WHERE position($1 in line::text) > 0)";
+    let kept: i64 = world.value(sqlx::query_scalar(sql).bind(&key)).await;
     assert_eq!(kept, 0);
 
     let read = format!("/api/v1/theatres/aurora/bookings/{}", text(&booking["id"]));
@@ -91,13 +79,12 @@ async fn key_is_shown_once_reads_its_theatre_and_is_void_when_revoked() {
     assert_eq!(max.post(&revoke, json!({ "reason": "Again." })).await.0, StatusCode::NO_CONTENT);
     let acts = "SELECT count(*) FROM audit_list WHERE act IN ('api_key_made', 'api_key_revoked')";
     assert_eq!(world.count(acts).await, 3, "a repeated change adds no audit row");
-    let strange = format!("{KEYS}/{}/revoke", platform::ids::new_id());
+    let strange = format!("{KEYS}/{}/revoke", new_id());
     assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
     for name in ["", "a\nb", &"x".repeat(61)] {
         let (status, _) = max.post(KEYS, json!({ "name": name, "reason": "Try." })).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{name:?}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,13 +92,12 @@ async fn program_over_the_rate_limit_gets_429() {
     let world = World::start(1, &[]).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
     let (_, made) = max.post(KEYS, key_body(false)).await;
-    let path = format!("/api/v1/theatres/aurora/bookings/{}", platform::ids::new_id());
+    let path = format!("/api/v1/theatres/aurora/bookings/{}", new_id());
     let asked = (0..200).map(|_| request_with_key(&world, text(&made["key"]), Method::GET, &path));
-    let statuses: Vec<StatusCode> = futures::future::join_all(asked).await.into_iter().map(|one| one.0).collect();
+    let statuses: Vec<StatusCode> = join_all(asked).await.into_iter().map(|one| one.0).collect();
     let count_of = |status: StatusCode| statuses.iter().filter(|one| **one == status).count();
     assert!(count_of(StatusCode::TOO_MANY_REQUESTS) > 0 && count_of(StatusCode::NOT_FOUND) >= 120, "{statuses:?}");
     assert_eq!(count_of(StatusCode::TOO_MANY_REQUESTS) + count_of(StatusCode::NOT_FOUND), 200);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,10 +111,12 @@ async fn forms_of_the_page_work_like_the_api() {
         (answer.status(), answer.text().await.expect("a page"))
     };
     let key = [("key", "form-1"), ("name", "Newsletter"), ("reason", "Monthly numbers.")];
-    let (status, page) = send("/keys", &key).await;
-    assert!(status == StatusCode::OK && page.contains("rlk_") && page.contains("Newsletter"), "{page}");
-    let (status, page) = send("/keys", &[("key", "form-2"), ("name", ""), ("reason", "None.")]).await;
-    assert!(status == StatusCode::BAD_REQUEST && page.contains("systems-trouble"), "{page}");
+    expect_page(send("/keys", &key).await, StatusCode::OK, &["rlk_", "Newsletter"]);
+    expect_page(
+        send("/keys", &[("key", "form-2"), ("name", ""), ("reason", "None.")]).await,
+        StatusCode::BAD_REQUEST,
+        &["systems-trouble"],
+    );
     let hook = [
         ("key", "form-3"),
         ("url", "http://127.0.0.1:9/hooks"),
@@ -136,16 +124,18 @@ async fn forms_of_the_page_work_like_the_api() {
         ("events", "booking.confirmed"),
         ("events", "show.cancelled"),
     ];
-    let (status, page) = send("/webhooks", &hook).await;
-    assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("127.0.0.1:9/hooks"), "{page}");
-    let id: uuid::Uuid =
-        sqlx::query_scalar("SELECT id FROM webhook_endpoints").fetch_one(&world.pg).await.expect("one");
-    let (status, _) =
-        send(&format!("/webhooks/{id}/state"), &[("key", "form-4"), ("state", "off"), ("reason", "Not now.")]).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
-    let (status, page) = send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await;
-    assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("data-state=\"off\""), "{page}");
-    let id: uuid::Uuid = sqlx::query_scalar("SELECT id FROM api_keys").fetch_one(&world.pg).await.expect("one");
+    expect_page(send("/webhooks", &hook).await, StatusCode::OK, &["whsec_", "127.0.0.1:9/hooks"]);
+    let id: Uuid = world.value(sqlx::query_scalar("SELECT id FROM webhook_endpoints")).await;
+    assert_eq!(
+        send(&format!("/webhooks/{id}/state"), &[("key", "form-4"), ("state", "off"), ("reason", "Not now.")]).await.0,
+        StatusCode::SEE_OTHER
+    );
+    expect_page(
+        send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await,
+        StatusCode::OK,
+        &["whsec_", "data-state=\"off\""],
+    );
+    let id: Uuid = world.value(sqlx::query_scalar("SELECT id FROM api_keys")).await;
     // Input stays in its own form, which is open and shows the error.
     let too_long = "x".repeat(301);
     let (status, page) = send(&format!("/keys/{id}/revoke"), &[("key", "form-7"), ("reason", &too_long)]).await;
@@ -157,10 +147,8 @@ async fn forms_of_the_page_work_like_the_api() {
     let (status, _) = send(&format!("/keys/{id}/revoke"), &[("key", "form-6"), ("reason", "Over.")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM api_keys WHERE revoked_at IS NOT NULL").await, 1);
-    // A cross-site form is refused.
     let request = visitor.client.post(format!("{}/staff/aurora/systems/keys", visitor.base));
     let request = request.header("cookie", &visitor.cookie).header("origin", "https://evil.example");
     let answer = form(request, &key).send().await.expect("an answer");
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
-    world.end().await;
 }

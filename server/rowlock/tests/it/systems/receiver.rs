@@ -1,7 +1,7 @@
 //! A webhook endpoint: an HTTP server that records requests and answers as the test configures it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -9,21 +9,17 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use hmac::{Hmac, KeyInit, Mac};
-use serde_json::Value;
 
-use crate::world::wait_until;
+use crate::prelude::*;
 
-/// One answer.
 #[derive(Clone, Copy, Debug)]
 pub enum ReceiverReply {
     Status(u16),
     /// A redirect to another path of the same server.
     Redirect,
-    /// No answer.
     Silence,
 }
 
-/// A received request.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     pub path: String,
@@ -84,7 +80,6 @@ impl Receiver {
         self.replies.lock().expect("no panic").extend(replies);
     }
 
-    /// Gives this answer from now on.
     pub fn always_reply(&self, status: u16) {
         *self.usual.lock().expect("no panic") = Some(status);
     }
@@ -93,7 +88,6 @@ impl Receiver {
         self.deliveries.lock().expect("no panic").clone()
     }
 
-    /// Waits for this many deliveries, and returns all of them.
     pub async fn wait_for_deliveries(&self, times: usize) -> Vec<Delivery> {
         wait_until(&format!("{times} deliveries have arrived"), || async { self.deliveries().len() >= times }).await;
         self.deliveries()

@@ -1,7 +1,8 @@
-//! Places are called in order, at the configured rate, while there is room; by any server, and none twice.
+//! Places are called in order, at the configured rate, while there is room; by any server, and none twice. Visitors inside
+//! may hold seats; others may not.
 
 use super::{Guest, called_places, guests, key_of, queue_of, sorted_by_place, switch_on};
-use crate::world::{World, wait_until};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twice_as_many_are_inside_as_seats_are_left_and_leaving_makes_room() {
@@ -33,7 +34,6 @@ async fn twice_as_many_are_inside_as_seats_are_left_and_leaving_makes_room() {
     assert_eq!(line[7].state().await["state"], "WAITING");
     // A visitor who left has no place.
     assert_eq!(line[0].state().await["state"], "OUTSIDE");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,7 +60,6 @@ async fn calls_per_second_are_limited_across_servers() {
     for guest in &mut people {
         guest.enter().await;
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,7 +70,7 @@ async fn sold_out_show_calls_no_one() {
     let mut line = sorted_by_place(guests(&world, 3).await).await;
     line[0].enter().await;
     let (status, hold) = line[0].hold(10).await;
-    assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
     let buyer = line[0].visitor();
     let (_, booking) = buyer.book(&hold).await;
     assert_eq!(buyer.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
@@ -85,7 +84,6 @@ async fn sold_out_show_calls_no_one() {
     let mut newcomer = Guest::join(&world, 0).await;
     assert_eq!(newcomer.wait_for_place().await, 3);
     assert_eq!(line[2].state().await["state"], "WAITING", "there is room, but no free seat");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,7 +95,7 @@ async fn held_places_do_not_count_as_sold() {
     let mut first = Guest::join(&world, 0).await;
     first.enter().await;
     let (status, hold) = first.visitor().hold_places(2).await;
-    assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
     // Holds may be released, so as many again may be inside.
     for people in 2..=4 {
         let mut next = Guest::join(&world, 0).await;
@@ -105,7 +103,6 @@ async fn held_places_do_not_count_as_sold() {
         world.wait_for_count("the number of free places is read", "SELECT called FROM waiting_rooms", people).await;
     }
     assert_eq!(first.state().await["queue"]["is_sold_out"], false);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +117,6 @@ async fn paused_sale_calls_no_one() {
     world.wait_for_count("every place is recorded as drawn", query, 1).await;
     assert_eq!(guest.state().await["state"], "WAITING");
     assert_eq!(world.count("SELECT called FROM waiting_rooms").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,7 +132,7 @@ async fn buyers_who_have_bought_do_not_block_the_last_seats() {
     for (guest, seat) in line[..2].iter_mut().zip([10, 11]) {
         guest.enter().await;
         let (status, hold) = guest.hold(seat).await;
-        assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
         let buyer = guest.visitor();
         let (_, booking) = buyer.book(&hold).await;
         assert_eq!(buyer.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
@@ -147,5 +143,164 @@ async fn buyers_who_have_bought_do_not_block_the_last_seats() {
     line[3].leave().await;
     line[4].leave().await;
     next.wait_for_state("CALLED").await;
-    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_need_a_pass_and_others_get_a_retry_time() {
+    let world = World::start(2, &[]).await;
+    assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED, "without a room no pass is needed");
+    switch_on(&world, 2_500, 100).await;
+    let mut people = guests(&world, 2).await;
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let (key, body) = (new_id().to_string(), json!({ "seats": [10] }));
+    let (status, headers, refusal) =
+        people[0].browser.send_with(Method::POST, &holds, &body, &[("idempotency-key", &key)]).await;
+    assert_eq!((status, &refusal["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")));
+    assert_eq!(headers["retry-after"], "10");
+
+    let view = people[0].enter().await;
+    assert!(view["pass_until_ms"].is_i64(), "{view}");
+    // The same time, also after a repeat.
+    assert_eq!(people[0].visit().await["pass_until_ms"], view["pass_until_ms"]);
+    assert_eq!(people[0].hold(10).await.0, StatusCode::CREATED);
+    // At another server, which verifies the pass without Redis.
+    people[0].browser = people[0].browser.moved_to(&world, 1);
+    let (status, _, held) = {
+        let path = holds.replace("/holds", "/hold");
+        people[0].browser.send_with(Method::GET, &path, &Value::Null, &[]).await
+    };
+    assert_eq!((status, held["seats"][0]["seat"].as_u64()), (StatusCode::OK, Some(10)));
+
+    // A pass belongs to one visitor, and a ticket is no pass.
+    let (pass, ticket) = (text(&view["pass"]).to_owned(), text(&view["ticket"]).to_owned());
+    for stolen in [pass.as_str(), ticket.as_str(), "1-2-3", ""] {
+        let mut thief = Browser::new(&world);
+        let key = new_id().to_string();
+        let headers = [("idempotency-key", key.as_str()), ("queue-pass", stolen)];
+        let (status, _, answer) = thief.send_with(Method::POST, &holds, &json!({ "seats": [20] }), &headers).await;
+        assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{stolen}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn link_brings_the_place_to_another_device_and_a_ticket_admits_two_browsers() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let mut laptop = Guest::join(&world, 0).await;
+    let link = text(&laptop.state().await["link"]).to_owned();
+    let path = link.strip_prefix(&world.servers[0].url).expect("a URL of this server").to_owned();
+    let mut devices = Vec::new();
+    for _ in 0..2 {
+        let mut browser = Browser::new(&world);
+        let (status, headers, _) = browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
+        assert_eq!(status, StatusCode::SEE_OTHER);
+        assert_eq!(headers["location"], format!("/shows/{}", world.show));
+        devices.push(Guest { browser, path: queue_of(&world), number: laptop.number });
+    }
+    assert_eq!(devices[0].state().await["number"], laptop.number);
+    laptop.enter().await;
+    assert_eq!(devices[0].visit().await["state"], "INSIDE");
+    assert_eq!(devices[1].visit().await["state"], "ELSEWHERE");
+    assert_eq!(devices[1].hold(20).await.0, StatusCode::TOO_MANY_REQUESTS);
+
+    let (forged, _) = path.rsplit_once('-').expect("a signature");
+    assert_eq!(world.visitor().page(&format!("{forged}-00")).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_page_is_the_waiting_room_until_the_visitor_is_inside() {
+    let world = World::start(1, &[]).await;
+    let page = format!("/shows/{}", world.show);
+    let html = async |guest: &Guest| guest.visitor().raw(Method::GET, &page, Value::Null, "k").await.1;
+    switch_on(&world, 2_500, 100).await;
+    let mut guest = Guest::join(&world, 0).await;
+    let outside = html(&guest).await;
+    assert!(outside.contains("data-testid=\"waiting-room\"") && !outside.contains("data-testid=\"seat-map\""));
+    guest.enter().await;
+    let inside = html(&guest).await;
+    assert!(inside.contains("data-testid=\"seat-map\"") && !inside.contains("data-testid=\"waiting-room\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visitor_who_leaves_loses_the_pass() {
+    let world = World::start(2, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let mut guest = Guest::join(&world, 0).await;
+    let pass = text(&guest.enter().await["pass"]).to_owned();
+    let hold = expect_answer(guest.hold(10).await, StatusCode::CREATED);
+    let ticket = text(&guest.state().await["ticket"]).to_owned();
+    guest.leave().await;
+    // A repeat from a browser without the ticket, and from a program that still sends it, gets the same answer.
+    guest.leave().await;
+    let again =
+        guest.browser.send_with(Method::DELETE, &guest.path, &Value::Null, &[("queue-ticket", ticket.as_str())]).await;
+    assert_eq!(again.0, StatusCode::NO_CONTENT, "{}", again.2);
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let change = format!("{holds}/{}", text(&hold["id"]));
+    let mut elsewhere = guest.browser.moved_to(&world, 1);
+    for (method, path, body) in [
+        (Method::POST, &holds, json!({ "seats": [20] })),
+        (Method::PATCH, &change, json!({ "add": [20], "remove": [10] })),
+    ] {
+        let key = new_id().to_string();
+        let headers = [("idempotency-key", key.as_str()), ("queue-pass", pass.as_str())];
+        let (status, _, answer) = elsewhere.send_with(method, path, &body, &headers).await;
+        assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{path}");
+    }
+    // They may release what they hold.
+    expect_answer(elsewhere.send(Method::DELETE, &change, Value::Null).await, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn staff_at_the_counter_hold_seats_without_a_pass() {
+    let world = World::start(1, &[]).await;
+    another_theatre(&world).await;
+    switch_on(&world, 600_000, 100).await;
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    for (number, theatre, role, may) in [
+        (1, "aurora", "box_office", true),
+        (2, "aurora", "manager", true),
+        // Plans shows, and sells nothing.
+        (3, "aurora", "organiser", false),
+        (4, "rialto", "box_office", false),
+        (5, "rialto", "manager", false),
+    ] {
+        let email = format!("staff-{number}@example.org");
+        let mut person = register_and_log_in(&world, &email).await;
+        grant(&world, &email, theatre, role).await;
+        let (status, answer) = person.post(&holds, json!({ "seats": [number] })).await;
+        if may {
+            assert_eq!(status, StatusCode::CREATED, "{role} {theatre}: {answer}");
+            // One more, for the same customer.
+            let change = format!("{holds}/{}", text(&answer["id"]));
+            let (status, answer) = person.send(Method::PATCH, &change, json!({ "add": [number + 10] })).await;
+            assert_eq!(status, StatusCode::OK, "{role} {theatre}: {answer}");
+        } else {
+            let refused = (StatusCode::TOO_MANY_REQUESTS, "waiting_room");
+            assert_eq!((status, text(&answer["code"])), refused, "{role} {theatre}: {answer}");
+        }
+    }
+    let mut buyer = register_and_log_in(&world, "buyer@example.org").await;
+    assert_eq!(buyer.post(&holds, json!({ "seats": [6] })).await.0, StatusCode::TOO_MANY_REQUESTS, "has no role");
+    assert_eq!(world.visitor().hold(&[6]).await.0, StatusCode::TOO_MANY_REQUESTS, "is not signed in");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn link_replaces_no_existing_place() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 60_000, 100).await;
+    let mut people = guests(&world, 2).await;
+    let link = text(&people[0].state().await["link"]).to_owned();
+    let path = link.strip_prefix(&world.servers[0].url).expect("a URL of this server").to_owned();
+    let (status, headers, _) = people[1].browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert!(
+        headers.get("set-cookie").is_none_or(|cookie| !cookie.to_str().expect("text").starts_with("rowlock_queue"))
+    );
+    let own = people[1].number;
+    assert_eq!(people[1].state().await["number"], own);
+    // The visitor's own link changes nothing.
+    let (status, _, _) = people[0].browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
+    let own = people[0].number;
+    assert_eq!((status, &people[0].state().await["number"]), (StatusCode::SEE_OTHER, &json!(own)));
 }

@@ -1,17 +1,13 @@
 //! Many tickets for few visitors: limits per address and network, puzzles, and unused tickets.
 
-use std::time::{Duration, Instant};
-
 use domain::puzzle::{MAX_BITS, solve};
 use domain::waiting_room::{Draw, MAX_WAITING, TicketLimit};
 use futures::StreamExt;
 use redis::AsyncCommands;
 use reqwest::header::HeaderMap;
-use reqwest::{Method, StatusCode};
-use serde_json::Value;
 
 use super::{Guest, called_places, draw_of, guests, key_of, queue_of, switch_on};
-use crate::world::{TEST_TIMEOUT, Visitor, World, text, wait_until};
+use crate::prelude::*;
 
 /// Burst of tickets per address in these tests.
 const TICKETS: u32 = 60;
@@ -21,7 +17,6 @@ const PEOPLE: u32 = 1_000;
 const TRIES: usize = 3_000;
 /// Puzzles that it solves: more than its bucket holds.
 const SOLVES: usize = 64;
-/// Concurrent requests.
 const CONCURRENT: usize = 48;
 /// The address that takes as many tickets as possible.
 const GREEDY: &str = "198.51.100.7";
@@ -120,7 +115,6 @@ async fn one_address_among_a_thousand_visitors_gets_at_most_its_limit_of_early_p
     let theirs = line.iter().take(PEOPLE as usize).filter(|(_, is_greedy)| *is_greedy).count();
     println!("{tries} tries of one address: {} tickets, {theirs} of the first {PEOPLE} called", greedy.len());
     assert!(theirs <= most, "{theirs} of the first {PEOPLE} called are one address's; its limit is {most}");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,7 +147,6 @@ async fn visitors_of_one_address_join_with_puzzles_until_its_bucket_is_empty() {
     let wait: u64 = headers["retry-after"].to_str().expect("text").parse().expect("seconds");
     assert!((1..=120).contains(&wait), "one more is available within a hundred seconds, with jitter: {wait}");
     assert!(headers.contains_key("ratelimit-policy"));
-    // Other addresses are not limited.
     assert_eq!(join(&visitor_at(1), "203.0.113.9", "k", None).await.0, StatusCode::CREATED);
 
     // A hundred seconds later.
@@ -167,7 +160,6 @@ async fn visitors_of_one_address_join_with_puzzles_until_its_bucket_is_empty() {
     assert_eq!(status, StatusCode::PRECONDITION_REQUIRED, "{refusal}");
     let solution = solve_refusal(&refusal).await;
     assert_eq!(join(&late, GREEDY, "k", Some(&solution)).await.0, StatusCode::CREATED);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +189,6 @@ async fn addresses_of_one_network_share_a_limit() {
     for other in ["2001:db8:8::1", "198.51.101.1"] {
         assert_eq!(join(&world.visitor(), other, "k", None).await.0, StatusCode::CREATED, "{other}");
     }
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,7 +204,6 @@ async fn unused_tickets_hold_their_places_only_for_seconds() {
     let mut alive = Guest::join(&world, 0).await;
     alive.wait_for_state("CALLED").await;
     alive.enter().await;
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,11 +215,8 @@ async fn full_room_accepts_a_visitor_as_soon_as_one_leaves() {
     let mut redis = world.redis().await;
     let room = key_of(&world, "room").await;
     let _: () = redis.hset(&room, "next", MAX_WAITING).await.expect("the counter is set");
-    sqlx::query("UPDATE waiting_rooms SET reserved = $1, joined = $1")
-        .bind(i64::try_from(MAX_WAITING).expect("a number"))
-        .execute(&world.pg)
-        .await
-        .expect("the high-water mark is moved");
+    let sql = "UPDATE waiting_rooms SET reserved = $1, joined = $1";
+    world.run(sqlx::query(sql).bind(i64::try_from(MAX_WAITING).expect("a number"))).await;
     for server in 0..2 {
         let visitor = world.visitor_at(server);
         let again = format!("full-{server}");
@@ -247,5 +234,4 @@ async fn full_room_accepts_a_visitor_as_soon_as_one_leaves() {
     let (status, headers, refusal) = join(&world.visitor(), "unused", "k", None).await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "waiting_list_full"), "{refusal}");
     assert!(headers.contains_key("retry-after"));
-    world.end().await;
 }

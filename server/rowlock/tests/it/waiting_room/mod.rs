@@ -3,16 +3,9 @@
 mod calling;
 mod crowds;
 mod draw;
-mod losses;
 mod pages;
-mod passes;
-mod staff;
 
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
-
-use crate::accounts::Browser;
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
+use crate::prelude::*;
 
 /// Switches on the room of the world's show, as an operator does, and waits until every server sees it.
 async fn switch_on(world: &World, opens_in_ms: i64, per_second: u32) {
@@ -34,14 +27,11 @@ fn queue_of(world: &World) -> String {
 
 /// Key of the world's only room, by its last part.
 async fn key_of(world: &World, name: &str) -> String {
-    let room: uuid::Uuid = sqlx::query_scalar("SELECT id FROM waiting_rooms WHERE switched_off_at IS NULL")
-        .fetch_one(&world.pg)
-        .await
-        .expect("a room");
+    let room: Uuid =
+        world.value(sqlx::query_scalar("SELECT id FROM waiting_rooms WHERE switched_off_at IS NULL")).await;
     format!("{}{{show:{}}}:queue:{}:{name}", world.setting("REDIS_PREFIX"), world.show, room.simple())
 }
 
-/// A visitor of the waiting room.
 struct Guest {
     browser: Browser,
     path: String,
@@ -49,7 +39,6 @@ struct Guest {
 }
 
 impl Guest {
-    /// Joins at this server.
     async fn join(world: &World, server: usize) -> Self {
         let mut browser = Browser::at(world, server);
         let view = expect_answer(browser.post(&queue_of(world), Value::Null).await, StatusCode::CREATED);
@@ -57,12 +46,10 @@ impl Guest {
         Self { browser, path: queue_of(world), number }
     }
 
-    /// Reads their state.
     async fn state(&mut self) -> Value {
         expect_answer(self.browser.get(&self.path).await, StatusCode::OK)
     }
 
-    /// Sends a visit with the ticket.
     async fn visit(&mut self) -> Value {
         expect_answer(self.browser.post(&self.path, Value::Null).await, StatusCode::OK)
     }
@@ -76,7 +63,6 @@ impl Guest {
         self.browser.visitor()
     }
 
-    /// Waits until they have this state.
     async fn wait_for_state(&mut self, state: &str) -> Value {
         let visitor = self.visitor();
         wait_until(&format!("the guest is {state}"), || async { visitor.get(&self.path).await.1["state"] == state })
@@ -91,7 +77,6 @@ impl Guest {
         self.state().await["place"].as_u64().expect("a place")
     }
 
-    /// Waits until they are called, and enters.
     async fn enter(&mut self) -> Value {
         self.wait_for_state("CALLED").await;
         let view = self.visit().await;
@@ -99,7 +84,6 @@ impl Guest {
         view
     }
 
-    /// Visits until they are inside.
     async fn visit_until_inside(&mut self) {
         let visitor = self.visitor();
         let come = || visitor.call(Method::POST, &self.path, Value::Null);
@@ -115,10 +99,9 @@ impl Guest {
 /// This many guests, at alternating servers.
 async fn guests(world: &World, count: usize) -> Vec<Guest> {
     let servers = world.servers.len();
-    futures::future::join_all((0..count).map(|number| Guest::join(world, number % servers))).await
+    join_all((0..count).map(|number| Guest::join(world, number % servers))).await
 }
 
-/// Sorts guests by place.
 async fn sorted_by_place(guests: Vec<Guest>) -> Vec<Guest> {
     let mut placed = Vec::new();
     for mut guest in guests {

@@ -1,13 +1,11 @@
-//! The organiser's page of a waiting room: plain forms without JavaScript.
+//! Staff switch a room on and off, and the changes are audited; on the organiser's page by plain forms.
 
 use domain::time::Timestamp;
-use reqwest::StatusCode;
-use serde_json::{Value, json};
 
 use super::{Guest, draw_of, queue_of, switch_on};
-use crate::accounts::{Browser, PASSWORD, another_theatre, form, grant, register_and_log_in};
+use crate::accounts::form;
 use crate::organiser::organiser;
-use crate::world::{World, wait_until};
+use crate::prelude::*;
 
 /// A page as a browser gets it.
 struct PageView {
@@ -37,7 +35,6 @@ async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> PageVie
 }
 
 impl PageView {
-    /// State of the room on the page.
     fn state(&self) -> &str {
         self.attribute("data-testid=\"room-state\"", "data-state").unwrap_or_else(|| panic!("no state: {}", self.html))
     }
@@ -50,12 +47,10 @@ impl PageView {
         tag.split_once(&format!("{name}=\""))?.1.split('"').next()
     }
 
-    /// Value of a field.
     fn field(&self, name: &str) -> &str {
         self.attribute(&format!("name=\"{name}\""), "value").unwrap_or_else(|| panic!("no {name}: {}", self.html))
     }
 
-    /// Text of the element with this test id.
     fn text(&self, test: &str) -> &str {
         let mark = format!("data-testid=\"{test}\"");
         let at = self.html.find(&mark).unwrap_or_else(|| panic!("no {test}: {}", self.html));
@@ -63,14 +58,12 @@ impl PageView {
         rest.split('<').next().expect("a text").trim()
     }
 
-    /// The error above the form.
     fn refusal(&self) -> &str {
         let mark = "data-testid=\"organiser-trouble\"";
         let (_, rest) = self.html.split_once(mark).unwrap_or_else(|| panic!("no error: {}", self.html));
         rest.split("</div>").next().expect("an end")
     }
 
-    /// The error below the field with this id.
     fn field_error(&self, id: &str) -> &str {
         let mark = format!("id=\"{id}-error\"");
         let (_, rest) = self.html.split_once(&mark).unwrap_or_else(|| panic!("no error at {id}: {}", self.html));
@@ -111,7 +104,6 @@ async fn organiser_switches_the_room_on_sees_visitors_and_switches_it_off() {
         [("key", "k-on"), ("seen", off.field("seen")), ("opens", &opens), ("per_second", "10"), ("reason", "On sale.")];
     let on = send(&olga, &format!("{here}/terms"), &fields).await;
     assert_eq!((on.status, on.location), (StatusCode::SEE_OTHER, format!("{here}?done=true")), "{}", on.html);
-    // A repeated submission changes nothing.
     assert_eq!(send(&olga, &format!("{here}/terms"), &fields).await.status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 1);
 
@@ -177,7 +169,6 @@ async fn organiser_switches_the_room_on_sees_visitors_and_switches_it_off() {
     assert_eq!(stays.visitor().hold(&[5]).await.0, StatusCode::CREATED, "every visitor is let in");
     let acts = "SELECT count(*) FROM audit_list WHERE act LIKE 'waiting_room_%' AND theatre_id = 'aurora'";
     assert_eq!(world.count(acts).await, 3);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,7 +190,7 @@ async fn invalid_settings_are_reported_and_keep_the_input() {
         (&*soon, "many", "R.", StatusCode::BAD_REQUEST, "per_second", "Say how many people"),
         (&*soon, "10", " ", StatusCode::BAD_REQUEST, "room-reason", "Say why, in one line"),
     ] {
-        let key = platform::ids::new_id().to_string();
+        let key = new_id().to_string();
         let fields = [("key", &*key), ("seen", ""), ("opens", opens), ("per_second", pace), ("reason", reason)];
         let page = send(&olga, &there, &fields).await;
         assert_eq!(page.status, status, "{opens} {pace} {reason}");
@@ -217,7 +208,6 @@ async fn invalid_settings_are_reported_and_keep_the_input() {
         german.html
     );
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -237,11 +227,8 @@ async fn pace_changes_alone_and_an_opened_room_keeps_its_draw() {
     ];
     assert_eq!(send(&olga, &format!("{here}/terms"), &fields).await.status, StatusCode::SEE_OTHER);
     let after = queue(&world, 0).await;
-    assert_eq!(
-        (&after["queue"]["per_second"], &after["opens_at_ms"]),
-        (&json!(40), &before["opens_at_ms"]),
-        "to the ms"
-    );
+    assert_eq!(after["queue"]["per_second"], 40);
+    assert_eq!(after["opens_at_ms"], before["opens_at_ms"], "to the ms");
 
     switch_on(&world, 2_500, 50).await;
     let mut guest = Guest::join(&world, 0).await;
@@ -250,10 +237,8 @@ async fn pace_changes_alone_and_an_opened_room_keeps_its_draw() {
     let before = queue(&world, 0).await;
     let (key, people, commitment) = draw_of(&before);
     assert_eq!((room.state(), people), ("open", Some(1)), "{}", room.html);
-    assert_eq!(
-        (room.text("room-key"), room.text("room-commitment")),
-        (key.expect("the key is published").as_str(), &*commitment)
-    );
+    assert_eq!(room.text("room-key"), key.expect("the key is published"));
+    assert_eq!(room.text("room-commitment"), commitment);
     wait_until("one is counted as called", || async { open_page(&olga, &here).await.text("room-called") == "1" }).await;
 
     let form = open_page(&olga, &format!("{here}/terms")).await;
@@ -273,7 +258,6 @@ async fn pace_changes_alone_and_an_opened_room_keeps_its_draw() {
     assert!(refused.refusal().contains("so its opening stays"), "{}", refused.refusal());
     assert_eq!((refused.field("per_second"), refused.field("reason")), ("7", "Later."));
     assert_eq!(queue(&world, 0).await["queue"]["per_second"], 5, "nothing changed");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -314,11 +298,103 @@ async fn waiting_room_pages_are_hidden_from_other_roles_and_theatres() {
         let path = here.replace(&world.show.to_string(), nothing);
         assert_eq!(open_page(&olga, &path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
-    // A cross-site form is refused.
     let visitor = olga.visitor();
     let request = visitor.client.post(format!("{}{here}/terms", visitor.base)).header("cookie", &visitor.cookie);
     let foreign = read_page(form(request.header("origin", "https://elsewhere.example"), &on)).await;
     assert_eq!(foreign.status, StatusCode::FORBIDDEN);
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);
-    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn organiser_switches_the_room_on_changes_it_and_switches_it_off() {
+    let world = World::start(1, &[]).await;
+    register_and_log_in(&world, "org@example.org").await;
+    grant(&world, "org@example.org", "aurora", "organiser").await;
+    let mut organiser = Browser::new(&world);
+    assert_eq!(organiser.log_in("org@example.org", PASSWORD).await.0, StatusCode::OK);
+    let path = format!("/api/v1/theatres/aurora/shows/{}/waiting-room", world.show);
+    let at = |ms| platform::clock::rfc3339(platform::clock::now().plus_ms(ms));
+    for (request_body, status) in [
+        (json!({ "on": true, "opens_at": at(60_000), "per_second": 0, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": at(60_000), "per_second": 1_001, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": at(-1_000), "per_second": 10, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": "tomorrow", "per_second": 10, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": at(60_000), "per_second": 10, "reason": " " }), StatusCode::BAD_REQUEST),
+        // A day after the show has begun.
+        (json!({ "on": true, "opens_at": at(48 * 3_600_000), "per_second": 10, "reason": "x" }), StatusCode::CONFLICT),
+    ] {
+        let (said, answer) = organiser.post(&path, request_body.clone()).await;
+        assert_eq!(said, status, "{request_body} {answer}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);
+
+    let on = json!({ "on": true, "opens_at": at(600_000), "per_second": 10, "reason": "On sale." });
+    assert_eq!(organiser.post(&path, on).await.0, StatusCode::NO_CONTENT);
+    let before = world.visitor().get(&queue_of(&world)).await.1;
+    let on = json!({ "on": true, "opens_at": at(700_000), "per_second": 20, "reason": "Later." });
+    assert_eq!(organiser.post(&path, on).await.0, StatusCode::NO_CONTENT);
+    let after = world.visitor().get(&queue_of(&world)).await.1;
+    assert_eq!((&after["draw"], &after["queue"]["per_second"]), (&before["draw"], &json!(20)), "the draw is unchanged");
+    assert!(after["opens_at_ms"].as_i64() > before["opens_at_ms"].as_i64());
+
+    let guest = Guest::join(&world, 0).await;
+    let off = json!({ "on": false, "reason": "No need." });
+    assert_eq!(organiser.post(&path, off).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(world.visitor().get(&queue_of(&world)).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(guest.visitor().hold(&[5]).await.0, StatusCode::CREATED);
+    let acts = "SELECT count(*) FROM audit_list WHERE act IN
+                ('waiting_room_on', 'waiting_room_changed', 'waiting_room_off') AND theatre_id = 'aurora'";
+    assert_eq!(world.count(acts).await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_concurrent_switches_create_one_room() {
+    let world = World::start(2, &[]).await;
+    let olga = organiser(&world).await;
+    let path = format!("/api/v1/theatres/aurora/shows/{}/waiting-room", world.show);
+    let opens_at = platform::clock::rfc3339(platform::clock::now().plus_ms(600_000));
+    let on = json!({ "on": true, "opens_at": opens_at, "per_second": 10, "reason": "On sale." });
+    let asked = (0..8).map(|number| {
+        let (mut olga, path, on) = (olga.moved_to(&world, number % 2), path.clone(), on.clone());
+        async move { olga.post(&path, on).await }
+    });
+    let answers = join_all(asked).await;
+    // The second one changes the first one's room, or gets a conflict.
+    let is_told = |(status, _): &(StatusCode, _)| matches!(*status, StatusCode::NO_CONTENT | StatusCode::CONFLICT);
+    assert!(answers.iter().all(is_told), "{answers:?}");
+    assert!(answers.iter().any(|(status, _)| *status == StatusCode::NO_CONTENT), "{answers:?}");
+    assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_room_has_a_new_draw_and_old_tickets_are_void() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 60_000, 10).await;
+    let mut guest = Guest::join(&world, 0).await;
+    let before = guest.state().await;
+    let off = ["waiting-room", "off", &world.show.to_string(), "--reason", "Once more."];
+    assert!(world.command(&off).await.0);
+    let (visitor, path) = (world.visitor(), queue_of(&world));
+    wait_until("the server sees the change", || async { visitor.get(&path).await.0 == StatusCode::NOT_FOUND }).await;
+    switch_on(&world, 60_000, 10).await;
+    let after = guest.state().await;
+    assert_eq!(after["state"], "OUTSIDE", "{after}");
+    assert_ne!(after["draw"]["commitment"], before["draw"]["commitment"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn published_draw_fields_are_immutable() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let mut guest = Guest::join(&world, 0).await;
+    guest.wait_for_place().await;
+    for change in [
+        "UPDATE waiting_rooms SET draw_key = decode(repeat('00', 32), 'hex')",
+        "UPDATE waiting_rooms SET drawn = drawn + 1",
+        "UPDATE waiting_rooms SET drawn = NULL",
+        "UPDATE waiting_rooms SET reserved = 1",
+        "UPDATE waiting_rooms SET opens_at = opens_at + interval '1 hour'",
+    ] {
+        assert_refused(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, "stands");
+    }
 }

@@ -1,10 +1,9 @@
 //! The environment of one test: a fresh database, a Redis prefix, the payment simulator, server processes, and visitors
 //! who send HTTP requests to them.
 
-mod layout;
 mod visitor;
 
-pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_problem};
+pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_page, expect_problem, expect_state};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,9 +15,12 @@ use platform::postgres_hosts::PostgresHosts;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use simulator::{Settings, Simulator};
-use sqlx::postgres::PgQueryResult;
-use sqlx::{PgConnection, PgPool};
+use sqlx::postgres::{PgArguments, PgQueryResult, PgRow};
+use sqlx::query::Query;
+use sqlx::query_scalar::QueryScalar;
+use sqlx::{FromRow, PgConnection, PgPool, Postgres, Transaction};
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::books::Books;
@@ -26,7 +28,6 @@ use crate::books::Books;
 /// Timeout of every wait in a test. Long, because a busy machine may pause. Tests of the product's own deadlines use
 /// their own constants.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// Pause between two checks of a predicate.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub const SECRET: &str = "a secret of this test; 32 bytes or more";
@@ -51,9 +52,7 @@ pub const PRICE: i64 = 1_250;
 pub struct World {
     pub pg: PgPool,
     pub show: Uuid,
-    /// Screen of the show.
     pub screen: String,
-    /// Seat layout of the show.
     pub layout: Uuid,
     pub servers: Vec<TestServer>,
     admin_url: String,
@@ -61,7 +60,7 @@ pub struct World {
     settings: Vec<(String, String)>,
     mailbox: PathBuf,
     client: reqwest::Client,
-    end_guard: EndGuard,
+    is_ended: bool,
 }
 
 pub struct TestServer {
@@ -76,15 +75,13 @@ impl TestServer {
     }
 }
 
-/// Fails a test that drops a world without ending it, because its books were not checked.
-struct EndGuard {
-    is_ended: bool,
-}
-
-impl Drop for EndGuard {
+/// Ends the world of a test that has not failed. The drop may block, because these tests have several threads. A test
+/// with one thread, or whose later values the servers still need, calls [`World::end`].
+impl Drop for World {
     fn drop(&mut self) {
-        let is_failing = std::thread::panicking();
-        assert!(self.is_ended || is_failing, "call `world.end().await`, which checks the books");
+        if !self.is_ended && !std::thread::panicking() {
+            tokio::task::block_in_place(|| Handle::current().block_on(self.check_and_stop(&[])));
+        }
     }
 }
 
@@ -105,6 +102,19 @@ impl World {
     pub async fn start(servers: usize, settings: &[(&str, &str)]) -> Self {
         let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
         Self::start_on(admin_url, servers, settings).await
+    }
+
+    /// Starts a world, and a visitor at its first server.
+    pub async fn with_visitor(servers: usize, settings: &[(&str, &str)]) -> (Self, Visitor) {
+        let (world, [visitor]) = Self::with_visitors(servers, settings).await;
+        (world, visitor)
+    }
+
+    /// Starts a world, and visitors at its first server.
+    pub async fn with_visitors<const N: usize>(servers: usize, settings: &[(&str, &str)]) -> (Self, [Visitor; N]) {
+        let world = Self::start(servers, settings).await;
+        let visitors = std::array::from_fn(|_| world.visitor());
+        (world, visitors)
     }
 
     /// Starts a world on the test's own Postgres.
@@ -151,7 +161,6 @@ impl World {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
-        let end_guard = EndGuard { is_ended: false };
         let mut world = Self {
             pg,
             show,
@@ -163,7 +172,7 @@ impl World {
             settings: all,
             mailbox,
             client,
-            end_guard,
+            is_ended: false,
         };
         for _ in 0..servers {
             world.add_server(&[]).await;
@@ -171,7 +180,36 @@ impl World {
         world
     }
 
-    /// DATABASE_URL of the servers.
+    /// Divides the layout into three sections of a hundred seats. Call it before the show is loaded.
+    pub async fn divide_room(&self) {
+        let rows = [("Left", "A-E", 0), ("Middle", "F-J", 500), ("Right", "K-O", 1_000)];
+        let zones = rows.map(|(name, rows, x)| {
+            json!({ "name": name, "category": "gold", "at": [x, 0], "rows": [{ "rows": rows, "seats": "1-20" }] })
+        });
+        let mut layout: Value = serde_json::from_str(LAYOUT).expect("the sketch is JSON");
+        layout["zones"] = zones.to_vec().into();
+        let done = sqlx::query("UPDATE layouts SET plan = $1").bind(layout).execute(&self.pg).await;
+        done.expect("the room is divided");
+    }
+
+    /// Blocks every seat of the show but these. Call it before the show is loaded.
+    pub async fn sell_only(&self, seats: &[i32]) {
+        let others: Vec<i32> = (0..300).filter(|seat| !seats.contains(seat)).collect();
+        let done = sqlx::query("UPDATE shows SET blocked = $1").bind(others).execute(&self.pg).await;
+        done.expect("the other seats are blocked");
+    }
+
+    /// Adds a standing area 0 with `capacity` places. Call it before the show is loaded.
+    pub async fn open_floor(&self, capacity: i32) {
+        self.open_floor_of(self.show, capacity).await;
+    }
+
+    pub async fn open_floor_of(&self, show: Uuid, capacity: i32) {
+        let floor = "INSERT INTO area_stock (show_id, area_no, name, category, capacity)
+                     VALUES ($1, 0, 'Floor', 'gold', $2)";
+        self.run(sqlx::query(floor).bind(show).bind(capacity)).await;
+    }
+
     pub fn database_url(&self) -> &str {
         let url = self.settings.iter().find(|(key, _)| key == "DATABASE_URL");
         &url.expect("every world has one").1
@@ -179,7 +217,7 @@ impl World {
 
     /// Adds a server with extra settings and returns its index in `servers`.
     pub async fn add_server(&mut self, settings: &[(&str, &str)]) -> usize {
-        let free = crate::ports::free();
+        let free = crate::replicas::free_address();
         let url = format!("http://{free}");
         let mut process = Command::new(env!("CARGO_BIN_EXE_rowlock"))
             .arg("serve")
@@ -228,12 +266,10 @@ impl World {
         process.kill().await.expect("the server can be killed");
     }
 
-    /// A new visitor at the first server.
     pub fn visitor(&self) -> Visitor {
         self.visitor_at(0)
     }
 
-    /// A new visitor at the given server.
     pub fn visitor_at(&self, server: usize) -> Visitor {
         let cookie = format!("rowlock_visitor={}", platform::ids::new_id().simple());
         Visitor { client: self.client.clone(), base: self.servers[server].url.clone(), cookie, show: self.show }
@@ -252,10 +288,40 @@ impl World {
         sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
     }
 
-    /// Runs a statement.
+    /// Runs a statement with arguments. Returns the number of rows that it changed.
+    pub async fn run(&self, statement: Query<'_, Postgres, PgArguments>) -> u64 {
+        statement.execute(&self.pg).await.expect("the statement runs").rows_affected()
+    }
+
+    /// Runs a query that returns one value.
+    pub async fn value<T>(&self, query: QueryScalar<'_, Postgres, T, PgArguments>) -> T
+    where
+        T: Send + Unpin,
+        (T,): for<'r> FromRow<'r, PgRow>,
+    {
+        query.fetch_one(&self.pg).await.expect("the query returns a value")
+    }
+
+    /// Runs a query that returns one column.
+    pub async fn values<T>(&self, query: QueryScalar<'_, Postgres, T, PgArguments>) -> Vec<T>
+    where
+        T: Send + Unpin,
+        (T,): for<'r> FromRow<'r, PgRow>,
+    {
+        query.fetch_all(&self.pg).await.expect("the query runs")
+    }
+
     pub async fn execute(&self, statement: &'static str) {
         let done = sqlx::query(statement).execute(&self.pg).await;
         assert!(done.is_ok(), "{statement}: {done:?}");
+    }
+
+    /// Starts a transaction that locks the row of a booking.
+    pub async fn lock_booking(&self, id: &str) -> Transaction<'static, Postgres> {
+        let mut keeper = self.pg.begin().await.expect("a transaction");
+        let lock = sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE").bind(id);
+        lock.execute(&mut *keeper).await.expect("the booking is locked");
+        keeper
     }
 
     /// Waits until a query returns this number.
@@ -335,18 +401,15 @@ impl World {
             .expect("the byte is set");
     }
 
-    /// A connection to this world's Redis.
     pub async fn redis(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.setting("REDIS_URL")).expect("REDIS_URL is an address");
         client.get_multiplexed_async_connection().await.expect("Redis answers")
     }
 
-    /// Environment variables of this world's servers.
     pub fn settings(&self) -> &[(String, String)] {
         &self.settings
     }
 
-    /// One environment variable of this world's servers.
     pub fn setting(&self, name: &str) -> &str {
         // The last value wins, as it does for the servers.
         &self.settings.iter().rfind(|(key, _)| key == name).expect("the setting exists").1
@@ -364,28 +427,26 @@ impl World {
         }
     }
 
-    /// Mails sent so far.
     pub fn mails(&self) -> Vec<String> {
         let Ok(folder) = std::fs::read_dir(&self.mailbox) else { return vec![] };
         folder.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
     }
 
-    /// Ends the world: checks that the books balance, stops the servers with SIGTERM, and drops the database.
+    /// Ends the world before its drop.
     pub async fn end(self) {
         self.end_with_known_findings(&[]).await;
-    }
-
-    /// Waits for balanced books and ends the world.
-    pub async fn end_balanced(self) {
-        self.wait_until_books_balance().await;
-        self.end().await;
     }
 
     /// Ends a world whose books the test broke on purpose, by writing to the database. Findings that contain one of
     /// `findings` are expected; any other fails the test.
     pub async fn end_with_known_findings(mut self, findings: &[&str]) {
-        self.check_books(findings).await;
-        self.end_guard.is_ended = true;
+        self.check_and_stop(findings).await;
+    }
+
+    /// Checks that the books balance, stops the servers with SIGTERM, and drops the database.
+    async fn check_and_stop(&mut self, known_findings: &[&str]) {
+        self.is_ended = true;
+        self.check_books(known_findings).await;
         for process in self.servers.iter_mut().filter_map(|server| server.process.as_mut()) {
             if let Some(id) = process.id() {
                 let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
@@ -401,10 +462,8 @@ impl World {
         sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await.expect("the database is dropped");
         let _ = std::fs::remove_dir_all(&self.mailbox);
     }
-}
 
-impl World {
-    /// Checks the books at the end of the test, with all gateways in the servers' settings.
+    /// Checks the books with all gateways in the servers' settings.
     async fn check_books(&self, known_findings: &[&str]) {
         let gateways: Vec<Simulator> = {
             let mut known = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -420,7 +479,6 @@ impl World {
     }
 }
 
-/// Returns the text of a JSON string.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
 }

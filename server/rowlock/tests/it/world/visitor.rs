@@ -5,14 +5,12 @@ use std::fmt::Display;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, tungstenite};
 use uuid::Uuid;
 
-use super::{text, wait_until};
+use super::{World, text, wait_until};
 
-/// A visitor with a browser's cookie.
 #[derive(Clone)]
 pub struct Visitor {
     pub client: reqwest::Client,
@@ -21,7 +19,6 @@ pub struct Visitor {
     pub show: Uuid,
 }
 
-/// Status and JSON body of an answer.
 pub type JsonAnswer = (StatusCode, Value);
 
 /// Checks the status of an answer and returns its body.
@@ -38,7 +35,23 @@ pub fn expect_problem((status, problem): JsonAnswer, expected: StatusCode, code:
     problem
 }
 
-/// A client's end of the live map.
+/// Checks the status of an answer and the state of its booking, and returns it.
+#[track_caller]
+pub fn expect_state((status, booking): JsonAnswer, expected: StatusCode, state: &str) -> Value {
+    assert_eq!((status, &booking["state"]), (expected, &json!(state)), "{booking}");
+    booking
+}
+
+/// Checks the status of a page and that it contains these parts, and returns it.
+#[track_caller]
+pub fn expect_page((status, html): (StatusCode, String), expected: StatusCode, parts: &[&str]) -> String {
+    assert_eq!(status, expected, "{html}");
+    for part in parts {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    html
+}
+
 pub type LiveSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 impl Visitor {
@@ -67,9 +80,24 @@ impl Visitor {
         (answer.status(), answer.text().await.expect("a body"))
     }
 
-    /// Reads a page.
     pub async fn page(&self, path: &str) -> (StatusCode, String) {
         self.raw(Method::GET, path, Value::Null, "page").await
+    }
+
+    /// Submits a form without a cookie, such as `card=paid` to the gateway's page.
+    pub async fn post_form(&self, url: &str, form: &str) -> reqwest::Response {
+        let request = self.client.post(url).header("content-type", "application/x-www-form-urlencoded");
+        request.body(form.to_owned()).send().await.expect("the form is answered")
+    }
+
+    /// The same visitor at another server.
+    pub fn moved_to(&self, world: &World, server: usize) -> Self {
+        Self { base: world.servers[server].url.clone(), ..self.clone() }
+    }
+
+    /// The same visitor at another show.
+    pub fn at_show(&self, show: Uuid) -> Self {
+        Self { show, ..self.clone() }
     }
 
     pub async fn get(&self, path: &str) -> JsonAnswer {
@@ -86,13 +114,11 @@ impl Visitor {
         self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
     }
 
-    /// Joins the waiting list.
     pub async fn join_waiting_list(&self, quantity: u32) -> JsonAnswer {
         let path = format!("/api/v1/shows/{}/waiting-list", self.show);
         self.call(Method::POST, &path, json!({ "quantity": quantity, "email": "ann@example.org" })).await
     }
 
-    /// Reads this visitor's entry on the waiting list.
     pub async fn waiting_list_entry(&self) -> JsonAnswer {
         self.get(&format!("/api/v1/shows/{}/waiting-list", self.show)).await
     }
@@ -106,7 +132,6 @@ impl Visitor {
         self.waiting_list_entry().await.1
     }
 
-    /// Releases a hold.
     pub async fn release_hold(&self, hold: &Value) -> StatusCode {
         let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
         self.call(Method::DELETE, &path, Value::Null).await.0
@@ -133,13 +158,11 @@ impl Visitor {
         self.call(Method::PATCH, &path, json!({ "add": add, "remove": remove })).await
     }
 
-    /// Body of a request that checks out a hold.
     pub fn checkout_body(&self, hold: &Value) -> Value {
         let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
         json!({ "show": self.show, "hold": hold["id"], "buyer": buyer })
     }
 
-    /// Body of a request that checks out a hold and pays for it.
     pub fn purchase_body(&self, hold: &Value, token: Option<&str>) -> Value {
         let mut body = self.checkout_body(hold);
         body["pay"] = json!({ "total_minor": hold["total"]["minor"] });
@@ -161,7 +184,6 @@ impl Visitor {
         (hold, booking)
     }
 
-    /// Checks out and pays in one request.
     pub async fn buy(&self, hold: &Value, token: Option<&str>) -> JsonAnswer {
         self.call(Method::POST, "/api/v1/bookings", self.purchase_body(hold, token)).await
     }
@@ -174,32 +196,24 @@ impl Visitor {
         }
     }
 
-    /// This visitor's hold on the show.
     pub async fn current_hold(&self) -> Value {
-        let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
-        assert_eq!(status, StatusCode::OK, "{hold}");
+        let hold = expect_answer(self.get(&format!("/api/v1/shows/{}/hold", self.show)).await, StatusCode::OK);
         hold
     }
 
-    /// Returns whether this visitor has a hold on the show.
     pub async fn has_hold(&self) -> bool {
         let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
         assert!(matches!(status, StatusCode::OK | StatusCode::NO_CONTENT), "{hold}");
         status == StatusCode::OK
     }
 
-    /// Holds these seats, checks out, and pays with this token.
     pub async fn buy_seats(&self, seats: &[u32], token: &str) -> Value {
-        let (status, hold) = self.hold(seats).await;
-        assert_eq!(status, StatusCode::CREATED, "{hold}");
-        let (status, booking) = self.book(&hold).await;
-        assert_eq!(status, StatusCode::CREATED, "{booking}");
-        let (status, paid) = self.pay(&booking, Some(token)).await;
-        assert_eq!(status, StatusCode::OK, "{paid}");
+        let hold = expect_answer(self.hold(seats).await, StatusCode::CREATED);
+        let booking = expect_answer(self.book(&hold).await, StatusCode::CREATED);
+        let paid = expect_answer(self.pay(&booking, Some(token)).await, StatusCode::OK);
         paid
     }
 
-    /// Cancels a booking, or some seats of it.
     pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> JsonAnswer {
         let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
         self.call(Method::POST, &path, seats.map_or(Value::Null, |seats| json!({ "seats": seats }))).await
@@ -225,7 +239,6 @@ impl Visitor {
         format!("{}/api/v1/shows/{}/live", self.base.replace("http://", "ws://"), self.show)
     }
 
-    /// Opens the live map without the cookie.
     pub async fn open_live_map(&self) -> LiveSocket {
         tokio_tungstenite::connect_async(self.live_map_url()).await.expect("the live map opens").0
     }
@@ -249,7 +262,6 @@ impl Visitor {
         text(&body["states"]).to_owned()
     }
 
-    /// Waits until the seat map shows the seat in this state.
     pub async fn wait_for_seat(&self, seat: usize, state: char) {
         wait_until(&format!("seat {seat} is {state}"), || async {
             self.seat_states().await.chars().nth(seat) == Some(state)
@@ -257,7 +269,6 @@ impl Visitor {
         .await;
     }
 
-    /// Waits until the booking is in that state, and returns it.
     pub async fn wait_for_booking(&self, booking: &Value, state: &str) -> Value {
         wait_until(&format!("the booking is {state}"), || async { self.booking(booking).await["state"] == state })
             .await;

@@ -1,17 +1,23 @@
-//! A history of sales, refunds and abandoned holds around a change of clocks, counted by the reports and from the rows.
+//! Reports over a real history match the rows to the cent, for every day.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use reqwest::StatusCode;
-use serde_json::{Value, json};
-use uuid::Uuid;
+use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
-use super::{report, staff};
 use crate::box_office::{PIN, booking_path, desk_path, hold_seats, manager, sell_seats, seller_with_open_till};
-use crate::world::{PRICE, World, expect_answer, insert_show, text};
+use crate::prelude::*;
 
-/// Time zone of the theatre.
+pub async fn staff(world: &World, email: &str, role: &str) -> Browser {
+    let browser = register_and_log_in(world, email).await;
+    grant(world, email, "aurora", role).await;
+    browser
+}
+
+pub async fn report(of: &mut Browser, name: &str, from: &str, to: &str) -> Value {
+    expect_answer(of.get(&format!("/api/v1/theatres/aurora/reports/{name}?from={from}&to={to}")).await, StatusCode::OK)
+}
+
 const ZONE: chrono_tz::Tz = chrono_tz::Europe::Lisbon;
 /// Days of the history; clocks go back on 25 October.
 const FROM: &str = "2026-10-20";
@@ -37,11 +43,10 @@ async fn distribute_over_days(world: &World) {
         "UPDATE bookings SET created_at = spread.at FROM spread WHERE spread.id = bookings.id",
     ];
     for statement in statements {
-        sqlx::query(statement).execute(&world.pg).await.expect(statement);
+        world.run(sqlx::query(statement)).await;
     }
 }
 
-/// Money of the rows by local day of the theatre.
 async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, TakenAndRefunded> {
     let day = |at: DateTime<Utc>| at.with_timezone(&ZONE).date_naive();
     let mut days: BTreeMap<NaiveDate, TakenAndRefunded> = BTreeMap::new();
@@ -55,12 +60,8 @@ async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, TakenAndRefunded> {
     .await
     .expect("payments");
     for (booking, minor) in paid {
-        let at: DateTime<Utc> =
-            sqlx::query_scalar("SELECT at FROM booking_events WHERE booking_id = $1 AND event = 'payment_succeeded'")
-                .bind(booking)
-                .fetch_one(&world.pg)
-                .await
-                .expect("the event exists");
+        let sql = "SELECT at FROM booking_events WHERE booking_id = $1 AND event = 'payment_succeeded'";
+        let at: DateTime<Utc> = world.value(sqlx::query_scalar(sql).bind(booking)).await;
         days.entry(day(at)).or_default().0 += minor;
     }
     let refunds: Vec<(DateTime<Utc>, i64)> =
@@ -153,7 +154,6 @@ async fn takings_match_payments_and_refunds_to_the_cent_on_every_day() {
         assert_eq!(both, rows, "cut before {}", days[cut]);
     }
     assert_eq!(sales_totals(&report(&mut max, "sales", FROM, TO).await).0, sold);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,7 +166,7 @@ async fn exchange_keeps_the_day_of_the_sale_and_matches_the_till() {
         "ALTER TABLE booking_events DISABLE TRIGGER booking_events_immutable",
         "UPDATE booking_events SET at = at - interval '1 day'",
     ] {
-        sqlx::query(statement).execute(&world.pg).await.expect(statement);
+        world.run(sqlx::query(statement)).await;
     }
     let hold = hold_seats(&mut ann, &world, &[6, 7]).await;
     let more = json!({ "show": world.show, "hold": hold["id"], "total_minor": 2 * PRICE, "reason": "A friend came." });
@@ -176,7 +176,6 @@ async fn exchange_keeps_the_day_of_the_sale_and_matches_the_till() {
     assert_eq!(days, [(PRICE, 0), (PRICE, 0)], "{takings}");
     let till = "SELECT sum(amount_minor)::bigint FROM till_rows WHERE kind IN ('sale', 'exchange')";
     assert_eq!(world.count(till).await, 2 * PRICE);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,10 +205,8 @@ async fn refunds_before_and_with_an_exchange_are_counted_once_and_match_the_till
         agree(&mut max, expected).await;
         booking = new;
     }
-    world.end().await;
 }
 
-/// Totals: bookings, tickets, gross and refunds.
 fn sales_totals(report: &Value) -> (i64, i64, i64, i64) {
     let total = &report["totals"][0];
     let number = |name: &str| total[name].as_i64().unwrap_or(0);
@@ -240,7 +237,6 @@ async fn sales_by_day_channel_category_film_and_show_each_add_up() {
     assert_eq!(report["by_channel"][0]["name"], "online");
     assert_eq!((&report["by_category"][0]["name"], &report["by_film"][0]["name"]), (&"Gold".into(), &"Tide".into()));
     assert_eq!(report["by_show"][0]["starts_local"], "2026-11-04T20:00:00");
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -248,17 +244,16 @@ async fn theatre_gets_no_data_of_another_theatre() {
     let world = World::start(1, &[]).await;
     crate::accounts::another_theatre(&world).await;
     world.visitor().buy_seats(&[1], "tok_paid").await;
-    let mut max = crate::accounts::register_and_log_in(&world, "max@example.org").await;
+    let mut max = register_and_log_in(&world, "max@example.org").await;
     crate::accounts::grant(&world, "max@example.org", "rialto", "manager").await;
     let (status, sales) = max.get("/api/v1/theatres/rialto/reports/sales").await;
     assert_eq!((status, &sales["totals"]), (StatusCode::OK, &Value::Array(vec![])));
     let (_, room) = max.get("/api/v1/theatres/rialto/reports/occupancy").await;
     assert_eq!((&room["screens"], &room["shows"]), (&Value::Array(vec![]), &0.into()));
-    let screen: String = sqlx::query_scalar("SELECT id FROM screens").fetch_one(&world.pg).await.expect("a screen");
-    let (status, _) = max.get(&format!("/api/v1/theatres/rialto/reports/occupancy?screen={screen}")).await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
+    let screen: String = world.value(sqlx::query_scalar("SELECT id FROM screens")).await;
+    let answer = max.get(&format!("/api/v1/theatres/rialto/reports/occupancy?screen={screen}")).await;
+    assert_eq!(answer.0, StatusCode::NOT_FOUND);
     assert_eq!(max.get("/api/v1/theatres/aurora/reports/sales").await.0, StatusCode::NOT_FOUND);
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -298,7 +293,6 @@ async fn funnel_counts_visitors_from_hold_to_ticket_and_where_they_left() {
     // A hold counts on the day it was taken.
     let (_, before) = max.get("/api/v1/theatres/aurora/reports/funnel?from=2020-01-01&to=2020-02-01").await;
     assert_eq!((&before["holds"], &before["checked_out"]), (&0.into(), &0.into()));
-    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -313,21 +307,18 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
         "UPDATE shows SET screen_id = (SELECT screen_id FROM shows WHERE id = $1) WHERE id = $2",
     ] {
         let moved = if statement.contains("layout_id)") { second } else { other };
-        sqlx::query(statement).bind(world.show).bind(moved).execute(&world.pg).await.expect("the show is changed");
+        world.run(sqlx::query(statement).bind(world.show).bind(moved)).await;
     }
     world.visitor().buy_seats(&[46, 47], "tok_paid").await;
-    let again = crate::world::Visitor { show: second, ..world.visitor() };
+    let again = world.visitor().at_show(second);
     let given_back = again.buy_seats(&[46, 48], "tok_paid").await;
     assert_eq!(again.cancel(&given_back, Some(&[48])).await.0, StatusCode::OK);
-    crate::world::Visitor { show: other, ..world.visitor() }.buy_seats(&[46], "tok_paid").await;
+    world.visitor().at_show(other).buy_seats(&[46], "tok_paid").await;
     let query = "SELECT count(*) FROM seat_claims WHERE seat_no = 48 AND state = 'sold'";
     world.wait_for_count("the seat is free again", query, 0).await;
     let mut max = staff(&world, "max@example.org", "manager").await;
-    let screen: String = sqlx::query_scalar("SELECT screen_id FROM shows WHERE id = $1")
-        .bind(world.show)
-        .fetch_one(&world.pg)
-        .await
-        .expect("a screen");
+    let screen: String =
+        world.value(sqlx::query_scalar("SELECT screen_id FROM shows WHERE id = $1").bind(world.show)).await;
     let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
     let path = format!("/api/v1/theatres/aurora/reports/occupancy?to={ahead}&screen={screen}");
     let room = expect_answer(max.get(&path).await, StatusCode::OK);
@@ -335,5 +326,130 @@ async fn heat_of_a_seat_is_its_number_of_sales_in_shows_of_its_layout() {
     let sold = |seat: usize| room["sold"][seat].as_i64();
     assert_eq!((sold(46), sold(47), sold(48), sold(0)), (Some(2), Some(1), Some(0), Some(0)));
     assert_eq!(room["sold"].as_array().map(Vec::len), Some(300));
-    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_charts_the_sales_and_lists_every_number_in_a_table() {
+    let world = World::start(1, &[]).await;
+    world.visitor().buy_seats(&[46, 47], "tok_paid").await;
+    let max = staff(&world, "max@example.org", "manager").await;
+    let olga = staff(&world, "olga@example.org", "organiser").await;
+    let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
+    let path = format!("/staff/aurora/reports?to={ahead}");
+    for who in [&max, &olga] {
+        let html = expect_answer(who.page(&path).await, StatusCode::OK);
+        for drawing in ["chart-days", "chart-takings", "chart-room"] {
+            assert!(html.contains(&format!("data-testid=\"{drawing}\"")), "{drawing}: {html}");
+        }
+        assert_eq!(html.matches("role=\"img\"").count(), 3);
+        assert_eq!((html.matches("<title id=").count(), html.matches("<desc id=").count()), (3, 3));
+        for words in ["€25.00", "Tide", "Gold", "/api/v1/theatres/aurora/reports/csv/takings?from="] {
+            assert!(html.contains(words), "{words}: {html}");
+        }
+        assert!(!html.contains("style=\""), "the content security policy forbids it");
+    }
+    let answer = max.page("/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
+    let html = expect_answer(answer, StatusCode::BAD_REQUEST);
+    assert!(html.contains("höchstens 92 Tage"), "{html}");
+}
+
+fn total<'a>(html: &'a str, card: &str) -> &'a str {
+    let (_, rest) = html.split_once(&format!("data-testid=\"{card}\"")).expect("a card");
+    rest.split_once("<dd>").and_then(|(_, rest)| rest.split("</dd>").next()).expect("a sum")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn selected_screen_filters_every_report_and_no_selection_means_all() {
+    let world = World::start(1, &[]).await;
+    let other = insert_show(&world.pg, 300_000, 30 * 3_600).await;
+    let rename =
+        "UPDATE screens SET name = 'Screen 2' WHERE id = (SELECT screen_id FROM shows WHERE id = $1) RETURNING id";
+    let second: String = world.value(sqlx::query_scalar(rename).bind(other)).await;
+    world.visitor().buy_seats(&[46, 47], "tok_paid").await;
+    world.visitor().at_show(other).buy_seats(&[1], "tok_paid").await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let ahead = (platform::clock::to_utc(platform::clock::now()) + chrono::Duration::days(3)).date_naive();
+    let first = world.screen.as_str();
+    for (screen, tickets, gross) in [("", "3", "€37.50"), (first, "2", "€25.00"), (second.as_str(), "1", "€12.50")]
+    {
+        let html =
+            expect_answer(max.page(&format!("/staff/aurora/reports?to={ahead}&screen={screen}")).await, StatusCode::OK);
+        let totals = ["total-tickets", "total-gross", "total-net"].map(|card| total(&html, card));
+        assert_eq!(totals, [tickets, gross, gross], "{screen}: {html}");
+        assert!(html.contains(&format!("value=\"{screen}\" selected")), "{screen}: {html}");
+        // Seats are shown for a single layout only.
+        assert_eq!(html.contains("data-testid=\"chart-room\""), !screen.is_empty(), "{html}");
+        assert_eq!(html.contains("data-testid=\"choose-screen\""), screen.is_empty(), "{html}");
+        assert_eq!(html.matches(&format!("screen={first}\"")).count(), if screen == first { 8 } else { 0 }, "{html}");
+        let bookings = if screen.is_empty() { 2 } else { 1 };
+        let path = |name: &str| format!("/api/v1/theatres/aurora/reports/{name}?to={ahead}&screen={screen}");
+        let (_, funnel) = max.get(&path("funnel")).await;
+        assert_eq!(funnel["paid"], bookings, "{funnel}");
+        let (_, sales) = max.get(&path("sales")).await;
+        assert_eq!(sales["by_show"].as_array().map(Vec::len), Some(bookings), "{sales}");
+    }
+    for report in ["sales", "funnel", "takings", "occupancy", "csv/days"] {
+        let (status, _) = max.get(&format!("/api/v1/theatres/aurora/reports/{report}?screen=none")).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{report}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn report_pages_are_for_managers_and_organisers_only() {
+    let world = World::start(1, &[]).await;
+    let bo = staff(&world, "bo@example.org", "box_office").await;
+    let olga = staff(&world, "olga@example.org", "organiser").await;
+    let max = staff(&world, "max@example.org", "manager").await;
+    let guest = Browser::new(&world);
+    for (who, path, expected) in [
+        (&guest, "/staff/aurora/reports", StatusCode::SEE_OTHER),
+        (&guest, "/staff/aurora/systems", StatusCode::SEE_OTHER),
+        (&bo, "/staff/aurora/reports", StatusCode::NOT_FOUND),
+        (&bo, "/staff/aurora/systems", StatusCode::NOT_FOUND),
+        (&olga, "/staff/aurora/reports", StatusCode::OK),
+        (&olga, "/staff/aurora/systems", StatusCode::NOT_FOUND),
+        (&max, "/staff/aurora/reports", StatusCode::OK),
+        (&max, "/staff/aurora/systems", StatusCode::OK),
+        (&max, "/staff/rialto/reports", StatusCode::NOT_FOUND),
+    ] {
+        assert_eq!(who.page(path).await.0, expected, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn csv_export_is_a_table_without_formulas() {
+    let world = World::start(1, &[]).await;
+    let title = "=HYPERLINK(\"http://evil.example\",\"Tide, \u{e9}tude\")";
+    world.run(sqlx::query("UPDATE films SET title = $1").bind(title)).await;
+    world.visitor().buy_seats(&[46, 47], "tok_paid").await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let visitor = max.visitor();
+    let file = async |table: &str| {
+        let url = format!("{}/api/v1/theatres/aurora/reports/csv/{table}", visitor.base);
+        let answer = visitor.client.get(url).header("cookie", &visitor.cookie).send().await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::OK, "{table}");
+        assert_eq!(answer.headers()[CONTENT_TYPE], "text/csv; charset=utf-8; header=present");
+        let named = answer.headers()[CONTENT_DISPOSITION].to_str().expect("text").to_owned();
+        assert!(named.starts_with(&format!("attachment; filename=\"aurora-{table}-")), "{named}");
+        let bytes = answer.bytes().await.expect("a body");
+        assert!(bytes.starts_with(&[0xef, 0xbb, 0xbf]), "the file begins with a byte order mark");
+        String::from_utf8(bytes.to_vec()).expect("UTF-8")
+    };
+    let films = file("films").await;
+    let line = "\"'=HYPERLINK(\"\"http://evil.example\"\",\"\"Tide, \u{e9}tude\"\")\",\"EUR\",1,2,2500,0\r\n";
+    assert!(films.ends_with(line), "{films}");
+    for table in ["days", "channels", "categories", "shows", "funnel", "takings"] {
+        let text = file(table).await;
+        assert!(text.lines().count() > 1 && text.ends_with("\r\n"), "{table}: {text}");
+        let cells = |line: &str| line.matches(',').count();
+        let names = text.lines().next().expect("names");
+        if table != "shows" {
+            assert!(text.lines().all(|line| cells(line) == cells(names)), "{table}: {text}");
+        }
+    }
+    expect_problem(max.get("/api/v1/theatres/aurora/reports/csv/passwords").await, StatusCode::NOT_FOUND, "not_found");
+    for days in ["from=2026-02-30", "from=2026-03-02&to=2026-03-01", "from=2026-01-01&to=2026-12-31"] {
+        let (status, problem) = max.get(&format!("/api/v1/theatres/aurora/reports/sales?{days}")).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{days}");
+    }
 }

@@ -1,21 +1,18 @@
 //! The connection to Postgres is cut or goes silent during a sale: the commit's outcome is unknown, and each buyer
 //! still ends with one ticket and one charge.
 
-mod proxy;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use std::sync::Arc;
-
-use futures::future::join_all;
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use crate::commits::{SLOW_GATHER, with_holds};
-use crate::world::{Visitor, World, expect_answer, text, wait_until};
-use proxy::{ConnectionFault, PostgresProxy};
+use crate::postgres_process::open_proxy;
+use crate::prelude::*;
 
 /// A token that pays, and whose gateway repeats its webhook later.
 const PAID: &str = "tok_late_webhook";
-/// Buyers in one batch.
 const BUYERS: u32 = 4;
 /// Text in the statement that submits payments…
 const SUBMISSION: &str = "payment_submitted";
@@ -26,7 +23,6 @@ const LOOKUPS: u32 = 4;
 /// Text in the lookup of a buyer's record: their address.
 const RECORD: &str = "ann@example.org";
 
-/// A world whose only server reaches Postgres through a proxy.
 async fn world_behind_proxy(settings: &[(&str, &str)]) -> (World, PostgresProxy) {
     let mut world = World::start(0, settings).await;
     let proxy = PostgresProxy::open(world.database_url()).await;
@@ -53,7 +49,6 @@ impl PendingPayment {
         Self { path, body: json!({ "payment_token": PAID }), buyer }
     }
 
-    /// Sends the same request with the same key.
     async fn send(&self) -> (StatusCode, Value) {
         self.buyer.call_with_key(Method::POST, &self.path, self.body.clone(), "k").await
     }
@@ -99,7 +94,7 @@ async fn assert_sold_once_despite(fault: ConnectionFault, words: &'static str) {
     let sold = i64::from(BUYERS);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, sold, "one payment each");
     assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, sold);
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -148,5 +143,125 @@ async fn unanswered_lookups_do_not_delay_later_buyers() {
     for order in orders {
         order.wait_until_sold().await;
     }
-    world.end_balanced().await;
+    world.wait_until_books_balance().await;
+}
+
+const CHUNK_BYTES: usize = 16 * 1024;
+/// The end of a transaction: in sqlx's query, and in Postgres' answer.
+const COMMIT: &[u8] = b"COMMIT\0";
+/// Postgres waits for a query, and no transaction is open (PostgreSQL manual, message `ReadyForQuery`).
+const IDLE: &[u8] = b"Z\0\0\0\x05I";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectionFault {
+    /// Cut before the commit is forwarded: not committed.
+    CutBeforeCommit,
+    /// Cut after the commit was forwarded: committed, without an answer.
+    CutAfterCommit,
+    /// Nothing is forwarded in either direction, and the connection stays open.
+    Silence,
+}
+
+/// Applies a fault to connections that sent this text since their last transaction ended.
+#[derive(Clone, Copy, Debug)]
+struct ArmedFault {
+    fault: ConnectionFault,
+    words: &'static str,
+    left: u32,
+}
+
+#[derive(Default)]
+struct ProxyState {
+    armed: Mutex<Option<ArmedFault>>,
+    failed_connections: AtomicU32,
+}
+
+impl ProxyState {
+    fn fault_for(&self, sent: &[u8]) -> Option<ConnectionFault> {
+        let mut guard = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        let armed = guard.as_mut().filter(|armed| armed.left > 0)?;
+        let is_over = armed.fault == ConnectionFault::Silence || sent.ends_with(COMMIT);
+        if !is_over || !sent.windows(armed.words.len()).any(|words| words == armed.words.as_bytes()) {
+            return None;
+        }
+        armed.left -= 1;
+        self.failed_connections.fetch_add(1, Ordering::SeqCst);
+        Some(armed.fault)
+    }
+}
+
+pub struct PostgresProxy {
+    pub url: String,
+    shared: Arc<ProxyState>,
+}
+
+impl PostgresProxy {
+    pub async fn open(database_url: &str) -> Self {
+        let shared = Arc::<ProxyState>::default();
+        let to_all = Arc::clone(&shared);
+        let url = open_proxy(database_url, move |client, postgres| pass(client, postgres, Arc::clone(&to_all)));
+        Self { url: url.await, shared }
+    }
+
+    /// The next `connections` connections that send this text get this fault.
+    pub fn fail_next(&self, connections: u32, fault: ConnectionFault, words: &'static str) {
+        let armed = ArmedFault { fault, words, left: connections };
+        *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
+    }
+
+    pub fn stop_faults(&self) {
+        *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub fn failed_connections(&self) -> u32 {
+        self.shared.failed_connections.load(Ordering::SeqCst)
+    }
+}
+
+/// Forwards until one side closes or the fault applies.
+async fn pass(mut client: TcpStream, mut postgres: TcpStream, shared: Arc<ProxyState>) -> std::io::Result<()> {
+    let (mut up, mut down) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+    // Bytes sent since the last transaction ended.
+    let mut sent = Vec::new();
+    loop {
+        tokio::select! {
+            read = client.read(&mut up) => {
+                let chunk = &up[..read?];
+                if chunk.is_empty() {
+                    return Ok(());
+                }
+                sent.extend_from_slice(chunk);
+                match shared.fault_for(&sent) {
+                    None => postgres.write_all(chunk).await?,
+                    Some(ConnectionFault::CutBeforeCommit) => return Ok(()),
+                    Some(ConnectionFault::CutAfterCommit) => {
+                        postgres.write_all(chunk).await?;
+                        // Cut any sooner, the commit may not happen.
+                        return wait_for_commit(&mut postgres, &mut down).await;
+                    }
+                    Some(ConnectionFault::Silence) => std::future::pending().await,
+                }
+            }
+            read = postgres.read(&mut down) => {
+                let chunk = &down[..read?];
+                if chunk.is_empty() {
+                    return Ok(());
+                }
+                if chunk.ends_with(IDLE) {
+                    sent.clear();
+                }
+                client.write_all(chunk).await?;
+            }
+        }
+    }
+}
+
+async fn wait_for_commit(postgres: &mut TcpStream, chunk: &mut [u8]) -> std::io::Result<()> {
+    let mut answer = Vec::new();
+    while !answer.windows(COMMIT.len()).any(|words| words == COMMIT) {
+        let read = postgres.read(chunk).await?;
+        assert!(read > 0, "Postgres has closed the connection instead of committing");
+        answer.extend_from_slice(&chunk[..read]);
+    }
+    Ok(())
 }
