@@ -1,4 +1,4 @@
-//! The simulator's webhooks: `EventPayment-Signature`, and an event in its own words.
+//! The simulator's webhooks: `Payment-Signature`, and an event in its own words.
 
 use axum::http::HeaderMap;
 use domain::money::{Currency, Money};

@@ -119,8 +119,8 @@ const BOOKINGS: &str = "
                OR EXISTS (SELECT 1 FROM refund_waits WHERE booking_id = bookings.id)
                OR EXISTS (SELECT 1 FROM refunds JOIN payments USING (booking_id)
                           WHERE booking_id = bookings.id AND refunds.state = 'requested'
-                            AND payments.gateway LIKE 'counter\\_%') AS is_under_way,
-           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_story,
+                            AND payments.gateway LIKE 'counter\\_%') AS is_pending,
+           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_events,
            ARRAY(SELECT area_no || ': ' || quantity FROM booking_places WHERE booking_id = id ORDER BY area_no) AS places,
            ARRAY(SELECT area_no || ': ' || quantity FROM area_claims claim
                  WHERE claim.booking_id = bookings.id AND claim.show_id = bookings.show_id
