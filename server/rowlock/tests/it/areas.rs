@@ -249,5 +249,5 @@ async fn area_stock_table_rejects_overselling_negatives_and_skipped_versions() {
     }
     let right = "UPDATE area_stock SET version = version + 1, sold = 5";
     assert!(sqlx::query(right).execute(&world.pg).await.is_ok());
-    world.end_with_known_findings(&["0 claimed and 5 sold, where its claims are 0 and 0"]).await;
+    world.end_with_known_findings(&["0 claimed and 5 sold, but its claims sum up to 0 and 0"]).await;
 }
