@@ -69,13 +69,13 @@ pub struct QueueView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlook: Option<ExpectedWait>,
     /// The ticket. It grants its position to any bearer. Browsers keep it as a cookie; programs send it as
-    /// `WaitingRoomStatus-Ticket`.
+    /// `Queue-Ticket`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
     /// Personal link that transfers the ticket to another device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Pass that allows seats to be taken. Browsers keep it as a cookie; programs send it as `WaitingRoomStatus-Pass`.
+    /// Pass that allows seats to be taken. Browsers keep it as a cookie; programs send it as `Queue-Pass`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pass: Option<String>,
     /// Expiry of the pass, milliseconds since 1970.

@@ -127,8 +127,9 @@ async fn explain_failed_hold(state: &BackofficeState, show: &Show, seats: &[Seat
     if let Err(problem) = follow(state, show.id, seats).await {
         let why = problem.detail();
         tracing::warn!(why, show = %show.id, "correcting the house seats of {} on the map failed", show.id);
-        return refused
-            .with_sentence("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
+        return refused.with_sentence(
+            "The house no longer keeps these seats, but the map may not show it yet. Send the same request again.",
+        );
     }
     if refused.code() == Code::WrongState {
         return refused;

@@ -27,5 +27,5 @@ const ON_THE_WAY: Duration = Duration::from_secs(3);
 /// Delay of the second purge of a tag: by then nothing older than the first can be cached. The first comes after the commit. A
 /// standby lags by [`LAG_LIMIT`] at most; an answer is cacheable only if its data was read within [`MAX_DATA_AGE`]; and it
 /// takes a while to arrive. By then every replica has also evicted the show's settings, and reads them anew from the primary
-/// (`organiser::follow_forever`).
+/// (`organiser::poll_changed_terms_forever`).
 const AGAIN_AFTER: Duration = LAG_LIMIT.saturating_add(MAX_DATA_AGE).saturating_add(ON_THE_WAY);

@@ -1,7 +1,7 @@
 //! Accounts: identity, authentication, visitors, and roles in theatres.
 //!
 //! Holds and bookings belong to a visitor. An account owns visitors: a sign-in hands the browser's visitor over to the
-//! session (`login`), with its present and future holds and bookings (`belongings` in `selling`). Guest bookings join
+//! session (`login`), with its present and future holds and bookings (`account_bookings` in `selling`). Guest bookings join
 //! the account that has proven the buyer's address.
 //!
 //! Passwords are hashed by a few threads with a bounded queue (`hashing`). Attempts are limited per person and address

@@ -138,7 +138,7 @@ impl PaymentIntent {
     }
 }
 
-/// Checkout `CheckoutSession`.
+/// Checkout `Session`.
 #[derive(Debug, Deserialize)]
 pub(super) struct CheckoutSession {
     pub(super) id: String,

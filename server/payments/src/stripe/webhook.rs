@@ -17,7 +17,7 @@ use crate::{GatewayError, PaymentEvent, PaymentEventKind, WebhookRefused, signat
 /// Name of the signature's header.
 pub(super) const HEADER: &str = "stripe-signature";
 
-/// `StripeEvent`.
+/// Stripe's `Event`.
 #[derive(Deserialize)]
 struct StripeEvent {
     id: String,

@@ -63,7 +63,7 @@ struct Backlog {
     waiting: i64,
     oldest_waiting_s: f64,
     parked: i64,
-    list_open_differences: i64,
+    ledger_differences: i64,
     ledger_late_s: f64,
     cdn_late_s: f64,
     cdn_parked: i64,
@@ -107,7 +107,7 @@ pub(super) async fn refresh(state: &AppState) {
             gauge!(OUTBOX_WAITING).set(backlog.waiting as f64);
             gauge!(OUTBOX_OLDEST).set(backlog.oldest_waiting_s);
             gauge!(OUTBOX_PARKED).set(backlog.parked as f64);
-            gauge!(LEDGER_DIFFERENCES).set(backlog.list_open_differences as f64);
+            gauge!(LEDGER_DIFFERENCES).set(backlog.ledger_differences as f64);
             gauge!(LEDGER_LATE).set(backlog.ledger_late_s);
             gauge!(CDN_LATE).set(backlog.cdn_late_s);
             gauge!(CDN_PARKED).set(backlog.cdn_parked as f64);

@@ -256,7 +256,7 @@ async fn rejected_purge_is_parked_and_reported() {
 
     receiver.always_reply(204);
     let (good, said) = world.command(&["parked", "retry-purges"]).await;
-    assert!(good && said.contains("5 tags"), "{said}");
+    assert!(good && said.contains("5 purges"), "{said}");
     world.wait_for_count("the purges are sent", "SELECT count(*) FROM cdn_purges WHERE round = 2", 5).await;
     let (_, report) = check(&world, &flags).await;
     assert_eq!(state(&report, "cdn purge"), "ok", "{report:#}");

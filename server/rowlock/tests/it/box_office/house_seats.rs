@@ -195,7 +195,7 @@ async fn house_seat_that_is_held_stays_with_its_holder_and_the_grant_is_refused(
     world.execute("UPDATE shows SET blocked = blocked || 11").await;
     let refused = ann.post(&path(&world), grant_body(&[10, 11])).await;
     assert_eq!(code(&refused), (423, "seats_locked".into()));
-    assert!(text(&refused.1["detail"]).contains("keeps the seats no more"), "{}", refused.1);
+    assert!(text(&refused.1["detail"]).contains("no longer keeps these seats"), "{}", refused.1);
     visitor.wait_for_seat(10, '0').await;
     visitor.wait_for_seat(11, '1').await;
     assert!(visitor.has_hold().await);
