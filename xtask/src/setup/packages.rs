@@ -58,7 +58,7 @@ pub fn require_program(variable: &str, name: &str, package: &RequiredPackage, st
     if let Some(found) = command::find(&[name], &folders) {
         return Ok(found);
     }
-    packages::install(package, stop)?;
+    install(package, stop)?;
     command::find(&[name], &folders).with_context(|| format!("{name} is installed but not found"))
 }
 

@@ -117,8 +117,8 @@ impl Field {
         if kind == Kind::Tick {
             let is_ticked = !value.is_empty();
             return view! {
-                <label class="organiser-tick organiser-wide" for=id.clone()>
-                    <input id=id name=name r#type="checkbox" value="true" checked=is_ticked />
+                <label class="organiser-tick organiser-wide" for=id>
+                    <input id=id.clone() name=name r#type="checkbox" value="true" checked=is_ticked />
                     <span>{label}</span>
                 </label>
             }

@@ -8,7 +8,6 @@ use domain::api::door::{
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use uuid::Uuid;
 
 use super::{list, scan, settle, show_at, status, undo};
 use crate::BackofficeState;

@@ -24,7 +24,8 @@ pub struct StaffAction<'a> {
 
 /// A running action: its transaction, with the idempotency key claimed in it.
 pub struct StartedAction<'a> {
-    action: &'a StaffAction<'a>,
+    /// What was asked, by whom.
+    pub action: &'a StaffAction<'a>,
     /// The valid reason.
     pub reason: &'a str,
     /// All writes of the action use this transaction.

@@ -8,7 +8,6 @@ use sqlx::{PgConnection, PgPool};
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use super::account;
 use http::{Code, Problem};
 use platform::clock::to_utc;
 use platform::ids;

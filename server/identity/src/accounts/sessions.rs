@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::{account, tokens};
+use super::tokens;
 use crate::IdentityState;
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};

@@ -6,8 +6,8 @@ use domain::roles::{Permission, Role, check_permission};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use super::grants;
 use super::sessions::{Session, SignedIn};
-use super::{account, grants};
 use crate::IdentityState;
 use http::{Code, Problem};
 

@@ -4,7 +4,6 @@ use axum::extract::{FromRef, FromRequestParts};
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use chrono::{DateTime, Utc};
 use domain::roles::Role;
 use domain::time::{MINUTE_MS, Timestamp};
 use sha2::{Digest, Sha256};
@@ -14,7 +13,7 @@ use uuid::Uuid;
 use crate::IdentityState;
 use crate::accounts::Staff;
 use http::{Code, Problem};
-use platform::clock::{self, from_utc, to_utc};
+use platform::clock::{self, to_utc};
 use platform::rate_limits::Allowance;
 
 /// Prefix of all keys, which makes a leaked key recognisable.

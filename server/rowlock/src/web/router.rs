@@ -179,7 +179,8 @@ fn route_names() -> &'static telemetry::Routes {
     static NAMES: LazyLock<telemetry::Routes> = LazyLock::new(|| {
         let (_, description) = api(None);
         let api = description.paths.paths.keys().map(String::as_str);
-        telemetry::Routes::new(api.chain(OTHER_ADDRESSES).chain(pages::addresses()))
+        let pages: Vec<&str> = pages::addresses().collect();
+        telemetry::Routes::new(api.chain(OTHER_ADDRESSES).chain(pages))
     });
     &NAMES
 }

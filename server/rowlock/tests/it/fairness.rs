@@ -302,8 +302,7 @@ async fn form_on_the_page_dismisses_like_the_api() {
         let answer = form(request.header("cookie", &visitor.cookie), fields).send().await.expect("an answer");
         (answer.status(), answer.text().await.expect("a page"))
     };
-    let page =
-        expect_page(send(&[("key", "form-1"), ("reason", "")]).await, StatusCode::BAD_REQUEST, &["unusual-trouble"]);
+    expect_page(send(&[("key", "form-1"), ("reason", "")]).await, StatusCode::BAD_REQUEST, &["unusual-trouble"]);
     assert_eq!(send(&[("key", "form-2"), ("reason", "A school class.")]).await.0, StatusCode::SEE_OTHER);
     let (_, page) = visitor.page("/staff/aurora/unusual").await;
     assert!(page.contains("unusual-dismissed") && page.contains("A school class."), "{page}");

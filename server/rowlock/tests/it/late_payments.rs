@@ -13,8 +13,7 @@ async fn open_payment(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -
     }
     let booking =
         expect_answer(visitor.call(Method::POST, "/api/v1/bookings", request_body).await, StatusCode::CREATED);
-    let pending = expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING");
-    pending
+    expect_state(visitor.pay(&booking, None).await, StatusCode::OK, "PAYMENT_PENDING")
 }
 
 /// Expires a booking without a call to the gateway, as during an outage. The release of its seats is in the outbox.

@@ -148,7 +148,7 @@ async fn refund_pending_for_a_month_is_parked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resent_refund_that_succeeds_after_a_month_is_not_parked_any_more() {
-    let (world, till, ann, booking) = refunded_sale().await;
+    let (world, till, _, booking) = refunded_sale().await;
     let id = payment(&till, &booking).id;
     till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
     world.wait_for_count("all three are noted", "SELECT count(*) FROM webhook_events", 5).await;

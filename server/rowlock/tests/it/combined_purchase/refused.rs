@@ -22,8 +22,7 @@ async fn assert_refused(visitor: &Visitor, order: &Value, expected: (u16, &str))
 }
 
 async fn assert_sold(visitor: &Visitor, hold: &Value) -> Value {
-    let paid = expect_state(visitor.buy(hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED");
-    paid
+    expect_state(visitor.buy(hold, Some("tok_paid")).await, StatusCode::CREATED, "CONFIRMED")
 }
 
 async fn pay_on_page(visitor: &Visitor, pending: &Value) {

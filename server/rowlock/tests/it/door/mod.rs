@@ -55,8 +55,8 @@ impl Device {
         answer["tickets"].as_array().expect("tickets").clone()
     }
 
-    pub async fn outcome(&self, text: &str) -> String {
-        text(&self.scan(text).await[0]["outcome"]).to_owned()
+    pub async fn outcome(&self, code: &str) -> String {
+        text(&self.scan(code).await[0]["outcome"]).to_owned()
     }
 
     pub async fn list(&self) -> Value {

@@ -3,7 +3,7 @@
 use platform::ids::random_bits;
 use tickets::TicketCode;
 
-use super::{Device, codes, device, outcomes, world_with_door};
+use super::{Device, codes, outcomes, world_with_door};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use super::{API, organiser, post_ok, set_prices, world_with_organiser};
+use super::{API, post_ok, set_prices, world_with_organiser};
 use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;

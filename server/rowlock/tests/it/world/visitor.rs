@@ -197,8 +197,7 @@ impl Visitor {
     }
 
     pub async fn current_hold(&self) -> Value {
-        let hold = expect_answer(self.get(&format!("/api/v1/shows/{}/hold", self.show)).await, StatusCode::OK);
-        hold
+        expect_answer(self.get(&format!("/api/v1/shows/{}/hold", self.show)).await, StatusCode::OK)
     }
 
     pub async fn has_hold(&self) -> bool {
@@ -210,8 +209,7 @@ impl Visitor {
     pub async fn buy_seats(&self, seats: &[u32], token: &str) -> Value {
         let hold = expect_answer(self.hold(seats).await, StatusCode::CREATED);
         let booking = expect_answer(self.book(&hold).await, StatusCode::CREATED);
-        let paid = expect_answer(self.pay(&booking, Some(token)).await, StatusCode::OK);
-        paid
+        expect_answer(self.pay(&booking, Some(token)).await, StatusCode::OK)
     }
 
     pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> JsonAnswer {

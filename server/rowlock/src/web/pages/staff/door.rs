@@ -1,6 +1,7 @@
 //! The door: the shows of today, and the scanner of one.
 
 use app::staff::pages::{Door, door_shows_page};
+use uuid::Uuid;
 
 use super::super::SignedInPageResult;
 use super::visit::{StaffVisit, VisitOf};

@@ -10,6 +10,7 @@ use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::super::{PageQuery, SignedInPageError, SignedInPageResult};
 use super::visit::{SentForm, StaffVisit, VisitOf, malformed, marked};
