@@ -75,28 +75,44 @@ impl Failure {
 }
 
 /// Reads a resource that the page of a show needs at once, with the small JSON parser, whose code loads before serde's.
+///
+/// # Errors
+/// [`Failure`].
 pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
     parse_small(&retrying(&ApiCall::reading(path)).await?)
 }
 
 /// Reads a resource.
+///
+/// # Errors
+/// [`Failure`].
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
     parse(&retrying(&ApiCall::reading(path)).await?)
 }
 
 /// Reads a binary resource.
+///
+/// # Errors
+/// [`Failure`].
 pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
     let answer = send(&ApiCall::reading(path)).await.map_err(|refused| refused.failure)?;
     answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
-/// Makes a change under its idempotency key, which makes retries harmless. Fails as the last attempt.
+/// Makes a change under its idempotency key. Retried with full jitter while there is no answer or the answer asks for a
+/// retry; the key makes retries harmless.
+///
+/// # Errors
+/// The last attempt's [`Failure`].
 pub async fn change<T: DeserializeOwned>(path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
     parse(&retrying(&ApiCall::posting(path, key, &body)).await?)
 }
 
 /// As [`change`], for changes that the page of a show makes at once. The small JSON parser reads the answer.
+///
+/// # Errors
+/// The last attempt's [`Failure`].
 pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
     parse_small(&retrying(&ApiCall { method, ..ApiCall::posting(path, key, &body) }).await?)
@@ -104,7 +120,9 @@ pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl
 
 /// Takes seats, as [`ask`]. If the server requires a puzzle, solves it and repeats the call under the same key. Calls
 /// `begins` for each puzzle. Returns `None` if `is_wanted` turns false before the end.
-/// Fails with the requirement itself if the puzzle cannot be solved here.
+///
+/// # Errors
+/// The last attempt's [`Failure`]; the requirement itself if the puzzle cannot be solved here.
 pub async fn take<T: FromJson>(
     path: &str,
     key: &str,
@@ -118,6 +136,9 @@ pub async fn take<T: FromJson>(
 }
 
 /// Joins a queue, as [`change`], with puzzles as in [`take`]. Calls `begins` for each puzzle.
+///
+/// # Errors
+/// The last attempt's [`Failure`]; the requirement itself if the puzzle cannot be solved here.
 pub async fn join<T: DeserializeOwned>(path: &str, key: &str, begins: impl Fn()) -> Result<T, Failure> {
     let answer = solving(path, key, "null", begins, || true).await?;
     parse(&answer.ok_or(Failure::Unreachable)?)
@@ -155,6 +176,9 @@ async fn solving(
 }
 
 /// As [`change`], with a single attempt, for callers that can continue without an answer after this time.
+///
+/// # Errors
+/// [`Failure`].
 pub async fn try_change<T: DeserializeOwned>(
     path: &str,
     key: &str,
@@ -166,6 +190,9 @@ pub async fn try_change<T: DeserializeOwned>(
 }
 
 /// Removes something under its idempotency key, with retries as [`change`].
+///
+/// # Errors
+/// The last attempt's [`Failure`].
 pub async fn remove(path: &str, key: &str) -> Result<(), Failure> {
     let call = ApiCall { method: Method::DELETE, key: Some(key), ..ApiCall::reading(path) };
     retrying(&call).await.map(drop)

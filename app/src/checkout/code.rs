@@ -71,6 +71,9 @@ impl EmailCode {
     }
 
     /// Mails a code to this address and focuses the field.
+    ///
+    /// # Errors
+    /// [`CheckoutError`], in words.
     pub async fn mail(self, email: &str) -> Result<(), CheckoutError> {
         let request = EmailCodeRequest { email: email.to_owned(), language: Some(current().tag().to_owned()) };
         let path = format!("/api/v1/shows/{}/email-code", self.show);

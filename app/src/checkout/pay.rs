@@ -119,8 +119,10 @@ impl CheckoutError {
     }
 }
 
-/// Books the hold for the buyer, or for a friend as ticket holder, and opens the payment page. After an error the page
-/// stays.
+/// Books the hold for the buyer, or for a friend as ticket holder, and opens the payment page.
+///
+/// # Errors
+/// [`CheckoutError`], in words; the page then stays.
 pub async fn pay(
     session: MapSession,
     (buyer, holder): (Person, Option<Person>),

@@ -28,4 +28,4 @@ pub struct AdmissionParts {
     pub admission_settings: AdmissionSettings,
 }
 
-catalogue::shared_state!(AdmissionState(AdmissionParts), seats_state: SeatsState, HttpState, IdentityState);
+platform::shared_state!(AdmissionState(AdmissionParts), seats_state: SeatsState, HttpState, IdentityState);

@@ -25,4 +25,4 @@ pub struct BackofficeParts {
     pub webhook_settings: WebhookSettings,
 }
 
-catalogue::shared_state!(BackofficeState(BackofficeParts), selling_state: SellingState, HttpState, IdentityState);
+platform::shared_state!(BackofficeState(BackofficeParts), selling_state: SellingState, HttpState, IdentityState);

@@ -20,4 +20,4 @@ pub struct HttpParts {
     pub idempotency: Idempotency,
 }
 
-platform::shared_state!(HttpState, HttpParts, platform_state: PlatformState);
+platform::shared_state!(HttpState(HttpParts), platform_state: PlatformState);

@@ -21,4 +21,4 @@ pub struct IdentityParts {
     pub mailer: Mailer,
 }
 
-catalogue::shared_state!(IdentityState(IdentityParts), catalogue_state: CatalogueState, HttpState);
+platform::shared_state!(IdentityState(IdentityParts), catalogue_state: CatalogueState, HttpState);

@@ -25,25 +25,38 @@ pub trait Gateway: Send + Sync {
 
     /// The gateway's fingerprint of the card behind a token: the same for every token of that card, and no card number.
     /// `None` without a fingerprint: another kind of instrument, or an unknown token. The call charges nothing.
+    ///
+    /// # Errors
+    /// [`GatewayError`], as below.
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError>;
 
     /// Charges a booking. A retry, also with other details, returns the status of that one payment: a retry that differs
-    /// (the show was renamed meanwhile) does not affect the first. [`GatewayError::NotSent`]: nothing was charged, nor
-    /// will be by this call. [`GatewayError::Unreachable`]: the charge may have happened; call [`Gateway::status`]
-    /// later. [`GatewayError::Refused`]: there is no such payment and will be none.
+    /// (the show was renamed meanwhile) does not affect the first.
+    ///
+    /// # Errors
+    /// [`GatewayError::NotSent`]: nothing was charged, nor will be by this call.
+    /// [`GatewayError::Unreachable`]: the charge may have happened; call [`Gateway::status`] later.
+    /// [`GatewayError::Refused`]: there is no such payment and will be none.
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError>;
 
     /// The status of a payment; `None` when the gateway has no such payment (yet).
+    ///
+    /// # Errors
+    /// [`GatewayError`], as above.
     async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError>;
 
-    /// Voids a booking's payment: the gateway must never charge it. [`GatewayError`], as above; "charged already" is an
-    /// answer, not an error.
+    /// Voids a booking's payment: the gateway must never charge it.
+    ///
+    /// # Errors
+    /// [`GatewayError`], as above; "charged already" is an answer, not an error.
     async fn void(&self, payment: &PaymentIds) -> Result<VoidAnswer, GatewayError>;
 
     /// Refunds money of a booking, once per `key`: a retry with the same amount returns the status of that refund; with
     /// another amount it is refused. A failed refund is sent again only if all failed ones are in `lost`, the gateway's ids
-    /// of refunds that a person has acknowledged. [`GatewayError`]; refused when there is no charge, or the amount is
-    /// above what is left of it.
+    /// of refunds that a person has acknowledged.
+    ///
+    /// # Errors
+    /// [`GatewayError`]; refused when there is no charge, or the amount is above what is left of it.
     async fn refund(
         &self,
         payment: &PaymentIds,
@@ -55,10 +68,15 @@ pub trait Gateway: Send + Sync {
     /// A page of the gateway's ledger: payments with a charge or refund in the window, with their current status. A payment
     /// that was charged and refunded in it may be listed twice. One that is charged or refunded while pages are read may be
     /// missing; it is in the window of that movement. `after` is `next` of the page before.
+    ///
+    /// # Errors
+    /// [`GatewayError`], as above.
     async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError>;
 
-    /// Reads a webhook of this gateway, received at `now`; `None` for one that is irrelevant. [`WebhookRefused`]. The
-    /// body is parsed only after the signature over its raw bytes is verified.
+    /// Reads a webhook of this gateway, received at `now`; `None` for one that is irrelevant.
+    ///
+    /// # Errors
+    /// [`WebhookRefused`]. The body is parsed only after the signature over its raw bytes is verified.
     fn read_webhook(
         &self,
         headers: &HeaderMap,

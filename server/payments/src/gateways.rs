@@ -104,6 +104,9 @@ impl GuardedGateway {
     }
 
     /// As [`Gateway::fingerprint`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
     pub async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let asked = async {
             let answer = tokio::time::timeout(INSTRUMENT_DEADLINE, self.gateway.fingerprint(token)).await;
@@ -115,6 +118,9 @@ impl GuardedGateway {
     }
 
     /// As [`Gateway::charge`]; not taken while the gateway rests, not even to find out how it is.
+    ///
+    /// # Errors
+    /// [`GatewayError`].
     pub async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
         let asked = async {
             if self.breaker().is_open() {
@@ -126,16 +132,25 @@ impl GuardedGateway {
     }
 
     /// As [`Gateway::status`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
     pub async fn status(&self, payment: &PaymentIds) -> Result<Option<GatewayPayment>, GatewayError> {
         self.counted(GatewayOperation::Status, self.through(self.gateway.status(payment))).await
     }
 
     /// As [`Gateway::void`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
     pub async fn void(&self, payment: &PaymentIds) -> Result<VoidAnswer, GatewayError> {
         self.counted(GatewayOperation::Void, self.through(self.gateway.void(payment))).await
     }
 
     /// As [`Gateway::refund`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
     pub async fn refund(
         &self,
         payment: &PaymentIds,
@@ -147,11 +162,17 @@ impl GuardedGateway {
     }
 
     /// As [`Gateway::ledger`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
     pub async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
         self.counted(GatewayOperation::Ledger, self.through(self.gateway.ledger(window, after))).await
     }
 
     /// As [`Gateway::read_webhook`].
+    ///
+    /// # Errors
+    /// [`WebhookRefused`].
     pub fn read_webhook(
         &self,
         headers: &HeaderMap,

@@ -37,6 +37,9 @@ pub enum SignatureError {
 }
 
 /// Verifies a webhook. The age is checked after the signature: only a holder of a secret gets the reason.
+///
+/// # Errors
+/// [`SignatureError`].
 pub fn verify(body: &[u8], header: Option<&str>, secrets: &[String], now: Timestamp) -> Result<(), SignatureError> {
     let header = header.ok_or(SignatureError::Missing)?;
     let (signed_at, signatures) = parse(header).ok_or(SignatureError::Malformed)?;
@@ -56,6 +59,9 @@ pub fn verify(body: &[u8], header: Option<&str>, secrets: &[String], now: Timest
 }
 
 /// Verifies a webhook whose signature is in the header of that name.
+///
+/// # Errors
+/// [`SignatureError`].
 pub fn verify_header(
     headers: &HeaderMap,
     name: &str,

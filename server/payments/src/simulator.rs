@@ -120,7 +120,10 @@ struct ErrorDetail {
 }
 
 impl SimulatorGateway {
-    /// The client the settings ask for. When one of them is missing or cannot be used.
+    /// The client the settings ask for.
+    ///
+    /// # Errors
+    /// When one of them is missing or cannot be used.
     fn from_settings(settings: &SimulatorSettings, public_url: &str) -> anyhow::Result<Self> {
         anyhow::ensure!(
             settings.simulator_webhook_secret.iter().any(|secret| !secret.is_empty()),

@@ -10,11 +10,11 @@ use crate::clock::StoreClock;
 use crate::rate_limits::RateLimits;
 use crate::redis_link::Link;
 
-/// Defines `new` and `Deref` of a state that shares its parts, `Deref` of the parts to the state of the crate above, and
-/// the extraction of other states from it.
+/// Implements the state of a crate: it shares its parts, and dereferences through them to the state of the crate above, a
+/// field of theirs. Each of the listed states of other crates can be extracted from it.
 #[macro_export]
 macro_rules! shared_state {
-    ($state:ident, $parts:ident $(, $above:ident: $above_state:ty)? $(=> $($inner:ty),+)?) => {
+    ($state:ident($parts:ident) $(, $field:ident: $above:ty $(, $inner:ty)*)?) => {
         impl $state {
             /// Shares the parts.
             #[must_use]
@@ -31,20 +31,22 @@ macro_rules! shared_state {
             }
         }
 
-        $(impl ::std::ops::Deref for $parts {
-            type Target = $above_state;
+        $(
+            impl ::std::ops::Deref for $parts {
+                type Target = $above;
 
-            fn deref(&self) -> &$above_state {
-                &self.$above
+                fn deref(&self) -> &$above {
+                    &self.$field
+                }
             }
-        })?
 
-        $($(impl ::axum::extract::FromRef<$state> for $inner {
-            fn from_ref(state: &$state) -> Self {
-                let inner: &Self = state;
-                inner.clone()
-            }
-        })+)?
+            $(impl ::axum::extract::FromRef<$state> for $inner {
+                fn from_ref(state: &$state) -> Self {
+                    let inner: &Self = state;
+                    inner.clone()
+                }
+            })*
+        )?
     };
 }
 
@@ -73,4 +75,4 @@ pub struct PlatformParts {
     pub tasks: TaskTracker,
 }
 
-shared_state!(PlatformState, PlatformParts);
+shared_state!(PlatformState(PlatformParts));

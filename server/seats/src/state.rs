@@ -27,4 +27,4 @@ pub struct SeatsParts {
     pub hubs: Hubs,
 }
 
-platform::shared_state!(SeatsState, SeatsParts, identity_state: IdentityState => HttpState, IdentityState);
+platform::shared_state!(SeatsState(SeatsParts), identity_state: IdentityState, HttpState, IdentityState);

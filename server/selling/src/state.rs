@@ -43,4 +43,4 @@ pub struct SellingParts {
     pub selling_settings: SellingSettings,
 }
 
-platform::shared_state!(SellingState, SellingParts, admission_state: AdmissionState => HttpState, IdentityState);
+platform::shared_state!(SellingState(SellingParts), admission_state: AdmissionState, HttpState, IdentityState);

@@ -163,6 +163,9 @@ impl Mailer {
     }
 
     /// Sends a ticket. Doing it twice shows one mail: same message id, same file.
+    ///
+    /// # Errors
+    /// [`MailError`].
     pub async fn send_ticket(&self, mail: &TicketMail) -> Result<(), MailError> {
         let (from, written) = (self.from.clone(), mail.clone());
         // On a blocking thread: making the attachments takes milliseconds.
@@ -172,11 +175,17 @@ impl Mailer {
     }
 
     /// Sends a notice about a booking and its money. A repetition has the same message id: one mail is shown.
+    ///
+    /// # Errors
+    /// [`MailError`].
     pub async fn send_notice(&self, mail: &NoticeMail) -> Result<(), MailError> {
         self.hand_over(&mail.name(), notice::write(&self.from, mail)?).await
     }
 
     /// Checks that mails can be sent: the folder is writable, or the server accepts the login. Sends none.
+    ///
+    /// # Errors
+    /// [`MailError`].
     pub async fn check(&self) -> Result<(), MailError> {
         let checked = async {
             match &self.way {

@@ -76,6 +76,9 @@ impl Mailer {
     }
 
     /// Sends an offer. A repetition shows one mail: same message id, same file.
+    ///
+    /// # Errors
+    /// [`MailError`].
     pub async fn send_offer(&self, mail: &OfferMail) -> Result<(), MailError> {
         self.hand_over(&mail.name(), mail.write(self.sender())?).await
     }

@@ -14,6 +14,9 @@ const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const FORMAT: [u8; 5] = [1, 0, 0, 0, 0];
 
 /// The QR code of `text`.
+///
+/// # Errors
+/// [`TooLong`], as for every drawing of it.
 pub fn of_text(text: &str) -> Result<Vec<u8>, TooLong> {
     drawing(text).map(|drawing| of_drawing(&drawing))
 }

@@ -105,6 +105,9 @@ macro_rules! insert_tickets {
 
 /// Makes the tickets of many bookings (each with its seats), as [`issue`] does, together with what else is written.
 /// `surely_none`: they can have none yet; should one have some, it is a unique violation.
+///
+/// # Errors
+/// When they cannot be put into words.
 pub fn add_issued(cte: &mut CteBatch, sold: &[(Uuid, Vec<i32>)], surely_none: bool, at: Timestamp) -> sqlx::Result<()> {
     let seats = || sold.iter().flat_map(|(booking, seats)| seats.iter().map(move |seat| (*booking, *seat)));
     let statement = match surely_none {

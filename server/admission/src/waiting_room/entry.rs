@@ -169,8 +169,10 @@ pub(super) enum JoinOutcome {
     HasTicket(u64, EntryOutcome),
 }
 
-/// Joins without a ticket; enters with one whose place was called. 503 if a store cannot be reached or is overloaded;
-/// for a new ticket as [`limits::count`] returns.
+/// Joins without a ticket; enters with one whose place was called.
+///
+/// # Errors
+/// 503 if a store cannot be reached or is overloaded; for a new ticket as [`limits::count`] returns.
 pub(super) async fn join_or_enter(
     state: &AdmissionState,
     room: &Arc<ActiveRoom>,

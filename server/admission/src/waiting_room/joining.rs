@@ -23,7 +23,7 @@ const BLOCK: u64 = 256;
 const CALLS_AHEAD: u64 = 4;
 /// `Retry-After` of a full room.
 const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Tries of a call: after raising the mark, after a and once more.
+/// Tries of a call: after raising the mark, after a rebuild, and once more.
 const TRIES: u32 = 4;
 
 type JoinReply = oneshot::Sender<Result<u64, Problem>>;

@@ -38,9 +38,11 @@ pub(super) struct Joiner<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Counted(Vec<(Allowance, String)>);
 
-/// Counts a new ticket for the address and the network of its caller. 428 if a puzzle must be solved first, 400 and 409
-/// for an invalid or spent solution; 429 if address or network have no ticket left, with the time to wait; 503 if Redis
-/// does not answer.
+/// Counts a new ticket for the address and the network of its caller.
+///
+/// # Errors
+/// 428 if a puzzle must be solved first, 400 and 409 for an invalid or spent solution; 429 if address or
+/// network have no ticket left, with the time to wait; 503 if Redis does not answer.
 pub(super) async fn count(state: &AdmissionState, room: &ActiveRoom, joiner: Joiner<'_>) -> Result<Counted, Problem> {
     let Some(of_address) = TicketLimit::of_address(state.admission_settings.queue_tickets_per_address) else {
         return Ok(Counted::default());

@@ -118,7 +118,10 @@ fn duration_ms(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem
     Ok((i64::from(minutes) * MINUTE_MS).min(left.max(1)))
 }
 
-/// Lists the holds for callers in a show, by name. 404 for another theatre's show.
+/// Lists the holds for callers in a show, by name.
+///
+/// # Errors
+/// 404 for another theatre's show.
 pub(super) async fn list(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

@@ -36,11 +36,13 @@ struct ExchangeOrder<'a> {
 }
 
 /// Exchanges a booking for the seats the seller holds, in the same show or another of the theatre. If the new seats
-/// cost less, a manager approves the refund with their PIN. 404 for another theatre's booking or show. 409 when the
-/// booking is not sold, a ticket of it was used, or a refund of it is pending; when a price differs from the quoted
-/// one; when it was paid online and the new seats cost more; or when no till is open for the difference or it holds too
-/// little cash. 410 when the hold has expired. 422 for a refund without the PIN of a manager. 429 after too many
-/// attempts.
+/// cost less, a manager approves the refund with their PIN.
+///
+/// # Errors
+/// 404 for another theatre's booking or show. 409 when the booking is not sold, a ticket of it was used, or a refund of
+/// it is pending; when a price differs from the quoted one; when it was paid online and the new seats cost more; or
+/// when no till is open for the difference or it holds too little cash. 410 when the hold has expired. 422 for a refund
+/// without the PIN of a manager. 429 after too many attempts.
 pub(super) async fn exchange(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

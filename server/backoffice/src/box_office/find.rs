@@ -128,7 +128,10 @@ async fn view(
     Ok(view)
 }
 
-/// Returns the show of a booking, if it is one of the theatre's. 404 when the theatre has no such booking.
+/// Returns the show of a booking, if it is one of the theatre's.
+///
+/// # Errors
+/// 404 when the theatre has no such booking.
 pub(super) async fn show_of(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
@@ -138,7 +141,10 @@ pub(super) async fn show_of(
     show_here(state, counter, found.show).await
 }
 
-/// Returns a show, if it is one of the theatre's. 404 when it is not.
+/// Returns a show, if it is one of the theatre's.
+///
+/// # Errors
+/// 404 when it is not.
 pub(super) async fn show_here(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

@@ -26,9 +26,11 @@ use platform::ids;
 use seats::seat_locks::{LockAttempt, Refusal, RequestIdentity, Selection, StoredHold, with_map};
 use selling::holds;
 
-/// Holds house seats for the seller; all or none. 404 for another theatre's show. 400 for an invalid request. 409 for
-/// seats the house does not keep, when the seller holds other seats of the show, or when sales are closed. After the
-/// first step also every refusal of the lock store.
+/// Holds house seats for the seller; all or none.
+///
+/// # Errors
+/// 404 for another theatre's show. 400 for an invalid request. 409 for seats the house does not keep, when the seller
+/// holds other seats of the show, or when sales are closed. After the first step also every refusal of the lock store.
 pub(super) async fn take(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

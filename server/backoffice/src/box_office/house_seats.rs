@@ -26,8 +26,10 @@ use selling::{bookings, holds};
 /// Maximum number of seats per request.
 const MAX_SEATS: usize = 200;
 
-/// Keeps seats off sale, or puts them back; all or none. 404 for another theatre's show. 400 for an invalid request.
-/// 409 or 423 when seats to be kept are sold or held.
+/// Keeps seats off sale, or puts them back; all or none.
+///
+/// # Errors
+/// 404 for another theatre's show. 400 for an invalid request. 409 or 423 when seats to be kept are sold or held.
 pub(super) async fn keep(
     state: &BackofficeState,
     counter: CounterStaff<'_>,

@@ -66,7 +66,10 @@ pub(super) async fn screens_of(connection: &mut PgConnection, theatre: &str) -> 
     Ok(rows.into_iter().map(|(id, name)| ReportScreen { id, name }).collect())
 }
 
-/// Validates the requested screen; `None` for all screens. 404 for an unknown screen.
+/// Validates the requested screen; `None` for all screens.
+///
+/// # Errors
+/// 404 for an unknown screen.
 pub(super) async fn check_screen<'a>(
     connection: &mut PgConnection,
     theatre: &str,

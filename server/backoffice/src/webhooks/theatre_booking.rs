@@ -41,7 +41,10 @@ const LINES: &str = "
     UNION ALL
     SELECT name, category, quantity, price_minor, false FROM booking_places WHERE booking_id = $1";
 
-/// Reads a booking of a theatre; with the buyer only if `with_people` is set. 404 when the theatre has no such booking.
+/// Reads a booking of a theatre; with the buyer only if `with_people` is set.
+///
+/// # Errors
+/// 404 when the theatre has no such booking.
 pub(super) async fn read(
     state: &BackofficeState,
     theatre: &str,

@@ -102,6 +102,9 @@ pub async fn primary_position(primary: &PgPool) -> Result<PrimaryPosition, sqlx:
 }
 
 /// Reads the position of a server that should follow it.
+///
+/// # Errors
+/// When the query fails.
 pub async fn standby_position(standby: &PgPool) -> Result<StandbyPosition, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,

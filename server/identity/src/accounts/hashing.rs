@@ -52,12 +52,18 @@ impl Hashing {
         }
     }
 
-    /// Checks for a free place in the queue, before the request reads the database. 503 when the queue is full.
+    /// Checks for a free place in the queue, before the request reads the database.
+    ///
+    /// # Errors
+    /// 503 when the queue is full.
     pub(super) fn check_capacity(&self) -> Result<(), Problem> {
         if self.places.available_permits() == 0 { Err(queue_full()) } else { Ok(()) }
     }
 
-    /// Hashes a new password with a random salt, as a PHC string. 503 when the queue is full.
+    /// Hashes a new password with a random salt, as a PHC string.
+    ///
+    /// # Errors
+    /// 503 when the queue is full.
     pub(super) async fn hash(&self, password: &Password) -> Result<String, Problem> {
         let password = password.clone();
         let hashed = self.run(move || hash(password.as_bytes())).await?;
@@ -65,7 +71,10 @@ impl Hashing {
     }
 
     /// Returns `true` when `password` matches the stored hash. Without a stored hash it takes equally long and returns
-    /// `false`. 503 when the queue is full; 500 for an invalid stored hash.
+    /// `false`.
+    ///
+    /// # Errors
+    /// 503 when the queue is full; 500 for an invalid stored hash.
     pub(super) async fn verify_password(&self, password: &Password, stored: Option<&str>) -> Result<bool, Problem> {
         let is_known = stored.is_some();
         let stored: Arc<str> = stored.map_or_else(|| Arc::clone(&self.decoy), Arc::from);

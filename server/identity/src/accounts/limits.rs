@@ -62,7 +62,10 @@ impl LoginLimits {
     }
 }
 
-/// Counts an attempt from this address. 429.
+/// Counts an attempt from this address.
+///
+/// # Errors
+/// 429.
 pub(super) async fn of_address(state: &IdentityState, of: &Allowance, address: &ClientAddress) -> Result<(), Problem> {
     Ok(state.rate_limits.take(of, &address.0).await?)
 }

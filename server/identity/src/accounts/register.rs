@@ -61,7 +61,10 @@ pub async fn register(
     Ok(answer)
 }
 
-/// Checks that a new password is acceptable. 400 when it is not.
+/// Checks that a new password is acceptable.
+///
+/// # Errors
+/// 400 when it is not.
 pub(super) fn check_new(password: &Password) -> Result<(), Problem> {
     if password.is_acceptable() {
         return Ok(());

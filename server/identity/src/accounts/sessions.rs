@@ -79,8 +79,10 @@ pub(super) enum Credential {
 }
 
 impl Credential {
-    /// Reads the credential from the headers. A token takes precedence over a cookie. 401 for an invalid or expired
-    /// token.
+    /// Reads the credential from the headers. A token takes precedence over a cookie.
+    ///
+    /// # Errors
+    /// 401 for an invalid or expired token.
     fn of(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Self>, Problem> {
         if let Some(token) = bearer(headers) {
             let named = state.accounts.tokens.read(token?, state.clock.now())?;

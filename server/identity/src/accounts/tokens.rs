@@ -49,7 +49,10 @@ pub(super) struct TokenSubject {
     pub(super) account: Uuid,
 }
 
-/// Checks that there are secrets of sufficient length. The reason, worded to follow the name of the setting.
+/// Checks that there are secrets of sufficient length.
+///
+/// # Errors
+/// The reason, worded to follow the name of the setting.
 fn check_length(secrets: &[String]) -> Result<(), String> {
     if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_SECRET_BYTES) {
         return Err(format!("needs {MIN_SECRET_BYTES} characters or more: a shorter one could be guessed"));
@@ -96,7 +99,10 @@ impl Tokens {
             .map_err(|cause| Problem::internal(&cause))
     }
 
-    /// Verifies a token and returns its session and account. 401 when it is invalid, for another audience, or expired.
+    /// Verifies a token and returns its session and account.
+    ///
+    /// # Errors
+    /// 401 when it is invalid, for another audience, or expired.
     pub(super) fn read(&self, token: &str, now: Timestamp) -> Result<TokenSubject, Problem> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid());

@@ -103,7 +103,10 @@ pub struct StripeGateway {
 type FormFields = Vec<(&'static str, String)>;
 
 impl StripeGateway {
-    /// The client the settings ask for. When one of them is missing or cannot be used.
+    /// The client the settings ask for.
+    ///
+    /// # Errors
+    /// When one of them is missing or cannot be used.
     fn from_settings(settings: &StripeSettings) -> anyhow::Result<Self> {
         anyhow::ensure!(
             settings.stripe_webhook_secret.iter().any(|secret| !secret.is_empty()),

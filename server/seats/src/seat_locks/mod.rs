@@ -376,7 +376,7 @@ pub fn offer_id(parts: &[&str]) -> Uuid {
     uuid::Builder::from_sha1_bytes(ids::derived_id(parts).into_bytes()).into_uuid()
 }
 
-/// True if a hold is an offer.
+/// True if a hold is an offer of a waiting list: only their ids are UUIDs of version 5, which every store recognises.
 #[must_use]
 pub fn is_offer(hold: Uuid) -> bool {
     hold.get_version_num() == 5

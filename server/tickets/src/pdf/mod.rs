@@ -75,6 +75,9 @@ pub enum PdfError {
 }
 
 /// The file, made beside the threads that serve requests.
+///
+/// # Errors
+/// [`PdfError`].
 pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
     // Never closed, so there is always a place to wait for; requests have a deadline of their own.
     let place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
@@ -87,6 +90,9 @@ pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
 }
 
 /// The file, for a thread that may wait.
+///
+/// # Errors
+/// [`PdfError`].
 pub(super) fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
     let mut document = Document::new();
     let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);

@@ -30,8 +30,10 @@ pub(super) struct Start {
     pub moved: bool,
 }
 
-/// Expands a pattern to its starts, in order. 400 for an empty pattern or duplicate times, and for each skipped time
-/// unless `in_gap` moves it.
+/// Expands a pattern to its starts, in order.
+///
+/// # Errors
+/// 400 for an empty pattern or duplicate times, and for each skipped time unless `in_gap` moves it.
 pub(super) fn starts(
     zone: Tz,
     from: NaiveDate,

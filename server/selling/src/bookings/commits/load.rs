@@ -169,9 +169,11 @@ pub(super) async fn load_batch(
     }
     let results = cte.run(tx).await?;
 
-    // Only for webhooks: the gateway's page of a pending payment may be newer than the booking's version.
-    let recent: Vec<Arc<BookingDetails>> =
-        news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
+    // Only for bookings that no piece answers with: the gateway's page may be newer than the booking's version.
+    let answered: HashSet<Uuid> =
+        works.iter().filter(|work| work.news().is_none()).filter_map(|work| work.booking()).collect();
+    let noted = news.iter().map(|news| news.booking).filter(|booking| !answered.contains(booking));
+    let recent: Vec<Arc<BookingDetails>> = noted.filter_map(|booking| state.commits.recent.of(booking)).collect();
     let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
     let seen = seen.map(|found| (found.row.id, found)).collect();
     let bookings = load_locked(tx, locked, &seen).await?;

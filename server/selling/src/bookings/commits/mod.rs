@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use domain::api::cancelling::LatePaymentHandling;
+use domain::booking::BookingState;
 use domain::time::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
@@ -216,6 +217,12 @@ pub(super) struct ChargeOutcome {
     pub(super) answer: Option<(Intent, Key)>,
 }
 
+impl ChargeOutcome {
+    fn is_paid(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| matches!(said.status, PaymentStatus::Succeeded { .. }))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct GatewayAnswer {
     pub(super) status: PaymentStatus,
@@ -347,11 +354,15 @@ impl Work {
         matches!(self, Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_))
     }
 
+    /// Returns the booking as the caller saw it, unless its answer may name a page for paying: that of the gateway is
+    /// noted without a new version of the booking.
     fn seen(&self) -> Option<&BookingDetails> {
         match self {
-            Self::Submit(submission) => submission.seen.as_deref(),
-            Self::RecordChargeOutcome(charge) => charge.seen.as_deref(),
-            Self::Create(_) | Self::ApplyWebhook(_) => None,
+            Self::Submit(submission) => {
+                submission.seen.as_deref().filter(|seen| seen.row.machine.state != BookingState::PaymentPending)
+            }
+            Self::RecordChargeOutcome(charge) if charge.is_paid() => charge.seen.as_deref(),
+            Self::Create(_) | Self::RecordChargeOutcome(_) | Self::ApplyWebhook(_) => None,
         }
     }
 
