@@ -50,7 +50,7 @@ pub struct SaleOptions {
     #[arg(long, default_value_t = 50_000)]
     seats: u32,
     /// Run this variant only.
-    #[arg(long)]
+    #[arg(long, value_parser = VARIANTS)]
     only: Option<String>,
 }
 

@@ -15,6 +15,17 @@ async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
     assert_eq!(visitor.current_hold().await, *hold);
 }
 
+/// Choices for late payments: a purchase with one is committed in a transaction of its own, others in a batch.
+const IF_LATE: [Option<&str>; 2] = [None, Some("refund")];
+
+fn purchase_with(visitor: &Visitor, hold: &Value, if_late: Option<&str>) -> Value {
+    let mut order = visitor.purchase_body(hold, Some("tok_paid"));
+    if let Some(choice) = if_late {
+        order["if_late"] = choice.into();
+    }
+    order
+}
+
 async fn assert_refused(visitor: &Visitor, order: &Value, expected: (u16, &str)) -> Value {
     let (status, refusal) = visitor.call(Method::POST, "/api/v1/bookings", order.clone()).await;
     assert_eq!((status.as_u16(), text(&refusal["code"])), expected, "{order}: {refusal}");
@@ -35,24 +46,26 @@ async fn pay_on_page(visitor: &Visitor, pending: &Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn payment_of_another_total_is_refused() {
-    let (world, ann) = World::with_visitor(1, &[]).await;
-    let hold = hold_seats(&ann, &[20, 21]).await;
-    let mut order = ann.purchase_body(&hold, Some("tok_paid"));
-    for total in [0, 1, -2 * PRICE, PRICE, 2 * PRICE - 1, 2 * PRICE + 1, i64::MAX, i64::MIN] {
-        order["pay"]["total_minor"] = total.into();
-        let refusal = assert_refused(&ann, &order, (409, "price_changed")).await;
-        assert!(text(&refusal["detail"]).contains("25"), "the detail names the price: {refusal}");
+    for if_late in IF_LATE {
+        let (world, ann) = World::with_visitor(1, &[]).await;
+        let hold = hold_seats(&ann, &[20, 21]).await;
+        let mut order = purchase_with(&ann, &hold, if_late);
+        for total in [0, 1, -2 * PRICE, PRICE, 2 * PRICE - 1, 2 * PRICE + 1, i64::MAX, i64::MIN] {
+            order["pay"]["total_minor"] = total.into();
+            let refusal = assert_refused(&ann, &order, (409, "price_changed")).await;
+            assert!(text(&refusal["detail"]).contains("25"), "the detail names the price: {refusal}");
+        }
+        assert_eq!(world.count(WRITTEN).await, 0);
+        assert_unchanged(&ann, &hold).await;
+        // The key of the refused request can be reused.
+        for (total, expected) in [(1, StatusCode::CONFLICT), (2 * PRICE, StatusCode::CREATED)] {
+            order["pay"]["total_minor"] = total.into();
+            let (status, answer) = ann.call_with_key(Method::POST, "/api/v1/bookings", order.clone(), "buy").await;
+            assert_eq!(status, expected, "{answer}");
+        }
+        assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
+        world.wait_until_books_balance().await;
     }
-    assert_eq!(world.count(WRITTEN).await, 0);
-    assert_unchanged(&ann, &hold).await;
-    // The key of the refused request can be reused.
-    for (total, expected) in [(1, StatusCode::CONFLICT), (2 * PRICE, StatusCode::CREATED)] {
-        order["pay"]["total_minor"] = total.into();
-        let (status, answer) = ann.call_with_key(Method::POST, "/api/v1/bookings", order.clone(), "buy").await;
-        assert_eq!(status, expected, "{answer}");
-    }
-    assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, 2 * PRICE);
-    world.wait_until_books_balance().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,27 +142,30 @@ async fn purchase_body_is_validated_strictly() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_lock_sells_no_seat_twice_and_costs_only_that_seat() {
-    let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
-    assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
-    ann.wait_for_seat(100, '2').await;
-    world.wait_for_empty_outbox().await;
-    world.mark_seat_free_in_redis(100).await;
-    let hold = hold_seats(&bob, &[100, 101]).await;
-    let before = world.count(WRITTEN).await;
-    let refusal = assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "seats_taken")).await;
-    assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
-    assert_eq!(world.count(WRITTEN).await, before, "nothing was written");
-    // The map is correct again, and Bob can still buy his other seat.
-    bob.wait_for_seat(100, '2').await;
-    bob.wait_for_seat(101, '1').await;
-    assert_eq!(world.visitor().hold(&[100]).await.0, StatusCode::CONFLICT);
-    let left = bob.current_hold().await;
-    let answer = (&left["id"], &left["total"]["minor"], &left["paying"]);
-    assert_eq!(answer, (&hold["id"], &json!(PRICE), &json!(false)), "{left}");
-    assert_refused(&bob, &bob.purchase_body(&hold, Some("tok_paid")), (409, "price_changed")).await;
-    assert_sold(&bob, &left).await;
-    assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
-    world.wait_until_books_balance().await;
+    for if_late in IF_LATE {
+        let (world, [ann, bob]) = World::with_visitors(1, &[]).await;
+        assert_sold(&ann, &hold_seats(&ann, &[100]).await).await;
+        ann.wait_for_seat(100, '2').await;
+        world.wait_for_empty_outbox().await;
+        world.mark_seat_free_in_redis(100).await;
+        let hold = hold_seats(&bob, &[100, 101]).await;
+        let order = purchase_with(&bob, &hold, if_late);
+        let before = world.count(WRITTEN).await;
+        let refusal = assert_refused(&bob, &order, (409, "seats_taken")).await;
+        assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
+        assert_eq!(world.count(WRITTEN).await, before, "nothing was written");
+        // The map is correct again, and Bob can still buy his other seat.
+        bob.wait_for_seat(100, '2').await;
+        bob.wait_for_seat(101, '1').await;
+        assert_eq!(world.visitor().hold(&[100]).await.0, StatusCode::CONFLICT);
+        let left = bob.current_hold().await;
+        let answer = (&left["id"], &left["total"]["minor"], &left["paying"]);
+        assert_eq!(answer, (&hold["id"], &json!(PRICE), &json!(false)), "{left}");
+        assert_refused(&bob, &order, (409, "price_changed")).await;
+        assert_sold(&bob, &left).await;
+        assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "a refused payment is not charged");
+        world.wait_until_books_balance().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -335,7 +335,8 @@ pub fn triples() -> Vec<Scenario> {
     Vec::from(triples.map(|(actions, start)| Scenario { actions: actions.to_vec(), start }))
 }
 
-/// Pairs that run with all other tests, each with one initial state.
+/// Pairs that run with all other tests, each with one initial state. Bookings with places are committed in a transaction
+/// of their own, those without (`Locked`) in a batch.
 pub fn sample() -> Vec<Scenario> {
     let mut pairs = Vec::new();
     for (place, one) in SAMPLED_ACTIONS.into_iter().enumerate() {
