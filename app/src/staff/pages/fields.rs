@@ -132,19 +132,20 @@ impl Field {
         };
         let is_number = kind == Kind::Number;
         let max_chars = limits.filter(|_| !is_number).map(|(_, most)| most.to_string());
+        let (min, max) = limits.filter(|_| is_number).unzip();
         if !is_marked {
             return view! {
                 <div class="field">
                     <label for=id.clone()>{label}</label>
-                    <input id=id name=name r#type=kind_name maxlength=max_chars value=value required=required />
+                    <input id=id name=name r#type=kind_name maxlength=max_chars min=min max=max value=value required=required />
                 </div>
             }
             .into_any();
         }
         let is_reason = kind == Kind::Reason;
         let class = if is_reason { "field organiser-reason" } else { "field" };
-        let (autocomplete, max_chars) = is_reason.then_some(("off", "300".to_owned())).unzip();
-        let (min, max) = limits.filter(|_| is_number).unzip();
+        let autocomplete = is_reason.then_some("off");
+        let max_chars = if is_reason { Some("300".to_owned()) } else { max_chars };
         let (invalid, described_by, below) = error_attributes(form, name, &id);
         view! {
             <div class=class>

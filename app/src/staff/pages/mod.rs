@@ -127,16 +127,28 @@ impl Desk {
     }
 }
 
-/// A page of staff. Its title and content are made when it is rendered, in the reader's language.
-struct StaffPage<T, C> {
+/// A page of staff. Its title and content are made when it is rendered, in the reader's language. They are boxed, so that
+/// the server's crate does not compile them again.
+struct StaffPage {
     desk: Desk,
     /// What its document needs besides title and privacy.
     head: Head,
-    title: T,
-    content: C,
+    title: Box<dyn Fn() -> String>,
+    content: Box<dyn FnOnce(&Desk) -> AnyView>,
 }
 
-impl<T: Fn() -> String, C: FnOnce(&Desk) -> AnyView> Page for StaffPage<T, C> {
+impl StaffPage {
+    fn new(
+        desk: Desk,
+        head: Head,
+        title: impl Fn() -> String + 'static,
+        content: impl FnOnce(&Desk) -> AnyView + 'static,
+    ) -> Self {
+        Self { desk, head, title: Box::new(title), content: Box::new(content) }
+    }
+}
+
+impl Page for StaffPage {
     fn head(&self) -> Head {
         Head { title: (self.title)(), is_private: true, ..self.head.clone() }
     }
@@ -148,8 +160,8 @@ impl<T: Fn() -> String, C: FnOnce(&Desk) -> AnyView> Page for StaffPage<T, C> {
 }
 
 /// A page with this message as its title, and without an island.
-fn page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> AnyView) -> impl Page {
-    StaffPage { desk, head: Head::default(), title: move || say!(title), content }
+fn page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> AnyView + 'static) -> impl Page {
+    StaffPage::new(desk, Head::default(), move || say!(title), content)
 }
 
 /// A table that scrolls where it is too wide, also by keyboard. Each column has the message of its heading, empty for none,

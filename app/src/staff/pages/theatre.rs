@@ -76,7 +76,7 @@ pub fn theatre_page(desk: Desk, theatre: ManagedTheatre, refused: Option<Form>) 
         .into_any()
     };
     let head = Head { module: WasmModule::Staff, ..Head::default() };
-    StaffPage { desk, head, title: || say!("theatres.title"), content }
+    StaffPage::new(desk, head, || say!("theatres.title"), content)
 }
 
 /// The form of a new theatre, for accounts that manage all of them.

@@ -19,10 +19,6 @@ pub(super) async fn undo(
     show: &Show,
     request: &UndoRequest,
 ) -> Result<Answer, Problem> {
-    let mut begun = match action.begin(state).await? {
-        Ok(begun) => begun,
-        Err(answer) => return Ok(answer),
-    };
     let ticket = match &request.ticket {
         None => None,
         Some(text) => Some(TicketCode::parse(text).ok_or_else(|| {
@@ -31,6 +27,10 @@ pub(super) async fn undo(
                 "A `ticket` is named by its code, 26 digits; without it the whole scan is undone.",
             )
         })?),
+    };
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
     };
     let which = (request.scan, ticket.as_ref().map(TicketCode::as_str));
     let codes = sql::undo(&mut begun.tx, show.id, which, action.staff.session.account, begun.now).await?;

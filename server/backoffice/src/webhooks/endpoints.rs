@@ -143,10 +143,6 @@ pub async fn change(
     id: Uuid,
     request: &EndpointChange,
 ) -> Result<Answer, Problem> {
-    let mut begun = match action.begin(state).await? {
-        Ok(begun) => begun,
-        Err(answer) => return Ok(answer),
-    };
     let act = match request.state {
         EndpointState::On => "webhook_switched_on",
         EndpointState::Off => "webhook_switched_off",
@@ -154,6 +150,10 @@ pub async fn change(
         EndpointState::Failed => {
             return Err(Problem::new(Code::Malformed, "An endpoint can be switched `on` or `off`, or `removed`."));
         }
+    };
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
     };
     let row =
         sql::lock_endpoint(&mut begun.tx, action.theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;

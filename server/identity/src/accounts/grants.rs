@@ -163,7 +163,6 @@ fn parse_role(role: &str) -> Result<Role, sqlx::Error> {
     role.parse().map_err(|_| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
 }
 
-/// A member of staff with one role.
 /// Returns the staff of a theatre by name, one row per role.
 async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<(Uuid, String, String, String)>, sqlx::Error> {
     sqlx::query_as(

@@ -62,7 +62,7 @@ pub fn counter_booking_page(
         }
         .into_any()
     };
-    StaffPage { desk, head: Head::default(), title: move || reference.clone(), content }
+    StaffPage::new(desk, Head::default(), move || reference.clone(), content)
 }
 
 /// Its refunds, and those of the booking its money was moved to.
@@ -252,5 +252,5 @@ pub fn print_page(
         }
         .into_any()
     };
-    StaffPage { desk, head: Head::default(), title: move || title.clone(), content }
+    StaffPage::new(desk, Head::default(), move || title.clone(), content)
 }

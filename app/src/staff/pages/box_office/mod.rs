@@ -159,7 +159,7 @@ pub fn found_page(desk: Desk, asked: String, date: String, found: Vec<BookingMat
         .into_any()
     };
     let head = Head { module: WasmModule::Staff, ..Head::default() };
-    StaffPage { desk, head, title: || say!("box_office.found"), content }
+    StaffPage::new(desk, head, || say!("box_office.found"), content)
 }
 
 fn line(base: &str, found: BookingMatch) -> impl IntoView + use<> {
@@ -320,5 +320,5 @@ pub fn exchange_page(
     };
     let head = Head { has_island: true, words: WORDS, module: WasmModule::Staff, ..Head::default() };
     let title = move || say!("box_office.exchange_which", reference = &reference);
-    StaffPage { desk, head, title, content }
+    StaffPage::new(desk, head, title, content)
 }

@@ -64,7 +64,7 @@ fn head(title: String) -> Head {
     Head { title, is_private: true, module: WasmModule::Staff, ..Head::default() }
 }
 
-fn page(desk: Desk, tab: Tab, content: impl FnOnce(&Desk) -> AnyView) -> impl Page {
+fn page(desk: Desk, tab: Tab, content: impl FnOnce(&Desk) -> AnyView + 'static) -> impl Page {
     titled_page(desk, tab, Head::default(), move || tab.words(), content)
 }
 
@@ -73,11 +73,11 @@ fn titled_page(
     desk: Desk,
     tab: Tab,
     head: Head,
-    title: impl Fn() -> String,
-    content: impl FnOnce(&Desk) -> AnyView,
+    title: impl Fn() -> String + 'static,
+    content: impl FnOnce(&Desk) -> AnyView + 'static,
 ) -> impl Page {
     let head = Head { module: WasmModule::Staff, ..head };
-    StaffPage { desk, head, title, content: move |desk: &Desk| tabbed(desk, tab, content(desk)) }
+    StaffPage::new(desk, head, title, move |desk: &Desk| tabbed(desk, tab, content(desk)))
 }
 
 /// Content of a page below the tabs.

@@ -110,6 +110,7 @@ fn seats(form: &Form) -> Result<Option<Vec<SeatIndex>>, Problem> {
         .map(|(seat, _)| seat.parse::<SeatIndex>().map_err(|_| malformed("A seat is a number.")));
     let mut seats: Vec<SeatIndex> = ticked.collect::<Result<_, _>>()?;
     seats.sort_unstable();
+    seats.dedup();
     Ok((!seats.is_empty()).then_some(seats))
 }
 
