@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::VariantName;
-use domain::booking::{Booking, BookingState};
+use domain::booking::{Booking, BookingState, MoneyState};
 use domain::money::{Currency, Money};
 use domain::seats::{Places, SeatIndex};
 use domain::time::Timestamp;
@@ -53,6 +53,11 @@ impl BookingRow {
             fence: self.fence,
             selection: Selection { seats: self.seats.clone(), places: self.places.clone() },
         }
+    }
+
+    /// Returns true after a payment that failed; a declined one may have kept its hold.
+    pub(super) fn has_failed_payment(&self) -> bool {
+        (self.machine.state, self.machine.money) == (BookingState::Cancelled, MoneyState::Failed)
     }
 
     pub(super) fn seats_and_places(&self) -> usize {

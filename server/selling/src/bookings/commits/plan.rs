@@ -200,6 +200,10 @@ impl Plan {
         if charge.answer.as_ref().is_some_and(key_is_taken) {
             return Planned::NeedsOwnTransaction;
         }
+        // Its webhook came first. The answer names the hold that was kept, which a batch does not read.
+        if charge.answer.is_some() && found.row.has_failed_payment() {
+            return Planned::NeedsOwnTransaction;
+        }
         if let Some(said) = &charge.said {
             let (state, pay_url, event) = read(&said.status);
             match event.map(|event| (event, self.classify(found, &charge.show, event))) {

@@ -139,7 +139,7 @@ pub(crate) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         _ => None,
     };
     let mut view = compose(show, row, seats, places, pay_url);
-    if (row.machine.state, row.machine.money) == (BookingState::Cancelled, MoneyState::Failed) {
+    if row.has_failed_payment() {
         view.kept_hold = declines::kept(tx, row.id).await?.map(|kept| KeptHold {
             hold: kept.hold,
             until_ms: kept.until.0,
