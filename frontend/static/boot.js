@@ -70,7 +70,7 @@ async function reloadIfGone() {
   try {
     const gone = await Promise.all([...new Set(islands.map(moduleOf))].map(isGone));
     if (!gone.includes(true) || sessionStorage.getItem(RELOADED)) return false;
-    // The answer to a POST may have no address of its own; then the page stays. "reload" also refreshes the HTTP cache.
+    // The answer to a POST may have no address; then the page stays. "reload" also refreshes the HTTP cache.
     const answer = await fetch(location.href, { cache: "reload" });
     if (!answer.ok) return false;
     await answer.text();

@@ -106,7 +106,7 @@ impl Field {
         self.render(self.id.to_owned(), label, form)
     }
 
-    /// The same with an id of its own, for forms that are listed.
+    /// The same with its own id, for forms that are listed.
     pub fn with_id(self, id: String, form: &Form) -> AnyView {
         self.render(id, say!(self.label), form)
     }

@@ -37,7 +37,7 @@ pub fn show_form(show: &OrganisedShow, currency: Currency) -> Form {
 /// The terms and prices of a sent form; `None` if a field is refused.
 ///
 /// # Errors
-/// A field without an error of its own cannot be read.
+/// A field without its own error cannot be read.
 pub fn terms_request(form: &mut Form, currency: Currency) -> Result<Option<TermsRequest>, String> {
     let categories: Vec<String> = form.with_prefix(PRICE).map(|(category, _)| category.to_owned()).collect();
     let mut prices = Vec::with_capacity(categories.len());

@@ -15,7 +15,7 @@ async fn assert_unchanged(visitor: &Visitor, hold: &Value) {
     assert_eq!(visitor.current_hold().await, *hold);
 }
 
-/// Choices for late payments: a purchase with one is committed in a transaction of its own, others in a batch.
+/// Choices for late payments: a purchase with one is committed in a separate transaction, others in a batch.
 const IF_LATE: [Option<&str>; 2] = [None, Some("refund")];
 
 fn purchase_with(visitor: &Visitor, hold: &Value, if_late: Option<&str>) -> Value {
