@@ -11,8 +11,10 @@ const MAX_WORDS: usize = 2_000;
 /// Minimum number of rows in the table "To change X, edit Y".
 const MIN_ROWS: usize = 25;
 const TABLE: &str = "## To change X, edit Y";
-/// Documents whose links and paths are checked.
-const CHECKED: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/invariants.md", "docs/tables.md"];
+/// Documents whose links and paths are checked, besides the decisions.
+const CHECKED: [&str; 6] =
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md", "docs/invariants.md", "docs/tables.md"];
+const DECISIONS: &str = "docs/decisions";
 /// Endings that make a name in backticks with a slash a path of a file.
 const ENDINGS: [&str; 5] = [".rs", ".lua", ".md", ".sql", ".ts"];
 /// Parts of paths in recipes that stand for a name the reader chooses.
@@ -45,13 +47,19 @@ fn has_name(text: &str, name: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
 }
 
-/// Returns the findings in one row: a file that does not exist, a name that is not in the file before it.
+/// Returns the text of a Rust or Lua file without the lines that are comments: they may contain any word.
+fn without_comments(text: &str) -> String {
+    let is_code = |line: &&str| !line.trim_start().starts_with("//") && !line.trim_start().starts_with("--");
+    text.lines().filter(is_code).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the findings in one row: a file that does not exist, a name that is not in the code of the file before it.
 fn findings_of_row(root: &Path, row: &str) -> Vec<String> {
     let edit = row.trim_matches('|').rsplit('|').next().unwrap_or_default();
     let (mut findings, mut text) = (Vec::new(), None);
     for span in code_spans(edit) {
         if span.contains('/') {
-            text = fs::read_to_string(root.join(span)).ok();
+            text = fs::read_to_string(root.join(span)).ok().map(|text| without_comments(&text));
             if text.is_none() {
                 findings.push(format!("{span} does not exist: {row}"));
             }
@@ -127,12 +135,14 @@ fn paths_and_links_in_documents_lead_somewhere() {
         .filter(|entry| entry.path().is_dir())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
+    let decisions = fs::read_dir(root.join(DECISIONS)).expect("the decisions").filter_map(Result::ok);
+    let decisions = decisions.map(|entry| format!("{DECISIONS}/{}", entry.file_name().to_string_lossy()));
     let mut findings = Vec::new();
-    for name in CHECKED {
-        let document = read(&root.join(name));
+    for name in CHECKED.into_iter().map(str::to_owned).chain(decisions) {
+        let document = read(&root.join(&name));
         let missing = paths_named(&document, &folders).into_iter().filter(|path| !root.join(path).exists());
         findings.extend(missing.map(|path| format!("{name}: {path} does not exist")));
-        findings.extend(findings_of_links(&root, name, &document));
+        findings.extend(findings_of_links(&root, &name, &document));
     }
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
@@ -147,4 +157,5 @@ fn a_missing_file_or_name_in_a_row_is_found() {
     assert_eq!(row("`Paths`"), 1);
     assert_eq!(row("a word"), 1);
     assert_eq!(row("[recipe](CONTRIBUTING.md#recipes)"), 0);
+    assert_eq!(without_comments("/// A name.\nfn other() {}\n-- A name."), "fn other() {}");
 }
