@@ -8,7 +8,7 @@ use crate::stripe::StripeSettings;
 /// Settings of payment gateways.
 #[derive(Clone, Debug, Args)]
 pub struct PaymentSettings {
-    /// Payment gateways: `simulator`, `stripe`, or both separated by a comma. The second is used while the first is
+    /// Payment gateways, one or two separated by a comma: `simulator`, `stripe`. The second is used while the first is
     /// down.
     #[arg(long, env = "PAYMENT_GATEWAYS", default_value = "simulator", value_delimiter = ',')]
     pub payment_gateways: Vec<String>,
