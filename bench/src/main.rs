@@ -3,6 +3,9 @@
 //! It shares no code with the server: it speaks HTTP, WebSocket, SQL and Redis as documented, generates
 //! load on a precomputed schedule, and compares every figure with a baseline measured in the same run.
 //! `cargo xtask bench NAME` builds and starts everything. docs/performance.md describes the method.
+//!
+//! It may use no crate of the workspace. To add a benchmark: a module, a variant of `Bench`, and its name in
+//! `xtask/src/bench.rs`.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,8 @@
 //! The rules of Rowlock as pure functions and types, shared by the server and the browser.
 //!
 //! No I/O, no async, no clocks and no randomness: time, ids and random numbers are arguments, so that everything here
-//! can be tested exhaustively and behaves the same on both sides. SQL, Redis, HTTP and HTML are in other crates.
+//! can be tested exhaustively and behaves the same on both sides. SQL, Redis, HTTP and HTML are in other crates. It
+//! uses no crate of the workspace.
 //!
 //! | module | content |
 //! |---|---|
@@ -16,6 +17,10 @@
 //! | [`door`] | ticket codes, admission, settlement of offline scans |
 //! | [`roles`], [`person`], [`hidden_characters`], [`csv`], [`time`] | permissions, checks of names, safe CSV, instants |
 //! | [`VariantName`] | names of enum variants in SQL, JSON, metrics and addresses |
+//!
+//! To add an event or a transition of a booking: `booking/mod.rs` and `booking/step.rs`, and for a transition a
+//! migration of the trigger `refuse_other_moves`. To add a JSON type: [`api`], and `json/types.rs` if the seat map's
+//! first module reads it. To add a frame: [`wire`]. To add a seat kind: the recipe in CONTRIBUTING.md.
 
 pub mod api;
 pub mod best_available;

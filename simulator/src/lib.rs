@@ -6,6 +6,9 @@
 //! - [`cards`] test cards · `ledger` all payments · `charging` order of verdicts and webhooks
 //! - `api` the merchant API · `stripe` the same as Stripe's API · `page` the payer's page ·
 //!   [`webhooks`] webhook delivery
+//!
+//! Of the workspace it may use `domain` only. To add a test card: `cards.rs`. To add another gateway's protocol: a
+//! folder like `stripe`, a variant of [`payment::Protocol`], and its routes in [`router`].
 
 mod api;
 pub mod cards;

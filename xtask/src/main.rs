@@ -2,6 +2,9 @@
 //!
 //! It handles packages, processes and folders and has no product logic: it calls the product's programs.
 //! Unix only; on Windows it runs inside WSL.
+//!
+//! It may use no crate of the workspace. To add a task: a variant of `Task` and a module. To add a check of every
+//! change: `ci.rs`. To add a tool that the product needs: `setup`.
 
 use std::process::ExitCode;
 

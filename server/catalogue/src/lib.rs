@@ -1,11 +1,14 @@
 //! The catalogue: cities, theatres, films, shows, rooms, prices, search, and the CDN's purges.
 //!
-//! [`Catalogue`] and [`Show`] are current, for every decision; [`Listings`] may be a few seconds old, for pages and data that
-//! decide nothing. Not here: the state of a single seat (`seats`) and its buyer (`selling`). Only `demo` writes catalogue
-//! tables; `cdn` writes `cdn_purges`.
+//! [`Catalogue`] and [`Show`] are current, for every decision; [`Listings`] may be a few seconds old, for pages and
+//! data that decide nothing. Not here: the state of a single seat (`seats`) and its buyer (`selling`). In this crate
+//! only [`demo`] writes the tables of the programme, and only [`cdn`] writes `cdn` and `cdn_purges`; `backoffice` edits
+//! the programme.
 //!
-//! A new query goes into `sql.rs`, with its function in [`Listings`] (public, may be stale) or [`Catalogue`] (current); a new
-//! route goes into [`endpoints`]; a new field of a show into [`Show`] and the query of its row.
+//! It may use `platform`, `http` and `domain`.
+//!
+//! A new query goes into `sql.rs`, with its function in [`Listings`] (public, may be stale) or [`Catalogue`] (current);
+//! a new route goes into [`endpoints`]; a new field of a show into [`Show`] and the query of its row.
 
 pub mod cdn;
 mod claims;

@@ -1,11 +1,11 @@
 //! Payments: the [`Gateway`] trait, its [`ADAPTERS`], the choice between them ([`Gateways`]), and
 //! signed webhooks.
 //!
-//! The crate calls gateways and decides nothing: the booking machine interprets payments, and `bookings` records the gateway
-//! of each booking. It has no tables and no Redis keys, and may use `platform` and `http`.
+//! The crate calls gateways and decides nothing: the booking machine interprets payments, and `bookings` records the
+//! gateway of each booking. It has no tables and no Redis keys, and may use `platform`, `http` and `domain`.
 //!
-//! A new gateway is a module with a [`Gateway`], its settings and an [`Adapter`], which [`ADAPTERS`] lists; it passes the tests in
-//! `contract`.
+//! A new gateway is a module with a [`Gateway`], its settings and an [`Adapter`], which [`ADAPTERS`] lists; it passes
+//! the tests in `contract` (recipe in CONTRIBUTING.md).
 
 mod calls;
 #[cfg(test)]
@@ -80,7 +80,8 @@ pub enum PaymentEventKind {
 
 /// The reason of a payment that its payer called off: no card was declined.
 pub const CANCELLED_BY_PAYER: &str = "cancelled_by_payer";
-/// Reasons that mean that the bank declined the card. Other failures may have other causes.
+/// Reasons that mean that the bank declined the card. Other failures may have other causes. Gateways translate theirs,
+/// so that the buyer's page says so.
 pub const DECLINED_BY_BANK: [&str; 4] = ["card_declined", "bank_declined", "expired_card", "incorrect_cvc"];
 
 /// The outcome of applying an event.

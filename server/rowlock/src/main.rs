@@ -1,5 +1,5 @@
-//! `rowlock`: its arguments, and who does what they ask for: serve, check, migrate, demo, and in `commands/` what staff
-//! do until they have pages for it.
+//! `rowlock`: parses the arguments and runs a command: serve, check, migrate, demo, or one of `commands/`, which staff
+//! use until they have pages for them.
 
 mod commands;
 

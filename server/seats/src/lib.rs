@@ -11,9 +11,9 @@
 //! It may use the crates above it (`platform` to `identity`) and `domain`, never `selling` or below.
 //!
 //! To add a store operation: a method of `SeatLocks`, a script in `seat_locks/lua` with its name in
-//! `seat_locks/redis_store/scripts.rs`, the same rule in `seat_locks/memory`, and a `Call` in `seat_locks/shadow/mirror.rs`. To add a frame of the live
-//! map: `domain::wire::Frame`, then `live/hub.rs` for its content and `live/view.rs` for its place in a tick. To add an
-//! endpoint: `live/endpoints.rs`.
+//! `seat_locks/redis_store/scripts.rs`, the same rule in `seat_locks/memory`, and a `MirroredCall` in
+//! `seat_locks/shadow/mirror.rs`. To add a frame of the live map: `domain::wire::Frame`, then `live/hub.rs` for its
+//! content and `live/view.rs` for its place in a tick. To add an endpoint: `live/endpoints.rs`.
 
 pub mod live;
 pub mod seat_locks;

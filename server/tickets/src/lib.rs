@@ -1,9 +1,12 @@
 //! Tickets: a signed code per seat or place, its QR picture, the PDF, the calendar entry, and all mails.
 //!
-//! The crate issues and revokes tickets in the caller's transaction (table `tickets`). The booking machine decides when;
-//! scanning is in `backoffice` (`door`).
+//! The crate issues and revokes tickets in the caller's transaction (table `tickets`). The booking machine decides
+//! when; scanning is in `backoffice` (`door`).
 //!
-//! A new kind of mail goes into `plain_mail.rs`, or is a module beside `notice.rs` if it has HTML; [`Mailer`] sends it; a new font goes into `fonts/` and `pdf/fonts.rs`.
+//! It may use `platform`, `domain` and `app`.
+//!
+//! A new kind of mail goes into `plain_mail.rs`, or is a module beside `notice.rs` if it has HTML; [`Mailer`] sends it.
+//! A new font goes into `fonts/` and `pdf/fonts.rs`.
 
 pub mod calendar;
 pub mod code;
