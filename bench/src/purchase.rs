@@ -60,7 +60,7 @@ pub enum PurchaseStep {
     Poll(Uuid),
 }
 
-/// What an answer means for the step it answers.
+/// The meaning of an answer for its step.
 pub enum StepOutcome<'a> {
     /// The hold and its price in minor units.
     Held(Uuid, Option<u64>),

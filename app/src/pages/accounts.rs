@@ -297,7 +297,7 @@ fn bookings_view(page: BookingPage) -> AnyView {
 }
 
 fn line(booking: BookingSummary) -> impl IntoView {
-    let state = state_words(&booking);
+    let state = state_words(booking.state, booking.money, booking.came_back.then(|| say!("account.state_came_back")));
     let language = language::current();
     let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));
     view! {
@@ -318,11 +318,16 @@ fn line(booking: BookingSummary) -> impl IntoView {
     }
 }
 
-pub(crate) fn state_words(booking: &BookingSummary) -> String {
-    match (booking.state, booking.money) {
+/// Names the state of a booking. `came_back` says that its refund bounced, if it did.
+pub(crate) fn state_words(state: BookingState, money: MoneyState, came_back: Option<String>) -> String {
+    // A bounced refund comes first, regardless of the payment state.
+    if let Some(words) = came_back
+        && state != BookingState::Confirmed
+    {
+        return words;
+    }
+    match (state, money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
-        // A bounced refund comes first, regardless of the payment state.
-        _ if booking.came_back => say!("account.state_came_back"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),
         (_, MoneyState::Refunded) => say!("account.state_refunded"),
         (_, MoneyState::Moved) => say!("account.state_moved"),

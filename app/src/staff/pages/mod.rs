@@ -131,7 +131,7 @@ impl Desk {
 /// the server's crate does not compile them again.
 struct StaffPage {
     desk: Desk,
-    /// What its document needs besides title and privacy.
+    /// Settings of its document besides title and privacy.
     head: Head,
     title: Box<dyn Fn() -> String>,
     content: Box<dyn FnOnce(&Desk) -> AnyView>,

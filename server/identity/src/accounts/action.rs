@@ -24,7 +24,7 @@ pub struct StaffAction<'a> {
 
 /// A running action: its transaction, with the idempotency key claimed in it.
 pub struct StartedAction<'a> {
-    /// What was asked, by whom.
+    /// The request and its member of staff.
     pub action: &'a StaffAction<'a>,
     /// The valid reason.
     pub reason: &'a str,

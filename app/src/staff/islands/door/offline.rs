@@ -1,4 +1,4 @@
-//! What a door needs without a network, stored on the device over reloads: the device's name, the ticket list with the
+//! The data a door needs without a network, stored on the device over reloads: the device's name, the ticket list with the
 //! admissions since, and the queue of admissions until the server has them.
 //!
 //! The device stores only digests and device names, except the codes of queued scans, which are used tickets.

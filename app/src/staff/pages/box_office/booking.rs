@@ -3,7 +3,7 @@
 use domain::VariantName;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
-use domain::booking::{BookingState, MoneyState};
+use domain::booking::BookingState;
 use domain::till::UNDO_MS;
 use domain::time::MINUTE_MS;
 use leptos::prelude::*;
@@ -11,7 +11,7 @@ use leptos::prelude::*;
 use super::super::fields::{Field, choice, hidden};
 use super::super::{Desk, Form, Section, StaffPage};
 use crate::language::{Arg, current, money};
-use crate::pages::accounts::username;
+use crate::pages::accounts::{state_words, username};
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -101,17 +101,7 @@ fn bounced_notice(
 /// The booking's data. The refund of an exchange belongs to the new booking.
 fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &str) -> impl IntoView + use<> {
     let has_bounced = booking.refunds.iter().any(|refund| refund.number == 0 && refund.came_back);
-    let state = match (booking.state, booking.money) {
-        (BookingState::Confirmed, _) => say!("account.state_booked"),
-        _ if has_bounced => say!("box_office.came_back"),
-        (_, MoneyState::Refunding) => say!("account.state_refunding"),
-        (_, MoneyState::Refunded) => say!("account.state_refunded"),
-        (_, MoneyState::Moved) => say!("account.state_moved"),
-        (BookingState::Cancelled, _) => say!("account.state_cancelled"),
-        (BookingState::Expired, _) => say!("account.state_expired"),
-        (BookingState::PaymentSucceeded, _) => say!("account.state_paid"),
-        _ => say!("account.state_paying"),
-    };
+    let state = state_words(booking.state, booking.money, has_bounced.then(|| say!("box_office.came_back")));
     let paid = booking.means.map_or_else(|| say!("box_office.online"), means_words);
     let name = (!booking.name.is_empty()).then(|| {
         view! { <div><dt>{say!("box_office.name")}</dt><dd><bdi>{booking.name.clone()}</bdi></dd></div> }

@@ -164,7 +164,7 @@ pub fn found_page(desk: Desk, asked: String, date: String, found: Vec<BookingMat
 
 fn line(base: &str, found: BookingMatch) -> impl IntoView + use<> {
     let BookingMatch { booking, name, email, holder } = found;
-    let state = state_words(&booking);
+    let state = state_words(booking.state, booking.money, booking.came_back.then(|| say!("account.state_came_back")));
     let language = language::current();
     let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));
     view! {
