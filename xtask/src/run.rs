@@ -17,7 +17,8 @@ use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
 /// Folders that `dev` watches.
-const WATCHED: [&str; 8] = ["app", "domain", "frontend", "messages", "migrations", "server", "simulator", "style"];
+const WATCHED: [&str; 9] =
+    ["app", "domain", "frontend", "language", "messages", "migrations", "server", "simulator", "style"];
 /// Quiet time after the last change: editors write a file in several steps.
 const QUIET_TIME: Duration = Duration::from_millis(150);
 /// Polling interval for a stop request and for ended programs.

@@ -30,7 +30,8 @@ use crate::versions;
 /// The client bundles, each a feature of `frontend`. A page loads the one with its islands, so choosing a seat
 /// does not wait for code that is needed only after paying or by staff.
 const BUNDLES: [&str; 3] = ["show", "pages", "staff"];
-const MODULE_INPUTS: [&str; 6] = ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src"];
+const MODULE_INPUTS: [&str; 7] =
+    ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src", "language"];
 /// Inputs that are only copied.
 const PLAIN_INPUTS: [&str; 2] = ["frontend/static", "style"];
 /// Extensions to compress; pictures and fonts are already compressed.
