@@ -16,9 +16,10 @@ use krilla::page::PageSettings;
 use tokio::sync::Semaphore;
 
 use self::canvas::Canvas;
+use self::card::Card;
 use self::fonts::Han;
 use super::Ticket;
-use super::qr;
+use super::qr::{self, Drawing};
 
 /// Size of a sheet, points: A4.
 const SHEET: (f32, f32) = (595.0, 842.0);
@@ -89,33 +90,60 @@ pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
     tokio::task::spawn_blocking(work).await.map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
 }
 
-/// The file, for a thread that may wait.
-///
-/// # Errors
-/// [`PdfError`].
-pub(super) fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
-    let mut document = Document::new();
-    let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
-    document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));
-    let cards = card::cards(sheet)?;
-    let han = Han::of(sheet.texts());
-    for part in cards.chunks(CARDS_PER_SHEET) {
-        let size = PageSettings::from_wh(SHEET.0, SHEET.1).ok_or_else(|| PdfError::Unwritable("no size".to_owned()))?;
-        let mut page = document.start_page_with(size);
-        let mut canvas = Canvas::new(page.surface(), han);
-        card::heading(&mut canvas, sheet);
-        for (place, one) in part.iter().enumerate() {
-            one.draw(&mut canvas, sheet, place);
-        }
-        canvas.finish();
-        page.finish();
+fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
+    DrawnSheet::of(sheet)?.write()
+}
+
+/// A sheet with its QR codes, which take longer to make than the rest of a card. For a thread that may wait.
+pub(super) struct DrawnSheet<'s> {
+    sheet: &'s Sheet,
+    cards: Vec<Card>,
+}
+
+impl<'s> DrawnSheet<'s> {
+    /// Draws the codes.
+    ///
+    /// # Errors
+    /// [`PdfError::Qr`].
+    pub(super) fn of(sheet: &'s Sheet) -> Result<Self, PdfError> {
+        Ok(Self { sheet, cards: card::cards(sheet)? })
     }
-    document.finish().map_err(|cause| PdfError::Unwritable(format!("{cause:?}")))
+
+    /// The one code for all tickets; `None` if there are no tickets.
+    pub(super) fn code(&self) -> Option<&Drawing> {
+        self.cards.first().map(|card| &card.drawing)
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// [`PdfError::Unwritable`].
+    pub(super) fn write(&self) -> Result<Vec<u8>, PdfError> {
+        let sheet = self.sheet;
+        let mut document = Document::new();
+        let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
+        document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));
+        let han = Han::of(sheet.texts());
+        for part in self.cards.chunks(CARDS_PER_SHEET) {
+            let size =
+                PageSettings::from_wh(SHEET.0, SHEET.1).ok_or_else(|| PdfError::Unwritable("no size".to_owned()))?;
+            let mut page = document.start_page_with(size);
+            let mut canvas = Canvas::new(page.surface(), han);
+            card::heading(&mut canvas, sheet);
+            for (place, one) in part.iter().enumerate() {
+                one.draw(&mut canvas, sheet, place);
+            }
+            canvas.finish();
+            page.finish();
+        }
+        document.finish().map_err(|cause| PdfError::Unwritable(format!("{cause:?}")))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::{group_qr_text, qr_text};
 
     /// Largest file we mean to make for ten tickets, bytes.
     const MOST_BYTES: usize = 400_000;
@@ -170,6 +198,18 @@ mod tests {
             assert_eq!(lines.join(", "), seats.join(", "));
             // No line is cut: it fits in small letters.
             assert!(lines.len() <= 3 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_one_code_for_all_tickets_is_the_first() {
+        let codes = ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ"; 3];
+        let (one, party) = (qr_text(codes[0], "Circle C1", "Ana"), group_qr_text(&codes, "Ana"));
+        for (count, text) in [(0, None), (1, Some(one)), (3, Some(party))] {
+            let sheet = sheet("Ana", count);
+            let drawn = DrawnSheet::of(&sheet).expect("they fit");
+            let expected = text.map(|text| qr::drawing(&text).expect("it fits"));
+            assert_eq!(drawn.code(), expected.as_ref(), "{count} tickets");
         }
     }
 
