@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 
-use super::qr::{Drawing, TooLong, drawing};
+use super::qr::Drawing;
 
 /// Pixels of a module: enough to be read from the screen of another phone.
 const PIXELS_PER_MODULE: usize = 6;
@@ -13,15 +13,8 @@ const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 /// One bit a pixel, shades of grey, no interlacing.
 const FORMAT: [u8; 5] = [1, 0, 0, 0, 0];
 
-/// The QR code of `text`.
-///
-/// # Errors
-/// [`TooLong`], as for every drawing of it.
-pub fn of_text(text: &str) -> Result<Vec<u8>, TooLong> {
-    drawing(text).map(|drawing| of_drawing(&drawing))
-}
-
-fn of_drawing(Drawing { side, bars }: &Drawing) -> Vec<u8> {
+/// The picture of a drawn code.
+pub(super) fn of_drawing(Drawing { side, bars }: &Drawing) -> Vec<u8> {
     let pixels = side * PIXELS_PER_MODULE;
     let row_bytes = pixels.div_ceil(8);
     let mut rows = vec![vec![0xFF_u8; row_bytes]; *side];
@@ -61,6 +54,7 @@ mod tests {
     use std::io::Read;
 
     use super::*;
+    use crate::qr::drawing;
 
     #[test]
     fn a_picture_has_every_module_where_the_drawing_has_it() {

@@ -1,13 +1,18 @@
 //! A QR code as bars to draw, and as SVG text, dark on white whatever the page's theme: scanners want it so.
 
+mod mask;
+
 use std::fmt::{self, Display, Write};
 
-use qrcode::{Color, EcLevel, QrCode};
+use qrcode::canvas::Canvas;
+use qrcode::{Color, EcLevel, QrResult, bits, ec};
 
 /// Empty modules around the code; the standard requires four.
 const QUIET_ZONE: usize = 4;
 /// Maximum length of the text, bytes: a phone can still scan it from a phone's screen.
 pub const MAX_TEXT_BYTES: usize = 400;
+/// Survives a scratched screen and keeps the modules large.
+const LEVEL: EcLevel = EcLevel::M;
 
 /// The text does not fit a code that phones read.
 #[derive(Debug, thiserror::Error)]
@@ -31,11 +36,9 @@ pub fn drawing(text: &str) -> Result<Drawing, TooLong> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(TooLong(text.len()));
     }
-    // Level M survives a scratched screen and keeps the modules large.
-    let code = QrCode::with_error_correction_level(text, EcLevel::M).map_err(|_| TooLong(text.len()))?;
-    let width = code.width();
+    let (width, modules) = modules_of(text).map_err(|_| TooLong(text.len()))?;
     let mut bars = Vec::new();
-    for (row, modules) in code.to_colors().chunks(width).enumerate() {
+    for (row, modules) in modules.chunks(width).enumerate() {
         let mut column = 0;
         while column < width {
             let run = modules[column..].iter().take_while(|module| **module == Color::Dark).count();
@@ -46,6 +49,18 @@ pub fn drawing(text: &str) -> Result<Drawing, TooLong> {
         }
     }
     Ok(Drawing { side: width + 2 * QUIET_ZONE, bars })
+}
+
+/// The width of the code, and its modules row by row.
+fn modules_of(text: &str) -> QrResult<(usize, Vec<Color>)> {
+    let bits = bits::encode_auto(text.as_bytes(), LEVEL)?;
+    let version = bits.version();
+    let (data, correction) = ec::construct_codewords(&bits.into_bytes(), version, LEVEL)?;
+    let mut canvas = Canvas::new(version, LEVEL);
+    canvas.draw_all_functional_patterns();
+    canvas.draw_data(&data, &correction);
+    let width = usize::from(version.width().unsigned_abs());
+    Ok((width, mask::best_masked(&canvas, width)))
 }
 
 /// The QR code of `text` as an SVG element. It scales to its box; `label` is its text for screen readers.

@@ -63,11 +63,11 @@ pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailEr
     // The film comes last: a title that runs from right to left cannot swallow what follows it.
     let subject = format!("Your tickets {}: {}", seats.join(", "), mail.film);
     let head = head(from, (&mail.to_name, &mail.to_email), mail.at, &format!("ticket.{}", mail.name()), &subject)?;
-    let qr_png = mail.attachments.as_ref().and_then(Attachments::qr_png);
-    let words = MailText::of(mail, qr_png.is_some());
+    let files = mail.attachments.as_ref().map(Attachments::files);
+    let words = MailText::of(mail, files.as_ref().is_some_and(|files| files.qr_png.is_some()));
     let (text, html) = (as_text(&words), as_html(&words));
-    let parts = match &mail.attachments {
-        Some(attachments) => attachments.around(text, html, qr_png),
+    let parts = match files {
+        Some(files) => files.around(text, html),
         None => MultiPart::alternative_plain_html(text, html),
     };
     head.multipart(parts).map_err(|cause| MailError::Unsendable(Box::new(cause)))

@@ -1,7 +1,7 @@
 //! A page to draw on: rectangles, lines of text that fit, QR codes. Points from the top left corner.
 
 use krilla::color::rgb;
-use krilla::geom::{Path, PathBuilder, Point, Rect};
+use krilla::geom::{Path, PathBuilder, Point, Rect, Transform};
 use krilla::num::NormalizedF32;
 use krilla::paint::Fill;
 use krilla::surface::Surface;
@@ -117,12 +117,14 @@ impl<'a> Canvas<'a> {
         let module = side / code.side as f32;
         let mut path = PathBuilder::new();
         for (column, row, length) in &code.bars {
-            let (left, top) = (x + *column as f32 * module, y + *row as f32 * module);
-            if let Some(bar) = Rect::from_xywh(left, top, *length as f32 * module, module) {
+            if let Some(bar) = Rect::from_xywh(*column as f32, *row as f32, *length as f32, 1.0) {
                 path.push_rect(bar);
             }
         }
+        // In modules instead of points: whole numbers are shorter to write and to compress.
+        self.surface.push_transform(&Transform::from_row(module, 0.0, 0.0, module, x, y));
         self.fill(path.finish(), Colour(0, 0, 0));
+        self.surface.pop();
     }
 
     fn fill(&mut self, path: Option<Path>, colour: Colour) {

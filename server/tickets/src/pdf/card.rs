@@ -46,7 +46,7 @@ pub(super) struct Card {
     category: String,
     code_in_letters: String,
     foot: String,
-    drawing: Drawing,
+    pub(super) drawing: Drawing,
     /// True if the code contains the holder's whole name: a very long one is cut there, too.
     pub(super) names_holder: bool,
 }

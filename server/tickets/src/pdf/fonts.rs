@@ -1,15 +1,17 @@
 //! The fonts of tickets, one for each script, in order of lookup.
 
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use krilla::text::Font;
-use rustybuzz::Face;
+use rustybuzz::{Direction, Face, Script, ShapePlan};
 
 /// A font of this program, read twice: for shaping and for the file.
 pub(super) struct Typeface {
     face: Face<'static>,
     bytes: &'static [u8],
     font: LazyFont,
+    plans: Mutex<HashMap<(Script, Direction), Arc<ShapePlan>>>,
 }
 
 /// The font as the file takes it; made at its first use, which reads all of it.
@@ -60,7 +62,7 @@ impl Typeface {
     fn of(bytes: &'static [u8]) -> Self {
         // A file of this program's own: a broken one fails the first test that draws.
         let face = Face::from_slice(bytes, 0).expect("a font of ours can be read");
-        Self { face, bytes, font: LazyFont::new() }
+        Self { face, bytes, font: LazyFont::new(), plans: Mutex::default() }
     }
 
     pub(super) fn has(&self, letter: char) -> bool {
@@ -69,6 +71,16 @@ impl Typeface {
 
     pub(super) const fn face(&self) -> &Face<'static> {
         &self.face
+    }
+
+    /// The plan to shape text of this script. Made once, because making one is slow for rustybuzz.
+    pub(super) fn plan(&self, script: Script, direction: Direction) -> Arc<ShapePlan> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let known = Some(script).filter(|script| *script != rustybuzz::script::UNKNOWN);
+            Arc::new(ShapePlan::new(&self.face, direction, known, None, &[]))
+        };
+        Arc::clone(plans.entry((script, direction)).or_insert_with(make))
     }
 
     pub(super) fn font(&self) -> Font {
@@ -132,6 +144,14 @@ mod tests {
             assert!(typeface.face().number_of_glyphs() > 1);
             typeface.font();
         }
+    }
+
+    #[test]
+    fn a_plan_is_made_once_for_a_script_and_direction() {
+        let latin = typefaces(Weight::Regular, Han::Chinese)[0];
+        let plan = |direction| latin.plan(rustybuzz::script::LATIN, direction);
+        assert!(Arc::ptr_eq(&plan(Direction::LeftToRight), &plan(Direction::LeftToRight)));
+        assert!(!Arc::ptr_eq(&plan(Direction::LeftToRight), &plan(Direction::RightToLeft)));
     }
 
     #[test]

@@ -13,18 +13,20 @@ mod wrap;
 use krilla::Document;
 use krilla::metadata::Metadata;
 use krilla::page::PageSettings;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use self::canvas::Canvas;
+use self::card::Card;
 use self::fonts::Han;
 use super::Ticket;
-use super::qr;
+use super::qr::{self, Drawing};
 
 /// Size of a sheet, points: A4.
 const SHEET: (f32, f32) = (595.0, 842.0);
 /// Cards on a sheet.
 const CARDS_PER_SHEET: usize = 3;
-/// Files made at the same time: shaping and embedding fonts is a processor's work, and sales go first.
+/// Threads that make files at the same time, for requests or mails: shaping and embedding fonts is a processor's work,
+/// and sales go first.
 const AT_ONCE: usize = 2;
 
 static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
@@ -79,8 +81,7 @@ pub enum PdfError {
 /// # Errors
 /// [`PdfError`].
 pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
-    // Never closed, so there is always a place to wait for; requests have a deadline of their own.
-    let place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
+    let place = place().await?;
     let work = move || {
         // The work continues when its caller is gone: its slot is freed when it ends.
         let _place = place;
@@ -89,33 +90,68 @@ pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
     tokio::task::spawn_blocking(work).await.map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
 }
 
-/// The file, for a thread that may wait.
+/// Waits for a place among the threads that make files, to be kept until the thread is done.
 ///
 /// # Errors
-/// [`PdfError`].
-pub(super) fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
-    let mut document = Document::new();
-    let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
-    document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));
-    let cards = card::cards(sheet)?;
-    let han = Han::of(sheet.texts());
-    for part in cards.chunks(CARDS_PER_SHEET) {
-        let size = PageSettings::from_wh(SHEET.0, SHEET.1).ok_or_else(|| PdfError::Unwritable("no size".to_owned()))?;
-        let mut page = document.start_page_with(size);
-        let mut canvas = Canvas::new(page.surface(), han);
-        card::heading(&mut canvas, sheet);
-        for (place, one) in part.iter().enumerate() {
-            one.draw(&mut canvas, sheet, place);
-        }
-        canvas.finish();
-        page.finish();
+/// Never: the places are not closed.
+pub(super) async fn place() -> Result<SemaphorePermit<'static>, PdfError> {
+    PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))
+}
+
+fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
+    DrawnSheet::of(sheet)?.write()
+}
+
+/// A sheet with its QR codes, which take longer to make than the rest of a card. For a thread that may wait.
+pub(super) struct DrawnSheet<'s> {
+    sheet: &'s Sheet,
+    cards: Vec<Card>,
+}
+
+impl<'s> DrawnSheet<'s> {
+    /// Draws the codes.
+    ///
+    /// # Errors
+    /// [`PdfError::Qr`].
+    pub(super) fn of(sheet: &'s Sheet) -> Result<Self, PdfError> {
+        Ok(Self { sheet, cards: card::cards(sheet)? })
     }
-    document.finish().map_err(|cause| PdfError::Unwritable(format!("{cause:?}")))
+
+    /// The one code for all tickets; `None` if there are no tickets.
+    pub(super) fn code(&self) -> Option<&Drawing> {
+        self.cards.first().map(|card| &card.drawing)
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// [`PdfError::Unwritable`].
+    pub(super) fn write(&self) -> Result<Vec<u8>, PdfError> {
+        let sheet = self.sheet;
+        let mut document = Document::new();
+        let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
+        document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));
+        let han = Han::of(sheet.texts());
+        for part in self.cards.chunks(CARDS_PER_SHEET) {
+            let size =
+                PageSettings::from_wh(SHEET.0, SHEET.1).ok_or_else(|| PdfError::Unwritable("no size".to_owned()))?;
+            let mut page = document.start_page_with(size);
+            let mut canvas = Canvas::new(page.surface(), han);
+            card::heading(&mut canvas, sheet);
+            for (place, one) in part.iter().enumerate() {
+                one.draw(&mut canvas, sheet, place);
+            }
+            canvas.finish();
+            page.finish();
+        }
+        document.finish().map_err(|cause| PdfError::Unwritable(format!("{cause:?}")))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::code::{group_qr_text, qr_text};
 
     /// Largest file we mean to make for ten tickets, bytes.
     const MOST_BYTES: usize = 400_000;
@@ -170,6 +206,18 @@ mod tests {
             assert_eq!(lines.join(", "), seats.join(", "));
             // No line is cut: it fits in small letters.
             assert!(lines.len() <= 3 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_one_code_for_all_tickets_is_the_first() {
+        let codes = ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ"; 3];
+        let (one, party) = (qr_text(codes[0], "Circle C1", "Ana"), group_qr_text(&codes, "Ana"));
+        for (count, text) in [(0, None), (1, Some(one)), (3, Some(party))] {
+            let sheet = sheet("Ana", count);
+            let drawn = DrawnSheet::of(&sheet).expect("they fit");
+            let expected = text.map(|text| qr::drawing(&text).expect("it fits"));
+            assert_eq!(drawn.code(), expected.as_ref(), "{count} tickets");
         }
     }
 

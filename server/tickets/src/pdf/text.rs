@@ -146,8 +146,10 @@ fn shape(typeface: &Typeface, text: String, is_rtl: bool) -> GlyphRun {
     let mut buffer = UnicodeBuffer::new();
     buffer.push_str(&text);
     buffer.guess_segment_properties();
-    buffer.set_direction(if is_rtl { Direction::RightToLeft } else { Direction::LeftToRight });
-    let shaped = rustybuzz::shape(typeface.face(), &[], buffer);
+    let direction = if is_rtl { Direction::RightToLeft } else { Direction::LeftToRight };
+    buffer.set_direction(direction);
+    let plan = typeface.plan(buffer.script(), direction);
+    let shaped = rustybuzz::shape_with_plan(typeface.face(), &plan, buffer);
     let units = typeface.face().units_per_em() as f32;
     let mut starts: Vec<usize> = shaped.glyph_infos().iter().map(|info| info.cluster as usize).collect();
     starts.sort_unstable();
