@@ -52,9 +52,9 @@ pub fn program(paths: &Paths, name: &str) -> Command {
     command_in_checkout(paths, &paths.program(name))
 }
 
-/// Creates a command of a program built with the release profile.
-pub fn release_program(paths: &Paths, name: &str) -> Command {
-    command_in_checkout(paths, &paths.release_program(name))
+/// Creates a command of a program built with the benchmark profile.
+pub fn benchmark_program(paths: &Paths, name: &str) -> Command {
+    command_in_checkout(paths, &paths.benchmark_program(name))
 }
 
 fn command_in_checkout(paths: &Paths, program: &Path) -> Command {
