@@ -34,8 +34,21 @@ pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
 }
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    let step = ProgressStep::start("build the server");
-    command::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), stop)?;
+    build_packages(paths, "build the server", &["rowlock", "simulator"], stop)
+}
+
+/// Builds the program that makes the files of the site.
+pub fn build_site_builder(paths: &Paths, stop: &Stop) -> Result<()> {
+    build_packages(paths, "build the site builder", &["site-builder"], stop)
+}
+
+fn build_packages(paths: &Paths, what: &str, packages: &[&str], stop: &Stop) -> Result<()> {
+    let step = ProgressStep::start(what);
+    let mut build = cargo(paths, "build");
+    for package in packages {
+        build.args(["--package", package]);
+    }
+    command::run(&mut build, stop)?;
     step.done();
     Ok(())
 }
