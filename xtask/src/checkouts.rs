@@ -28,6 +28,7 @@ const SOURCES: [&str; 15] = [
     "migrations",
     "server",
     "simulator",
+    "site-builder",
     "xtask",
 ];
 

@@ -21,7 +21,6 @@ mod command;
 #[cfg(test)]
 mod documents;
 mod fingerprint;
-mod minify;
 mod native;
 mod paths;
 mod processes;
@@ -47,7 +46,8 @@ struct XtaskArguments {
 enum Task {
     /// Build everything, start private Postgres and Redis, load the demo, serve until Ctrl-C.
     ///
-    /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address.
+    /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address. The client is quick to build
+    /// and larger than the one for delivery; if that is up to date in target/site, it is used.
     Run,
     /// Like run, and rebuild and restart after changes.
     ///
@@ -62,7 +62,7 @@ enum Task {
     Prove(prove::ProveOptions),
     /// Check a change: format, lints, all tests.
     Ci,
-    /// Build only the client, into target/site.
+    /// Build only the client, for delivery, into target/site.
     Site,
     /// Write the table of endpoints in docs/api.md from the handlers.
     ApiTable,

@@ -34,8 +34,21 @@ pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
 }
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    let step = ProgressStep::start("build the server");
-    command::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), stop)?;
+    build_packages(paths, "build the server", &["rowlock", "simulator"], stop)
+}
+
+/// Builds the program that makes the files of the site.
+pub fn build_site_builder(paths: &Paths, stop: &Stop) -> Result<()> {
+    build_packages(paths, "build the site builder", &["site-builder"], stop)
+}
+
+fn build_packages(paths: &Paths, what: &str, packages: &[&str], stop: &Stop) -> Result<()> {
+    let step = ProgressStep::start(what);
+    let mut build = cargo(paths, "build");
+    for package in packages {
+        build.args(["--package", package]);
+    }
+    command::run(&mut build, stop)?;
     step.done();
     Ok(())
 }
@@ -52,9 +65,9 @@ pub fn program(paths: &Paths, name: &str) -> Command {
     command_in_checkout(paths, &paths.program(name))
 }
 
-/// Creates a command of a program built with the release profile.
-pub fn release_program(paths: &Paths, name: &str) -> Command {
-    command_in_checkout(paths, &paths.release_program(name))
+/// Creates a command of a program built with the benchmark profile.
+pub fn benchmark_program(paths: &Paths, name: &str) -> Command {
+    command_in_checkout(paths, &paths.benchmark_program(name))
 }
 
 fn command_in_checkout(paths: &Paths, program: &Path) -> Command {

@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use notify::{EventKind, RecursiveMode, Watcher};
 
 use crate::native;
@@ -13,7 +13,7 @@ use crate::processes::{Output, Processes};
 use crate::progress::{note, seconds};
 use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, ServerSettings};
-use crate::site::{self, BuildMode};
+use crate::site::{self, BuildMode, SiteBuild};
 use crate::stop::Stop;
 
 /// Folders that `dev` watches.
@@ -26,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs until a stop is requested or a program ends unexpectedly.
 pub fn run(paths: &Paths, stop: &Stop) -> Result<()> {
-    let mut running = RunningProduct::start(paths, BuildMode::Optimised, stop)?;
+    let mut running = RunningProduct::start(paths, BuildMode::Quick, stop)?;
     while !stop.is_requested() {
         running.processes.check()?;
         std::thread::sleep(POLL_INTERVAL);
@@ -116,8 +116,7 @@ impl<'a> RunningProduct<'a> {
         let mut processes = Processes::new(stop);
         // Stores first: missing packages are reported before minutes of compiling.
         let stores = services::start(&mut folder, &mut processes, stop)?;
-        native::build(paths, stop)?;
-        site::build(paths, mode, stop)?;
+        build_at_once(paths, mode, stop)?;
         let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
         let server = server(&folder)?;
         product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
@@ -126,6 +125,17 @@ impl<'a> RunningProduct<'a> {
         announce(&folder, &server, &product, manager.as_deref(), began);
         Ok(Self { product, server, processes, _folder: folder })
     }
+}
+
+/// Builds client and server at the same time: each has minutes in which one compiler runs alone.
+fn build_at_once(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
+    let site = SiteBuild::prepare(paths, mode, stop)?;
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| site.finish());
+        let server = native::build(paths, stop);
+        let client = client.join().map_err(|_| anyhow!("the build of the client panicked"))?;
+        server.and(client)
+    })
 }
 
 fn server(folder: &DataFolder) -> Result<ServerSettings> {
