@@ -25,17 +25,19 @@ pub fn cargo(paths: &Paths, verb: &str) -> Command {
     command
 }
 
-/// Creates a cargo command for all packages with tests or programs for this machine. `frontend` is excluded: cargo would
-/// unify its features with the server's, and `app` cannot have the features for hydration and rendering at once.
+/// Creates a cargo command for the packages of the product and its tests. Cargo unifies the features of dependencies over
+/// these packages, so commands with the same ones share what is compiled. `frontend` is excluded: `app` cannot have the
+/// features for hydration and rendering at once. `xtask` is excluded: it was compiled before, and its dependencies would
+/// give features to the server's.
 pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
     let mut command = cargo(paths, verb);
-    command.args(["--workspace", "--exclude", "frontend"]);
+    command.args(["--workspace", "--exclude", "frontend", "--exclude", "xtask"]);
     command
 }
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
     let step = ProgressStep::start("build the server");
-    command::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), stop)?;
+    command::run(cargo_all(paths, "build").args(["--bin", "rowlock", "--bin", "payment-simulator"]), stop)?;
     step.done();
     Ok(())
 }

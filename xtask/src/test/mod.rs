@@ -155,10 +155,16 @@ fn cargo_tests(
         ("PGBOUNCER", pgbouncer::find_or_build(paths, stop)?),
     ];
     let mut counts = Counts::default();
-    // No separate build: the integration tests of server and simulator build the programs too, with the
-    // features of the tests. A separate build would compile a third of the code twice.
+    let all = |arguments: &[&str]| {
+        let mut command = native::cargo_all(paths, "test");
+        command.args(arguments);
+        command
+    };
+    let mut xtask = native::cargo(paths, "test");
+    xtask.args(["--package", "xtask"]);
+    // The integration tests of server and simulator build the programs too.
     let (step, began) = (ProgressStep::start("compile the tests"), Instant::now());
-    let compiled = command::status(native::cargo_all(paths, "test").args(["--tests", "--no-run"]), stop)?;
+    let compiled = command::status(&mut all(&["--tests", "--no-run"]), stop)?;
     step.done();
     counts.durations.note("compile the tests", began, Vec::new());
     if !compiled.success() {
@@ -168,9 +174,10 @@ fn cargo_tests(
     let worlds = folder.path.join("worlds");
     // Remove the file of an earlier run.
     let _ = std::fs::remove_file(&worlds);
-    for (part, targets) in [("unit tests", &OTHERS[..]), ("integration tests", &INTEGRATION[..])] {
-        let mut command = native::cargo_all(paths, "test");
-        command.args(targets).arg("--no-fail-fast").args(&options.filter).env("WORLDS_FILE", &worlds);
+    for (part, mut command) in
+        [("tests of xtask", xtask), ("unit tests", all(&OTHERS)), ("integration tests", all(&INTEGRATION))]
+    {
+        command.arg("--no-fail-fast").args(&options.filter).env("WORLDS_FILE", &worlds);
         command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
         command.envs(programs.iter().map(|(name, path)| (name, path)));
         if std::env::var_os("RUST_TEST_THREADS").is_none() {
