@@ -25,30 +25,27 @@ pub fn cargo(paths: &Paths, verb: &str) -> Command {
     command
 }
 
-/// Creates a cargo command for all packages with tests or programs for this machine. `frontend` is excluded: cargo would
-/// unify its features with the server's, and `app` cannot have the features for hydration and rendering at once.
+/// Creates a cargo command for the packages of the product and its tests. Cargo unifies the features of dependencies over
+/// these packages, so commands with the same ones share what is compiled. `frontend` is excluded: `app` cannot have the
+/// features for hydration and rendering at once. `xtask` and `site-builder` are excluded: their dependencies would give
+/// features to the server's.
 pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
     let mut command = cargo(paths, verb);
-    command.args(["--workspace", "--exclude", "frontend"]);
+    command.args(["--workspace", "--exclude", "frontend", "--exclude", "xtask", "--exclude", "site-builder"]);
     command
 }
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    build_packages(paths, "build the server", &["rowlock", "simulator"], stop)
+    let step = ProgressStep::start("build the server");
+    command::run(cargo_all(paths, "build").args(["--bin", "rowlock", "--bin", "payment-simulator"]), stop)?;
+    step.done();
+    Ok(())
 }
 
 /// Builds the program that makes the files of the site.
 pub fn build_site_builder(paths: &Paths, stop: &Stop) -> Result<()> {
-    build_packages(paths, "build the site builder", &["site-builder"], stop)
-}
-
-fn build_packages(paths: &Paths, what: &str, packages: &[&str], stop: &Stop) -> Result<()> {
-    let step = ProgressStep::start(what);
-    let mut build = cargo(paths, "build");
-    for package in packages {
-        build.args(["--package", package]);
-    }
-    command::run(&mut build, stop)?;
+    let step = ProgressStep::start("build the site builder");
+    command::run(cargo(paths, "build").args(["--package", "site-builder"]), stop)?;
     step.done();
     Ok(())
 }
