@@ -130,7 +130,7 @@ impl World {
             .expect("a database is created");
         let url = url_of(&admin_url, &database);
         let pg = platform::database::connect(&url, 8).await.expect("the new database answers");
-        rowlock::start::migrate(&pg).await.expect("the schema is created");
+        rowlock::migrations::migrate(&pg).await.expect("the schema is created");
         let show = insert_show(&pg, 300_000, 24 * 3600).await;
         let (screen, layout) = sqlx::query_as("SELECT screen_id, layout_id FROM shows WHERE id = $1")
             .bind(show)
