@@ -17,7 +17,6 @@ use domain::pricing::{Format, PriceList, ShowSlot, Weekday};
 use domain::seats::{AreaIndex, FLASH_HOLD_MS, HOLD_EXTENSION_MS, MAX_SEATS_PER_PERSON, Places, SeatIndex};
 use domain::time::{MINUTE_MS, Timestamp};
 use serde::Deserialize;
-use sqlx::FromRow;
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -314,7 +313,7 @@ impl StockRow {
     }
 }
 
-#[derive(FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct ShowRow {
     pub(super) id: Uuid,
     pub(super) layout_id: Uuid,

@@ -10,7 +10,7 @@ use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 use sqlx::postgres::PgArguments;
 use sqlx::types::Json;
-use sqlx::{Arguments, FromRow, PgPool, Postgres, QueryBuilder};
+use sqlx::{Arguments, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::show::{ShowRow, local_start, wrong_row};
@@ -89,7 +89,7 @@ pub struct FilmTonight {
     pub cities: Vec<String>,
 }
 
-#[derive(FromRow)]
+#[derive(platform::FromRow)]
 struct FilmRow {
     film_id: String,
     title: String,
@@ -129,9 +129,9 @@ pub(super) async fn film(pool: &PgPool, id: &str) -> Result<Option<FilmView>, sq
     Ok(row.map(FilmView::from))
 }
 
-#[derive(FromRow)]
+#[derive(platform::FromRow)]
 struct TonightRow {
-    #[sqlx(flatten)]
+    #[flatten]
     film: FilmRow,
     shows: i64,
     cities: Vec<String>,
@@ -210,7 +210,7 @@ pub struct ShowSearchResult {
     pub asked: Instant,
 }
 
-#[derive(FromRow)]
+#[derive(platform::FromRow)]
 struct ListedRow {
     id: Uuid,
     starts_at: DateTime<Utc>,
@@ -225,7 +225,7 @@ struct ListedRow {
     city: String,
     city_name: String,
     time_zone: String,
-    #[sqlx(flatten)]
+    #[flatten]
     film: FilmRow,
     seat_count: i32,
     house_seats: i32,

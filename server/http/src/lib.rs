@@ -2,7 +2,7 @@
 //!
 //! - [`Problem`]: every error is `application/problem+json` with a stable [`Code`] (RFC 9457).
 //! - [`ApiJson`], [`ApiPath`], [`ApiQuery`]: extractors that refuse bad input with a problem.
-//! - [`ClientAddress`], [`visitor`], [`site`]: the client's address, the visitor cookie, the site's own origin.
+//! - [`ClientAddress`], [`cookies`], [`visitor`], [`site`]: the client's address, its cookies, the site's own origin.
 //! - [`caching`], [`cache_tags`], [`default_headers`], [`page_locale`]: response headers, and the language of a page.
 //! - [`idempotency`]: one answer per key. Table `idempotency_keys`, Redis keys `{keys:N}:*` and `replica:*`.
 //! - [`replay_cache`], [`write_coalescing`]: replays of a stored answer before routing, many answers in one write.
@@ -20,6 +20,7 @@ pub mod cache_tags;
 pub mod caching;
 pub mod client_address;
 pub mod concurrency;
+pub mod cookies;
 pub mod default_headers;
 pub mod extract;
 pub mod idempotency;

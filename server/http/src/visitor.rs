@@ -2,9 +2,10 @@
 
 use axum::http::header::COOKIE as COOKIE_HEADER;
 use axum::http::{HeaderMap, HeaderValue};
-use axum_extra::extract::CookieJar;
 use platform::ids;
 use sha2::{Digest, Sha256};
+
+use super::cookies::cookie_value;
 
 /// Name of the cookie where there is no TLS.
 const COOKIE: &str = "rowlock_visitor";
@@ -64,8 +65,7 @@ pub fn secret_of(headers: &HeaderMap, https: bool) -> Option<Secret> {
     if let Some(secret) = plain_secret(headers, https) {
         return Some(*secret);
     }
-    let jar = CookieJar::from_headers(headers);
-    let secret = jar.get(cookie_name(https)).and_then(|cookie| <Secret>::try_from(cookie.value().as_bytes()).ok());
+    let secret = cookie_value(headers, cookie_name(https)).and_then(|value| <Secret>::try_from(value.as_bytes()).ok());
     secret.filter(|secret| secret.iter().all(u8::is_ascii_hexdigit))
 }
 

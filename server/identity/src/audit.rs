@@ -69,7 +69,7 @@ pub async fn record(tx: &mut PgConnection, entry: &AuditEntry<'_>, now: Timestam
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct AuditRow {
     number: i64,
     at: chrono::DateTime<chrono::Utc>,

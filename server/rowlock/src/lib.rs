@@ -1,6 +1,7 @@
 //! The server binary: start-up, settings, router, pages and commands. Business rules are in the crates it uses.
 //!
 //! - [`start`]: builds the states of all crates, starts their background work, serves, stops.
+//! - [`migrations`]: the schema, embedded, and whether a database has it.
 //! - [`config`]: the settings of all crates, from flags, environment and a file, and their checks.
 //! - [`web`]: the router with its middleware, the authorisation table, latency budgets, files, and the pages of `app`.
 //! - [`metrics`]: `/metrics`, with the gauges that are read on each scrape.
@@ -15,6 +16,7 @@
 pub mod check;
 pub mod config;
 pub mod metrics;
+pub mod migrations;
 pub mod start;
 mod state;
 pub mod web;

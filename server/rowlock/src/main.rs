@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use platform::{clock, telemetry};
 use rowlock::config::{CommandLineError, Config, SettingError, parse_command_line};
-use rowlock::{AppState, check, start};
+use rowlock::{AppState, check, migrations, start};
 use uuid::Uuid;
 
 use commands::admin::{self, AdminCommand};
@@ -155,7 +155,7 @@ async fn main() -> anyhow::Result<ExitCode> {
             }
             return Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Migrate { database } => start::migrate(&database.connect(1).await?).await,
+        Command::Migrate { database } => migrations::migrate(&database.connect(1).await?).await,
         Command::ReleaseHolds { show, redis_url, redis_prefix } => {
             cancelling::release_holds(show, &redis_url, &redis_prefix).await
         }

@@ -53,34 +53,6 @@ fn standby(config: &Config) -> anyhow::Result<Option<catalogue::Standby>> {
     Ok(Some(catalogue::Standby::new(pool.context("CATALOGUE_DATABASE_URL")?, primary)))
 }
 
-/// The schema, step by step.
-pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../../migrations");
-
-/// SQLSTATE of a missing table.
-const UNDEFINED_TABLE: &str = "42P01";
-
-/// True if every migration of this server is applied. A schema of a later version fits: migrations only add.
-///
-/// # Errors
-/// When the database does not answer.
-pub async fn is_schema_up_to_date(pg: &PgPool) -> Result<bool, sqlx::Error> {
-    let known: Vec<i64> = MIGRATOR.iter().map(|migration| migration.version).collect();
-    let applied = "SELECT count(*) FROM _sqlx_migrations WHERE success AND version = ANY($1)";
-    match sqlx::query_scalar::<_, i64>(applied).bind(&known).fetch_one(pg).await {
-        Ok(applied) => Ok(applied == i64::try_from(known.len()).unwrap_or(i64::MAX)),
-        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(false),
-        Err(cause) => Err(cause),
-    }
-}
-
-/// Brings the schema up to date.
-///
-/// # Errors
-/// When a migration fails or one that was applied has changed since.
-pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
-    MIGRATOR.run(pg).await.context("the schema could not be brought up to date")
-}
-
 /// Connects to Redis and returns the link and the seat locks.
 ///
 /// # Errors

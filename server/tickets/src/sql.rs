@@ -12,7 +12,7 @@ use platform::cte_batch::CteBatch;
 use platform::{clock, ids};
 
 /// A ticket as its page and its mail show it.
-#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq, platform::FromRow)]
 pub struct Ticket {
     /// The seat's or area's name for people, for example `Circle C7`.
     pub label: String,

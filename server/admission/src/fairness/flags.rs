@@ -82,7 +82,7 @@ pub async fn dismiss(state: &AdmissionState, action: &StaffAction<'_>, id: Uuid)
 }
 
 /// A row of `unusual_flags`.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct Flag {
     pub(super) id: Uuid,
     pub(super) show_id: Uuid,

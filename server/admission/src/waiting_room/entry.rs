@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, header};
-use axum_extra::extract::CookieJar;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
@@ -15,6 +14,7 @@ use super::tickets::Pass;
 use super::{joining, sellers};
 use crate::AdmissionState;
 use catalogue::Show;
+use http::cookies::cookie_value;
 use http::{Code, Problem};
 use identity::Visitor;
 
@@ -143,7 +143,7 @@ fn header_or_cookie(headers: &HeaderMap, header: &str, cookie: &str) -> Option<S
     if let Some(value) = headers.get(header) {
         return value.to_str().ok().map(str::to_owned);
     }
-    CookieJar::from_headers(headers).get(cookie).map(|cookie| cookie.value().to_owned())
+    cookie_value(headers, cookie).map(str::to_owned)
 }
 
 fn ticket_cookie(show: Uuid) -> String {

@@ -12,7 +12,7 @@ use super::store::{RebuildStart, format_gaps, parse_gaps};
 use platform::clock::to_utc;
 
 /// A room that is on.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct RoomRow {
     pub(super) id: Uuid,
     pub(super) show_id: Uuid,

@@ -238,7 +238,7 @@ pub(super) async fn name_at(
     .await
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct HoldRow {
     hold_id: Uuid,
     name: String,

@@ -390,7 +390,7 @@ fn corrupt(column: &str, value: &str) -> Problem {
 }
 
 /// A till as stored, with the name of its person.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct TillRecord {
     pub(super) id: Uuid,
     pub(super) person: String,
@@ -588,7 +588,7 @@ async fn load_sums(tx: &mut PgConnection, tills: &[Uuid]) -> Result<Vec<(Uuid, S
 }
 
 /// A line of a ledger as stored.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct LineRow {
     pub(super) number: i32,
     pub(super) kind: String,

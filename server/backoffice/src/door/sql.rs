@@ -8,7 +8,7 @@ use domain::VariantName;
 use domain::api::door::{DoorCounts, Outcome};
 use domain::door::ScanAdmission;
 use domain::time::Timestamp;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::{from_utc, to_utc};
@@ -23,7 +23,7 @@ pub(super) struct NewAdmission<'a> {
 }
 
 /// The active admission of a ticket.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct Admission {
     pub(super) id: Uuid,
     scan_id: Uuid,
@@ -275,7 +275,7 @@ pub(super) async fn counts(pg: &PgPool, show: Uuid) -> Result<DoorCounts, sqlx::
 }
 
 /// A conflict as stored.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct ConflictRow {
     pub(super) number: i64,
     pub(super) ticket_code: String,
@@ -310,7 +310,7 @@ pub(super) async fn conflicts(pg: &PgPool, show: Uuid) -> Result<Vec<ConflictRow
 const MAX_SHOWS: i64 = 300;
 
 /// A ticket with the facts that decide its validity.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct TicketRow {
     pub(super) code: String,
     pub(super) show_id: Uuid,
@@ -368,7 +368,7 @@ pub(super) async fn of_codes(
 }
 
 /// A ticket of a show, with its admission.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct ListedTicket {
     pub(super) code: String,
     pub(super) is_good: bool,
@@ -396,7 +396,7 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Result<Vec<L
     .await
 }
 
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct DoorShowRow {
     pub(super) id: Uuid,
     pub(super) film: String,

@@ -238,7 +238,7 @@ pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) ->
 }
 
 /// A layout as stored.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct LayoutRow {
     /// JSON of `domain::layout::Layout`.
     pub plan: String,

@@ -84,7 +84,7 @@ async fn use_layout(begun: &mut StartedAction<'_>, theatre: &str, layout: Uuid) 
     Ok(layouts::mark_published(&mut begun.tx, layout, now).await?)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct ScreenRow {
     id: String,
     name: String,
@@ -241,7 +241,7 @@ async fn change_room(
 }
 
 /// The facts of a screen that planning depends on.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct ScreenFacts {
     pub name: String,
     pub layout_id: Uuid,

@@ -214,7 +214,7 @@ fn view_of(screen: &str, name: String, layout: Uuid, rows: Vec<StandingRow>) -> 
 }
 
 /// A standing house seat of a screen.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct StandingRow {
     pub label: String,
     pub seat_no: Option<i32>,

@@ -177,7 +177,7 @@ fn checked_city(city: &NewCity) -> Result<NewCity, Problem> {
     Ok(NewCity { name: name.to_owned(), country, time_zone: zone.name().to_owned() })
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct TheatreRow {
     id: String,
     name: String,

@@ -19,7 +19,7 @@ use super::placement::{PlaceColumns, SeatColumns};
 use platform::clock::to_utc;
 
 /// The facts of a show that a move depends on.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct ShowNow {
     pub screen_id: String,
     pub layout_id: Uuid,
@@ -86,7 +86,7 @@ pub(super) async fn begin(
 }
 
 /// A running move.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct MoveRow {
     pub id: Uuid,
     pub show_id: Uuid,
@@ -133,7 +133,7 @@ pub(super) async fn lock_move(tx: &mut PgConnection, id: Uuid, state: &str) -> R
 }
 
 /// The last move of a show.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct LastRow {
     pub state: String,
     pub reason: String,
@@ -160,7 +160,7 @@ pub(super) async fn last(tx: &mut PgConnection, show: Uuid) -> Result<Option<Las
 }
 
 /// A sold booking with its places.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct SoldRow {
     pub id: Uuid,
     pub reference: String,
@@ -203,7 +203,7 @@ pub(super) async fn lock_sold(tx: &mut PgConnection, show: Uuid) -> Result<(), s
 }
 
 /// An area of a show as it is sold.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct FloorRow {
     pub area_no: i16,
     pub name: String,
@@ -681,7 +681,7 @@ pub(super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid) -> Result
     .await
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct DueMail {
     pub move_id: Uuid,
     pub booking_id: Uuid,

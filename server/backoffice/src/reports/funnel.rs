@@ -54,7 +54,7 @@ const HOLDS: &str = "
     JOIN hold_counts counted ON counted.show_id = show.id AND counted.day BETWEEN $3 AND $4
     WHERE screen.theatre_id = $1 AND ($6::text IS NULL OR screen.id = $6)";
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct FunnelRow {
     checked_out: i64,
     submitted: i64,

@@ -55,7 +55,7 @@ const SHOWS: &str = "
     FROM shows show JOIN screens screen ON screen.id = show.screen_id JOIN films film ON film.id = show.film_id
     WHERE show.id = ANY($1)";
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct SalesRow {
     day: Option<NaiveDate>,
     channel: Option<String>,
@@ -68,7 +68,7 @@ struct SalesRow {
     given_back: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct SalesShowRow {
     id: Uuid,
     film: String,

@@ -65,7 +65,7 @@ const UNDER_WAY: &str = "
     WHERE screen.theatre_id = $1 AND ($2::text IS NULL OR screen.id = $2) AND refund.state = 'requested'
     GROUP BY 1";
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct MoneyRow {
     day: NaiveDate,
     way: String,

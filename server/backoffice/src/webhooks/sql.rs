@@ -10,7 +10,7 @@ use uuid::Uuid;
 use platform::clock::{from_utc, rfc3339, to_utc};
 
 /// An endpoint as stored, without its secrets, which only the delivery reads.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct EndpointRow {
     pub(super) id: Uuid,
     pub(super) url: String,
@@ -167,7 +167,7 @@ pub(super) async fn put_secret(
     Ok(changed.rows_affected() == 1)
 }
 
-#[derive(Clone, sqlx::FromRow)]
+#[derive(Clone, platform::FromRow)]
 pub(super) struct DueDelivery {
     pub(super) id: i64,
     pub(super) tries: i32,
@@ -310,7 +310,7 @@ pub(super) async fn add_failure(
     Ok(lock_endpoint(tx, &theatre, endpoint).await?.map(|row| (theatre, row)))
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct DeliveryRow {
     id: i64,
     message_id: Uuid,

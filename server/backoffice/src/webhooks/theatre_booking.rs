@@ -11,7 +11,7 @@ use crate::BackofficeState;
 use http::Problem;
 use platform::clock::{from_utc, rfc3339};
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct StoredBooking {
     reference: String,
     show_id: Uuid,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
-use sqlx::{FromRow, PgPool};
+use sqlx::PgPool;
 
 use super::AGAIN_AFTER;
 use super::client::{ANSWER_DEADLINE, NotPurged};
@@ -122,7 +122,7 @@ const MAX_LISTED: i64 = 500;
 const BELIEVED_S: f64 = 24.0 * 3_600.0;
 
 /// A wish for a purge that was taken: which, in which round, and at which try.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct DuePurge {
     id: i64,
     tag: String,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use sqlx::{FromRow, PgPool};
+use sqlx::PgPool;
 
 /// Maximum age of data that is read from a standby.
 pub const LAG_LIMIT: Duration = Duration::from_secs(5);
@@ -59,27 +59,27 @@ impl Marks {
 }
 
 /// Which database of which cluster. A copy made of the files, as a standby is, has the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, platform::FromRow)]
 pub struct DatabaseIdentity {
     cluster: i64,
     database: i64,
 }
 
 /// The position of the primary.
-#[derive(Clone, Copy, Debug, FromRow)]
+#[derive(Clone, Copy, Debug, platform::FromRow)]
 pub struct PrimaryPosition {
     /// Which database it is.
-    #[sqlx(flatten)]
+    #[flatten]
     pub identity: DatabaseIdentity,
     /// All data that was visible at the time of the query is at this byte of the log or before.
     pub position: i64,
 }
 
 /// The position of another server.
-#[derive(Clone, Copy, Debug, FromRow)]
+#[derive(Clone, Copy, Debug, platform::FromRow)]
 pub struct StandbyPosition {
     /// Which database it is.
-    #[sqlx(flatten)]
+    #[flatten]
     pub identity: DatabaseIdentity,
     /// True if it is a standby. A promoted or independent server takes its own writes.
     pub follows: bool,

@@ -16,7 +16,7 @@ use platform::cte_batch::CteBatch;
 use platform::database::BindAll;
 use platform::housekeeping;
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct KeyRow {
     pub(super) request_hash: Vec<u8>,
     pub(super) status: Option<i16>,
@@ -25,19 +25,19 @@ pub(super) struct KeyRow {
 }
 
 /// A row with its key, for callers that read many.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct NamedKeyRow {
     pub(super) owner: String,
     pub(super) key: String,
-    #[sqlx(flatten)]
+    #[flatten]
     pub(super) row: KeyRow,
 }
 
 /// The same with its place in the order of claims.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct ClaimedKeyRow {
     pub(super) purge_at: DateTime<Utc>,
-    #[sqlx(flatten)]
+    #[flatten]
     pub(super) named: NamedKeyRow,
 }
 

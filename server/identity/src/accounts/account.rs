@@ -12,7 +12,7 @@ use http::Problem;
 use platform::clock::to_utc;
 
 /// An account as stored.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct AccountRow {
     pub(super) id: Uuid,
     pub(super) email: String,

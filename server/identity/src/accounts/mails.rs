@@ -170,7 +170,7 @@ const fn subject_and_text(kind: MailKind) -> (&'static str, &'static str) {
     }
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct MailRow {
     pub(super) id: Uuid,
     pub(super) kind: String,

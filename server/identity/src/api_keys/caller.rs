@@ -35,7 +35,7 @@ pub enum Caller {
 }
 
 /// A valid key.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub struct ApiKey {
     pub(super) id: Uuid,
     pub(super) theatre_id: String,

@@ -110,7 +110,7 @@ fn check_name(text: &str) -> Result<&str, Problem> {
 }
 
 /// A key as shown to its theatre.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct KeyRow {
     pub(super) id: Uuid,
     pub(super) name: String,

@@ -8,7 +8,7 @@ use sqlx::migrate::Migrator;
 
 use super::{CheckFinding, DEADLINE, Report, Severity, clock_of, now_ms, within};
 use crate::config::Config;
-use crate::start::MIGRATOR;
+use crate::migrations::MIGRATOR;
 use catalogue::{LAG_LIMIT, PrimaryPosition, primary_position, standby_position};
 use platform::database;
 
@@ -22,7 +22,7 @@ const OTHERS_STATEMENTS: [&str; 2] = ["42P05", "26000"];
 /// No table of that name.
 const UNDEFINED_TABLE: &str = "42P01";
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct Itself {
     number: i32,
     name: String,

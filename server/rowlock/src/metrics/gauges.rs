@@ -57,7 +57,7 @@ const COMMITS_LIMIT: &str = "rowlock_commits_waiting_limit";
 /// A scrape waits this long for the database.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(2);
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct Backlog {
     oldest_pending_s: f64,
     waiting: i64,

@@ -25,7 +25,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::budget::BudgetLayer;
 use super::{description, files, pages, requests};
-use crate::{AppState, metrics, start};
+use crate::{AppState, metrics, migrations};
 use admission::{fairness, waiting_room};
 use backoffice::{box_office, door, organiser, reports, webhooks};
 use http::caching::{self, REVALIDATED};
@@ -224,7 +224,7 @@ async fn ready(State(state): State<AppState>) -> Response {
     let asked = state.clone();
     let ping = state.tasks.spawn(async move { asked.locks.ping().await.is_ok() });
     let lock_store = tokio::time::timeout(LOCK_STORE_LOOK, ping);
-    let (schema, lock_store) = tokio::join!(start::is_schema_up_to_date(&state.pg), lock_store);
+    let (schema, lock_store) = tokio::join!(migrations::is_schema_up_to_date(&state.pg), lock_store);
     let (database, schema) = (schema.is_ok(), schema.unwrap_or(false));
     let lock_store = matches!(lock_store, Ok(Ok(true)));
     let stopping = state.stop.is_cancelled();

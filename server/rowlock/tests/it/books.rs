@@ -71,7 +71,7 @@ impl Findings {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct BookingRow {
     id: Uuid,
     show_id: Uuid,
@@ -146,7 +146,7 @@ impl BookingRow {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct ClaimRow {
     show_id: Uuid,
     seat_no: i32,
@@ -156,7 +156,7 @@ struct ClaimRow {
 }
 
 /// An area, and the sums of its claims that are not released.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct Stock {
     show_id: Uuid,
     area_no: i16,
@@ -181,7 +181,7 @@ const STOCKS: &str = "
                    AND claim.state <> 'released') AS strays
     FROM area_stock stock";
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct Leftover {
     booking_id: Option<Uuid>,
     effect: String,

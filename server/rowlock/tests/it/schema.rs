@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rowlock::start::{MIGRATOR, is_schema_up_to_date};
+use rowlock::migrations::{MIGRATOR, is_schema_up_to_date};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 

@@ -102,7 +102,7 @@ fn state_of(seen: &MapSnapshot, seat: SeatIndex) -> u8 {
     seen.map.get(seat as usize).copied().unwrap_or(SeatState::Booked as u8)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct ClaimRow {
     seat_no: i32,
     hold_id: Uuid,

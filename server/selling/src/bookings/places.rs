@@ -14,7 +14,7 @@ use seats::seat_locks::FencedSelection;
 /// because it loses the latest first.
 const MAX_RESENT_SALES: i64 = 64;
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct PlaceRow {
     area_no: i16,
     quantity: i32,

@@ -128,7 +128,7 @@ async fn end(state: &SellingState, booking: Uuid, now: Timestamp) -> ApiResult<(
 }
 
 /// An offer of other places to the buyer of a booking.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct OfferRow {
     move_id: Uuid,
     before: Vec<String>,

@@ -250,7 +250,7 @@ pub(super) async fn insert(
 }
 
 /// A seat of a booking with its label and price as agreed.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct SeatRow {
     pub(super) seat_no: i32,
     pub(super) label: String,
@@ -313,7 +313,7 @@ pub(super) async fn update(
     Ok(moved.rows_affected() == 1)
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct EventRow {
     pub(super) number: i32,
     pub(super) event: String,

@@ -44,7 +44,7 @@ pub(super) async fn put(
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct Tried {
     pub(super) id: Uuid,
     pub(super) code_digest: String,
@@ -102,7 +102,7 @@ pub(super) async fn is_proven(
         .await
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct ToSend {
     pub(super) id: Uuid,
     pub(super) mail_to: String,

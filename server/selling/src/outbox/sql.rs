@@ -180,7 +180,7 @@ pub(super) struct Job {
     pub(super) attempts: i32,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct JobRow {
     id: i64,
     booking_id: Uuid,

@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use domain::seats::{Places, SeatIndex};
 use domain::time::Timestamp;
 use domain::waiting_list::{EntryRequest, OfferedPlaces};
-use sqlx::{PgConnection, PgPool};
+use sqlx::error::BoxDynError;
+use sqlx::postgres::{PgTypeInfo, PgValueRef};
+use sqlx::{PgConnection, PgPool, Postgres};
 use uuid::Uuid;
 
 use platform::clock::to_utc;
@@ -30,12 +32,16 @@ pub(super) enum EntryState {
     Over,
 }
 
-impl TryFrom<String> for EntryState {
-    type Error = String;
+impl sqlx::Type<Postgres> for EntryState {
+    fn type_info() -> PgTypeInfo {
+        <str as sqlx::Type<Postgres>>::type_info()
+    }
+}
 
+impl<'r> sqlx::Decode<'r, Postgres> for EntryState {
     /// Parses a state; a corrupt value is an error that names it, never a default.
-    fn try_from(text: String) -> Result<Self, String> {
-        Ok(match &*text {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
+        Ok(match value.as_str()? {
             "waiting" => Self::Waiting,
             "offering" => Self::Offering,
             "offered" => Self::Offered,
@@ -43,12 +49,12 @@ impl TryFrom<String> for EntryState {
             "lapsed" => Self::Lapsed,
             "left" => Self::Left,
             "over" => Self::Over,
-            _ => return Err(format!("waiting_list.state is {text:?}")),
+            other => return Err(format!("waiting_list.state is {other:?}").into()),
         })
     }
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(super) struct ListEntry {
     pub(super) id: Uuid,
     pub(super) place: i64,
@@ -57,7 +63,6 @@ pub(super) struct ListEntry {
     pub(super) email: String,
     pub(super) quantity: i32,
     pub(super) category: Option<String>,
-    #[sqlx(try_from = "String")]
     pub(super) state: EntryState,
     pub(super) offer_number: i32,
     pub(super) offer_hold: Option<Uuid>,

@@ -166,7 +166,7 @@ fn currency(code: &str) -> Result<Currency, Problem> {
 }
 
 /// The facts of a show that a move depends on.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct MovingShow {
     /// The current screen.
     pub screen_id: String,

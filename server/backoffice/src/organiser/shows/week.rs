@@ -105,7 +105,7 @@ pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
 }
 
 /// A show as stored, for its organiser.
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 pub(super) struct OrganisedRow {
     pub id: Uuid,
     pub film: String,

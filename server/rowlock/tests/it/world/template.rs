@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use rowlock::start::{MIGRATOR, migrate};
+use rowlock::migrations::{MIGRATOR, migrate};
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::url_of;

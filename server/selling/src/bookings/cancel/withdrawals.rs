@@ -40,7 +40,7 @@ const LEASE_MS: i64 = 30 * SECOND_MS;
 const MAX_PER_ROUND: i64 = 1_000;
 
 /// A withdrawn seat whose bookings are to be undone.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct WithdrawnSeat {
     seat_no: i32,
     layout_id: Uuid,

@@ -130,7 +130,7 @@ impl Buyer {
     }
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(crate) struct Record {
     /// Seats and places of this show in the buyer's other bookings, paid for or being paid for; for a known person,
     /// in the bookings of all its visitors, and of guests who gave its address.

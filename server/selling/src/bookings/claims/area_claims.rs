@@ -15,7 +15,7 @@ use catalogue::{alive_since, claim_is_alive};
 use platform::clock::to_utc;
 use platform::database::BindAll;
 
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, platform::FromRow)]
 struct Stock {
     area_no: i16,
     capacity: i32,
@@ -131,7 +131,7 @@ pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Re
     Ok(())
 }
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct AreaClaimRow {
     area_no: i16,
     quantity: i32,

@@ -62,7 +62,7 @@ pub(super) async fn claim_all(
 }
 
 /// A booking that has a seat claimed, sold or chosen.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub struct Holder {
     /// The booking.
     pub booking: Uuid,

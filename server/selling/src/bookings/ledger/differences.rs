@@ -43,7 +43,7 @@ pub struct OpenDifference {
     pub since: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct DifferenceRow {
     id: i64,
     gateway: String,
@@ -202,7 +202,7 @@ pub(crate) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> sq
     Ok(settled.rows_affected() == 1)
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct Due {
     id: i64,
     gateway: String,

@@ -86,7 +86,7 @@ pub(super) async fn finish(
     Ok(())
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct BookRow {
     id: Uuid,
     is_open: bool,

@@ -14,7 +14,7 @@ use platform::clock::to_utc;
 use platform::database::BindAll;
 
 /// The gateway that charges a booking.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(crate) struct Route {
     pub(crate) gateway: String,
     /// The gateway's id of the payment, once it is known.

@@ -26,7 +26,7 @@ use platform::database::BindAll;
 /// Maximum moves of money from booking to booking: bounds a recursive query, far above real use.
 const MAX_MOVES: i32 = 1_000;
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub(crate) struct RefundRow {
     pub(crate) number: i32,
     pub(crate) amount_minor: i64,

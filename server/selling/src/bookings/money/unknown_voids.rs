@@ -31,7 +31,7 @@ const MAX_PER_ROUND: i64 = 100;
 /// Concurrent checks.
 const MAX_CONCURRENT: usize = 4;
 
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct Due {
     booking_id: Uuid,
     gateway: String,

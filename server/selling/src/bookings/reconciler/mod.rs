@@ -244,9 +244,8 @@ async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<bool>
 }
 
 /// A payment whose gateway is to be asked.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 struct SilentPayment {
-    #[sqlx(rename = "booking_id")]
     booking: Uuid,
     gateway: String,
 }
@@ -291,7 +290,7 @@ async fn take_silent_payments(
                ORDER BY unheard.updated_at LIMIT $6
                FOR UPDATE OF unheard SKIP LOCKED) taken
          WHERE payment.booking_id = taken.booking_id AND payment.gateway = taken.gateway
-         RETURNING payment.booking_id, payment.gateway",
+         RETURNING payment.booking_id AS booking, payment.gateway",
     )
     .bind_all((to_utc(now), to_utc(since.pending), to_utc(since.overdue), but, only, limit as i64))
     .fetch_all(pg)

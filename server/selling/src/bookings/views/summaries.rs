@@ -12,7 +12,7 @@ use http::{ApiResult, Problem};
 use platform::clock::from_utc;
 use platform::database::BindAll;
 
-#[derive(sqlx::FromRow)]
+#[derive(platform::FromRow)]
 struct SummaryRow {
     id: Uuid,
     reference: String,
@@ -76,7 +76,7 @@ pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> ApiResult<Vec<Book
 }
 
 /// A booking with its buyer and holder.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub struct PersonBooking {
     /// The booking.
     pub id: Uuid,

@@ -101,7 +101,7 @@ pub async fn find_booking_of_hold(state: &SellingState, owner: &str, hold: Uuid)
 }
 
 /// Facts on a ticket besides its seat.
-#[derive(Clone, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, platform::FromRow)]
 pub struct TicketFacts {
     /// The booking's reference.
     pub reference: String,

@@ -1,0 +1,75 @@
+//! The schema: the embedded files of `migrations/`, and whether a database has them.
+
+use std::sync::LazyLock;
+
+use anyhow::Context;
+use sqlx::SqlStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::postgres::PgPool;
+
+/// Version, description and content of each file. `sqlx::migrate!` would list them by itself, but sqlx's macros compile
+/// all of sqlx a second time.
+const FILES: [(i64, &str, &str); 8] = [
+    (1, "shared triggers", include_str!("../../../migrations/0001_shared_triggers.sql")),
+    (2, "http", include_str!("../../../migrations/0002_http.sql")),
+    (3, "catalogue", include_str!("../../../migrations/0003_catalogue.sql")),
+    (4, "identity", include_str!("../../../migrations/0004_identity.sql")),
+    (5, "admission", include_str!("../../../migrations/0005_admission.sql")),
+    (6, "selling", include_str!("../../../migrations/0006_selling.sql")),
+    (7, "tickets", include_str!("../../../migrations/0007_tickets.sql")),
+    (8, "backoffice", include_str!("../../../migrations/0008_backoffice.sql")),
+];
+
+/// The schema, step by step.
+pub static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
+    let migrations = FILES.map(|(version, description, sql)| {
+        let without_transaction = sql.starts_with("-- no-transaction");
+        let sql = SqlStr::from_static(sql);
+        Migration::new(version, description.into(), MigrationType::Simple, sql, without_transaction)
+    });
+    Migrator::with_migrations(migrations.into())
+});
+
+/// SQLSTATE of a missing table.
+const UNDEFINED_TABLE: &str = "42P01";
+
+/// True if every migration of this server is applied. A schema of a later version fits: migrations only add.
+///
+/// # Errors
+/// When the database does not answer.
+pub async fn is_schema_up_to_date(pg: &PgPool) -> Result<bool, sqlx::Error> {
+    let known: Vec<i64> = MIGRATOR.iter().map(|migration| migration.version).collect();
+    let applied = "SELECT count(*) FROM _sqlx_migrations WHERE success AND version = ANY($1)";
+    match sqlx::query_scalar::<_, i64>(applied).bind(&known).fetch_one(pg).await {
+        Ok(applied) => Ok(applied == i64::try_from(known.len()).unwrap_or(i64::MAX)),
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(false),
+        Err(cause) => Err(cause),
+    }
+}
+
+/// Brings the schema up to date.
+///
+/// # Errors
+/// When a migration fails or one that was applied has changed since.
+pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
+    MIGRATOR.run(pg).await.context("the schema could not be brought up to date")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Everything that sqlx compares or stores of a migration.
+    fn facts(migrator: &Migrator) -> Vec<(i64, &str, MigrationType, &[u8], bool)> {
+        migrator.iter().map(|it| (it.version, &*it.description, it.migration_type, &*it.checksum, it.no_tx)).collect()
+    }
+
+    #[tokio::test]
+    async fn every_file_is_embedded_with_the_checksum_that_sqlx_stores() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
+        let files = Migrator::new(folder).await.expect("the folder is read");
+        assert_eq!(facts(&MIGRATOR), facts(&files));
+    }
+}
