@@ -15,12 +15,14 @@ use crate::paths::Paths;
 use crate::stop::Stop;
 
 mod bench;
+mod cargo_progress;
 mod checkouts;
 mod ci;
 mod command;
 #[cfg(test)]
 mod documents;
 mod fingerprint;
+mod first_run;
 mod minify;
 mod native;
 mod paths;
@@ -32,6 +34,7 @@ mod services;
 mod serving;
 mod setup;
 mod site;
+mod status_line;
 mod stop;
 mod test;
 mod versions;
@@ -39,6 +42,9 @@ mod versions;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Runs and tests Rowlock, and installs what that needs.")]
 struct XtaskArguments {
+    /// Show the output of cargo in place of one line per step.
+    #[arg(long, global = true)]
+    verbose: bool,
     #[command(subcommand)]
     task: Task,
 }
@@ -72,7 +78,11 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run_task(XtaskArguments::parse().task) {
+    let arguments = XtaskArguments::parse();
+    if arguments.verbose {
+        progress::be_verbose();
+    }
+    match run_task(arguments.task) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {

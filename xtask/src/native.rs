@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::cargo_progress;
 use crate::command;
 use crate::paths::Paths;
 use crate::progress::ProgressStep;
@@ -35,7 +36,7 @@ pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
     let step = ProgressStep::start("build the server");
-    command::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), stop)?;
+    cargo_progress::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), &step, stop)?;
     step.done();
     Ok(())
 }

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use notify::{EventKind, RecursiveMode, Watcher};
 
+use crate::first_run::FirstRunPart;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
-use crate::progress::{note, seconds};
+use crate::progress::{self, note, seconds};
 use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, ServerSettings};
 use crate::site::{self, BuildMode};
@@ -113,15 +114,20 @@ impl<'a> RunningProduct<'a> {
         let began = Instant::now();
         let mut folder = DataFolder::open(paths, "run", false)?;
         let mut processes = Processes::new(stop);
+        progress::begin_first_run();
         // Stores first: missing packages are reported before minutes of compiling.
-        let stores = services::start(&mut folder, &mut processes, stop)?;
-        native::build(paths, stop)?;
-        site::build(paths, mode, stop)?;
-        let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
-        let server = server(&folder)?;
-        product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
-        product.start_server(&mut processes, &server, Output::Shown)?;
-        let manager = product.create_demo_manager(&mut folder, stop)?;
+        let stores = progress::part(FirstRunPart::Packages, || services::start(&mut folder, &mut processes, stop))?;
+        progress::part(FirstRunPart::Server, || native::build(paths, stop))?;
+        progress::part(FirstRunPart::Client, || site::build(paths, mode, stop))?;
+        let (product, server, manager) = progress::part(FirstRunPart::Rest, || {
+            let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
+            let server = server(&folder)?;
+            product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
+            product.start_server(&mut processes, &server, Output::Shown)?;
+            let manager = product.create_demo_manager(&mut folder, stop)?;
+            anyhow::Ok((product, server, manager))
+        })?;
+        progress::end_first_run();
         announce(&folder, &server, &product, manager.as_deref(), began);
         Ok(Self { product, server, processes, _folder: folder })
     }
