@@ -15,6 +15,8 @@ mod carried;
 mod catalogue;
 mod languages;
 mod message;
+#[cfg(any(feature = "ssr", test))]
+mod message_folder;
 mod moment;
 mod number;
 mod problems;
@@ -32,6 +34,8 @@ use catalogue as known;
 pub use catalogue::carried_by;
 pub use languages::Language;
 pub use message::{Arg, isolated, listed};
+#[cfg(any(feature = "ssr", test))]
+pub use message_folder::read_messages_from;
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
 pub use problems::{Hindrance, problem_for_staff, problem_in_words};
