@@ -19,6 +19,7 @@ mod cargo_progress;
 mod checkouts;
 mod ci;
 mod command;
+mod dev;
 #[cfg(test)]
 mod documents;
 mod fingerprint;
@@ -29,6 +30,7 @@ mod paths;
 mod processes;
 mod progress;
 mod prove;
+mod reload;
 mod run;
 mod services;
 mod serving;
@@ -55,8 +57,9 @@ enum Task {
     ///
     /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address.
     Run,
-    /// Like run, and rebuild and restart after changes.
+    /// Like run, and show every change in the browser.
     ///
+    /// Styles and messages need no build. After a build of Rust, the server restarts. Open pages reload by themselves.
     /// Withdraws the current version of target/site: browsers revalidate its files before each use, until run, test or
     /// site publish a version again.
     Dev,
@@ -103,7 +106,7 @@ fn run_task(task: Task) -> Result<bool> {
     let stop = Stop::listen()?;
     match task {
         Task::Run => run::run(&paths, &stop).map(|()| true),
-        Task::Dev => run::dev(&paths, &stop).map(|()| true),
+        Task::Dev => dev::dev(&paths, &stop).map(|()| true),
         Task::Test(options) => test::test(&paths, &options, &stop),
         Task::Bench(options) => bench::bench(&paths, &options, &stop),
         Task::Prove(options) => prove::prove(&paths, &options, &stop),
