@@ -31,7 +31,8 @@ impl PageLink {
     }
 }
 
-/// The modules of the client. Each page loads only the one it needs: see `xtask/src/site.rs`.
+/// The modules of the client. Each page loads only the one it needs: see `xtask/src/site.rs`. The client of
+/// `cargo xtask run` is one module that serves under all these names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum WasmModule {

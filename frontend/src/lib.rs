@@ -1,6 +1,6 @@
 //! The WebAssembly entry point, nothing else: `frontend/static/boot.js` loads this module, calls
-//! [`hydrate`], then wakes each island of the page by its name. It is built once for the page of a show, once
-//! for staff, and once for all other pages.
+//! [`hydrate`], then wakes each island of the page by its name. For delivery it is built once for the page of
+//! a show, once for staff, and once for all other pages; for `cargo xtask run` once for all.
 //!
 //! It may use `app` only. An island is added in `app`, a static file in `frontend/static/`.
 

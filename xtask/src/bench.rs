@@ -1,4 +1,4 @@
-//! `cargo xtask bench NAME`: benchmarks the release build on fresh private stores.
+//! `cargo xtask bench NAME`: benchmarks an optimised build on fresh private stores.
 //!
 //! It builds, starts the stores and runs the benchmark program: `bench/`, or `end2end/measure` for the
 //! client (docs/performance.md). Standard output is for the results.
@@ -76,14 +76,14 @@ pub(crate) fn run_load_generator(
 ) -> Result<bool> {
     let step = ProgressStep::start("build the server and the benchmarks, optimised");
     let mut build = native::cargo(paths, "build");
-    build.args(["--release", "--package", "rowlock", "--package", "simulator", "--package", "bench"]);
+    build.args(["--profile", "benchmark", "--package", "rowlock", "--package", "simulator", "--package", "bench"]);
     cargo_progress::run(&mut build, &step, stop)?;
     step.done();
-    let mut run = native::release_program(paths, "rowlock-bench");
+    let mut run = native::benchmark_program(paths, "rowlock-bench");
     run.arg(name).args(arguments);
     run.env("REDIS_SERVER", services::redis_program(stop)?);
-    run.env("ROWLOCK_SERVER", paths.release_program("rowlock"))
-        .env("ROWLOCK_SIMULATOR", paths.release_program("payment-simulator"))
+    run.env("ROWLOCK_SERVER", paths.benchmark_program("rowlock"))
+        .env("ROWLOCK_SIMULATOR", paths.benchmark_program("payment-simulator"))
         .env("ROWLOCK_BENCH_LOGS", folder.path.join("logs"))
         .env("DATABASE_URL", &stores.postgres)
         .env("REDIS_URL", &stores.redis);

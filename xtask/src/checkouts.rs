@@ -13,7 +13,7 @@ use crate::fingerprint;
 use crate::paths::Paths;
 
 /// Everything cargo compiles or embeds.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "Cargo.lock",
     "Cargo.toml",
     "app",
@@ -27,6 +27,7 @@ const SOURCES: [&str; 14] = [
     "migrations",
     "server",
     "simulator",
+    "site-builder",
     "xtask",
 ];
 

@@ -9,14 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use notify::{EventKind, RecursiveMode, Watcher};
 
-use crate::native;
 use crate::paths::Paths;
 use crate::progress::{note, seconds};
 use crate::reload;
-use crate::run::{POLL_INTERVAL, RunningProduct};
+use crate::run::{POLL_INTERVAL, RunningProduct, build_at_once};
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
@@ -76,29 +75,19 @@ fn apply(
     stop: &Stop,
 ) -> Result<()> {
     if changes.contains(&SourceChange::Rust) {
-        build(paths, stop).context("the old version keeps running")?;
+        build_at_once(paths, BuildMode::Fast, stop).context("the old version keeps running")?;
         let now = built_at(paths);
         if now != *built {
             *built = now;
             running.restart_server()?;
         }
     } else if changes.contains(&SourceChange::Copied) {
-        site::build(paths, BuildMode::Fast, stop)?;
+        site::build_files(paths, BuildMode::Fast, stop)?;
     }
     if changes.contains(&SourceChange::Message) {
         check_messages(&paths.root.join(MESSAGES)).context("the old messages stay")?;
     }
     Ok(())
-}
-
-/// Builds the server and the client at the same time.
-fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    let (server, client) = std::thread::scope(|scope| {
-        let client = scope.spawn(|| site::build(paths, BuildMode::Fast, stop));
-        (native::build(paths, stop), client.join())
-    });
-    server?;
-    client.map_err(|_| anyhow!("the build of the client panicked"))?
 }
 
 fn built_at(paths: &Paths) -> Option<SystemTime> {

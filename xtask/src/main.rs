@@ -24,7 +24,6 @@ mod dev;
 mod documents;
 mod fingerprint;
 mod first_run;
-mod minify;
 mod native;
 mod paths;
 mod processes;
@@ -55,7 +54,8 @@ struct XtaskArguments {
 enum Task {
     /// Build everything, start private Postgres and Redis, load the demo, serve until Ctrl-C.
     ///
-    /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address.
+    /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address. The client is quick to build
+    /// and larger than the one for delivery; if that is up to date in target/site, it is used.
     Run,
     /// Like run, and show every change in the browser.
     ///
@@ -71,7 +71,7 @@ enum Task {
     Prove(prove::ProveOptions),
     /// Check a change: format, lints, all tests.
     Ci,
-    /// Build only the client, into target/site.
+    /// Build only the client, for delivery, into target/site.
     Site,
     /// Write the table of endpoints in docs/api.md from the handlers.
     ApiTable,

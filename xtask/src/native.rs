@@ -35,8 +35,21 @@ pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
 }
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    let step = ProgressStep::start("build the server");
-    cargo_progress::run(cargo(paths, "build").args(["--package", "rowlock", "--package", "simulator"]), &step, stop)?;
+    build_packages(paths, "build the server", &["rowlock", "simulator"], stop)
+}
+
+/// Builds the program that makes the files of the site.
+pub fn build_site_builder(paths: &Paths, stop: &Stop) -> Result<()> {
+    build_packages(paths, "build the site builder", &["site-builder"], stop)
+}
+
+fn build_packages(paths: &Paths, what: &str, packages: &[&str], stop: &Stop) -> Result<()> {
+    let step = ProgressStep::start(what);
+    let mut build = cargo(paths, "build");
+    for package in packages {
+        build.args(["--package", package]);
+    }
+    cargo_progress::run(&mut build, &step, stop)?;
     step.done();
     Ok(())
 }
@@ -53,9 +66,9 @@ pub fn program(paths: &Paths, name: &str) -> Command {
     command_in_checkout(paths, &paths.program(name))
 }
 
-/// Creates a command of a program built with the release profile.
-pub fn release_program(paths: &Paths, name: &str) -> Command {
-    command_in_checkout(paths, &paths.release_program(name))
+/// Creates a command of a program built with the benchmark profile.
+pub fn benchmark_program(paths: &Paths, name: &str) -> Command {
+    command_in_checkout(paths, &paths.benchmark_program(name))
 }
 
 fn command_in_checkout(paths: &Paths, program: &Path) -> Command {

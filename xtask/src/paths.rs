@@ -48,9 +48,9 @@ impl Paths {
         self.target.join("debug").join(name)
     }
 
-    /// Returns a program built with the release profile.
-    pub fn release_program(&self, name: &str) -> PathBuf {
-        self.target.join("release").join(name)
+    /// Returns a program built with the benchmark profile.
+    pub fn benchmark_program(&self, name: &str) -> PathBuf {
+        self.target.join("benchmark").join(name)
     }
 }
 

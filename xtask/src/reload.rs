@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 
+use crate::site::PLAIN;
+
 /// The lines, and what they are appended to.
 const SCRIPT: &str = include_str!("reload.js");
 const EXTENDED: &str = "pkg/account.js";
@@ -16,13 +18,12 @@ const EXTENDED: &str = "pkg/account.js";
 const COMPRESSED: [&str; 2] = ["pkg/account.js.br", "pkg/account.js.gz"];
 /// The file that changes.
 const RELOAD_FILE: &str = "pkg/reload.txt";
-/// Mark of `site.rs` that the scripts are up to date. Without it, the next build by any task copies them again.
-const STAMP: &str = ".plain";
 
 /// Makes open pages of a site reload. Call it after each build of the site, which removes the lines.
 pub fn reload_pages(site: &Path) -> Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    for file in [STAMP].iter().chain(&COMPRESSED).map(|name| site.join(name)).filter(|file| file.exists()) {
+    // Without this stamp, the next build by any task copies the scripts again.
+    for file in [PLAIN].iter().chain(&COMPRESSED).map(|name| site.join(name)).filter(|file| file.exists()) {
         std::fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
     }
     let script = std::fs::read_to_string(site.join(EXTENDED)).context(EXTENDED)?;
@@ -49,7 +50,7 @@ mod tests {
     fn pages_reload_once_for_each_call_and_the_next_build_removes_the_script() {
         let site = std::env::temp_dir().join(format!("rowlock-reload-{}", std::process::id()));
         std::fs::create_dir_all(site.join("pkg")).expect("created");
-        for file in [STAMP, EXTENDED, COMPRESSED[0]] {
+        for file in [PLAIN, EXTENDED, COMPRESSED[0]] {
             std::fs::write(site.join(file), "go();\n").expect("written");
         }
         let read = |file: &str| std::fs::read_to_string(site.join(file)).expect("readable");
@@ -59,7 +60,7 @@ mod tests {
         assert_ne!(read(RELOAD_FILE), first);
         assert_eq!(read(EXTENDED), format!("go();\n{SCRIPT}"), "appended once");
         assert!(!site.join(COMPRESSED[0]).exists());
-        assert!(!site.join(STAMP).exists(), "without it the next build copies the scripts again");
+        assert!(!site.join(PLAIN).exists(), "without it the next build copies the scripts again");
         std::fs::remove_dir_all(&site).expect("removed");
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use crate::first_run::FirstRunPart;
 use crate::native;
@@ -11,7 +11,7 @@ use crate::processes::{Output, Processes};
 use crate::progress::{self, seconds};
 use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, ServerSettings};
-use crate::site::{self, BuildMode};
+use crate::site::{BuildMode, SiteBuild};
 use crate::stop::Stop;
 
 /// Polling interval for a stop request and for ended programs.
@@ -19,7 +19,7 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs until a stop is requested or a program ends unexpectedly.
 pub fn run(paths: &Paths, stop: &Stop) -> Result<()> {
-    let mut running = RunningProduct::start(paths, BuildMode::Optimised, Vec::new(), stop)?;
+    let mut running = RunningProduct::start(paths, BuildMode::Quick, Vec::new(), stop)?;
     while !stop.is_requested() {
         running.processes.check()?;
         std::thread::sleep(POLL_INTERVAL);
@@ -53,8 +53,7 @@ impl<'a> RunningProduct<'a> {
         progress::begin_first_run();
         // Stores first: missing packages are reported before minutes of compiling.
         let stores = progress::part(FirstRunPart::Packages, || services::start(&mut folder, &mut processes, stop))?;
-        progress::part(FirstRunPart::Server, || native::build(paths, stop))?;
-        progress::part(FirstRunPart::Client, || site::build(paths, mode, stop))?;
+        build_at_once(paths, mode, stop)?;
         let (product, server, manager) = progress::part(FirstRunPart::Rest, || {
             let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
             let server = server(&folder, settings)?;
@@ -77,6 +76,17 @@ impl<'a> RunningProduct<'a> {
         }
         started.context("waiting for the next change")
     }
+}
+
+/// Builds client and server at the same time: each has minutes in which one compiler runs alone.
+pub fn build_at_once(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
+    let site = progress::part(FirstRunPart::SiteBuilder, || SiteBuild::prepare(paths, mode, stop))?;
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| progress::part(FirstRunPart::Client, || site.finish()));
+        let server = progress::part(FirstRunPart::Server, || native::build(paths, stop));
+        let client = client.join().map_err(|_| anyhow!("the build of the client panicked"))?;
+        server.and(client)
+    })
 }
 
 fn server(folder: &DataFolder, settings: Vec<(&'static str, String)>) -> Result<ServerSettings> {

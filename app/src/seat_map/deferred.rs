@@ -1,7 +1,7 @@
 //! Parts of the page that load after the map. Their code is in separate modules, which the browser loads when a part
 //! is first shown, so that a first tap on a seat does not wait for it.
 //!
-//! `xtask/src/site.rs` splits the module at functions marked [`wasm_split`](leptos::wasm_split::wasm_split), with all
+//! `site-builder/src/bundle.rs` splits the module at functions marked [`wasm_split`](leptos::wasm_split::wasm_split), with all
 //! code that only they need. Functions with the same first word share a module. Natively they are called at once.
 
 use std::any::Any;

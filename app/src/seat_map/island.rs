@@ -53,7 +53,7 @@ fn load_deferred_style(session: MapSession) {
     });
 }
 
-/// Style of the deferred parts. `xtask/src/site.rs` lists its files.
+/// Style of the deferred parts. `site-builder/src/files.rs` lists its files.
 pub const LATER_STYLE: &str = "/style/map-later.css";
 
 /// The markup that the server writes.

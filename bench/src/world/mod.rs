@@ -29,10 +29,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, clap::Args)]
 pub struct RunPaths {
     /// The server program under test.
-    #[arg(long, env = "ROWLOCK_SERVER", default_value = "target/release/rowlock", global = true)]
+    #[arg(long, env = "ROWLOCK_SERVER", default_value = "target/benchmark/rowlock", global = true)]
     pub server: PathBuf,
     /// The payment simulator program.
-    #[arg(long, env = "ROWLOCK_SIMULATOR", default_value = "target/release/payment-simulator", global = true)]
+    #[arg(long, env = "ROWLOCK_SIMULATOR", default_value = "target/benchmark/payment-simulator", global = true)]
     pub simulator: PathBuf,
     /// Folder of the server's Lua scripts, which are under test.
     #[arg(long, default_value = "server/seats/src/seat_locks/lua", global = true)]

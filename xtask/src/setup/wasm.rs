@@ -1,8 +1,8 @@
 //! The Rust toolchain of the client (WebAssembly).
 //!
 //! The options, in order: the installed target, the target added by rustup, Debian's `rustc-web`. The last
-//! needs a linker, taken from the installed Rust. When the source of std is available it is compiled as
-//! well: a panic is then a trap without a message, and the code of panic messages is not sent to browsers.
+//! needs a linker, taken from the installed Rust. When the source of std is available, a build for delivery compiles
+//! it as well: a panic is then a trap without a message, and the code of panic messages is not sent to browsers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,8 +43,8 @@ const RELOCATIONS: &str = "-Clink-args=--emit-relocs";
 #[derive(Clone, Debug)]
 pub struct Toolchain {
     rust: Rust,
-    /// True when std is compiled as well.
-    builds_std: bool,
+    /// True when std can be compiled as well.
+    has_std_source: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -59,6 +59,7 @@ enum Rust {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     SmallSize,
+    QuickBuild,
     /// Panics with message and location.
     PanicMessages,
 }
@@ -71,9 +72,9 @@ impl Toolchain {
             let there = sysroot.join("lib/rustlib").join(TARGET).join("lib").exists();
             if there || add_by_rustup(paths, &["target", "add", TARGET], choice.is_empty(), stop)? {
                 let source = sysroot.join("lib/rustlib/src/rust/library/std");
-                let builds_std =
+                let has_std_source =
                     source.exists() || add_by_rustup(paths, &["component", "add", "rust-src"], true, stop)?;
-                return Ok(Self { rust: Rust::Installed, builds_std });
+                return Ok(Self { rust: Rust::Installed, has_std_source });
             }
         }
         if choice == "rustup" {
@@ -84,12 +85,12 @@ impl Toolchain {
         if !there || !source.exists() {
             packages::install(&NEED, stop)?;
         }
-        Ok(Self { rust: Rust::Debian(linker(&sysroot)?), builds_std: true })
+        Ok(Self { rust: Rust::Debian(linker(&sysroot)?), has_std_source: true })
     }
 
     /// Returns a short name for fingerprints and messages.
     pub fn name(&self) -> &'static str {
-        match (&self.rust, self.builds_std) {
+        match (&self.rust, self.has_std_source) {
             (Rust::Installed, true) => "rustup, std of our own",
             (Rust::Installed, false) => "rustup",
             (Rust::Debian(_), _) => "debian",
@@ -145,10 +146,15 @@ impl Toolchain {
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
         let mut flags = vec![RELOCATIONS.to_owned()];
-        if self.builds_std {
+        let builds_std = match self.rust {
+            Rust::Installed => self.has_std_source && goal == Goal::SmallSize,
+            Rust::Debian(_) => true,
+        };
+        if builds_std {
             // Compiling std is unstable in cargo, and the flags below are unstable in rustc.
             command.args(BUILD_STD).env("RUSTC_BOOTSTRAP", "1");
-            if goal == Goal::SmallSize {
+            // Without messages of panics there is less to compile.
+            if goal != Goal::PanicMessages {
                 flags.push(small_size_flags(&self.about()?));
             }
         }

@@ -1,0 +1,43 @@
+//! `site-builder` makes the files of `target/site` from compiled modules, scripts and style sheets.
+//!
+//!     site-builder bundle MODE MODULE SITE NAME[,NAME…] [WASM_OPT]
+//!         splits, binds, shrinks and compresses a linked module into SITE/pkg
+//!     site-builder files MODE ROOT SITE
+//!         minifies, compresses and copies frontend/static and style
+//!
+//! `cargo xtask` compiles the modules, calls this program for what is out of date, and publishes the result as a version.
+//! It is a program of its own because its dependencies take a minute to compile, and most starts of xtask need none of
+//! them.
+//!
+//! It may use no crate of the workspace. To change how a module becomes a script: `bundle.rs`; to change which sheets
+//! there are: `files.rs`; to add a compression: `output.rs`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::output::BuildMode;
+
+mod bundle;
+mod files;
+mod minify;
+mod output;
+
+const USAGE: &str = "site-builder bundle optimised|quick|fast MODULE SITE NAME[,NAME...] [WASM_OPT]
+       site-builder files optimised|quick|fast ROOT SITE";
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mode_of =
+        |name: &str| BuildMode::of_name(name).with_context(|| format!("there is no mode {name}\nusage: {USAGE}"));
+    match *arguments.as_slice() {
+        ["files", mode, root, site] => files::build(mode_of(mode)?, Path::new(root), Path::new(site)),
+        ["bundle", mode, module, site, names, ref wasm_opt @ ..] if wasm_opt.len() <= 1 => {
+            let mode = mode_of(mode)?;
+            let names: Vec<&str> = names.split(',').collect();
+            bundle::build(mode, Path::new(module), Path::new(site), &names, wasm_opt.first().map(Path::new))
+        }
+        _ => bail!("usage: {USAGE}"),
+    }
+}
