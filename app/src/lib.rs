@@ -1,8 +1,8 @@
 //! The user interface: pages rendered on the server, and islands that run in the browser.
 //!
 //! A page is a plain struct with all its data ([`Page`]); the server fills it and calls [`render`]. This crate loads no
-//! data. Of the workspace it may use `domain` only; it names no type of Postgres, Redis or axum. Pages compile for the
-//! server only, islands for both.
+//! data. Of the workspace it may use `domain` and `language` only; it names no type of Postgres, Redis or axum. Pages
+//! compile for the server only, islands for both.
 //!
 //! | module | content |
 //! |---|---|
@@ -12,10 +12,9 @@
 //! | `staff` | pages and islands of theatre staff |
 //! | `browser` | API calls, clock, storage and events of the browser |
 //! | `payment_retry` | data that survives a failed payment |
-//! | `language` | message catalogue, plurals, numbers, dates |
 //! | `shell`, `markup`, `site` | the document around a page, and the addresses of its files |
 //!
-//! To add a page, a page of staff or a language: the recipes in CONTRIBUTING.md. To add an island: a module here,
+//! To add a page or a page of staff: the recipes in CONTRIBUTING.md. To add an island: a module here,
 //! behind the feature of the WebAssembly module that contains it; `frontend/static/boot.js` finds that module by the
 //! beginning of the island's name. To add a part of the seat map that loads after it: a function marked `wasm_split`,
 //! mounted by `seat_map/deferred.rs`. To add a text: `messages/*.json`.
@@ -28,7 +27,6 @@ pub mod booking_status;
 pub mod browser;
 #[cfg(feature = "show")]
 pub mod checkout;
-pub mod language;
 #[cfg(feature = "ssr")]
 mod markup;
 #[cfg(feature = "ssr")]

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use domain::VariantName;
 use hydration_context::SsrSharedContext;
+use language::{Language, say};
 use leptos::either::Either;
 use leptos::prelude::*;
 use leptos::tachys::html::doctype;
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::language::{self, Language};
-use crate::{markup, say, site};
+use crate::{markup, site};
 
 /// A town, theatre or other thing with its own page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::fingerprint;
 use crate::paths::Paths;
 
 /// Everything cargo compiles or embeds.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 16] = [
     "Cargo.lock",
     "Cargo.toml",
     "app",
@@ -23,6 +23,7 @@ const SOURCES: [&str; 15] = [
     "docs",
     "domain",
     "frontend",
+    "language",
     "messages",
     "migrations",
     "server",

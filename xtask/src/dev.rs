@@ -20,7 +20,8 @@ use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
 /// Watched folders.
-const WATCHED: [&str; 8] = ["app", "domain", "frontend", "messages", "migrations", "server", "simulator", "style"];
+const WATCHED: [&str; 9] =
+    ["app", "domain", "frontend", "language", "messages", "migrations", "server", "simulator", "style"];
 /// Folders whose files are only copied.
 const COPIED: [&str; 2] = ["frontend/static", "style"];
 const MESSAGES: &str = "messages";

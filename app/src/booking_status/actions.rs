@@ -4,15 +4,14 @@
 use domain::api::cancelling::LatePaymentHandling;
 use domain::api::moving::{SeatOffer, SeatOfferAnswer};
 use domain::api::{BookingRequest, CheckoutPayment};
+use language::{Moment, current, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Serialize;
 
 use super::FollowedBooking;
 use crate::browser::{self, calls, ids};
-use crate::language::{Moment, current};
 use crate::payment_retry::{BOOKINGS, BuyerDetails, StartedPayment};
-use crate::say;
 
 /// A request and its state. It outlives the panel with its button.
 pub(super) struct BookingAction<W: 'static> {

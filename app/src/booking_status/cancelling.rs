@@ -7,12 +7,12 @@ use domain::api::{PlaceLine, SeatLine};
 use domain::booking::{CANCELLATION_FEE_PERCENT, back_to_buyer};
 use domain::money::Money;
 use domain::seats::SeatIndex;
+use language::{current, money, say};
 use leptos::prelude::*;
 
 use super::FollowedBooking;
 use super::actions::BookingAction;
-use crate::language::{current, money};
-use crate::{browser, say};
+use crate::browser;
 
 /// Message for a missing answer.
 const UNREACHABLE: &str = "cancel.unreachable";

@@ -14,6 +14,7 @@ use domain::api::cancelling::{RefundView, StepView};
 use domain::api::moving::SeatOffer;
 use domain::api::{BookingState, BookingView, KeptHold, MoneyState, Person, PlaceLine, SeatLine};
 use domain::money::Money;
+use language::{Language, Moment, current, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::{Deserialize, Serialize};
@@ -21,9 +22,7 @@ use uuid::Uuid;
 
 use self::wording::{has_priority_action, money_in_words, next_step, parts_in_words, said, words};
 use crate::browser::{calls, events, ids};
-use crate::language::{Language, Moment, current};
 use crate::payment_retry;
-use crate::say;
 
 /// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["status", "story", "cancel", "move", "problem", "common", "date"];
@@ -255,7 +254,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::language::with_language;
+    use language::with_language;
 
     pub(super) fn followed(state: BookingState, money: MoneyState) -> FollowedBooking {
         let anna = json!({ "name": "Anna", "email": "anna@example.org" });

@@ -2,10 +2,10 @@
 //! step.
 
 use domain::api::{BookingState, MoneyState, RefundView};
+use language::{Arg, Moment, current, say};
 
 use super::FollowedBooking;
-use crate::language::{Arg, Moment, current};
-use crate::{payment_retry, say};
+use crate::payment_retry;
 
 /// The text of a state: a tone, a mark, and the message keys of title and text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -190,7 +190,7 @@ mod tests {
 
     use super::super::tests::{followed, step};
     use super::*;
-    use crate::language::{Language, with_language};
+    use language::{Language, with_language};
 
     fn title(booking: &FollowedBooking) -> String {
         said(words(booking).title, booking)

@@ -6,13 +6,12 @@ use domain::api::{ProblemView, SERVER_TIME_HEADER};
 use domain::json::{self, FromJson};
 use domain::time::Timestamp;
 use gloo_net::http::{Method, Request, RequestBuilder, Response};
+use language::{problem_in_words, say};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use web_sys::AbortSignal;
 
 use super::{clock, events, ids, puzzle};
-use crate::language::problem_in_words;
-use crate::say;
 
 /// Deadline of an answer, milliseconds.
 const DEADLINE_MS: u32 = 10_000;

@@ -19,11 +19,6 @@ fn window() -> web_sys::Window {
     web_sys::window().expect("islands run in a window")
 }
 
-/// The language of the document.
-pub fn page_language() -> Option<String> {
-    window().document()?.document_element()?.get_attribute("lang")
-}
-
 /// The address of a site file in this page's version, given as if at the root (`/pkg/boot.js`).
 /// `frontend/static/boot.js` stores the version's base on the document.
 pub fn file(path: &str) -> String {

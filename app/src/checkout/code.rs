@@ -5,6 +5,7 @@
 //! is stored for this tab, so that a reload does not cause a second mail.
 
 use domain::api::email_codes::{EmailCodeRequest, EmailProofRequest, TypedCode};
+use language::{current, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Deserialize;
@@ -14,8 +15,6 @@ use uuid::Uuid;
 use super::pay::{self, CheckoutError};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, clock, ids, storage};
-use crate::language::current;
-use crate::say;
 
 pub const FIELD: &str = "pay-code";
 /// Longest input examined: six digits with copied whitespace.

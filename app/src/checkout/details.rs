@@ -4,6 +4,7 @@ use domain::VariantName;
 use domain::api::Person;
 use domain::api::cancelling::LatePaymentHandling;
 use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS, has_mail_domain};
+use language::say;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -11,9 +12,9 @@ use uuid::Uuid;
 
 use super::code::EmailCode;
 use super::pay::{self, CheckoutError, PaymentAttempt};
+use crate::browser;
 use crate::payment_retry::BuyerDetails;
 use crate::seat_map::session::MapSession;
-use crate::{browser, say};
 
 /// The form's state. It outlives the form, which disappears with the hold.
 #[derive(Clone, Copy)]

@@ -5,11 +5,10 @@ use domain::api::accounts::{AccountView, BookingPage, BookingSummary};
 use domain::booking::{BookingState, MoneyState};
 use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
 use domain::roles::Role;
+use language::{Moment, say};
 use leptos::prelude::*;
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-use crate::language::{self, Moment};
-use crate::say;
 use crate::shell::{Head, Page};
 
 /// The error of the last attempt, announced when the page loads.

@@ -4,13 +4,12 @@
 //! cancelled by a mailed address: forms without a script.
 
 use domain::api::BookingView;
+use language::{current, isolated, money, say};
 use leptos::prelude::*;
 
 use super::accounts::{email_field, trouble_view};
 use super::ticket::ShowFacts;
 use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, standing, tone};
-use crate::language::{current, isolated, money};
-use crate::say;
 use crate::shell::{Head, Page};
 
 /// The page of a booking.

@@ -1,11 +1,10 @@
 //! A film: its poster, description, and show times.
 
+use language::{current, say, text_language};
 use leptos::prelude::*;
 
 use super::listing::{ShowGroup, StripChoice, nothing, strip};
 use super::poster::poster;
-use crate::language::{current, text_language};
-use crate::say;
 use crate::shell::{Head, Page, PageLink};
 
 /// The page of a film.
@@ -95,8 +94,8 @@ pub(super) fn fact_items(facts: impl IntoIterator<Item = String>) -> impl IntoVi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::Language;
     use crate::{render, render_in};
+    use language::Language;
 
     fn film() -> FilmPage {
         FilmPage {

@@ -2,11 +2,10 @@
 
 use domain::api::catalogue::Availability;
 use domain::money::Money;
+use language::{Language, say};
 use leptos::prelude::*;
 
 use super::poster::poster;
-use crate::language::Language;
-use crate::say;
 use crate::shell::PageLink;
 
 /// A film as a card: its poster and three lines.

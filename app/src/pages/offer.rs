@@ -1,11 +1,11 @@
 //! The page opened by the mail about an offer of a waiting list, on any device.
 
 use domain::api::waiting_list::OfferView;
+use language::say;
 use leptos::prelude::*;
 
 use super::accounts::trouble_view;
 use super::ticket::ShowFacts;
-use crate::say;
 use crate::shell::{Head, Page};
 
 /// An offer, for the holder of its mail.

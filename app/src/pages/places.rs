@@ -2,11 +2,11 @@
 
 use domain::seats::DEFAULT_HOLD_MS;
 use domain::time::MINUTE_MS;
+use language::say;
 use leptos::prelude::*;
 
 use super::listing::{FilmCard, ShowChip, StripChoice, chips, film_grid, film_times, nothing, strip};
 use super::search::SearchForm;
-use crate::say;
 use crate::shell::{Head, Page, PageLink};
 
 /// Duration of a hold, minutes.

@@ -1,9 +1,8 @@
 //! Pages about errors: the one for unknown addresses and failures, and the one to which every API problem links.
 
+use language::{Language, say};
 use leptos::prelude::*;
 
-use crate::language::Language;
-use crate::say;
 use crate::shell::{Head, Page};
 
 /// A page that could not be shown.

@@ -1,9 +1,9 @@
 //! The search: a plain form of six fields, and its results.
 
+use language::say;
 use leptos::prelude::*;
 
 use super::listing::{ShowGroup, film_times, nothing};
-use crate::say;
 use crate::shell::{Head, Page, PageLink};
 
 /// An option of the form.

@@ -2,13 +2,12 @@
 
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
+use language::{Arg, say};
 use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::film::fact_items;
 use crate::checkout::BUYER;
-use crate::language::Arg;
-use crate::say;
 use crate::seat_map::{self, SHOW, SeatMap};
 use crate::shell::{Head, Page, PageLink, WasmModule};
 use crate::waiting_room::{self, WaitingRoom};

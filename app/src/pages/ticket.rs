@@ -1,9 +1,8 @@
 //! Tickets for the door, one per seat, on a phone or on paper.
 
+use language::{listed, say};
 use leptos::prelude::*;
 
-use crate::language::listed;
-use crate::say;
 use crate::shell::{Head, OfflinePage, Page};
 
 /// The show of a booking or ticket.

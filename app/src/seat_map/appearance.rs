@@ -6,10 +6,9 @@
 
 use domain::api::SeatKind;
 use domain::seats::SeatState;
+use language::say;
 use leptos::prelude::*;
 use strum::VariantArray;
-
-use crate::say;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum SeatAppearance {

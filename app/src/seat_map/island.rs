@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
+use language::say;
 use leptos::html::Div;
 use leptos::mount::mount_to;
 use leptos::prelude::*;
@@ -17,7 +18,7 @@ use super::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::plan::drawing::escaped;
 use super::session::MapSession;
 use super::{SHOW, room, skeleton_markup, start, waiting_list};
-use crate::{browser, checkout, say};
+use crate::{browser, checkout};
 
 /// The seat map, cart and checkout of a show.
 #[island]

@@ -25,6 +25,7 @@ pub(crate) mod waiting_list;
 use std::sync::Arc;
 
 pub use island::{LATER_STYLE, SeatMap};
+use language::say;
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
@@ -39,7 +40,6 @@ use self::room_plan::RoomPlan;
 use self::session::{ConnectionStatus, MapSession};
 use self::signals::PageSignal;
 use crate::browser::{self, events};
-use crate::say;
 
 /// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common"];

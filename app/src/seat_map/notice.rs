@@ -4,6 +4,7 @@
 use domain::api::{AreaProblem, SeatProblem};
 use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, SECOND_MS};
+use language::{Arg, clock, current, listed, say, tenths};
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -13,9 +14,8 @@ use super::own_seats::cart::Cart;
 use super::own_seats::offers::SeatOffer;
 use super::own_seats::{watched, wishes};
 use super::session::MapSession;
+use crate::browser;
 use crate::browser::calls::Failure;
-use crate::language::{Arg, clock, current, listed, tenths};
-use crate::{browser, say};
 
 /// A message to the visitor.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,10 +4,9 @@
 
 use domain::api::{AreaView, CategoryView, PlaceLine, PlanView, RowView, SeatKind, SeatLine};
 use domain::seats::{AreaIndex, SeatIndex};
+use language::{Arg, say};
 
 use super::appearance::SeatAppearance;
-use crate::language::Arg;
-use crate::say;
 
 /// One seat of a loaded section.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
+use language::say;
 use uuid::Uuid;
 
 use super::appearance::SeatAppearance;
@@ -21,7 +22,6 @@ use super::plan::plane::MapView;
 use super::room_plan::RoomPlan;
 use super::signals::{PageCell, PageSignal, SendWrapper};
 use crate::browser::events::Tabs;
-use crate::say;
 
 /// Status of the live connection, as the page shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

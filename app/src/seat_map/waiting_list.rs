@@ -5,6 +5,7 @@
 use domain::api::waiting_list::{OfferView, WaitingRequest, WaitingState, WaitingView};
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::Timestamp;
+use language::{current, number, say};
 use leptos::either::{Either, EitherOf3};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
@@ -13,8 +14,6 @@ use uuid::Uuid;
 
 use crate::browser::{self, calls, clock, events, ids, is_visible};
 use crate::checkout::wrong_email;
-use crate::language::{current, number};
-use crate::say;
 use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;

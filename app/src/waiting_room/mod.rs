@@ -12,6 +12,7 @@ use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use domain::waiting_room::WaitingRoomStatus;
 use domain::wire::Frame;
+use language::say;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -19,7 +20,6 @@ use uuid::Uuid;
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Socket, SocketEvent};
 use crate::browser::{self, clock, events, ids, is_visible, set_title, socket_origin};
-use crate::say;
 
 /// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["queue", "problem", "common"];

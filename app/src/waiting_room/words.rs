@@ -3,10 +3,8 @@
 use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS};
 use domain::waiting_room::{ExpectedWait, PASS_MS};
+use language::{Arg, clock, say};
 use leptos::prelude::*;
-
-use crate::language::{Arg, clock};
-use crate::say;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueueWords {

@@ -8,7 +8,7 @@
 //! - [`replay_cache`], [`write_coalescing`]: replays of a stored answer before routing, many answers in one write.
 //! - [`concurrency`]: slots per address and visitor.
 //!
-//! The crate may use `platform` and crates of the workspace without state (`domain`, `app`); it knows no show and no booking.
+//! The crate may use `platform`, `domain` and `language`; it knows no show and no booking.
 //!
 //! Invariants: the row in Postgres decides about a key, and an answer is stored in the transaction of its effect; every error
 //! is a [`Problem`]; every route has a caching class.

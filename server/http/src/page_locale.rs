@@ -4,12 +4,12 @@
 //! preference (`Accept-Language`), else English. It applies to the whole response, errors included, so it is a task-local
 //! around the handlers and read where texts are rendered.
 
-use app::language::Language;
 use axum::extract::Request;
 use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, CONTENT_TYPE, COOKIE as COOKIE_HEADER, SET_COOKIE, VARY};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
+use language::Language;
 
 use super::caching::forbid_caching;
 

@@ -161,7 +161,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     });
     web::files::announce(&config.site_root);
     if let Some(folder) = &config.messages_dir {
-        app::language::read_messages_from(folder);
+        language::read_messages_from(folder);
     }
     Ok(AppState::new(AppParts { config, backoffice_state: backoffice }))
 }

@@ -11,7 +11,7 @@
 //! - [`payment_webhooks`]: the endpoint for webhooks of gateways.
 //! - [`account_bookings`]: the bookings of an account.
 //!
-//! It may use every crate from `platform` to `admission`, and `domain`. docs/tables.md lists its tables.
+//! It may use every crate from `platform` to `admission`, `domain` and `language`. docs/tables.md lists its tables.
 //!
 //! **What may I change?** Everything but these invariants:
 //!

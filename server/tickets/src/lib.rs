@@ -3,7 +3,7 @@
 //! The crate issues and revokes tickets in the caller's transaction (table `tickets`). The booking machine decides
 //! when; scanning is in `backoffice` (`door`).
 //!
-//! It may use `platform`, `domain` and `app`.
+//! It may use `platform` and `domain`.
 //!
 //! A new kind of mail goes into `plain_mail.rs`, or is a module beside `notice.rs` if it has HTML; [`Mailer`] sends it.
 //! A new font goes into `fonts/` and `pdf/fonts.rs`.

@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use domain::api::SectionView;
+use language::{current, money, say};
 use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use crate::language::{current, money};
+use crate::browser;
 use crate::seat_map::appearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use crate::seat_map::large_rooms::painting;
@@ -20,7 +21,6 @@ use crate::seat_map::plan::legend;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::{DrawnOnce, PageSignal};
-use crate::{browser, say};
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
 const FEW_PERCENT: u32 = 10;

@@ -2,13 +2,12 @@
 
 use domain::api::AreaView;
 use domain::seats::MAX_SEATS_PER_HOLD;
+use language::{current, number, say};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::cart::Cart;
-use crate::language::{current, number};
-use crate::say;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::MapSession;

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use domain::api::{AreaQuantity, BestView, PlaceLine, SEAT_PITCH, SeatKind, SeatLine};
 use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, sort_for_display};
+use language::{Arg, current, listed, number, say};
 use leptos::task::spawn_local;
 
 use super::cart::Cart;
 use crate::browser::{self, calls};
 use crate::checkout::sum;
-use crate::language::{Arg, current, listed, number};
-use crate::say;
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;

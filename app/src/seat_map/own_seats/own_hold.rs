@@ -9,13 +9,13 @@ use domain::seats::{SeatIndex, SeatState, sort_for_display};
 use domain::time::{SECOND_MS, Timestamp};
 use domain::wire::OwnHold;
 use gloo_net::http::Method;
+use language::say;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::cart::Cart;
 use crate::browser::events::Tabs;
 use crate::browser::{calls, clock, events, ids};
-use crate::say;
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;
 use crate::seat_map::notice::{Notice, places_in_words};

@@ -5,6 +5,7 @@
 use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
 use domain::best_available::Adjacency;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use language::{Arg, listed, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
@@ -14,8 +15,6 @@ use super::cart::{Cart, TapOutcome};
 use super::offers::names_of;
 use super::wishes;
 use crate::browser::{self, calls};
-use crate::language::{Arg, listed};
-use crate::say;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;

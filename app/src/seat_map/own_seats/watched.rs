@@ -4,14 +4,15 @@
 //! seat takes it.
 
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use language::say;
 use leptos::prelude::*;
 
 use super::cart::Cart;
 use super::offers::SeatOffer;
+use crate::browser;
 use crate::seat_map::live::connection;
 use crate::seat_map::notice::Notice;
 use crate::seat_map::session::{MapSession, WatchedSeat};
-use crate::{browser, say};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WatchEvent {

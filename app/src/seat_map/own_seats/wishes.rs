@@ -5,6 +5,7 @@
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
 use domain::seats::{AreaIndex, SeatIndex, sort_for_display};
 use gloo_net::http::Method;
+use language::{Arg, listed, say};
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, HoldIntent, TapOutcome};
@@ -12,8 +13,6 @@ use super::offers::{self, SeatOffer};
 use super::own_hold;
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
-use crate::language::{Arg, listed};
-use crate::say;
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;

@@ -5,13 +5,12 @@
 
 use domain::api::PlanView;
 use domain::seats::SeatIndex;
+use language::{Arg, current, money, say};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::drawing::escaped;
-use crate::language::{Arg, current, money};
-use crate::say;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::room_plan::{RoomPlan, Seat};

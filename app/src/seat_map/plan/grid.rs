@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use domain::api::{PlanView, RowView};
 use domain::seats::SeatIndex;
+use language::say;
 use leptos::ev::{FocusEvent, KeyboardEvent, MouseEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
@@ -19,11 +20,11 @@ use super::drawing::{self, PlanFrame};
 use super::plane::Plane;
 use super::steps::{MapStep, Steps};
 use super::{legend, minimap, zoom};
+use crate::browser;
 use crate::seat_map::deferred::deferred;
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
-use crate::{browser, say};
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap zooms in first.
 const SMALLEST_TARGET_PX: f64 = 22.0;

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::api::{CategoryView, SeatKind};
+use language::{current, money, say};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use crate::language::{current, money};
-use crate::say;
 use crate::seat_map::appearance::{SeatAppearance, glyph};
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use domain::seats::SeatIndex;
+use language::{current, money};
 use leptos::ev::MouseEvent;
 use leptos::html::Div;
 use leptos::prelude::*;
@@ -15,7 +16,6 @@ use web_sys::{Element, HtmlElement};
 use super::card::with_view;
 use super::drawing::escaped;
 use crate::browser;
-use crate::language::{current, money};
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;

@@ -9,14 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::api::RowView;
 use domain::seats::SeatIndex;
+use language::{Arg, say};
 use leptos::ev::{FocusEvent, KeyboardEvent};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsCast;
 
 use crate::browser;
-use crate::language::Arg;
-use crate::say;
 use crate::seat_map::plan::steps::{MapStep, Steps};
 
 /// Groups of messages the island uses. Its page carries them.

@@ -6,11 +6,10 @@ pub mod door;
 pub mod house_seats;
 pub mod organiser;
 
+use language::{Hindrance, problem_for_staff, say};
 use leptos::prelude::*;
 
 use crate::browser::calls::Failure;
-use crate::language::{Hindrance, problem_for_staff};
-use crate::say;
 
 /// An error in the language of the page, with the API's English detail.
 pub(crate) fn in_the_way(hindrance: Hindrance) -> impl IntoView {

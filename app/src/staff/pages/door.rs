@@ -1,12 +1,11 @@
 //! The door pages: the choice of a show, and the ticket scanner, which is an island.
 
 use domain::api::door::DoorShow;
+use language::{Arg, say};
 use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::{Desk, frame, page, when};
-use crate::language::Arg;
-use crate::say;
 use crate::shell::{Head, OfflinePage, Page, WasmModule};
 use crate::staff::islands::door::{StaffDoor, WORDS};
 

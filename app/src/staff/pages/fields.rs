@@ -1,10 +1,10 @@
 //! Fields of staff forms. A field is read from its form and rendered by one description.
 
 use domain::money::Currency;
+use language::say;
 use leptos::prelude::*;
 
 use super::form::{Form, REASON};
-use crate::say;
 
 /// The description of a field. Its label is the key of a message.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,7 @@ use std::str::FromStr;
 use domain::api::systems::{MAX_REASON_CHARS, one_line};
 use domain::money::{Currency, Money};
 use domain::till::parse_amount;
-
-use crate::say;
+use language::say;
 
 /// The name of every form's reason field.
 pub const REASON: &str = "reason";
@@ -199,7 +198,7 @@ pub(super) fn decimal(minor: i64, currency: Currency) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, with_language};
+    use language::{Language, with_language};
 
     fn currency(code: &str) -> Currency {
         Currency::parse(code).expect("a code")

@@ -19,11 +19,10 @@ pub use theatre::{Entrance, NewTheatre, Workplace, theatre_change, theatre_page,
 
 use domain::layout::import::Finding;
 use domain::roles::{Permission, Role, check_permission};
+use language::{Hindrance, Moment, say};
 use leptos::prelude::*;
 use strum::VariantArray;
 
-use crate::language::{self, Hindrance, Moment};
-use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::in_the_way;
 

@@ -2,12 +2,11 @@
 //! without a script.
 
 use domain::api::parked::ParkedView;
+use language::{Arg, current, money, say};
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, page, when};
-use crate::language::{Arg, current, money};
-use crate::say;
 use crate::shell::Page;
 
 const WHY: Field = Field::reason("", "parked.reason");

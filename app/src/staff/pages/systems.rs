@@ -6,13 +6,12 @@ use domain::api::systems::{
     ApiKeyRequest, ApiKeyView, DeliveryState, DeliveryView, EndpointRequest, EndpointState, EndpointView,
     MAX_NAME_CHARS, MAX_URL_BYTES, WebhookEvent,
 };
+use language::{current, number, say};
 use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, REASON, page, when_utc, wide_table};
-use crate::language::{current, number};
-use crate::say;
 use crate::shell::Page;
 
 const WHY: Field = Field::reason("", "systems.reason");

@@ -4,13 +4,12 @@ use domain::VariantName;
 use domain::api::accounts::{AuditView, GrantRequest, StaffView, THEATRE_ACTIONS};
 use domain::person::MAX_EMAIL_BYTES;
 use domain::roles::Role;
+use language::{Moment, current, say};
 use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, REASON, page, wide_table};
-use crate::language::{Moment, current};
-use crate::say;
 use crate::shell::Page;
 
 const WHY: Field = Field::reason("team-reason", "team.reason");

@@ -4,12 +4,11 @@
 use domain::api::catalogue::CityView;
 use domain::api::theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
 use domain::roles::Role;
+use language::{Hindrance, say};
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, REASON, Section, StaffPage, trouble_view};
-use crate::language::Hindrance;
-use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 
 const NAME: Field = Field::text("name", "theatres.name").required().at_most(120);

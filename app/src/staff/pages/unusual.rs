@@ -4,12 +4,11 @@ use domain::VariantName;
 use domain::api::fairness::UnusualView;
 use domain::api::systems::MAX_REASON_CHARS;
 use domain::fairness::{UnusualKind, UnusualSubject};
+use language::{current, number, say};
 use leptos::prelude::*;
 
 use super::fields::hidden;
 use super::{Desk, page, when, when_utc, wide_table};
-use crate::language::{current, number};
-use crate::say;
 use crate::shell::Page;
 
 /// The page of unusual patterns, those that are not dismissed first.

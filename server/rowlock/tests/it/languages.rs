@@ -1,6 +1,6 @@
 //! Page languages: selection, cookie, and cache headers.
 
-use app::language::Language;
+use language::Language;
 use reqwest::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, SET_COOKIE, VARY};
 
 use crate::prelude::*;

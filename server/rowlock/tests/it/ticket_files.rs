@@ -1,6 +1,8 @@
 //! Tickets: the page, one QR code for the whole party, and the PDF; and tickets for a friend, who is named on them while
 //! the buyer pays and is refunded.
 
+use app::staff::islands::door::reader::first_code;
+use tickets::qr::{Drawing, drawing};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::pdf_text::{self, PdfText};
@@ -295,4 +297,31 @@ async fn refund_goes_to_the_buyers_payment_and_the_friends_ticket_is_revoked() {
     assert_eq!(ann.raw(Method::GET, &format!("/tickets/{code}"), Value::Null, "page").await.0, StatusCode::NOT_FOUND);
     // The test cancelled it in the database, which releases no seat.
     world.end_with_known_findings(&["which is CANCELLED"]).await;
+}
+
+/// A camera's image of the code: grey pixels, `module_px` per module, on a lighter ground; and its width.
+fn photographed(text: &str, module_px: usize) -> (Vec<u8>, usize) {
+    let Drawing { side, bars } = drawing(text).expect("it fits");
+    let width = side * module_px;
+    let mut picture = vec![200_u8; width * width];
+    for (column, row, run) in bars {
+        for y in row * module_px..(row + 1) * module_px {
+            let from = y * width + column * module_px;
+            picture[from..from + run * module_px].fill(40);
+        }
+    }
+    (picture, width)
+}
+
+#[test]
+fn the_scanners_decoder_reads_our_codes() {
+    let party = ["0123456789ABCDEFGHJKMNPQRS"; 10].join(",");
+    for text in
+        ["ROWLOCK1|0123456789ABCDEFGHJKMNPQRS|C7|Zoë 山田".to_owned(), format!("ROWLOCK1|{party}|10 tickets|Ana")]
+    {
+        for module_px in [3, 8] {
+            let (picture, width) = photographed(&text, module_px);
+            assert_eq!(first_code(&picture, width), Some(text.clone()), "{module_px}");
+        }
+    }
 }

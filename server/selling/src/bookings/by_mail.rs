@@ -7,11 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use app::language::Language;
-use app::say;
 use domain::api::BookingView;
 use domain::api::cancelling::CancelRequest;
 use domain::time::Timestamp;
+use language::{Language, say};
 use tokio::sync::Semaphore;
 
 use super::mail_links::{self, Purpose};

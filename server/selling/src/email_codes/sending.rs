@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
-use app::language::Language;
-use app::say;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use language::{Language, say};
 
 use super::sql::{self, ToSend};
 use super::{CODE_LIFE_MS, Message, service};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use app::language::Language;
 use axum::http::StatusCode;
 use domain::api::email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
 use domain::time::MINUTE_MS;
+use language::Language;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 

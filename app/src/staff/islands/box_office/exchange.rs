@@ -7,6 +7,7 @@ use domain::api::accounts::Password;
 use domain::api::box_office::{CounterBooking, ExchangeRequest, ManagerView};
 use domain::money::Money;
 use domain::till::Means;
+use language::say;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use uuid::Uuid;
 
 use super::selling::{CounterSaleState, SaleIntent};
 use crate::checkout::total_of;
-use crate::say;
 
 /// A booking whose seats are being exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -202,8 +202,8 @@ impl CounterSaleState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, with_language};
     use domain::money::Currency;
+    use language::{Language, with_language};
 
     fn euro(minor: i64) -> Money {
         Money::new(minor, Currency::parse("EUR").expect("a code"))

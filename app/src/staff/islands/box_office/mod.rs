@@ -10,6 +10,7 @@ mod shows;
 use domain::api::box_office::CounterBooking;
 use domain::till::Means;
 pub use exchange::BookingToExchange;
+use language::say;
 use leptos::either::Either;
 use leptos::html::Div;
 use leptos::mount::mount_to;
@@ -19,7 +20,6 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
 use self::selling::CounterSaleState;
-use crate::say;
 use crate::seat_map::session::MapSession;
 use crate::seat_map::{room, skeleton, start};
 

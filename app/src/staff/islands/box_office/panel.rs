@@ -4,6 +4,7 @@
 use domain::api::box_office::{CallerHoldView, CounterBooking, SeatHolder};
 use domain::seats::SeatIndex;
 use domain::till::Means;
+use language::{Arg, current, money, say};
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
@@ -11,8 +12,6 @@ use super::selling::{CALLER_MINUTES, CounterSaleState, retry_panel};
 use super::{exchange, seats_in_words};
 use crate::browser::ids;
 use crate::checkout::{self, count_in_words, lines, place_lines, total_of};
-use crate::language::{Arg, current, money};
-use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::staff::islands::in_the_way;
 

@@ -13,6 +13,7 @@ use domain::api::box_office::{
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::till::Means;
+use language::{Hindrance, current, money, say};
 use leptos::html::Button;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -22,8 +23,6 @@ use super::exchange::{BookingToExchange, changed_hands};
 use super::means_words;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{focus, ids};
-use crate::language::{Hindrance, current, money};
-use crate::say;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::MapSession;
 use crate::staff::islands::failure_words;

@@ -1,12 +1,12 @@
 //! The list of the day's shows: rendered by the server, then polled.
 
 use domain::api::box_office::CounterShow;
+use language::say;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use crate::browser::{calls, events};
-use crate::say;
 
 const POLL_EVERY_MS: u32 = 3_000;
 

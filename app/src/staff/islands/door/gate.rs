@@ -9,6 +9,7 @@ use domain::api::door::{
 };
 use domain::door::{self, Code, device_name, digest};
 use domain::time::Timestamp;
+use language::{Hindrance, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use strum::IntoStaticStr;
@@ -19,8 +20,6 @@ use super::outcome::{self, ScanOutcome, Tone, UndoableAdmission};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
-use crate::language::Hindrance;
-use crate::say;
 use crate::staff::islands::failure_words;
 
 /// Deadline of the server for a ticket, milliseconds: people are queueing. Then the list decides.
@@ -462,8 +461,8 @@ fn now() -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::{Language, with_language};
     use domain::api::ProblemView;
+    use language::{Language, with_language};
 
     #[test]
     fn a_refusal_is_not_worded_as_an_internal_error() {

@@ -16,6 +16,7 @@ pub mod reader;
 mod sound;
 
 use domain::VariantName;
+use language::{Arg, Hindrance, say};
 use leptos::either::Either;
 use leptos::ev::{Event, MouseEvent, SubmitEvent};
 use leptos::html::{Div, Input, Video};
@@ -30,8 +31,6 @@ use self::gate::{Gate, ServerLink};
 use self::outcome::{ScanOutcome, Tone, UndoableAdmission};
 use super::in_the_way;
 use crate::browser::{self, events, ids};
-use crate::language::{Arg, Hindrance};
-use crate::say;
 
 /// Groups of messages this island uses. Its page carries them.
 pub const WORDS: &[&str] = &["door", "problem", "common", "date"];

@@ -1,12 +1,11 @@
 //! The outcome of a scan: a word readable from two steps away, and lines below it.
 
 use domain::api::door::{ConflictView, NotValid, Outcome, ScanAnswer, TicketAnswer};
+use language::{Arg, Moment, current, listed as in_a_list, say};
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
 use super::offline::TicketStatus;
-use crate::language::{Arg, Moment, current, listed as in_a_list};
-use crate::say;
 
 /// The tone: a colour, and a shape for those who cannot see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]

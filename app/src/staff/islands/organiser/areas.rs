@@ -1,13 +1,13 @@
 //! Areas without numbered seats: the form for a new one, and the panel of the selected one.
 
 use domain::layout::editing::{Command, DraftArea, ObjectKey, Outline};
+use language::say;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
 use super::editor::Editor;
 use super::fields::{choice, input, number, number_in, text, whole_in};
 use super::rows::{categories, key_in, sections, shown};
-use crate::say;
 
 /// Initial width and depth of an area, in seats.
 const SIZE_SEATS: [f64; 2] = [10.0, 4.0];

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use domain::api::SeatKind;
 use domain::layout::FocusKind;
 use domain::layout::editing::{DraftArea, DraftRow, ObjectKey};
+use language::say;
 use leptos::html::Div;
 use leptos::prelude::*;
 use leptos::svg::Svg;
@@ -13,7 +14,6 @@ use leptos::svg::Svg;
 use super::editor::{Drag, Editor};
 use super::input::{self, ActivePinch, PointerPress};
 use super::markup::{self, SeatLook, tenth};
-use crate::say;
 use crate::seat_map::plan::zoom::{self, WindowRect};
 
 /// Free space around the drawing, units of the drawing.

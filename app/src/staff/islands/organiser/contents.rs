@@ -2,10 +2,10 @@
 
 use domain::layout::editing::ObjectKey;
 use domain::layout::import::{Finding, FindingKind};
+use language::say;
 use leptos::prelude::*;
 
 use super::editor::Editor;
-use crate::say;
 
 #[derive(Clone, Debug, PartialEq)]
 struct ContentsLine {

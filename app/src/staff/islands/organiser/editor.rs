@@ -8,11 +8,11 @@ use domain::layout::editing::{
     Command, CommandError, Draft, DraftArea, DraftRow, DrawingPoint, History, MAX_EDITED_SEATS, ObjectKey,
 };
 use domain::layout::import::Finding;
+use language::say;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use crate::browser::events;
-use crate::say;
 
 /// Pause after the last change before the draft is checked, milliseconds.
 const CHECK_AFTER_MS: u32 = 200;

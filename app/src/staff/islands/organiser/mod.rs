@@ -18,6 +18,7 @@ mod rows;
 mod saving;
 
 use domain::layout::editing::{Draft, DraftError};
+use language::{Hindrance, say};
 use leptos::html::Div;
 use leptos::mount::mount_to;
 use leptos::prelude::*;
@@ -28,8 +29,6 @@ use wasm_bindgen::JsCast;
 pub use self::contents::finding_words;
 use self::editor::Editor;
 use crate::browser::{calls, events};
-use crate::language::Hindrance;
-use crate::say;
 use crate::staff::islands::{failure_words, in_the_way};
 
 /// Groups of messages the island uses. Its page carries them.

@@ -4,12 +4,12 @@ use domain::VariantName;
 use domain::api::SeatKind;
 use domain::layout::editing::{Command, ObjectKey};
 use domain::layout::{Focus, FocusKind};
+use language::say;
 use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::editor::Editor;
 use super::fields::{choice, number, text};
-use crate::say;
 
 /// Name, and screen or stage.
 pub(super) fn room(editor: Editor) -> impl IntoView {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use domain::layout::editing::{
     Command, DraftRow, DrawingPoint, NewRows, Numbering, ObjectKey, ROW_GAP_SEATS, label_after,
 };
+use language::say;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 
 use super::editor::Editor;
 use super::fields::{choice, input, number, number_in, text, whole_in};
-use crate::say;
 
 /// The values of the form. A bundle of handles: copy it.
 #[derive(Clone, Copy)]

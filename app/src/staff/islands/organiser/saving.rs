@@ -2,6 +2,7 @@
 //! request is repeated under the same key.
 
 use domain::api::organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
+use language::{Hindrance, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -10,8 +11,6 @@ use super::editor::Editor;
 use super::fields::{choice, input};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{go_to, ids};
-use crate::language::Hindrance;
-use crate::say;
 use crate::staff::islands::{failure_words, in_the_way};
 
 /// An error, with the findings about the room.

@@ -6,14 +6,13 @@ use domain::api::cancelling::RefundView;
 use domain::booking::BookingState;
 use domain::till::UNDO_MS;
 use domain::time::MINUTE_MS;
+use language::{Arg, current, money, say};
 use leptos::prelude::*;
 
 use super::super::fields::{Field, choice, hidden};
 use super::super::{Desk, Form, Section, StaffPage};
-use crate::language::{Arg, current, money};
 use crate::pages::accounts::{state_words, username};
 use crate::pages::ticket::{SeatTicket, ShowFacts};
-use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::box_office::{means_words, seats_in_words};
 

@@ -13,15 +13,14 @@ use domain::api::box_office::{BookingMatch, CounterBooking, CounterShow, DayView
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::roles::Role;
 use domain::time::MINUTE_MS;
+use language::{Moment, say};
 use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::fields::hidden;
 use super::{Desk, Form, StaffPage, frame};
-use crate::language::{self, Moment};
 use crate::pages::accounts::state_words;
 use crate::pages::listing::{StripChoice, strip};
-use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::box_office::{BookingToExchange, StaffCounter, StaffShows, WORDS, seats_in_words};
 

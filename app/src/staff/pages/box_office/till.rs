@@ -4,15 +4,14 @@ use domain::VariantName;
 use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
 use domain::till::TillEntryKind;
+use language::{current, money, say};
 use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::super::Form;
 use super::super::fields::{Field, amount_field, error_attributes};
 use super::DayForm;
-use crate::language::{current, money};
 use crate::pages::accounts::username;
-use crate::say;
 use crate::staff::islands::box_office::means_words;
 
 const WHY_DROP: Field = Field::reason("drop-reason", "box_office.reason");

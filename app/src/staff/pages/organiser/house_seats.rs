@@ -4,13 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::api::organiser::{ScreenHouseSeatView, ScreenHouseSeats, ScreenHouseSeatsRequest};
+use language::{Arg, say};
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::form::REASON;
 use super::{Desk, Form, Tab, titled_page};
-use crate::language::Arg;
-use crate::say;
 use crate::shell::{Head, Page};
 use crate::staff::islands::house_seats::{HouseRow, StaffHouseSeats, WORDS};
 

@@ -18,11 +18,10 @@ pub use waiting_room::{OPENS, PER_SECOND, RoomPart, RoomStands, WaitingRoomPage}
 
 use domain::api::organiser::Sales;
 use domain::money::{Currency, Money};
+use language::say;
 use leptos::prelude::*;
 
 use super::{Desk, Form, StaffPage, Trouble, fields, form, frame, when};
-use crate::language;
-use crate::say;
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::in_the_way;
 

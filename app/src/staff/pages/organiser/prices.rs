@@ -5,14 +5,13 @@ use domain::VariantName;
 use domain::api::organiser::TariffView;
 use domain::money::Currency;
 use domain::pricing::{Format, MATINEE_BEFORE_MINUTE, MAX_AMOUNT_MINOR, MAX_PERCENT};
+use language::{Arg, current, say, time_of_day};
 use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, amount_field, hidden};
 use super::form::decimal;
 use super::{Desk, Form, Tab, page};
-use crate::language::{Arg, current, time_of_day};
-use crate::say;
 use crate::shell::Page;
 
 /// Prefix of the field of a category's price.

@@ -6,14 +6,13 @@ use domain::api::organiser::{
     DayPattern, FilmChoice, FilmRequest, OrganisedShow, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale,
 };
 use domain::pricing::{Format, Weekday};
+use language::{Moment, say};
 use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, choice, hidden};
 use super::form::REASON;
 use super::{Desk, Form, Tab, page, sales_words, terms};
-use crate::language::{self, Moment};
-use crate::say;
 use crate::shell::Page;
 
 /// The page of seven days of the programme, from `from`, `2026-12-07`; `before` and `after` are seven days away.

@@ -7,15 +7,15 @@ use domain::api::organiser::{LayoutView, ScreenView};
 use domain::layout::editing::MAX_EDITED_SEATS;
 use domain::layout::import::Finding;
 use domain::wire::Dot;
+use language::{Arg, say};
 use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::fields::{Field, choice, hidden};
 use super::{Desk, Form, Tab, page, titled_page};
-use crate::language::Arg;
 use crate::shell::{Head, Page};
+use crate::site;
 use crate::staff::islands::organiser::{StaffLayoutEditor, WORDS, finding_words, too_large};
-use crate::{say, site};
 
 const ROOM_NAME: Field = Field::text("name", "organiser.room_name");
 /// Findings are corrected automatically.

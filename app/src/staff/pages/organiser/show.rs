@@ -4,13 +4,13 @@
 use domain::api::moving::{MoveLine, MovePreview, MoveState, MoveView};
 use domain::api::organiser::{CancellationView, DefectiveSeatsRequest, OrganisedShow, ScreenView, TermsRequest};
 use domain::money::Currency;
+use language::say;
 use leptos::prelude::*;
 
 use super::fields::{Field, choice, hidden};
 use super::form::{REASON, Refusal, decimal};
 use super::prices::{PRICE, price_fields, price_in};
 use super::{Desk, Form, PriceLine, Tab, frame, head, money_words, sales_words, tabbed, terms, titled_page, when};
-use crate::say;
 use crate::shell::{Head, Page};
 
 const WHY_TERMS: Field = Field::reason("terms-reason", "organiser.reason");

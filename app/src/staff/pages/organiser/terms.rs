@@ -4,11 +4,11 @@ use domain::VariantName;
 use domain::api::organiser::{Sales, TermsOfSale};
 use domain::seats::FLASH_HOLD_MS;
 use domain::time::SECOND_MS;
+use language::say;
 use leptos::prelude::*;
 
 use super::fields::{Field, choice};
 use super::{Form, sales_words};
-use crate::say;
 
 const SALES: &str = "sales";
 const SALES_FROM: Field = Field::moment("sales_from", "organiser.sales_from");

@@ -4,13 +4,12 @@
 use domain::api::waiting_room::DrawView;
 use domain::time::MINUTE_MS;
 use domain::waiting_room::{MAX_PER_SECOND, PASS_MS, WaitingRoomStatus};
+use language::{Arg, number, say};
 use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::fields::{Field, hidden};
 use super::{Desk, Form, Tab, frame, head, tabbed, when};
-use crate::language::{self, Arg, number};
-use crate::say;
 use crate::shell::{Head, Page};
 
 /// Initial value for people per second: it fills a room of some hundred seats within half a minute.

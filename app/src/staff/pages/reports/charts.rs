@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use domain::api::reports::{SalesReport, TakingsLine, TakingsReport};
 use domain::money::{Currency, Money};
 use domain::till::Means;
+use language::{money, number, say};
 use leptos::prelude::*;
 
 use super::super::wide_table;
 use super::day_words;
-use crate::language::{self, money, number};
-use crate::say;
 use crate::staff::islands::box_office::means_words;
 
 /// Width of a day in units of the drawing.

@@ -11,11 +11,10 @@ use domain::api::reports::{
     FunnelReport, OccupancyReport, ReportDays, ReportScreen, SalesReport, SoldLine, TakingsReport,
 };
 use domain::layout::Layout;
+use language::{Moment, say};
 use leptos::prelude::*;
 
 use super::{Desk, page};
-use crate::language::{self, Moment};
-use crate::say;
 use crate::shell::Page;
 
 /// All figures of a report.

@@ -6,10 +6,10 @@
 use domain::api::reports::OccupancyReport;
 use domain::layout::{FocusKind, Layout};
 use domain::seats::SeatIndex;
+use language::say;
 use leptos::prelude::*;
 
 use super::charts::{nothing, numbers, whole};
-use crate::say;
 
 /// Steps for sold seats. 0 is a seat that was never sold.
 const STEPS: u32 = 5;

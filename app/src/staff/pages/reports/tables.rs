@@ -1,11 +1,11 @@
 //! Tables with bars: sales by name, the funnel, and the totals.
 
 use domain::api::reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
+use language::say;
 use leptos::prelude::*;
 
 use super::super::when;
 use super::charts::{amount, nothing, whole};
-use crate::say;
 
 /// Most rows on the page; the file has all.
 const MAX_ROWS: usize = 60;

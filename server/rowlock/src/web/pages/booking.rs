@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use app::pages::booking::BookingPage;
 use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, TicketsPage};
-use app::say;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use domain::api::{BookingView, SUBMITTED_QUERY};
 use domain::booking::BookingState;
+use language::say;
 use uuid::Uuid;
 
 use super::{Page, PageError, PagePath, PageResult, private, start_in_words};

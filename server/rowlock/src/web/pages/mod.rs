@@ -2,7 +2,6 @@
 //!
 //! Not here: the API, and what pages look like.
 
-use app::language::{self, Moment};
 use app::pages::accounts::Notice;
 use app::pages::problems::{NotFoundPage, ProblemEntry, ProblemsPage};
 use axum::Router;
@@ -13,6 +12,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use domain::VariantName;
 use domain::time::Timestamp;
+use language::Moment;
 use strum::VariantArray;
 
 use crate::AppState;

@@ -1,11 +1,11 @@
 //! From shows as the catalogue lists them to what pages show of them.
 
-use app::language::{Moment, isolated};
+use app::PageLink;
 use app::pages::listing::{FilmCard, ShowChip, ShowGroup, StripChoice, running_time};
 use app::pages::places::FilmTimes;
-use app::{PageLink, say};
 use chrono::{Days, NaiveDate};
 use domain::api::catalogue::{FilmView, ShowView};
+use language::{Moment, isolated, say};
 
 use catalogue::{ListedShow, days_from};
 use http::page_locale;

@@ -1,17 +1,17 @@
 //! Front page, city, theatre, film, search. The same for everyone: they set no cookie.
 
-use app::language::Moment;
+use app::PageLink;
 use app::pages::film::FilmPage;
 use app::pages::listing::{FilmCard, StripChoice};
 use app::pages::places::{CityPage, HomePage, TheatreCard, TheatreListingPage};
 use app::pages::search::{FoundFilm, SearchForm, SearchOption, SearchPage};
-use app::{PageLink, say};
 use axum::extract::State;
 use axum::routing::get;
 use domain::VariantName;
 use domain::api::catalogue::{DayQuery, FilmView, ShowQuery};
 use domain::pricing::Format;
 use domain::time::Timestamp;
+use language::{Moment, say};
 use serde::Deserialize;
 use strum::VariantArray;
 

@@ -18,13 +18,13 @@ mod waiting_room;
 
 use std::collections::HashMap;
 
-use app::language::Hindrance;
 use app::staff::pages::{Entrance, Form, NewTheatre, Section, Workplace};
 use axum::Extension;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::routing::{MethodRouter, get, post};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+use language::Hindrance;
 
 use super::{PageError, SignedInPageResult, private, signed_in};
 use crate::AppState;

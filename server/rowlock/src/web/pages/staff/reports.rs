@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use app::staff::pages::reports::{Figures, reports_page};
 use domain::api::reports::{ReportQuery, ReportScreen};
+use language::say;
 
 use super::super::{PageError, PageQuery, SignedInPageResult};
 use super::visit::StaffVisit;
@@ -32,8 +33,8 @@ pub(super) async fn page(visit: StaffVisit, PageQuery(query): PageQuery<ReportQu
 /// The page's own message. The general message about many visitors does not fit reports.
 fn in_words(problem: &Problem) -> Option<String> {
     match problem.code() {
-        Code::Malformed => Some(app::say!(in page_locale::language(), "reports.bad_days", days = reports::MAX_DAYS)),
-        Code::Overloaded => Some(app::say!(in page_locale::language(), "reports.too_much")),
+        Code::Malformed => Some(say!(in page_locale::language(), "reports.bad_days", days = reports::MAX_DAYS)),
+        Code::Overloaded => Some(say!(in page_locale::language(), "reports.too_much")),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, endpoint_request, k
 use app::staff::pages::{Form, REASON};
 use domain::VariantName;
 use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointState, ReasonRequest};
+use language::say;
 use uuid::Uuid;
 
 use super::super::{PageError, SignedInPageResult};
@@ -54,8 +55,8 @@ async fn after(
         _ if form.is_refused() && !form.is(NEW_KEY) && !form.is(NEW_WEBHOOK) => {
             return page(visit.refuse_in_words(&problem, FIELDS_REFUSED)?, None, form).await;
         }
-        Code::Malformed => Some(app::say!(in page_locale::language(), "systems.refused")),
-        Code::WrongState => Some(app::say!(in page_locale::language(), "systems.changed")),
+        Code::Malformed => Some(say!(in page_locale::language(), "systems.refused")),
+        Code::WrongState => Some(say!(in page_locale::language(), "systems.changed")),
         _ => None,
     };
     if let (Some(words), Some(trouble)) = (words, &mut visit.desk.trouble) {

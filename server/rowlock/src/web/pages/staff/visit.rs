@@ -1,11 +1,11 @@
 //! A request to a theatre's page: who asks, what may be opened, and how it is answered.
 
-use app::language::{self, Hindrance};
 use app::staff::pages::{Desk, Form, Section, Trouble};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use language::{Hindrance, say};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ impl<P> StaffVisit<P> {
 
     /// The same in the page's own message.
     pub fn refuse_in_words(self, problem: &Problem, message: &'static str) -> Result<Self, SignedInPageError> {
-        let words = app::say!(in page_locale::language(), message);
+        let words = say!(in page_locale::language(), message);
         self.solvable(problem).map(|visit| visit.fail(problem, Some(words)))
     }
 
@@ -153,7 +153,7 @@ pub(super) const FIELDS_REFUSED: &str = "field.refused";
 
 /// Some fields are refused, and each has its message beside it.
 pub(super) fn marked() -> String {
-    app::say!(in page_locale::language(), FIELDS_REFUSED)
+    say!(in page_locale::language(), FIELDS_REFUSED)
 }
 
 pub(super) fn hindrance(problem: &Problem) -> Hindrance {

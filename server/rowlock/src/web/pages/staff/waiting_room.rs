@@ -9,6 +9,7 @@ use domain::api::systems::MAX_REASON_CHARS;
 use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
+use language::say;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -90,7 +91,7 @@ pub(super) async fn set(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> Signe
 pub(super) async fn switch_off(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let WaitingRoomVisit { visit, show } = WaitingRoomVisit::of(visit).await?;
     if !form.is_ticked("sure") {
-        let words = app::say!(in page_locale::language(), "waiting_room.unsure");
+        let words = say!(in page_locale::language(), "waiting_room.unsure");
         let visit = visit.fail(&malformed("Tick that you are sure."), Some(words));
         return WaitingRoomVisit { visit, show }.page(RoomPart::End(form)).await;
     }
@@ -114,19 +115,19 @@ fn mark_refusal(
     let language = page_locale::language();
     let beside = match &refused {
         SwitchError::Reason => Some((REASON, Refusal::NoReason(MAX_REASON_CHARS))),
-        SwitchError::Opening => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.no_opening")))),
-        SwitchError::Past => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.past")))),
-        SwitchError::TooLate => Some((OPENS, Refusal::Message(app::say!(in language, "waiting_room.too_late")))),
+        SwitchError::Opening => Some((OPENS, Refusal::Message(say!(in language, "waiting_room.no_opening")))),
+        SwitchError::Past => Some((OPENS, Refusal::Message(say!(in language, "waiting_room.past")))),
+        SwitchError::TooLate => Some((OPENS, Refusal::Message(say!(in language, "waiting_room.too_late")))),
         SwitchError::Rate => {
-            let words = app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND);
+            let words = say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND);
             Some((PER_SECOND, Refusal::Message(words)))
         }
         SwitchError::Opened | SwitchError::Changed | SwitchError::Other(_) => None,
     };
     let above = match &refused {
         _ if beside.is_some() => Some(marked()),
-        SwitchError::Opened => Some(app::say!(in language, "waiting_room.opened")),
-        SwitchError::Changed => Some(app::say!(in language, "waiting_room.changed")),
+        SwitchError::Opened => Some(say!(in language, "waiting_room.opened")),
+        SwitchError::Changed => Some(say!(in language, "waiting_room.changed")),
         _ => None,
     };
     if let Some((field, refusal)) = beside {

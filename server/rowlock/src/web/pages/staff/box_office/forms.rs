@@ -9,6 +9,7 @@ use domain::api::box_office::{
 use domain::money::Currency;
 use domain::seats::SeatIndex;
 use domain::till::MAX_COUNTED_MINOR;
+use language::say;
 use uuid::Uuid;
 
 use super::super::super::{PageError, SignedInPageError, SignedInPageResult, words};
@@ -59,8 +60,8 @@ pub(in super::super) async fn set_pin(visit: StaffVisit, SentForm(form): SentFor
 fn refused_pin(problem: &Problem) -> Form {
     let (mut form, language) = (Form::default().named("pin"), page_locale::language());
     let beside = match problem.code() {
-        Code::PasswordUnusable => Some(("pin", app::say!(in language, "box_office.pin_hint"))),
-        Code::LoginFailed => Some(("password", app::say!(in language, "box_office.wrong_password"))),
+        Code::PasswordUnusable => Some(("pin", say!(in language, "box_office.pin_hint"))),
+        Code::LoginFailed => Some(("password", say!(in language, "box_office.wrong_password"))),
         _ => None,
     };
     if let Some((field, words)) = beside {
@@ -244,7 +245,7 @@ async fn after(
         _ if form.is_refused() => Some(marked()),
         // The problem's own words are about bookings.
         (Some(TillAct::CashUpFor(_)), Code::WrongState) => {
-            Some(app::say!(in page_locale::language(), "box_office.counted_already"))
+            Some(say!(in page_locale::language(), "box_office.counted_already"))
         }
         _ => None,
     };

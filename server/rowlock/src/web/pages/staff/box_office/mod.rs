@@ -11,6 +11,7 @@ use domain::api::box_office::{CounterBooking, DayQuery, PrintedTicket, TillView}
 use domain::booking::BookingState;
 use domain::roles::Role;
 use domain::time::{MINUTE_MS, Timestamp};
+use language::say;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -201,7 +202,7 @@ async fn find_person(visit: StaffVisit, query: FindQuery) -> SignedInPageResult 
         }
         Err(problem) if problem.code() == Code::Malformed => {
             let (least, most) = box_office::ASKED_CHARS;
-            let words = app::say!(in page_locale::language(), "box_office.person_hint", least = least, most = most);
+            let words = say!(in page_locale::language(), "box_office.person_hint", least = least, most = most);
             day_page(visit.fail(&problem, Some(words)), DayQuery { date: query.date }, Form::default()).await
         }
         Err(problem) => Err(problem.into()),

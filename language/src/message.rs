@@ -202,7 +202,7 @@ mod tests {
     use domain::money::Currency;
 
     use super::*;
-    use crate::language::with_language;
+    use crate::with_language;
 
     const SEATS: &str = "{seats, plural, =0 {no seat} one {# seat} other {# seats in {row}}}.";
 

@@ -1,45 +1,47 @@
-//! The languages of the site: messages, numbers, money and dates.
+//! The languages of the site: messages, numbers, money, dates and API problems in words.
 //!
 //! Messages are files (`messages/*.json`, ICU MessageFormat). Code names them by key and contains no texts.
 //! The server has all languages. The browser has the one of its page, which carries the messages its islands need
-//! ([`carried`]). Both sides format messages with the same code, so an island shows what the server rendered.
+//! (`carried.rs`). Both sides format messages with the same code, so an island shows what the server rendered.
 //!
 //! Facts about languages (plural categories, digits, grouping, currency placement) are from the Unicode CLDR, release
 //! 48; `messages/README.md` names them.
+//!
+//! Pages, mails and the choice of a page's language use this crate, so it is small and knows no Leptos. Of the workspace
+//! it may use `domain` only. To add a language: the recipe in CONTRIBUTING.md. To add a text: `messages/*.json`. The
+//! tests compare the files with each other and with the keys in the code of all crates.
 
 use std::cell::Cell;
 
-#[cfg(not(any(feature = "ssr", test)))]
+#[cfg(target_arch = "wasm32")]
 mod carried;
-#[cfg(any(feature = "ssr", test))]
+#[cfg(not(target_arch = "wasm32"))]
 mod catalogue;
 mod languages;
 mod message;
-#[cfg(any(feature = "ssr", test))]
+#[cfg(not(target_arch = "wasm32"))]
 mod message_folder;
 mod moment;
 mod number;
 mod problems;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "ssr")]
 mod text_language;
 
-#[cfg(not(any(feature = "ssr", test)))]
+#[cfg(target_arch = "wasm32")]
 use carried as known;
-#[cfg(any(feature = "ssr", test))]
+#[cfg(not(target_arch = "wasm32"))]
 use catalogue as known;
 
-#[cfg(feature = "ssr")]
+#[cfg(not(target_arch = "wasm32"))]
 pub use catalogue::carried_by;
 pub use languages::Language;
 pub use message::{Arg, isolated, listed};
-#[cfg(any(feature = "ssr", test))]
+#[cfg(not(target_arch = "wasm32"))]
 pub use message_folder::read_messages_from;
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
 pub use problems::{Hindrance, problem_for_staff, problem_in_words};
-#[cfg(feature = "ssr")]
 pub use text_language::text_language;
 
 thread_local! {
@@ -85,15 +87,13 @@ fn try_in(language: Language, key: &str, args: &[(&str, Arg<'_>)]) -> Option<Str
 }
 
 /// A message by its key: `say!("cart.seats", count = 3)`. In another language than the current one: `say!(in language,
-/// "cart.seats", count = 3)`. Values are numbers, money or texts ([`language::Arg`]).
-///
-/// [`language::Arg`]: crate::language::Arg
+/// "cart.seats", count = 3)`. Values are numbers, money or texts ([`Arg`]).
 #[macro_export]
 macro_rules! say {
     (in $language:expr, $key:expr $(, $name:ident = $value:expr)* $(,)?) => {
-        $crate::language::say_in($language, $key, &[$((stringify!($name), $crate::language::Arg::from($value))),*])
+        $crate::say_in($language, $key, &[$((stringify!($name), $crate::Arg::from($value))),*])
     };
     ($key:expr $(, $name:ident = $value:expr)* $(,)?) => {
-        $crate::language::say($key, &[$((stringify!($name), $crate::language::Arg::from($value))),*])
+        $crate::say($key, &[$((stringify!($name), $crate::Arg::from($value))),*])
     };
 }

@@ -33,7 +33,6 @@ pub(super) fn pattern<T>(language: Language, key: &str, write: impl FnOnce(&str)
 
 /// The messages of these groups (the part of a key before its first dot) as the JSON that a page carries. Nothing in it
 /// can end its element.
-#[cfg(feature = "ssr")]
 pub fn carried_by(language: Language, groups: &[&str]) -> String {
     let in_groups = |key: &str| key.split_once('.').is_some_and(|(group, _)| groups.contains(&group));
     let carried: BTreeMap<&str, &str> = of(language)

@@ -8,12 +8,15 @@ use domain::api::accounts::THEATRE_ACTIONS;
 use super::catalogue::{Messages, of};
 use super::message::{branches, closing};
 use super::{Language, say_in, with_language};
-use crate::{booking_status, seat_map, staff, waiting_room};
 
 /// The keys of the texts about seat kinds.
 const SEAT_KINDS: &str = "domain/src/api/seat_kind.rs";
 /// Prefix of keys composed at run time: problems by their code.
 const BY_CODE: &str = "problem.";
+
+/// Islands that contain another one: the folder of each, and that of the contained one.
+const CONTAINED_ISLANDS: [(&str, &str); 2] =
+    [("app/src/seat_map", "app/src/checkout"), ("app/src/staff/islands/box_office", "app/src/seat_map")];
 
 /// Messages that are the same in another language as in English.
 const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 11] = [
@@ -91,7 +94,7 @@ fn keys_in_code(folders: &[PathBuf]) -> BTreeMap<String, PathBuf> {
         if path.is_dir() { sources(path, &mut files) } else { files.push(path.clone()) }
     }
     let mut keys = BTreeMap::new();
-    for file in files.iter().filter(|file| !file.ends_with("language/tests.rs")) {
+    for file in files.iter().filter(|file| !file.ends_with("language/src/tests.rs")) {
         let text = std::fs::read_to_string(file).expect("a source is text");
         for (at, _) in text.match_indices('"') {
             let literal = text[at + 1..].split('"').next().unwrap_or_default();
@@ -174,7 +177,11 @@ fn the_code_uses_every_message_and_no_other() {
     let server = std::fs::read_dir(root().join("server")).expect("the server's crates");
     let server = server.map(|member| member.expect("a crate").path().join("src"));
     let used = keys_in_code(
-        &["app/src", SEAT_KINDS].map(|path| root().join(path)).into_iter().chain(server).collect::<Vec<_>>(),
+        &["app/src", "language/src", SEAT_KINDS]
+            .map(|path| root().join(path))
+            .into_iter()
+            .chain(server)
+            .collect::<Vec<_>>(),
     );
     for (key, file) in &used {
         assert!(of(Language::English).contains_key(key), "{key} of {} is no message", file.display());
@@ -193,26 +200,36 @@ fn messages_of_problems_belong_to_codes_of_the_api() {
     }
 }
 
+/// The message groups that the pages of an island carry: the `WORDS` in its source. `None` if it has none.
+fn carried_groups(source: &str) -> Option<Vec<&str>> {
+    let (_, list) = source.split_once("const WORDS: &[&str] = &[")?;
+    Some(list.split("];").next()?.split('"').skip(1).step_by(2).collect())
+}
+
 #[test]
 fn pages_carry_the_messages_of_their_islands() {
-    let islands: [(&[&str], &[&str]); 7] = [
-        (&["app/src/seat_map", "app/src/checkout"], seat_map::WORDS),
-        (&["app/src/booking_status"], booking_status::WORDS),
-        (&["app/src/staff/islands/door"], staff::islands::door::WORDS),
-        (&["app/src/staff/islands/box_office", "app/src/seat_map"], staff::islands::box_office::WORDS),
-        (&["app/src/waiting_room"], waiting_room::WORDS),
-        (&["app/src/staff/islands/organiser"], staff::islands::organiser::WORDS),
-        (&["app/src/staff/islands/house_seats.rs"], staff::islands::house_seats::WORDS),
-    ];
-    let groups = groups();
-    for (folders, carried) in islands {
+    let (groups, mut files) = (groups(), Vec::new());
+    sources(&root().join("app/src"), &mut files);
+    let mut islands = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a source is text");
+        let Some(carried) = carried_groups(&text) else {
+            assert!(!text.contains("const WORDS"), "WORDS of {} is not a list of groups", file.display());
+            continue;
+        };
+        islands += 1;
         let strange: Vec<&&str> = carried.iter().filter(|group| !groups.contains(**group)).collect();
         assert!(strange.is_empty(), "no message begins with {strange:?}");
-        for (key, file) in keys_in_code(&folders.iter().map(|folder| root().join(folder)).collect::<Vec<_>>()) {
+        let own = if file.ends_with("mod.rs") { file.parent().expect("its folder").to_owned() } else { file };
+        let contained = CONTAINED_ISLANDS.iter().filter(|(island, _)| own.ends_with(island));
+        let mut folders: Vec<PathBuf> = contained.map(|(_, inner)| root().join(inner)).collect();
+        folders.push(own);
+        for (key, file) in keys_in_code(&folders) {
             let group = key.split('.').next().unwrap_or_default();
             assert!(carried.contains(&group), "no page carries {key} for {}", file.display());
         }
     }
+    assert!(islands >= 7, "{islands} islands with messages");
 }
 
 #[test]

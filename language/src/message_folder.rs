@@ -78,6 +78,6 @@ mod tests {
     #[test]
     fn messages_are_those_compiled_in_without_a_folder() {
         assert!(FOLDER.get().is_none() && edited(Language::English).is_none());
-        assert_eq!(crate::language::say_in(Language::German, "pay.go", &[]), "Zur Zahlung");
+        assert_eq!(crate::say_in(Language::German, "pay.go", &[]), "Zur Zahlung");
     }
 }

@@ -62,10 +62,11 @@ fn by_words(text: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Language;
 
     #[test]
     fn every_language_of_the_site_can_be_detected() {
-        for tag in crate::language::Language::ALL.map(crate::language::Language::tag) {
+        for tag in Language::ALL.map(Language::tag) {
             let is_known = SCRIPTS.iter().any(|(of, _)| *of == tag) || WORDS.iter().any(|(of, _)| *of == tag);
             assert!(is_known, "{tag} has neither a script nor common words");
         }

@@ -32,7 +32,7 @@ pub(super) struct Facts {
     /// The form of a word that follows a number.
     pub(super) plural: &'static PluralRule,
     pub(super) numbers: NumberFormat,
-    #[cfg(any(feature = "ssr", test))]
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) messages: &'static str,
 }
 
@@ -100,8 +100,8 @@ impl Language {
                 is_right_to_left: false,
                 plural: &PluralRule::ONE,
                 numbers,
-                #[cfg(any(feature = "ssr", test))]
-                messages: include_str!("../../../messages/en.json"),
+                #[cfg(not(target_arch = "wasm32"))]
+                messages: include_str!("../../messages/en.json"),
             },
             Self::German => Facts {
                 tag: "de",
@@ -109,8 +109,8 @@ impl Language {
                 is_right_to_left: false,
                 plural: &PluralRule::ONE,
                 numbers: NumberFormat { decimal: ',', group: '.', is_currency_first: false, ..numbers },
-                #[cfg(any(feature = "ssr", test))]
-                messages: include_str!("../../../messages/de.json"),
+                #[cfg(not(target_arch = "wasm32"))]
+                messages: include_str!("../../messages/de.json"),
             },
             Self::Spanish => Facts {
                 tag: "es",
@@ -124,8 +124,8 @@ impl Language {
                     is_currency_first: false,
                     ..numbers
                 },
-                #[cfg(any(feature = "ssr", test))]
-                messages: include_str!("../../../messages/es.json"),
+                #[cfg(not(target_arch = "wasm32"))]
+                messages: include_str!("../../messages/es.json"),
             },
             Self::Hindi => Facts {
                 tag: "hi",
@@ -134,8 +134,8 @@ impl Language {
                 plural: &PluralRule::NONE_OR_ONE,
                 // `#,##,##0.###`: thousands, then lakhs and crores.
                 numbers: NumberFormat { group_size: 2, ..numbers },
-                #[cfg(any(feature = "ssr", test))]
-                messages: include_str!("../../../messages/hi.json"),
+                #[cfg(not(target_arch = "wasm32"))]
+                messages: include_str!("../../messages/hi.json"),
             },
             Self::Arabic => Facts {
                 tag: "ar",
@@ -159,8 +159,8 @@ impl Language {
                     ],
                     ..numbers
                 },
-                #[cfg(any(feature = "ssr", test))]
-                messages: include_str!("../../../messages/ar.json"),
+                #[cfg(not(target_arch = "wasm32"))]
+                messages: include_str!("../../messages/ar.json"),
             },
         }
     }
