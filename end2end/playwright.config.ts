@@ -18,14 +18,15 @@ export default defineConfig({
   // Updated by `cargo xtask test --only-browser --renew-pictures`.
   snapshotPathTemplate: "pictures/{projectName}/{arg}{ext}",
   fullyParallel: true,
-  workers: 2,
+  workers: Number(process.env.BROWSER_WORKERS ?? 2),
   retries: 0,
   forbidOnly: !!process.env.CI,
   reporter: [["list"], ["json"]],
   use: {
     baseURL: process.env.BASE_URL,
-    // No screenshots in traces: recording them slows the browser, and the trace shows the page of each step without them.
-    trace: { mode: "retain-on-failure", screenshots: false },
+    // The trace of a failed test lists its steps. Recording the page of each step takes a large part of the time:
+    // `cargo xtask test --only-browser --trace "words"` does.
+    trace: { mode: "retain-on-failure", screenshots: false, snapshots: false },
     screenshot: "only-on-failure",
     launchOptions: {
       executablePath: process.env.CHROMIUM,
@@ -46,7 +47,8 @@ export default defineConfig({
       name: "tablet",
       testMatch: /(accessibility|areas|box-office|cancelling|door|offline|parked|reports|unusual|waiting-list)\.spec\.ts/,
       // A `fullPage` screenshot makes the browser report a mouse from then on: the map then starts with tiny seats.
-      use: { viewport: { width: 820, height: 1180 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
+      // One pixel per CSS pixel: the browser draws in software, and no story depends on more of them.
+      use: { viewport: { width: 820, height: 1180 }, hasTouch: true, isMobile: true, deviceScaleFactor: 1 },
     },
     {
       name: "phone",
@@ -56,7 +58,8 @@ export default defineConfig({
         viewport: { width: 390, height: 844 },
         hasTouch: true,
         isMobile: true,
-        deviceScaleFactor: 3,
+        // Phones have three; two are drawn in half the time.
+        deviceScaleFactor: 2,
         userAgent: devices["Pixel 7"].userAgent,
       },
     },

@@ -1,5 +1,5 @@
 // The account pages and the links in account mails.
-import { expect, type Page } from "@playwright/test";
+import { type APIRequestContext, expect, type Page } from "@playwright/test";
 
 import { mailsTo } from "./mailbox.js";
 import { press } from "./show.js";
@@ -18,12 +18,18 @@ export async function register(page: Page, name: string, email: string): Promise
 }
 
 /** Signs in and waits for the account page. */
-export async function signIn(page: Page, email: string, password = PASSWORD, server = ""): Promise<void> {
-  await page.goto(`${server}/login`);
+export async function signIn(page: Page, email: string, password = PASSWORD): Promise<void> {
+  await page.goto("/login");
   await page.locator('input[name="email"]').fill(email);
   await page.locator('input[name="password"]').fill(password);
   await press(page.getByTestId("sign-in"));
   await page.waitForURL(/\/account$/);
+}
+
+/** Signs in without a page. With a page's `request`, its browser is signed in. */
+export async function signInByApi(request: APIRequestContext, email: string, server = ""): Promise<void> {
+  const signedIn = await request.post(`${server}/api/v1/users/login`, { data: { email, password: PASSWORD } });
+  expect(signedIn.status()).toBe(200);
 }
 
 /** Waits for the mail with this subject to this address and returns the path of its link. */

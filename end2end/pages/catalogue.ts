@@ -1,6 +1,6 @@
 // Finds a separate show for each test, so that tests do not share seats.
 import { type APIRequestContext, expect, test } from "@playwright/test";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 const HOUR_MS = 3_600_000;
@@ -71,7 +71,7 @@ export async function claimShow(
   const isSoon = (show: ShowView) => show.starts_at_ms < Date.now() + SOON_HOURS * HOUR_MS;
   const candidates = filter.startsWithinHours === undefined ? [...shows.filter((show) => !isSoon(show)), ...shows.filter(isSoon)] : shows;
   for (const show of candidates) {
-    if (!isWanted(show)) continue;
+    if (!isWanted(show) || isClaimed(show.id)) continue;
     const plan = await planOf(request, show.id);
     // A room with an area is not sold out when all seats are taken; it is reserved for tests of areas.
     if (plan.areas?.[0] || !claim(show.id)) continue;
@@ -107,14 +107,24 @@ export async function showWithArea(request: APIRequestContext, film?: string): P
 /** Claims a show with an area of unnumbered places. */
 export async function claimShowWithArea(request: APIRequestContext): Promise<{ id: string; area: string; capacity: number }> {
   for (const show of await upcomingShows(request)) {
+    if (isClaimed(show.id)) continue;
     const area = (await planOf(request, show.id)).areas?.[0];
     if (area && claim(show.id)) return { id: show.id, area: area.name, capacity: area.capacity };
   }
   throw new Error("no unclaimed show of the demo has an area of unnumbered places");
 }
 
+// Fetched once per worker: no test needs the shows that another test adds or calls off.
+let programme: Promise<ShowView[]> | undefined;
+const plans = new Map<string, Promise<PlanView>>();
+
 /** Returns the shows that begin late enough, in order of start. */
 export async function upcomingShows(request: APIRequestContext): Promise<ShowView[]> {
+  programme ??= fetchProgramme(request);
+  return (await programme).filter((show) => show.starts_at_ms > Date.now() + STARTS_IN_AT_LEAST_MS);
+}
+
+async function fetchProgramme(request: APIRequestContext): Promise<ShowView[]> {
   const found: ShowView[] = [];
   for (let day = 0; day <= DAYS_AHEAD; day += 1) {
     const date = new Date(Date.now() + day * 24 * HOUR_MS).toISOString().slice(0, 10);
@@ -122,10 +132,16 @@ export async function upcomingShows(request: APIRequestContext): Promise<ShowVie
     expect(answer.status()).toBe(200);
     found.push(...((await answer.json()) as { shows: ShowView[] }).shows);
   }
-  return found.filter((show) => show.starts_at_ms > Date.now() + STARTS_IN_AT_LEAST_MS);
+  return found;
 }
 
 async function planOf(request: APIRequestContext, show: string): Promise<PlanView> {
+  const plan = plans.get(show) ?? fetchPlan(request, show);
+  plans.set(show, plan);
+  return plan;
+}
+
+async function fetchPlan(request: APIRequestContext, show: string): Promise<PlanView> {
   const answer = await request.get(`/api/v1/shows/${show}/plan`);
   expect(answer.status()).toBe(200);
   return (await answer.json()) as PlanView;
@@ -143,12 +159,19 @@ async function statesOf(request: APIRequestContext, show: string): Promise<strin
   return ((await answer.json()) as { states: string }).states;
 }
 
+function claimFolder(show = ""): string {
+  return join(test.info().project.outputDir, ".claimed", show);
+}
+
+function isClaimed(show: string): boolean {
+  return existsSync(claimFolder(show));
+}
+
 // Workers are separate processes: creating a directory is atomic, so only one of them succeeds.
 function claim(show: string): boolean {
-  const claims = join(test.info().project.outputDir, ".claimed");
-  mkdirSync(claims, { recursive: true });
+  mkdirSync(claimFolder(), { recursive: true });
   try {
-    mkdirSync(join(claims, show));
+    mkdirSync(claimFolder(show));
     return true;
   } catch {
     return false;

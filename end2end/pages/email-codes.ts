@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 
 import { type APIRequestContext, expect } from "@playwright/test";
 
-import { PASSWORD } from "./accounts.js";
+import { signInByApi } from "./accounts.js";
 import { mailsTo } from "./mailbox.js";
 
 interface OrganisedShow {
@@ -14,9 +14,7 @@ interface OrganisedShow {
 /** Enables e-mail codes for the guests of a show. */
 export async function requireEmailCode(request: APIRequestContext, show: string): Promise<void> {
   // Every project uses this manager: there is none for the phone.
-  const email = "manager-laptop@example.org";
-  const signedIn = await request.post("/api/v1/users/login", { data: { email, password: PASSWORD } });
-  expect(signedIn.status()).toBe(200);
+  await signInByApi(request, "manager-laptop@example.org");
   const found = (await (await request.get(`/api/v1/shows/${show}`)).json()) as { theatre: string };
   const path = `/api/v1/theatres/${found.theatre}/programme/${show}`;
   const { terms, version } = (await (await request.get(path)).json()) as OrganisedShow;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 
 import { type APIRequestContext, expect, request as requests } from "@playwright/test";
 
-import { PASSWORD } from "./accounts.js";
+import { signInByApi } from "./accounts.js";
 import type { Show } from "./catalogue.js";
 
 // Concurrent attempts: to reach the puzzle threshold, and to stay above it.
@@ -12,8 +12,7 @@ const ONGOING_ATTEMPTS = 8;
 
 /** Enables the flash sale of a show, as its organiser does. */
 export async function enableFlashSale(request: APIRequestContext, show: Show): Promise<void> {
-  const signedIn = await request.post("/api/v1/users/login", { data: { email: "manager-laptop@example.org", password: PASSWORD } });
-  expect(signedIn.status()).toBe(200);
+  await signInByApi(request, "manager-laptop@example.org");
   const path = `/api/v1/theatres/${show.theatre}/programme/${show.id}`;
   const { terms, version } = (await (await request.get(path)).json()) as { terms: object; version: number };
   const changed = await request.post(`${path}/terms`, {

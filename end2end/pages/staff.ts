@@ -2,11 +2,11 @@
 // separate tills.
 import { expect, type Page, test } from "@playwright/test";
 
-import { PASSWORD, signIn } from "./accounts.js";
+import { signInByApi } from "./accounts.js";
 
-/** Signs in as the manager of this project, at `server` if it is given. */
+/** Signs in as the manager of this project, at `server` if it is given. `accounts.spec.ts` tests the form. */
 export async function signInAsManager(page: Page, server = ""): Promise<void> {
-  await signIn(page, `manager-${test.info().project.name}@example.org`, PASSWORD, server);
+  await signInByApi(page.request, `manager-${test.info().project.name}@example.org`, server);
 }
 
 /** Opens the box office of a theatre. */

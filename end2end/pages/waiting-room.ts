@@ -3,13 +3,11 @@ import { randomUUID } from "node:crypto";
 
 import { type APIRequestContext, expect, type Page } from "@playwright/test";
 
-import { PASSWORD } from "./accounts.js";
+import { signInByApi } from "./accounts.js";
 
 /** Enables a waiting room for a show, which opens in `opensInMs` milliseconds. */
 export async function openWaitingRoom(request: APIRequestContext, show: string, opensInMs: number, perSecond: number): Promise<void> {
-  const email = "manager-laptop@example.org";
-  const signedIn = await request.post("/api/v1/users/login", { data: { email, password: PASSWORD } });
-  expect(signedIn.status()).toBe(200);
+  await signInByApi(request, "manager-laptop@example.org");
   const found = (await (await request.get(`/api/v1/shows/${show}`)).json()) as { theatre: string };
   const data = { on: true, opens_at: new Date(Date.now() + opensInMs).toISOString(), per_second: perSecond, reason: "On sale." };
   const headers = { "idempotency-key": randomUUID() };

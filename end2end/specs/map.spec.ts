@@ -177,7 +177,9 @@ async function expectRepaint(page: Page) {
   await page.emulateMedia({ colorScheme: "dark" });
 }
 
-test("a room of 50,000 seats is painted on a canvas, and only an open section has seat elements", async ({ request, anna }) => {
+test("a room of 50,000 seats is painted on a canvas, and only an open section has seat elements", async ({ request, newVisitor }) => {
+  // More pixels than the canvas may have.
+  const anna = await newVisitor(isPhone() ? { deviceScaleFactor: 3 } : {});
   // Before the page is opened: after a change of theme it is unknown when all of the map is repainted.
   await anna.page.emulateMedia({ colorScheme: "dark" });
   await anna.page.goto(`/shows/${(await largestRoomShow(request)).id}`);

@@ -26,30 +26,29 @@ pub fn cargo(paths: &Paths, verb: &str) -> Command {
     command
 }
 
-/// Creates a cargo command for all packages with tests or programs for this machine. `frontend` is excluded: cargo would
-/// unify its features with the server's, and `app` cannot have the features for hydration and rendering at once.
+/// Creates a cargo command for the packages of the product and its tests. Cargo unifies the features of dependencies over
+/// these packages, so commands with the same ones share what is compiled. `frontend` is excluded: `app` cannot have the
+/// features for hydration and rendering at once. `xtask` is excluded: it was compiled before, and its dependencies would
+/// give features to the server's.
 pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
     let mut command = cargo(paths, verb);
-    command.args(["--workspace", "--exclude", "frontend"]);
+    command.args(["--workspace", "--exclude", "frontend", "--exclude", "xtask"]);
     command
 }
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    build_packages(paths, "build the server", &["rowlock", "simulator"], stop)
+    let mut build = cargo_all(paths, "build");
+    build_programs("build the server", build.args(["--bin", "rowlock", "--bin", "payment-simulator"]), stop)
 }
 
 /// Builds the program that makes the files of the site.
 pub fn build_site_builder(paths: &Paths, stop: &Stop) -> Result<()> {
-    build_packages(paths, "build the site builder", &["site-builder"], stop)
+    build_programs("build the site builder", cargo_all(paths, "build").args(["--bin", "site-builder"]), stop)
 }
 
-fn build_packages(paths: &Paths, what: &str, packages: &[&str], stop: &Stop) -> Result<()> {
+fn build_programs(what: &str, command: &mut Command, stop: &Stop) -> Result<()> {
     let step = ProgressStep::start(what);
-    let mut build = cargo(paths, "build");
-    for package in packages {
-        build.args(["--package", package]);
-    }
-    cargo_progress::run(&mut build, &step, stop)?;
+    cargo_progress::run(command, &step, stop)?;
     step.done();
     Ok(())
 }

@@ -33,6 +33,8 @@ pub struct DataFolder {
     pub secrets: Secrets,
     /// True when data of an earlier run is deleted.
     pub fresh: bool,
+    /// False when Postgres does not wait for the disk: the data are lost with the power.
+    pub has_fsync: bool,
     /// The system releases the lock when the process ends.
     _lock: File,
 }
@@ -52,9 +54,16 @@ impl DataFolder {
             Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the data folder"),
         }
         let secrets = Secrets::open(&path)?;
-        let folder = Self { postgres: paths.postgres.join(purpose), path, secrets, fresh, _lock: lock };
+        let folder =
+            Self { postgres: paths.postgres.join(purpose), path, secrets, fresh, has_fsync: true, _lock: lock };
         folder.prepare(&folder.mailbox())?;
         Ok(folder)
+    }
+
+    /// Turns off Postgres' waits for the disk, for data that no later run reads.
+    pub fn without_fsync(mut self) -> Self {
+        self.has_fsync = false;
+        self
     }
 
     /// Creates a subfolder, empty if `fresh`. No running program may use it.

@@ -1,7 +1,7 @@
 //! A private Postgres server: found or installed, on a private port, never run as root.
 //!
 //! It has Postgres' default settings, `fsync` and `synchronous_commit` included, as in production. Only
-//! the memory settings differ (`MEMORY`).
+//! the memory settings differ (`MEMORY`), and `fsync` of stores for tests (`WITHOUT_FSYNC`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +26,8 @@ const CONNECTIONS: u32 = 400;
 /// Memory for tables and log between two checkpoints: the defaults are for small machines. See
 /// docs/operating.md.
 const MEMORY: [&str; 2] = ["shared_buffers=512MB", "max_wal_size=4GB"];
+/// No waits for the disk. Each integration test drops its database, which writes all others to the disk.
+const WITHOUT_FSYNC: [&str; 2] = ["fsync=off", "full_page_writes=off"];
 /// Name of the role and of the database.
 const NAME: &str = "rowlock";
 /// User that runs Postgres when this process runs as root.
@@ -61,7 +63,8 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
     {
         command.args(["-c", setting]);
     }
-    for setting in MEMORY {
+    let without_fsync = WITHOUT_FSYNC.into_iter().filter(|_| !folder.has_fsync);
+    for setting in MEMORY.into_iter().chain(without_fsync) {
         command.args(["-c", setting]);
     }
     // SIGINT is the "fast" shutdown: it rolls back open transactions and writes a checkpoint.

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -51,7 +52,8 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts>
         native::build(paths, stop)?;
     }
 
-    let mut folder = DataFolder::open(paths, "api-contract", true)?;
+    let began = Instant::now();
+    let mut folder = DataFolder::open(paths, "api-contract", true)?.without_fsync();
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let (product, server) = Product::start_for_tests(paths, &mut folder, &mut processes, stores, stop)?;
@@ -76,6 +78,7 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts>
     }
     processes.check()?;
     processes.end_all();
+    counts.durations.note("API contract", began, Vec::new());
     if counts.failed > 0 {
         note(&format!("logs and reports: {}", folder.path.display()));
     }
@@ -151,7 +154,7 @@ fn read(report: &Value) -> Result<Counts> {
     let errors = report["errors"].as_array().map_or(0, Vec::len) as u64;
     let failed = found.len() as u64 + errors + selected.saturating_sub(tested);
     let failures = found.iter().map(|operation| format!("api contract: {operation}")).collect();
-    Ok(Counts { passed: selected.saturating_sub(failed), failed, failures })
+    Ok(Counts { passed: selected.saturating_sub(failed), failed, failures, ..Counts::default() })
 }
 
 #[cfg(test)]

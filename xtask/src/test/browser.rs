@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::durations::{self, Durations};
 use super::failures::failures_of_playwright;
 use super::{Counts, TestOptions};
 use crate::command;
@@ -54,8 +55,12 @@ pub fn test(
         // Otherwise cargo's tests have built the programs.
         native::build(paths, stop)?;
     }
+    let mut durations = Durations::default();
+    let began = Instant::now();
     site::build(paths, BuildMode::Optimised, stop)?;
+    durations.note("build the client", began, Vec::new());
 
+    let began = Instant::now();
     let mut product = Product::prepare(paths, folder, stores, stop)?;
     let closing = write_closing_show(paths, &folder.path)?;
     product.load_cinemas(&closing.folder, stop)?;
@@ -82,6 +87,9 @@ pub fn test(
     if options.renew_pictures {
         command.args(["pictures.spec.ts", "--update-snapshots"]);
     }
+    if options.trace {
+        command.args(["--trace", "retain-on-failure"]);
+    }
     if let Some(times) = options.times {
         command.arg(format!("--repeat-each={times}"));
     }
@@ -104,7 +112,11 @@ pub fn test(
     let status = command::status(&mut command, stop)?;
     step.done();
     processes.check()?;
-    let mut counts = read(&report)?;
+    let text = std::fs::read(report).context("Playwright wrote no report")?;
+    let report: Value = serde_json::from_slice(&text).context("Playwright's report")?;
+    let mut counts = read(&report);
+    durations.note("browser tests", began, durations::of_playwright(&report));
+    counts.durations = durations;
     if !status.success() && counts.failed == 0 {
         counts.failed = 1;
     }
@@ -116,13 +128,11 @@ pub fn test(
 }
 
 /// Counts passed and failed tests of Playwright's JSON report. A flaky test counts as failed.
-fn read(report: &Path) -> Result<Counts> {
-    let text = std::fs::read(report).context("Playwright wrote no report")?;
-    let report: Value = serde_json::from_slice(&text).context("Playwright's report")?;
+fn read(report: &Value) -> Counts {
     let count = |name: &str| report["stats"][name].as_u64().unwrap_or(0);
     let errors = report["errors"].as_array().map_or(0, Vec::len) as u64;
     let failed = count("unexpected") + count("flaky") + errors;
-    Ok(Counts { passed: count("expected"), failed, failures: failures_of_playwright(&report) })
+    Counts { passed: count("expected"), failed, failures: failures_of_playwright(report), ..Counts::default() }
 }
 
 /// A theatre with a show that begins within minutes, as a folder like `demo/`, for tests of closed sales. The demo has such

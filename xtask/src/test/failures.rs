@@ -40,30 +40,41 @@ impl CargoFailures {
     }
 }
 
-/// Lists the failures of a suite of Playwright's JSON report and its nested suites.
-pub fn failures_of_playwright(suite: &Value) -> Vec<String> {
+/// Returns the tests of a suite of Playwright's JSON report and its nested suites, each with its name.
+pub fn tests_of_playwright(suite: &Value) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     for inner in suite["suites"].as_array().into_iter().flatten() {
-        found.extend(failures_of_playwright(inner));
+        found.extend(tests_of_playwright(inner));
     }
     for spec in suite["specs"].as_array().into_iter().flatten() {
         for test in spec["tests"].as_array().into_iter().flatten() {
-            if !matches!(test["status"].as_str(), Some("unexpected" | "flaky")) {
-                continue;
-            }
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let mut failure =
-                format!("[{}] {}: {}", text(&test["projectName"]), text(&spec["file"]), text(&spec["title"]));
-            let results = test["results"].as_array().into_iter().flatten();
-            let messages = results.flat_map(|result| result["errors"].as_array().into_iter().flatten());
-            for line in messages.flat_map(|error| plain(&text(&error["message"]))).take(LINES) {
-                failure.push_str("\n    ");
-                failure.push_str(&line);
-            }
-            found.push(failure);
+            let name = format!("[{}] {}: {}", text(&test["projectName"]), text(&spec["file"]), text(&spec["title"]));
+            found.push((name, test));
         }
     }
     found
+}
+
+/// Lists the failures of Playwright's JSON report.
+pub fn failures_of_playwright(report: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for (mut failure, test) in tests_of_playwright(report) {
+        if !matches!(test["status"].as_str(), Some("unexpected" | "flaky")) {
+            continue;
+        }
+        let results = test["results"].as_array().into_iter().flatten();
+        let messages = results.flat_map(|result| result["errors"].as_array().into_iter().flatten());
+        for line in messages.flat_map(|error| plain(text(&error["message"]))).take(LINES) {
+            failure.push_str("\n    ");
+            failure.push_str(&line);
+        }
+        found.push(failure);
+    }
+    found
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 /// Returns the non-empty lines without colour codes (`ESC [ … m`).

@@ -1,12 +1,15 @@
 //! `cargo xtask test`: all tests, on fresh private stores.
 //!
 //! First cargo's tests, then the browser tests, then the API against its OpenAPI document. The output ends with names and
-//! messages of failed tests and a line of counts.
+//! messages of failed tests, the time of each part, the slowest tests, and a line of counts.
+
+use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use crate::command;
+use crate::cargo_progress;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::Processes;
@@ -14,11 +17,21 @@ use crate::progress::{ProgressStep, note};
 use crate::services::{self, DataFolder, Stores};
 use crate::setup::{self, pgbouncer};
 use crate::stop::Stop;
+use durations::Durations;
 use failures::CargoFailures;
 
 mod api_contract;
 mod browser;
+mod durations;
 mod failures;
+
+/// Targets of cargo's tests: the integration tests of the server, and all others. Not the examples in comments: no crate
+/// has any, and looking for them reads each crate once more.
+const INTEGRATION: [&str; 2] = ["--test", "it"];
+const OTHERS: [&str; 4] = ["--lib", "--bins", "--test", "service"];
+/// Concurrent tests of a program, in addition to one per core: integration tests wait for timers of servers most of the
+/// time. `RUST_TEST_THREADS` overrides the sum.
+const MORE_THREADS: usize = 2;
 
 /// Maximum repetitions of a browser test: each needs separate shows, and the demo has three hundred.
 const MAX_TIMES: i64 = 40;
@@ -38,6 +51,9 @@ pub struct TestOptions {
     /// Run only the tests of the API against its OpenAPI document.
     #[arg(long, conflicts_with_all = ["skip_api_contract", "only_browser"])]
     pub only_api_contract: bool,
+    /// Record each browser test, for the trace of a failed one. Takes longer.
+    #[arg(long, requires = "only_browser")]
+    pub trace: bool,
     /// Replace the reference screenshots instead of comparing with them.
     #[arg(long, requires = "only_browser")]
     pub renew_pictures: bool,
@@ -55,6 +71,7 @@ pub struct Counts {
     failed: u64,
     /// Names of failed tests, each with its message.
     failures: Vec<String>,
+    durations: Durations,
 }
 
 impl Counts {
@@ -62,6 +79,7 @@ impl Counts {
         self.passed += others.passed;
         self.failed += others.failed;
         self.failures.extend(others.failures);
+        self.durations.append(others.durations);
     }
 }
 
@@ -79,18 +97,21 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<bool> {
     for failure in &counts.failures {
         println!("failed: {failure}");
     }
+    for line in counts.durations.lines() {
+        println!("{line}");
+    }
     println!("{} passed, {} failed", counts.passed, counts.failed);
     verdict(&counts, options.filter.as_deref())
 }
 
 /// Runs cargo's tests and the browser tests on the same stores.
 fn cargo_and_browser(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts> {
-    let mut folder = DataFolder::open(paths, "test", true)?;
+    let mut folder = DataFolder::open(paths, "test", true)?.without_fsync();
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let mut counts = Counts::default();
     if !options.only_browser {
-        counts.add(cargo_tests(paths, options, &stores, stop)?);
+        counts.add(cargo_tests(paths, options, &folder, &stores, stop)?);
     }
     if options.skip_browser {
         note("the browser tests were skipped");
@@ -119,19 +140,64 @@ fn verdict(counts: &Counts, filter: Option<&str>) -> Result<bool> {
     Ok(counts.failed == 0)
 }
 
-fn cargo_tests(paths: &Paths, options: &TestOptions, stores: &Stores, stop: &Stop) -> Result<Counts> {
-    // No separate build: the integration tests of server and simulator build the programs too, with the
-    // features of the tests. A separate build would compile a third of the code twice.
-    let step = ProgressStep::start("cargo test");
-    let mut command = native::cargo_all(paths, "test");
-    command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
-    command.env("REDIS_SERVER", services::redis_program(stop)?);
-    command.env("PROMTOOL", setup::promtool(stop)?).env("HAPROXY", setup::haproxy(stop)?);
-    command.env("PGBOUNCER", pgbouncer::find_or_build(paths, stop)?);
-    command.args(&options.filter);
+fn cargo_tests(
+    paths: &Paths,
+    options: &TestOptions,
+    folder: &DataFolder,
+    stores: &Stores,
+    stop: &Stop,
+) -> Result<Counts> {
+    // Before minutes of compiling: a missing program ends the run.
+    let programs = [
+        ("REDIS_SERVER", services::redis_program(stop)?),
+        ("PROMTOOL", setup::promtool(stop)?),
+        ("HAPROXY", setup::haproxy(stop)?),
+        ("PGBOUNCER", pgbouncer::find_or_build(paths, stop)?),
+    ];
+    let mut counts = Counts::default();
+    let all = |arguments: &[&str]| {
+        let mut command = native::cargo_all(paths, "test");
+        command.args(arguments);
+        command
+    };
+    let mut xtask = native::cargo(paths, "test");
+    xtask.args(["--package", "xtask"]);
+    // The integration tests of server and simulator build the programs too.
+    let (step, began) = (ProgressStep::start("compile the tests"), Instant::now());
+    let compiled = cargo_progress::status(&mut all(&["--tests", "--no-run"]), &step, stop)?;
+    step.done();
+    counts.durations.note("compile the tests", began, Vec::new());
+    if !compiled.success() {
+        counts.failed = 1;
+        return Ok(counts);
+    }
+    let worlds = folder.path.join("worlds");
+    // Remove the file of an earlier run.
+    let _ = std::fs::remove_file(&worlds);
+    for (part, mut command) in
+        [("tests of xtask", xtask), ("unit tests", all(&OTHERS)), ("integration tests", all(&INTEGRATION))]
+    {
+        command.arg("--no-fail-fast").args(&options.filter).env("WORLDS_FILE", &worlds);
+        command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
+        command.envs(programs.iter().map(|(name, path)| (name, path)));
+        if std::env::var_os("RUST_TEST_THREADS").is_none() {
+            let cores = std::thread::available_parallelism()?.get();
+            command.env("RUST_TEST_THREADS", (cores + MORE_THREADS).to_string());
+        }
+        let (step, began) = (ProgressStep::start(part), Instant::now());
+        let mut ran = run_tests(&mut command, &step, stop)?;
+        step.done();
+        ran.durations.note(part, began, durations::read_worlds(&worlds));
+        counts.add(ran);
+    }
+    Ok(counts)
+}
+
+/// Runs a command of cargo that tests, and reads its output.
+fn run_tests(command: &mut Command, step: &ProgressStep, stop: &Stop) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut failures = CargoFailures::default();
-    let status = command::status_with_lines(&mut command, stop, |line| {
+    let status = cargo_progress::status_with_lines(command, step, stop, |line| {
         failures.read_line(line);
         if let Some((passed, failed)) = test_result(line) {
             counts.passed += passed;
@@ -140,10 +206,9 @@ fn cargo_tests(paths: &Paths, options: &TestOptions, stores: &Stores, stop: &Sto
     })?;
     counts.failures = failures.into_all();
     if !status.success() && counts.failed == 0 {
-        // A compile error or a signal fails without a failed test.
+        // A signal fails without a failed test.
         counts.failed = 1;
     }
-    step.done();
     Ok(counts)
 }
 
@@ -167,6 +232,18 @@ mod tests {
         let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!(test_result(line), Some((3, 2)));
         assert_eq!(test_result("test holds::two_people ... ok"), None);
+    }
+
+    #[test]
+    fn every_integration_test_is_run() {
+        let root = Paths::find().expect("the checkout").root;
+        let folders = |folder: &str| std::fs::read_dir(root.join(folder)).expect(folder).filter_map(Result::ok);
+        for package in folders("").chain(folders("server")) {
+            let tests = std::fs::read_dir(package.path().join("tests")).into_iter().flatten().filter_map(Result::ok);
+            for name in tests.filter_map(|test| test.path().file_stem()?.to_str().map(str::to_owned)) {
+                assert!(INTEGRATION.into_iter().chain(OTHERS).any(|target| target == name), "{name} is not run");
+            }
+        }
     }
 
     /// Adds the results of cargo's tests and of the browser tests.

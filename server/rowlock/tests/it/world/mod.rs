@@ -1,6 +1,8 @@
 //! The environment of one test: a fresh database, a Redis prefix, the payment simulator, server processes, and visitors
 //! who send HTTP requests to them.
 
+mod duration;
+mod template;
 mod visitor;
 
 pub use visitor::{JsonAnswer, LiveSocket, Visitor, expect_answer, expect_page, expect_problem, expect_state};
@@ -23,6 +25,8 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::books::Books;
+use duration::WorldDuration;
+use template::copy_of_template;
 
 /// Timeout of every wait in a test. Long, because a busy machine may pause. Tests of the product's own deadlines use
 /// their own constants.
@@ -60,6 +64,8 @@ pub struct World {
     mailbox: PathBuf,
     client: reqwest::Client,
     is_ended: bool,
+    /// Dropped after the world has ended.
+    _duration: WorldDuration,
 }
 
 pub struct TestServer {
@@ -118,19 +124,16 @@ impl World {
 
     /// Starts a world on the test's own Postgres.
     pub async fn start_on(admin_url: String, servers: usize, settings: &[(&str, &str)]) -> Self {
+        let duration = WorldDuration::start();
         // Fails if another test of this process has installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let name = platform::ids::new_id().simple().to_string();
         let database = format!("rowlock_test_{name}");
         let mut admin = connect(&admin_url).await;
-        sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {database}")))
-            .execute(&mut admin)
-            .await
-            .expect("a database is created");
+        copy_of_template(&admin_url, &mut admin, &database).await;
         let url = url_of(&admin_url, &database);
         let pg = platform::database::connect(&url, 8).await.expect("the new database answers");
-        rowlock::start::migrate(&pg).await.expect("the schema is created");
         let show = insert_show(&pg, 300_000, 24 * 3600).await;
         let (screen, layout) = sqlx::query_as("SELECT screen_id, layout_id FROM shows WHERE id = $1")
             .bind(show)
@@ -172,6 +175,7 @@ impl World {
             mailbox,
             client,
             is_ended: false,
+            _duration: duration,
         };
         for _ in 0..servers {
             world.add_server(&[]).await;
@@ -446,10 +450,11 @@ impl World {
     async fn check_and_stop(&mut self, known_findings: &[&str]) {
         self.is_ended = true;
         self.check_books(known_findings).await;
-        for process in self.servers.iter_mut().filter_map(|server| server.process.as_mut()) {
-            if let Some(id) = process.id() {
-                let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
-            }
+        let processes: Vec<&mut Child> = self.servers.iter_mut().filter_map(|server| server.process.as_mut()).collect();
+        for id in processes.iter().filter_map(|process| process.id()) {
+            let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
+        }
+        for process in processes {
             tokio::time::timeout(TEST_TIMEOUT, process.wait())
                 .await
                 .expect("the server stops after SIGTERM")
