@@ -19,7 +19,8 @@ const WIDTH: &str = "80";
 /// Columns in which cargo aligns the first word of a status line to the right.
 const VERB_COLUMNS: usize = 12;
 /// First words of the lines that are left out.
-const ROUTINE: [&str; 7] = ["Checking", "Compiling", "Downloaded", "Downloading", "Finished", "Fresh", "Updating"];
+const ROUTINE: [&str; 8] =
+    ["Checking", "Compiling", "Downloaded", "Downloading", "Executable", "Finished", "Fresh", "Updating"];
 /// End of a line that is left out: the other cargo of a build holds this lock for a moment.
 const SHORT_WAIT: &str = "waiting for file lock on package cache";
 

@@ -20,10 +20,10 @@ const SECONDS: [(FirstRunPart, f64); 4] = [
     (FirstRunPart::Client, 100.0),
     (FirstRunPart::Rest, 20.0),
 ];
-/// Seconds of [`SECONDS`] that must be done before the pace of this machine is known.
+/// Seconds of work on two cores that must be done before the pace of this machine is known.
 const MIN_MEASURED: f64 = 10.0;
 
-/// A part with its share of the work, in seconds of [`SECONDS`], and the fraction that is done.
+/// A part with its seconds on two cores, and the fraction that is done.
 struct PartProgress {
     part: FirstRunPart,
     seconds: f64,
@@ -37,8 +37,13 @@ pub struct FirstRun {
 
 impl FirstRun {
     pub fn new() -> Self {
-        let parts = SECONDS.map(|(part, seconds)| PartProgress { part, seconds, fraction: 0.0 });
-        Self { parts: parts.into() }
+        Self::of(&SECONDS)
+    }
+
+    /// A run of these parts, with the seconds that each takes on two cores.
+    pub fn of(seconds: &[(FirstRunPart, f64)]) -> Self {
+        let parts = seconds.iter().map(|&(part, seconds)| PartProgress { part, seconds, fraction: 0.0 });
+        Self { parts: parts.collect() }
     }
 
     /// Sets the fraction of a part that is done. It never decreases.
@@ -66,7 +71,7 @@ impl FirstRun {
         Duration::from_secs_f64((all - done).max(0.0) * pace)
     }
 
-    /// Seconds of [`SECONDS`]: done, and all.
+    /// Seconds of work on two cores: done, and all.
     fn seconds(&self) -> (f64, f64) {
         let done = self.parts.iter().map(|known| known.seconds * known.fraction).sum();
         (done, self.parts.iter().map(|known| known.seconds).sum())
@@ -87,23 +92,24 @@ pub fn in_words(left: Duration) -> String {
 mod tests {
     use super::*;
 
+    const PARTS: [(FirstRunPart, f64); 3] =
+        [(FirstRunPart::Packages, 30.0), (FirstRunPart::Server, 240.0), (FirstRunPart::Client, 130.0)];
+
     #[test]
     fn time_left_follows_the_pace_of_the_machine() {
-        let mut run = FirstRun::new();
-        assert_eq!((run.share(), run.time_left(Duration::from_secs(5)).as_secs()), (0.0, 390));
+        let mut run = FirstRun::of(&PARTS);
+        assert_eq!((run.share(), run.time_left(Duration::from_secs(5)).as_secs()), (0.0, 400));
         run.advance(FirstRunPart::Packages, 1.0);
         run.advance(FirstRunPart::Server, 0.5);
-        // 150 of 390 seconds, in twice the time.
-        assert_eq!(run.time_left(Duration::from_secs(300)).as_secs(), 480);
-        assert!((run.share() - 150.0 / 390.0).abs() < 1e-9);
+        // 150 of 400 seconds, in twice the time.
+        assert_eq!((run.share(), run.time_left(Duration::from_secs(300)).as_secs()), (0.375, 500));
     }
 
     #[test]
     fn a_part_with_nothing_to_do_is_removed_from_the_whole() {
-        let mut run = FirstRun::new();
-        for part in [FirstRunPart::Packages, FirstRunPart::Client, FirstRunPart::Rest] {
-            run.remove(part);
-        }
+        let mut run = FirstRun::of(&PARTS);
+        run.remove(FirstRunPart::Packages);
+        run.remove(FirstRunPart::Client);
         run.advance(FirstRunPart::Server, 0.25);
         run.advance(FirstRunPart::Server, 0.1);
         assert_eq!((run.share(), run.time_left(Duration::from_secs(60)).as_secs()), (0.25, 180));

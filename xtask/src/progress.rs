@@ -246,10 +246,9 @@ mod tests {
     #[test]
     fn a_step_of_the_first_run_shows_the_share_of_the_whole_and_the_time_left() {
         let began = Instant::now().checked_sub(Duration::from_secs(150)).expect("the machine runs for minutes");
-        let mut run = FirstRun::new();
-        run.advance(FirstRunPart::Packages, 1.0);
+        let mut run = FirstRun::of(&[(FirstRunPart::Server, 300.0), (FirstRunPart::Client, 100.0)]);
         run.advance(FirstRunPart::Server, 0.5);
         let display = display(vec![step("build the server", Some((256, 512)))], Some((run, began)));
-        assert_eq!(display.text(), "  38 %  build the server: 256 of 512 crates, about 4 min left");
+        assert_eq!(display.text(), "  37 %  build the server: 256 of 512 crates, about 4 min left");
     }
 }
