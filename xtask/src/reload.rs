@@ -2,30 +2,22 @@
 //!
 //! Every page has the script `account.js`. Its copy in the site gets a few more lines here, which read a file of the
 //! site four times a second and reload the page when the file has changed. The product has nothing for this: no
-//! setting, no route, no script.
+//! setting, no route, no script. Other tasks make the files of the site again, without the lines.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 
-use crate::site::PLAIN;
-
 /// The lines, and what they are appended to.
 const SCRIPT: &str = include_str!("reload.js");
 const EXTENDED: &str = "pkg/account.js";
-/// Compressed siblings, which a server would prefer to the extended script.
-const COMPRESSED: [&str; 2] = ["pkg/account.js.br", "pkg/account.js.gz"];
 /// The file that changes.
 const RELOAD_FILE: &str = "pkg/reload.txt";
 
-/// Makes open pages of a site reload. Call it after each build of the site, which removes the lines.
+/// Makes open pages of a site reload. Call it after each build of the site, which may remove the lines.
 pub fn reload_pages(site: &Path) -> Result<()> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    // Without this stamp, the next build by any task copies the scripts again.
-    for file in [PLAIN].iter().chain(&COMPRESSED).map(|name| site.join(name)).filter(|file| file.exists()) {
-        std::fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
-    }
     let script = std::fs::read_to_string(site.join(EXTENDED)).context(EXTENDED)?;
     if !script.ends_with(SCRIPT) {
         replace(&site.join(EXTENDED), &(script + SCRIPT))?;
@@ -47,20 +39,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_reload_once_for_each_call_and_the_next_build_removes_the_script() {
+    fn pages_reload_once_for_each_call_by_a_script_that_is_appended_once() {
         let site = std::env::temp_dir().join(format!("rowlock-reload-{}", std::process::id()));
         std::fs::create_dir_all(site.join("pkg")).expect("created");
-        for file in [PLAIN, EXTENDED, COMPRESSED[0]] {
-            std::fs::write(site.join(file), "go();\n").expect("written");
-        }
+        std::fs::write(site.join(EXTENDED), "go();\n").expect("written");
         let read = |file: &str| std::fs::read_to_string(site.join(file)).expect("readable");
         reload_pages(&site).expect("reloaded");
         let first = read(RELOAD_FILE);
         reload_pages(&site).expect("reloaded");
         assert_ne!(read(RELOAD_FILE), first);
-        assert_eq!(read(EXTENDED), format!("go();\n{SCRIPT}"), "appended once");
-        assert!(!site.join(COMPRESSED[0]).exists());
-        assert!(!site.join(PLAIN).exists(), "without it the next build copies the scripts again");
+        assert_eq!(read(EXTENDED), format!("go();\n{SCRIPT}"));
         std::fs::remove_dir_all(&site).expect("removed");
     }
 

@@ -126,8 +126,8 @@ impl<'a> SiteBuild<'a> {
         };
         let module_inputs = if mode == BuildMode::Optimised { optimised } else { inputs_in(mode)? };
         let modules = out_of_date(mode, &module_inputs);
-        let plain_inputs = fingerprint::of(&paths.root, &PLAIN_INPUTS, mode.name_for_files())?;
-        let plain_inputs = Some(plain_inputs).filter(|inputs| !fingerprint::is_done(&paths.site().join(PLAIN), inputs));
+        let plain_inputs = plain_inputs(paths, mode)?;
+        let plain_inputs = Some(plain_inputs).filter(|inputs| !fingerprint::is_done(&stamp(paths, PLAIN), inputs));
         let shrinks = mode == BuildMode::Optimised && !modules.is_empty();
         let wasm_opt = if shrinks { wasm_opt(paths, stop)? } else { None };
         if !modules.is_empty() || plain_inputs.is_some() {
@@ -147,8 +147,7 @@ impl<'a> SiteBuild<'a> {
             self.build_module(index, bundles)?;
         }
         if let Some(inputs) = &self.plain_inputs {
-            make_files(self.paths, self.mode, self.stop)?;
-            std::fs::write(site.join(PLAIN), inputs)?;
+            make_files(self.paths, self.mode, inputs, self.stop)?;
         }
         match self.mode {
             BuildMode::Optimised | BuildMode::Quick => versions::publish(&site),
@@ -197,14 +196,24 @@ impl<'a> SiteBuild<'a> {
 /// Makes only the files that are not compiled, whatever the state of the modules.
 pub fn build_files(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
     let _lock = lock(paths)?;
-    make_files(paths, mode, stop)
+    make_files(paths, mode, &plain_inputs(paths, mode)?, stop)
 }
 
-fn make_files(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
+fn plain_inputs(paths: &Paths, mode: BuildMode) -> Result<String> {
+    fingerprint::of(&paths.root, &PLAIN_INPUTS, mode.name_for_files())
+}
+
+fn make_files(paths: &Paths, mode: BuildMode, inputs: &str, stop: &Stop) -> Result<()> {
     let step = ProgressStep::quiet("compress scripts and style sheets");
+    let stamp = stamp(paths, PLAIN);
+    // An interrupted build must not look finished.
+    if stamp.exists() {
+        std::fs::remove_file(&stamp)?;
+    }
     let mut builder = native::program(paths, "site-builder");
     builder.args(["files", mode.name_for_files()]).arg(&paths.root).arg(paths.site());
     command::run_silently(&mut builder, stop)?;
+    std::fs::write(stamp, inputs)?;
     step.done();
     Ok(())
 }
@@ -216,10 +225,10 @@ fn lock(paths: &Paths) -> Result<File> {
     Ok(lock)
 }
 
-/// File of the site with the fingerprint of the inputs of which the files that are not compiled were made.
-pub const PLAIN: &str = ".built-plain";
+/// Name of the stamp of the files that are not compiled.
+const PLAIN: &str = "plain";
 
-/// Returns the file with the fingerprint of the inputs of which a bundle was built.
+/// Returns the file with the fingerprint of the inputs of which a bundle, or [`PLAIN`], was built.
 fn stamp(paths: &Paths, name: &str) -> PathBuf {
     paths.site().join(format!(".built-{name}"))
 }
@@ -229,6 +238,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn files_of_dev_are_made_again_for_all_others() {
+        // They are not compressed, and pages reload themselves (`reload.rs`).
+        for mode in [BuildMode::Optimised, BuildMode::Quick] {
+            assert_ne!(mode.name_for_files(), BuildMode::Fast.name_for_files());
+        }
+    }
 
     #[test]
     fn every_mode_builds_every_bundle_once() {
