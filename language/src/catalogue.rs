@@ -1,9 +1,9 @@
-//! All messages in all languages, on the server. Compiled in from their files.
+//! All messages in all languages, on the server. Compiled in from their files, which development reads itself.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::Language;
+use super::{Language, message_folder};
 
 /// Messages by key, in the order of their keys.
 pub(super) type Messages = BTreeMap<String, String>;
@@ -17,7 +17,7 @@ fn read(file: &str) -> Messages {
 
 pub(super) fn of(language: Language) -> &'static Messages {
     // In the order of `Language::ALL`, which is that of the enum.
-    &ALL[language as usize]
+    message_folder::edited(language).unwrap_or_else(|| &ALL[language as usize])
 }
 
 /// A thread renders English unless a language is set.

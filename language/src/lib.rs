@@ -19,6 +19,8 @@ mod carried;
 mod catalogue;
 mod languages;
 mod message;
+#[cfg(not(target_arch = "wasm32"))]
+mod message_folder;
 mod moment;
 mod number;
 mod problems;
@@ -35,6 +37,8 @@ use catalogue as known;
 pub use catalogue::carried_by;
 pub use languages::Language;
 pub use message::{Arg, isolated, listed};
+#[cfg(not(target_arch = "wasm32"))]
+pub use message_folder::read_messages_from;
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
 pub use problems::{Hindrance, problem_for_staff, problem_in_words};

@@ -2,7 +2,7 @@
 //!
 //!     site-builder bundle MODE MODULE SITE NAME[,NAME…] [WASM_OPT]
 //!         splits, binds, shrinks and compresses a linked module into SITE/pkg
-//!     site-builder files ROOT SITE
+//!     site-builder files MODE ROOT SITE
 //!         minifies, compresses and copies frontend/static and style
 //!
 //! `cargo xtask` compiles the modules, calls this program for what is out of date, and publishes the result as a version.
@@ -14,7 +14,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::output::BuildMode;
 
@@ -24,15 +24,17 @@ mod minify;
 mod output;
 
 const USAGE: &str = "site-builder bundle optimised|quick|fast MODULE SITE NAME[,NAME...] [WASM_OPT]
-       site-builder files ROOT SITE";
+       site-builder files optimised|quick|fast ROOT SITE";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mode_of =
+        |name: &str| BuildMode::of_name(name).with_context(|| format!("there is no mode {name}\nusage: {USAGE}"));
     match *arguments.as_slice() {
-        ["files", root, site] => files::build(Path::new(root), Path::new(site)),
+        ["files", mode, root, site] => files::build(mode_of(mode)?, Path::new(root), Path::new(site)),
         ["bundle", mode, module, site, names, ref wasm_opt @ ..] if wasm_opt.len() <= 1 => {
-            let Some(mode) = BuildMode::of_name(mode) else { bail!("there is no mode {mode}\nusage: {USAGE}") };
+            let mode = mode_of(mode)?;
             let names: Vec<&str> = names.split(',').collect();
             bundle::build(mode, Path::new(module), Path::new(site), &names, wasm_opt.first().map(Path::new))
         }

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
+use crate::cargo_progress;
 use crate::command;
 use crate::native;
 use crate::paths::Paths;
@@ -76,7 +77,7 @@ pub(crate) fn run_load_generator(
     let step = ProgressStep::start("build the server and the benchmarks, optimised");
     let mut build = native::cargo(paths, "build");
     build.args(["--profile", "benchmark", "--package", "rowlock", "--package", "simulator", "--package", "bench"]);
-    command::run(&mut build, stop)?;
+    cargo_progress::run(&mut build, &step, stop)?;
     step.done();
     let mut run = native::benchmark_program(paths, "rowlock-bench");
     run.arg(name).args(arguments);

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::command;
+use crate::cargo_progress;
 use crate::native;
 use crate::paths::Paths;
 use crate::progress::ProgressStep;
@@ -33,7 +33,7 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
 
 fn passes(name: &str, command: &mut std::process::Command, stop: &Stop) -> Result<bool> {
     let step = ProgressStep::start(name);
-    let all_passed = command::status(command, stop)?.success();
+    let all_passed = cargo_progress::status(command, &step, stop)?.success();
     step.done_with(if all_passed { "" } else { "FAILED" });
     Ok(all_passed)
 }

@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::progress;
 use crate::stop::Stop;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
@@ -25,24 +26,43 @@ pub fn run(command: &mut Command, stop: &Stop) -> Result<()> {
 
 /// Runs a command with visible output and returns its status.
 pub fn status(command: &mut Command, stop: &Stop) -> Result<ExitStatus> {
+    progress::leave_line();
     let mut child = spawn(command)?;
     wait(&mut child, stop).with_context(|| command_line(command))
 }
 
 /// Runs a command, prints its standard output line by line and passes each line to `on_line`.
-pub fn status_with_lines(command: &mut Command, stop: &Stop, mut on_line: impl FnMut(&str)) -> Result<ExitStatus> {
-    let mut child = spawn(command.stdout(Stdio::piped()))?;
-    let lines = child.stdout.take().context("no pipe for its output")?;
-    let reader = BufReader::new(lines);
-    std::thread::scope(|scope| {
+pub fn status_with_lines(command: &mut Command, stop: &Stop, on_line: impl FnMut(&str)) -> Result<ExitStatus> {
+    progress::leave_line();
+    status_while_reading(command.stdout(Stdio::piped()), stop, |output| print_lines(output, on_line), drop)
+}
+
+/// Prints standard output line by line and passes each line to `on_line`.
+pub fn print_lines(output: Option<ChildStdout>, mut on_line: impl FnMut(&str)) {
+    let Some(output) = output else { return };
+    for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        progress::print(|| println!("{line}"));
+        on_line(&line);
+    }
+}
+
+/// Runs a command while its pipes are read, standard error on a second thread. A reader without a pipe gets `None`.
+pub fn status_while_reading(
+    command: &mut Command,
+    stop: &Stop,
+    read_output: impl FnOnce(Option<ChildStdout>),
+    read_errors: impl FnOnce(Option<ChildStderr>) + Send,
+) -> Result<ExitStatus> {
+    let mut child = spawn(command)?;
+    let (output, errors) = (child.stdout.take(), child.stderr.take());
+    let status = std::thread::scope(|scope| {
         let waiter = scope.spawn(|| wait(&mut child, stop));
-        for line in reader.split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            on_line(&line);
-        }
+        scope.spawn(move || read_errors(errors));
+        read_output(output);
         waiter.join().map_err(|_| anyhow::anyhow!("the waiting thread panicked"))?
-    })
+    });
+    status.with_context(|| command_line(command))
 }
 
 /// Runs a command and returns its standard output; fails with its standard error unless it succeeds.
@@ -58,18 +78,11 @@ pub fn output(command: &mut Command) -> Result<String> {
 
 /// Runs a command silently; its output is part of the error when it fails.
 pub fn run_silently(command: &mut Command, stop: &Stop) -> Result<()> {
-    let mut child = spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
-    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    let (status, text) = std::thread::scope(|scope| {
-        let out = scope.spawn(move || read_all(out.as_mut()));
-        let err = scope.spawn(move || read_all(err.as_mut()));
-        let status = wait(&mut child, stop);
-        let text = format!("{}{}", out.join().unwrap_or_default(), err.join().unwrap_or_default());
-        (status, text)
-    });
-    let status = status?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (mut output, mut errors) = (String::new(), String::new());
+    let status = status_while_reading(command, stop, |pipe| output = read_all(pipe), |pipe| errors = read_all(pipe))?;
     if !status.success() {
-        bail!("{} ended with {status}:\n{}", command_line(command), text.trim());
+        bail!("{} ended with {status}:\n{}", command_line(command), format!("{output}{errors}").trim());
     }
     Ok(())
 }
@@ -80,9 +93,9 @@ fn spawn(command: &mut Command) -> Result<Child> {
     child.with_context(|| format!("cannot start {}", command_line(command)))
 }
 
-fn read_all(pipe: Option<&mut impl Read>) -> String {
+fn read_all(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
+    if let Some(mut pipe) = pipe {
         // A read error only shortens the message; the exit status decides.
         let _ = pipe.read_to_end(&mut bytes);
     }
@@ -126,7 +139,7 @@ pub fn is_program(file: &Path) -> bool {
 }
 
 /// Formats a command line for messages, without environment variables: some are secret.
-fn command_line(command: &Command) -> String {
+pub fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }

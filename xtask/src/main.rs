@@ -15,22 +15,27 @@ use crate::paths::Paths;
 use crate::stop::Stop;
 
 mod bench;
+mod cargo_progress;
 mod checkouts;
 mod ci;
 mod command;
+mod dev;
 #[cfg(test)]
 mod documents;
 mod fingerprint;
+mod first_run;
 mod native;
 mod paths;
 mod processes;
 mod progress;
 mod prove;
+mod reload;
 mod run;
 mod services;
 mod serving;
 mod setup;
 mod site;
+mod status_line;
 mod stop;
 mod test;
 mod versions;
@@ -38,6 +43,9 @@ mod versions;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Runs and tests Rowlock, and installs what that needs.")]
 struct XtaskArguments {
+    /// Show the output of cargo in place of one line per step.
+    #[arg(long, global = true)]
+    verbose: bool,
     #[command(subcommand)]
     task: Task,
 }
@@ -49,8 +57,9 @@ enum Task {
     /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address. The client is quick to build
     /// and larger than the one for delivery; if that is up to date in target/site, it is used.
     Run,
-    /// Like run, and rebuild and restart after changes.
+    /// Like run, and show every change in the browser.
     ///
+    /// Styles and messages need no build. After a build of Rust, the server restarts. Open pages reload by themselves.
     /// Withdraws the current version of target/site: browsers revalidate its files before each use, until run, test or
     /// site publish a version again.
     Dev,
@@ -72,7 +81,11 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    match run_task(XtaskArguments::parse().task) {
+    let arguments = XtaskArguments::parse();
+    if arguments.verbose {
+        progress::be_verbose();
+    }
+    match run_task(arguments.task) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -93,7 +106,7 @@ fn run_task(task: Task) -> Result<bool> {
     let stop = Stop::listen()?;
     match task {
         Task::Run => run::run(&paths, &stop).map(|()| true),
-        Task::Dev => run::dev(&paths, &stop).map(|()| true),
+        Task::Dev => dev::dev(&paths, &stop).map(|()| true),
         Task::Test(options) => test::test(&paths, &options, &stop),
         Task::Bench(options) => bench::bench(&paths, &options, &stop),
         Task::Prove(options) => prove::prove(&paths, &options, &stop),

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::cargo_progress;
 use crate::command;
 use crate::paths::Paths;
 use crate::progress::ProgressStep;
@@ -36,16 +37,18 @@ pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
 }
 
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
-    let step = ProgressStep::start("build the server");
-    command::run(cargo_all(paths, "build").args(["--bin", "rowlock", "--bin", "payment-simulator"]), stop)?;
-    step.done();
-    Ok(())
+    let mut build = cargo_all(paths, "build");
+    build_programs("build the server", build.args(["--bin", "rowlock", "--bin", "payment-simulator"]), stop)
 }
 
 /// Builds the program that makes the files of the site.
 pub fn build_site_builder(paths: &Paths, stop: &Stop) -> Result<()> {
-    let step = ProgressStep::start("build the site builder");
-    command::run(cargo(paths, "build").args(["--package", "site-builder"]), stop)?;
+    build_programs("build the site builder", cargo(paths, "build").args(["--package", "site-builder"]), stop)
+}
+
+fn build_programs(what: &str, command: &mut Command, stop: &Stop) -> Result<()> {
+    let step = ProgressStep::start(what);
+    cargo_progress::run(command, &step, stop)?;
     step.done();
     Ok(())
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::command::signal_group;
-use crate::progress::ProgressStep;
+use crate::progress::{self, ProgressStep};
 use crate::stop::{GRACE_PERIOD, Stop};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
@@ -144,7 +144,7 @@ fn show_lines(name: &str, pipe: impl Read + Send + 'static) {
     // The thread ends when the program closes the pipe.
     std::thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-            println!("{name:>9} | {}", String::from_utf8_lossy(&line));
+            progress::print(|| println!("{name:>9} | {}", String::from_utf8_lossy(&line)));
         }
     });
 }

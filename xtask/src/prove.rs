@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use crate::bench;
-use crate::command;
+use crate::cargo_progress;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::Processes;
@@ -99,7 +99,7 @@ fn run_test(paths: &Paths, test: &str, (variable, value): (&str, &str), stores: 
     command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis).env(variable, value);
     command.env("REDIS_SERVER", services::redis_program(stop)?);
     let mut passed = 0;
-    let status = command::status_with_lines(&mut command, stop, |line| {
+    let status = cargo_progress::status_with_lines(&mut command, &step, stop, |line| {
         passed += test_result(line).map_or(0, |(passed, _)| passed);
     })?;
     step.done();

@@ -1,32 +1,25 @@
-//! `cargo xtask run`: builds and starts the whole product from a fresh checkout; and `cargo xtask dev`, the same with a
-//! rebuild after every change.
+//! `cargo xtask run`: builds and starts the whole product from a fresh checkout.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use notify::{EventKind, RecursiveMode, Watcher};
 
+use crate::first_run::FirstRunPart;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::{Output, Processes};
-use crate::progress::{note, seconds};
+use crate::progress::{self, seconds};
 use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, ServerSettings};
-use crate::site::{self, BuildMode, SiteBuild};
+use crate::site::{BuildMode, SiteBuild};
 use crate::stop::Stop;
 
-/// Folders that `dev` watches.
-const WATCHED: [&str; 9] =
-    ["app", "domain", "frontend", "language", "messages", "migrations", "server", "simulator", "style"];
-/// Quiet time after the last change: editors write a file in several steps.
-const QUIET_TIME: Duration = Duration::from_millis(150);
 /// Polling interval for a stop request and for ended programs.
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs until a stop is requested or a program ends unexpectedly.
 pub fn run(paths: &Paths, stop: &Stop) -> Result<()> {
-    let mut running = RunningProduct::start(paths, BuildMode::Quick, stop)?;
+    let mut running = RunningProduct::start(paths, BuildMode::Quick, Vec::new(), stop)?;
     while !stop.is_requested() {
         running.processes.check()?;
         std::thread::sleep(POLL_INTERVAL);
@@ -36,112 +29,70 @@ pub fn run(paths: &Paths, stop: &Stop) -> Result<()> {
     Ok(())
 }
 
-/// Runs the product, and rebuilds and restarts it after a change. After a failed build the old version keeps running. The
-/// client is built fast instead of small.
-pub fn dev(paths: &Paths, stop: &Stop) -> Result<()> {
-    let mut running = RunningProduct::start(paths, BuildMode::Fast, stop)?;
-    let (sender, changes) = channel();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Some systems report reads as events.
-        if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_))) {
-            // Fails only after the receiver was dropped at the end.
-            let _ = sender.send(());
-        }
-    })?;
-    for folder in WATCHED.map(|name| paths.root.join(name)).iter().filter(|folder| folder.exists()) {
-        watcher.watch(folder, RecursiveMode::Recursive).with_context(|| format!("watch {}", folder.display()))?;
-    }
-    let mut built = built_at(paths);
-    while !stop.is_requested() {
-        if !has_changed(&changes) {
-            continue;
-        }
-        if let Err(error) = rebuild(paths, stop) {
-            stop.check()?;
-            note(&format!("the old version keeps running: {error:#}"));
-            continue;
-        }
-        let now = built_at(paths);
-        if now != built {
-            built = now;
-            running.processes.end(running.server.name)?;
-            if let Err(error) = running.product.start_server(&mut running.processes, &running.server, Output::Shown) {
-                stop.check()?;
-                running.processes.end(running.server.name)?;
-                note(&format!("{error:#}; waiting for the next change"));
-                continue;
-            }
-        }
-        note(&format!("up to date: reload {}", running.server.public_url));
-    }
-    running.processes.end_all();
-    Ok(())
-}
-
-fn rebuild(paths: &Paths, stop: &Stop) -> Result<()> {
-    native::build(paths, stop)?;
-    site::build(paths, BuildMode::Fast, stop)
-}
-
-fn built_at(paths: &Paths) -> Option<SystemTime> {
-    paths.program("rowlock").metadata().and_then(|meta| meta.modified()).ok()
-}
-
-/// Waits briefly for a change and for the end of a burst. Returns `true` when there was one.
-fn has_changed(changes: &Receiver<()>) -> bool {
-    match changes.recv_timeout(POLL_INTERVAL) {
-        Ok(()) => {
-            while changes.recv_timeout(QUIET_TIME).is_ok() {}
-            true
-        }
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
-    }
-}
-
 /// The running product of `run` and `dev`.
-struct RunningProduct<'a> {
+pub struct RunningProduct<'a> {
     /// Settings shared by the servers.
     product: Product<'a>,
     server: ServerSettings,
-    processes: Processes<'a>,
+    pub processes: Processes<'a>,
     /// The locked data folder. Fields are dropped in order, so the lock is released last.
     _folder: DataFolder,
 }
 
 impl<'a> RunningProduct<'a> {
-    /// Builds and starts everything, and prints the addresses.
-    fn start(paths: &'a Paths, mode: BuildMode, stop: &'a Stop) -> Result<Self> {
+    /// Builds and starts everything, and prints the addresses. The server gets these settings in addition to its own.
+    pub fn start(
+        paths: &'a Paths,
+        mode: BuildMode,
+        settings: Vec<(&'static str, String)>,
+        stop: &'a Stop,
+    ) -> Result<Self> {
         let began = Instant::now();
         let mut folder = DataFolder::open(paths, "run", false)?;
         let mut processes = Processes::new(stop);
+        progress::begin_first_run();
         // Stores first: missing packages are reported before minutes of compiling.
-        let stores = services::start(&mut folder, &mut processes, stop)?;
+        let stores = progress::part(FirstRunPart::Packages, || services::start(&mut folder, &mut processes, stop))?;
         build_at_once(paths, mode, stop)?;
-        let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
-        let server = server(&folder)?;
-        product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
-        product.start_server(&mut processes, &server, Output::Shown)?;
-        let manager = product.create_demo_manager(&mut folder, stop)?;
+        let (product, server, manager) = progress::part(FirstRunPart::Rest, || {
+            let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
+            let server = server(&folder, settings)?;
+            product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
+            product.start_server(&mut processes, &server, Output::Shown)?;
+            let manager = product.create_demo_manager(&mut folder, stop)?;
+            anyhow::Ok((product, server, manager))
+        })?;
+        progress::end_first_run();
         announce(&folder, &server, &product, manager.as_deref(), began);
         Ok(Self { product, server, processes, _folder: folder })
+    }
+
+    /// Replaces the running server by the one that was built last.
+    pub fn restart_server(&mut self) -> Result<()> {
+        self.processes.end(self.server.name)?;
+        let started = self.product.start_server(&mut self.processes, &self.server, Output::Shown);
+        if started.is_err() {
+            self.processes.end(self.server.name)?;
+        }
+        started.context("waiting for the next change")
     }
 }
 
 /// Builds client and server at the same time: each has minutes in which one compiler runs alone.
-fn build_at_once(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
-    let site = SiteBuild::prepare(paths, mode, stop)?;
+pub fn build_at_once(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
+    let site = progress::part(FirstRunPart::SiteBuilder, || SiteBuild::prepare(paths, mode, stop))?;
     std::thread::scope(|scope| {
-        let client = scope.spawn(|| site.finish());
-        let server = native::build(paths, stop);
+        let client = scope.spawn(|| progress::part(FirstRunPart::Client, || site.finish()));
+        let server = progress::part(FirstRunPart::Server, || native::build(paths, stop));
         let client = client.join().map_err(|_| anyhow!("the build of the client panicked"))?;
         server.and(client)
     })
 }
 
-fn server(folder: &DataFolder) -> Result<ServerSettings> {
+fn server(folder: &DataFolder, settings: Vec<(&'static str, String)>) -> Result<ServerSettings> {
     let listen = serving::listen_address(folder)?;
     let public_url = std::env::var("PUBLIC_URL").unwrap_or_else(|_| serving::public_address(listen));
-    Ok(ServerSettings { name: "rowlock", listen, public_url, settings: Vec::new() })
+    Ok(ServerSettings { name: "rowlock", listen, public_url, settings })
 }
 
 fn announce(

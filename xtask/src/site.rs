@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
+use crate::cargo_progress;
 use crate::command;
 use crate::fingerprint;
 use crate::native;
@@ -61,6 +62,14 @@ impl BuildMode {
         }
     }
 
+    /// Returns the mode of the files that are not compiled. They are small: except under `dev`, they are compressed well.
+    fn name_for_files(self) -> &'static str {
+        match self {
+            Self::Fast => self.name(),
+            Self::Optimised | Self::Quick => Self::Optimised.name(),
+        }
+    }
+
     /// Returns the name for `site-builder`.
     fn name(self) -> &'static str {
         match self {
@@ -99,8 +108,7 @@ impl<'a> SiteBuild<'a> {
     /// compiling.
     pub fn prepare(paths: &'a Paths, mode: BuildMode, stop: &'a Stop) -> Result<Self> {
         std::fs::create_dir_all(paths.site().join("pkg"))?;
-        let lock = File::create(paths.site().join(".lock"))?;
-        lock.lock().context("cannot lock the site")?;
+        let lock = lock(paths)?;
         let toolchain = Toolchain::require(paths, stop)?;
         let compiler = toolchain.about()?;
         let inputs_in = |mode: BuildMode| {
@@ -118,7 +126,7 @@ impl<'a> SiteBuild<'a> {
         };
         let module_inputs = if mode == BuildMode::Optimised { optimised } else { inputs_in(mode)? };
         let modules = out_of_date(mode, &module_inputs);
-        let plain_inputs = fingerprint::of(&paths.root, &PLAIN_INPUTS, "")?;
+        let plain_inputs = plain_inputs(paths, mode)?;
         let plain_inputs = Some(plain_inputs).filter(|inputs| !fingerprint::is_done(&stamp(paths, PLAIN), inputs));
         let shrinks = mode == BuildMode::Optimised && !modules.is_empty();
         let wasm_opt = if shrinks { wasm_opt(paths, stop)? } else { None };
@@ -135,15 +143,11 @@ impl<'a> SiteBuild<'a> {
             // Withdraw the version before the first change.
             versions::withdraw(&site)?;
         }
-        for bundles in &self.modules {
-            self.build_module(bundles)?;
+        for (index, bundles) in self.modules.iter().enumerate() {
+            self.build_module(index, bundles)?;
         }
         if let Some(inputs) = &self.plain_inputs {
-            let step = ProgressStep::quiet("compress scripts and style sheets");
-            let mut builder = native::program(self.paths, "site-builder");
-            command::run_silently(builder.arg("files").arg(&self.paths.root).arg(&site), self.stop)?;
-            std::fs::write(stamp(self.paths, PLAIN), inputs)?;
-            step.done();
+            make_files(self.paths, self.mode, inputs, self.stop)?;
         }
         match self.mode {
             BuildMode::Optimised | BuildMode::Quick => versions::publish(&site),
@@ -151,10 +155,11 @@ impl<'a> SiteBuild<'a> {
         }
     }
 
-    fn build_module(&self, bundles: &[&str]) -> Result<()> {
+    fn build_module(&self, index: usize, bundles: &[&str]) -> Result<()> {
         let (profile, folder, goal) = self.mode.profile();
         let names = bundles.join(",");
-        let step = ProgressStep::start(format!("compile the client for {names} ({})", self.toolchain.name()));
+        let name = format!("compile the client for {names} ({})", self.toolchain.name());
+        let step = ProgressStep::start_nth(name, index, self.modules.len());
         let out = self.paths.target.join("wasm-build").join(TARGET).join(folder);
         // All modules are linked to the same file: cargo would keep that of another module.
         let linked = out.join("deps/frontend.wasm");
@@ -163,7 +168,7 @@ impl<'a> SiteBuild<'a> {
         }
         let mut cargo = self.toolchain.cargo("build", goal, self.paths)?;
         cargo.args(["--profile", profile, "--no-default-features", "--features", &names]);
-        command::run(&mut cargo, self.stop)?;
+        cargo_progress::run(&mut cargo, &step, self.stop)?;
         step.done();
 
         let what = if self.wasm_opt.is_some() { "bind and shrink it" } else { "bind it to JavaScript" };
@@ -188,7 +193,39 @@ impl<'a> SiteBuild<'a> {
     }
 }
 
-/// Name of the stamp of the files that are only copied.
+/// Makes only the files that are not compiled, whatever the state of the modules.
+pub fn build_files(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
+    let _lock = lock(paths)?;
+    make_files(paths, mode, &plain_inputs(paths, mode)?, stop)
+}
+
+fn plain_inputs(paths: &Paths, mode: BuildMode) -> Result<String> {
+    fingerprint::of(&paths.root, &PLAIN_INPUTS, mode.name_for_files())
+}
+
+fn make_files(paths: &Paths, mode: BuildMode, inputs: &str, stop: &Stop) -> Result<()> {
+    let step = ProgressStep::quiet("compress scripts and style sheets");
+    let stamp = stamp(paths, PLAIN);
+    // An interrupted build must not look finished.
+    if stamp.exists() {
+        std::fs::remove_file(&stamp)?;
+    }
+    let mut builder = native::program(paths, "site-builder");
+    builder.args(["files", mode.name_for_files()]).arg(&paths.root).arg(paths.site());
+    command::run_silently(&mut builder, stop)?;
+    std::fs::write(stamp, inputs)?;
+    step.done();
+    Ok(())
+}
+
+/// Locks the site until the file is dropped.
+fn lock(paths: &Paths) -> Result<File> {
+    let lock = File::create(paths.site().join(".lock"))?;
+    lock.lock().context("cannot lock the site")?;
+    Ok(lock)
+}
+
+/// Name of the stamp of the files that are not compiled.
 const PLAIN: &str = "plain";
 
 /// Returns the file with the fingerprint of the inputs of which a bundle, or [`PLAIN`], was built.
@@ -201,6 +238,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn files_of_dev_are_made_again_for_all_others() {
+        // They are not compressed, and pages reload themselves (`reload.rs`).
+        for mode in [BuildMode::Optimised, BuildMode::Quick] {
+            assert_ne!(mode.name_for_files(), BuildMode::Fast.name_for_files());
+        }
+    }
 
     #[test]
     fn every_mode_builds_every_bundle_once() {

@@ -52,6 +52,9 @@ pub struct Config {
     /// The client, as `cargo xtask site` builds it.
     #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
     pub site_root: PathBuf,
+    /// A folder of messages, read after each edit in place of those compiled in. For development.
+    #[arg(long, env = "MESSAGES_DIR")]
+    pub messages_dir: Option<PathBuf>,
     /// Bearer token for `/metrics`; without it the page does not exist.
     #[arg(long, env = "METRICS_TOKEN", hide_env_values = true)]
     pub metrics_token: Option<String>,

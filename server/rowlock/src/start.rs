@@ -132,6 +132,9 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         selling_state: selling,
     });
     web::files::announce(&config.site_root);
+    if let Some(folder) = &config.messages_dir {
+        language::read_messages_from(folder);
+    }
     Ok(AppState::new(AppParts { config, backoffice_state: backoffice }))
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use crate::command;
+use crate::cargo_progress;
 use crate::native;
 use crate::paths::Paths;
 use crate::processes::Processes;
@@ -164,7 +164,7 @@ fn cargo_tests(
     tools.args(["--package", "xtask", "--package", "site-builder"]);
     // The integration tests of server and simulator build the programs too.
     let (step, began) = (ProgressStep::start("compile the tests"), Instant::now());
-    let compiled = command::status(&mut all(&["--tests", "--no-run"]), stop)?;
+    let compiled = cargo_progress::status(&mut all(&["--tests", "--no-run"]), &step, stop)?;
     step.done();
     counts.durations.note("compile the tests", began, Vec::new());
     if !compiled.success() {
@@ -185,7 +185,7 @@ fn cargo_tests(
             command.env("RUST_TEST_THREADS", (cores + MORE_THREADS).to_string());
         }
         let (step, began) = (ProgressStep::start(part), Instant::now());
-        let mut ran = run_tests(&mut command, stop)?;
+        let mut ran = run_tests(&mut command, &step, stop)?;
         step.done();
         ran.durations.note(part, began, durations::read_worlds(&worlds));
         counts.add(ran);
@@ -194,10 +194,10 @@ fn cargo_tests(
 }
 
 /// Runs a command of cargo that tests, and reads its output.
-fn run_tests(command: &mut Command, stop: &Stop) -> Result<Counts> {
+fn run_tests(command: &mut Command, step: &ProgressStep, stop: &Stop) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut failures = CargoFailures::default();
-    let status = command::status_with_lines(command, stop, |line| {
+    let status = cargo_progress::status_with_lines(command, step, stop, |line| {
         failures.read_line(line);
         if let Some((passed, failed)) = test_result(line) {
             counts.passed += passed;
