@@ -16,9 +16,9 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     all_passed &= passes("format", native::cargo(paths, "fmt").args(["--all", "--check"]), stop)?;
     let mut native = native::cargo_all(paths, "clippy");
     all_passed &= passes("lints, native crates", native.args(["--all-targets", "--", "-D", "warnings"]), stop)?;
-    let mut tools = native::cargo(paths, "clippy");
-    tools.args(["--package", "xtask", "--package", "site-builder", "--all-targets", "--", "-D", "warnings"]);
-    all_passed &= passes("lints, tools", &mut tools, stop)?;
+    let mut xtask = native::cargo(paths, "clippy");
+    xtask.args(["--package", "xtask", "--all-targets", "--", "-D", "warnings"]);
+    all_passed &= passes("lints, xtask", &mut xtask, stop)?;
     let toolchain = Toolchain::require(paths, stop)?;
     let mut browser = toolchain.clippy(paths, stop)?;
     // The profile of the real build, so that lints and build share compiled dependencies.

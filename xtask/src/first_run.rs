@@ -7,8 +7,6 @@ use std::time::Duration;
 pub enum FirstRunPart {
     /// Packages of the system, and the private stores.
     Packages,
-    /// The program that makes the files of the site.
-    SiteBuilder,
     Server,
     Client,
     /// Schema, demo data, start of the servers.
@@ -16,9 +14,8 @@ pub enum FirstRunPart {
 }
 
 /// Seconds that each part took on two cores with empty caches.
-const SECONDS: [(FirstRunPart, f64); 5] = [
+const SECONDS: [(FirstRunPart, f64); 4] = [
     (FirstRunPart::Packages, 30.0),
-    (FirstRunPart::SiteBuilder, 60.0),
     (FirstRunPart::Server, 240.0),
     (FirstRunPart::Client, 100.0),
     (FirstRunPart::Rest, 20.0),

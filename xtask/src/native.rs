@@ -28,22 +28,24 @@ pub fn cargo(paths: &Paths, verb: &str) -> Command {
 
 /// Creates a cargo command for the packages of the product and its tests. Cargo unifies the features of dependencies over
 /// these packages, so commands with the same ones share what is compiled. `frontend` is excluded: `app` cannot have the
-/// features for hydration and rendering at once. `xtask` and `site-builder` are excluded: their dependencies would give
-/// features to the server's.
+/// features for hydration and rendering at once. `xtask` is excluded: it was compiled before, and its dependencies would
+/// give features to the server's.
 pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
     let mut command = cargo(paths, verb);
-    command.args(["--workspace", "--exclude", "frontend", "--exclude", "xtask", "--exclude", "site-builder"]);
+    command.args(["--workspace", "--exclude", "frontend", "--exclude", "xtask"]);
     command
 }
 
+/// Builds the programs that `run` needs.
 pub fn build(paths: &Paths, stop: &Stop) -> Result<()> {
     let mut build = cargo_all(paths, "build");
-    build_programs("build the server", build.args(["--bin", "rowlock", "--bin", "payment-simulator"]), stop)
+    build.args(["--bin", "rowlock", "--bin", "payment-simulator", "--bin", "site-builder"]);
+    build_programs("build the server", &mut build, stop)
 }
 
 /// Builds the program that makes the files of the site.
 pub fn build_site_builder(paths: &Paths, stop: &Stop) -> Result<()> {
-    build_programs("build the site builder", cargo(paths, "build").args(["--package", "site-builder"]), stop)
+    build_programs("build the site builder", cargo_all(paths, "build").args(["--bin", "site-builder"]), stop)
 }
 
 fn build_programs(what: &str, command: &mut Command, stop: &Stop) -> Result<()> {

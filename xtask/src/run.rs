@@ -80,13 +80,14 @@ impl<'a> RunningProduct<'a> {
 
 /// Builds client and server at the same time: each has minutes in which one compiler runs alone.
 pub fn build_at_once(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
-    let site = progress::part(FirstRunPart::SiteBuilder, || SiteBuild::prepare(paths, mode, stop))?;
+    let site = SiteBuild::prepare(paths, mode, stop)?;
     std::thread::scope(|scope| {
-        let client = scope.spawn(|| progress::part(FirstRunPart::Client, || site.finish()));
+        let client = scope.spawn(|| progress::part(FirstRunPart::Client, || site.compile()));
         let server = progress::part(FirstRunPart::Server, || native::build(paths, stop));
         let client = client.join().map_err(|_| anyhow!("the build of the client panicked"))?;
         server.and(client)
-    })
+    })?;
+    site.make_site()
 }
 
 fn server(folder: &DataFolder, settings: Vec<(&'static str, String)>) -> Result<ServerSettings> {

@@ -82,7 +82,12 @@ impl BuildMode {
 
 /// Builds the client unless it is up to date.
 pub fn build(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
-    SiteBuild::prepare(paths, mode, stop)?.finish()
+    let build = SiteBuild::prepare(paths, mode, stop)?;
+    build.compile()?;
+    if build.is_needed() {
+        native::build_site_builder(paths, stop)?;
+    }
+    build.make_site()
 }
 
 /// A build of the client with all that it needs.
@@ -130,21 +135,44 @@ impl<'a> SiteBuild<'a> {
         let plain_inputs = Some(plain_inputs).filter(|inputs| !fingerprint::is_done(&stamp(paths, PLAIN), inputs));
         let shrinks = mode == BuildMode::Optimised && !modules.is_empty();
         let wasm_opt = if shrinks { wasm_opt(paths, stop)? } else { None };
-        if !modules.is_empty() || plain_inputs.is_some() {
-            native::build_site_builder(paths, stop)?;
-        }
         Ok(Self { paths, mode, stop, toolchain, wasm_opt, modules, module_inputs, plain_inputs, _lock: lock })
     }
 
-    /// Builds what is out of date and publishes it, except in the fast mode.
-    pub fn finish(self) -> Result<()> {
+    /// Returns `true` unless everything is up to date.
+    pub fn is_needed(&self) -> bool {
+        !self.modules.is_empty() || self.plain_inputs.is_some()
+    }
+
+    /// Compiles the modules that are out of date.
+    pub fn compile(&self) -> Result<()> {
+        let (profile, _, goal) = self.mode.profile();
+        for (index, bundles) in self.modules.iter().enumerate() {
+            let names = bundles.join(",");
+            let name = format!("compile the client for {names} ({})", self.toolchain.name());
+            let step = ProgressStep::start_nth(name, index, self.modules.len());
+            // All modules are linked to the same file: cargo would keep that of another module.
+            let linked = self.compiled().join("deps/frontend.wasm");
+            if linked.exists() {
+                std::fs::remove_file(&linked)?;
+            }
+            let mut cargo = self.toolchain.cargo("build", goal, self.paths)?;
+            cargo.args(["--profile", profile, "--no-default-features", "--features", &names]);
+            cargo_progress::run(&mut cargo, &step, self.stop)?;
+            std::fs::rename(self.compiled().join("frontend.wasm"), self.module(bundles))?;
+            step.done();
+        }
+        Ok(())
+    }
+
+    /// Makes the files that are out of date, with the built `site-builder`, and publishes them, except in the fast mode.
+    pub fn make_site(self) -> Result<()> {
         let site = self.paths.site();
         if self.mode == BuildMode::Fast {
             // Withdraw the version before the first change.
             versions::withdraw(&site)?;
         }
-        for (index, bundles) in self.modules.iter().enumerate() {
-            self.build_module(index, bundles)?;
+        for bundles in &self.modules {
+            self.bind(bundles)?;
         }
         if let Some(inputs) = &self.plain_inputs {
             make_files(self.paths, self.mode, inputs, self.stop)?;
@@ -155,22 +183,7 @@ impl<'a> SiteBuild<'a> {
         }
     }
 
-    fn build_module(&self, index: usize, bundles: &[&str]) -> Result<()> {
-        let (profile, folder, goal) = self.mode.profile();
-        let names = bundles.join(",");
-        let name = format!("compile the client for {names} ({})", self.toolchain.name());
-        let step = ProgressStep::start_nth(name, index, self.modules.len());
-        let out = self.paths.target.join("wasm-build").join(TARGET).join(folder);
-        // All modules are linked to the same file: cargo would keep that of another module.
-        let linked = out.join("deps/frontend.wasm");
-        if linked.exists() {
-            std::fs::remove_file(&linked)?;
-        }
-        let mut cargo = self.toolchain.cargo("build", goal, self.paths)?;
-        cargo.args(["--profile", profile, "--no-default-features", "--features", &names]);
-        cargo_progress::run(&mut cargo, &step, self.stop)?;
-        step.done();
-
+    fn bind(&self, bundles: &[&str]) -> Result<()> {
         let what = if self.wasm_opt.is_some() { "bind and shrink it" } else { "bind it to JavaScript" };
         let step = ProgressStep::start(what);
         for bundle in bundles {
@@ -181,8 +194,8 @@ impl<'a> SiteBuild<'a> {
             }
         }
         let mut builder = native::program(self.paths, "site-builder");
-        builder.arg("bundle").arg(self.mode.name());
-        builder.arg(out.join("frontend.wasm")).arg(self.paths.site()).arg(&names).args(&self.wasm_opt);
+        builder.arg("bundle").arg(self.mode.name()).arg(self.module(bundles)).arg(self.paths.site());
+        builder.arg(bundles.join(",")).args(&self.wasm_opt);
         command::run_silently(&mut builder, self.stop)?;
         for bundle in bundles {
             std::fs::write(stamp(self.paths, bundle), &self.module_inputs)?;
@@ -190,6 +203,17 @@ impl<'a> SiteBuild<'a> {
         let module = self.paths.site().join("pkg").join(format!("{}_bg.wasm", bundles[0]));
         step.done_with(&format!("{} kB", module.metadata()?.len() / 1000));
         Ok(())
+    }
+
+    /// Returns the folder of compiled modules.
+    fn compiled(&self) -> PathBuf {
+        let (_, folder, _) = self.mode.profile();
+        self.paths.target.join("wasm-build").join(TARGET).join(folder)
+    }
+
+    /// Returns the file of the linked module with these bundles.
+    fn module(&self, bundles: &[&str]) -> PathBuf {
+        self.compiled().join(format!("{}.wasm", bundles[0]))
     }
 }
 

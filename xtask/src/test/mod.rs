@@ -160,8 +160,8 @@ fn cargo_tests(
         command.args(arguments);
         command
     };
-    let mut tools = native::cargo(paths, "test");
-    tools.args(["--package", "xtask", "--package", "site-builder"]);
+    let mut xtask = native::cargo(paths, "test");
+    xtask.args(["--package", "xtask"]);
     // The integration tests of server and simulator build the programs too.
     let (step, began) = (ProgressStep::start("compile the tests"), Instant::now());
     let compiled = cargo_progress::status(&mut all(&["--tests", "--no-run"]), &step, stop)?;
@@ -175,7 +175,7 @@ fn cargo_tests(
     // Remove the file of an earlier run.
     let _ = std::fs::remove_file(&worlds);
     for (part, mut command) in
-        [("tests of the tools", tools), ("unit tests", all(&OTHERS)), ("integration tests", all(&INTEGRATION))]
+        [("tests of xtask", xtask), ("unit tests", all(&OTHERS)), ("integration tests", all(&INTEGRATION))]
     {
         command.arg("--no-fail-fast").args(&options.filter).env("WORLDS_FILE", &worlds);
         command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
