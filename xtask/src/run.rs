@@ -13,6 +13,8 @@ use crate::processes::{Output, Processes};
 use crate::progress::{note, seconds};
 use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, ServerSettings};
+use crate::setup::packages;
+use crate::setup::wasm::Toolchain;
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
@@ -111,9 +113,10 @@ impl<'a> RunningProduct<'a> {
     /// Builds and starts everything, and prints the addresses.
     fn start(paths: &'a Paths, mode: BuildMode, stop: &'a Stop) -> Result<Self> {
         let began = Instant::now();
+        // Missing packages are reported together, before minutes of compiling.
+        packages::require_all(&[&|| services::require(stop), &|| Toolchain::require(paths, stop).map(drop)])?;
         let mut folder = DataFolder::open(paths, "run", false)?;
         let mut processes = Processes::new(stop);
-        // Stores first: missing packages are reported before minutes of compiling.
         let stores = services::start(&mut folder, &mut processes, stop)?;
         native::build(paths, stop)?;
         site::build(paths, mode, stop)?;

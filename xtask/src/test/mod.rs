@@ -19,6 +19,7 @@ use failures::CargoFailures;
 mod api_contract;
 mod browser;
 mod failures;
+mod requirements;
 
 /// Maximum repetitions of a browser test: each needs separate shows, and the demo has three hundred.
 const MAX_TIMES: i64 = 40;
@@ -67,6 +68,7 @@ impl Counts {
 
 /// Runs the tests. Returns `true` when all passed.
 pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<bool> {
+    requirements::require(paths, options, stop)?;
     let mut counts = Counts::default();
     if !options.only_api_contract {
         counts.add(cargo_and_browser(paths, options, stop)?);

@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::books::Books;
+use crate::signals::{Signal, send_signal};
 
 /// Timeout of every wait in a test. Long, because a busy machine may pause. Tests of the product's own deadlines use
 /// their own constants.
@@ -448,7 +449,7 @@ impl World {
         self.check_books(known_findings).await;
         for process in self.servers.iter_mut().filter_map(|server| server.process.as_mut()) {
             if let Some(id) = process.id() {
-                let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
+                let _ = send_signal(id, Signal::TERM);
             }
             tokio::time::timeout(TEST_TIMEOUT, process.wait())
                 .await
