@@ -55,7 +55,7 @@ const NODE: RequiredPackage = RequiredPackage {
     dnf: "nodejs npm",
     pacman: "nodejs npm",
     brew: "node",
-    otherwise: "`cargo xtask test --skip-browser` does not need it.",
+    otherwise: "`cargo xtask test --skip-browser --skip-api-contract` does not need it.",
 };
 
 /// Finds npm if Node is installed and new enough.
