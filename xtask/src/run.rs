@@ -11,6 +11,8 @@ use crate::processes::{Output, Processes};
 use crate::progress::{self, seconds};
 use crate::services::{self, DataFolder};
 use crate::serving::{self, Product, ServerSettings};
+use crate::setup::packages;
+use crate::setup::wasm::Toolchain;
 use crate::site::{BuildMode, SiteBuild};
 use crate::stop::Stop;
 
@@ -48,11 +50,15 @@ impl<'a> RunningProduct<'a> {
         stop: &'a Stop,
     ) -> Result<Self> {
         let began = Instant::now();
-        let mut folder = DataFolder::open(paths, "run", false)?;
-        let mut processes = Processes::new(stop);
         progress::begin_first_run();
-        // Stores first: missing packages are reported before minutes of compiling.
-        let stores = progress::part(FirstRunPart::Packages, || services::start(&mut folder, &mut processes, stop))?;
+        let (mut folder, mut processes, stores) = progress::part(FirstRunPart::Packages, || {
+            // Missing packages are reported together, before minutes of compiling.
+            packages::require_all(&[&|| services::require(stop), &|| Toolchain::require(paths, stop).map(drop)])?;
+            let mut folder = DataFolder::open(paths, "run", false)?;
+            let mut processes = Processes::new(stop);
+            let stores = services::start(&mut folder, &mut processes, stop)?;
+            anyhow::Ok((folder, processes, stores))
+        })?;
         build_at_once(paths, mode, stop)?;
         let (product, server, manager) = progress::part(FirstRunPart::Rest, || {
             let mut product = Product::prepare(paths, &mut folder, stores, stop)?;

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::paths::Paths;
 use crate::processes::Processes;
+use crate::setup::packages;
 use crate::stop::Stop;
 
 mod postgres;
@@ -110,6 +111,14 @@ impl DataFolder {
 pub struct Stores {
     pub postgres: String,
     pub redis: String,
+}
+
+/// Finds or installs the programs of private stores. Both are reported at once, if they are missing.
+pub fn require(stop: &Stop) -> Result<()> {
+    packages::require_all(&[
+        &|| if variable_value("DATABASE_URL").is_some() { Ok(()) } else { postgres::programs(stop).map(drop) },
+        &|| if variable_value("REDIS_URL").is_some() { Ok(()) } else { redis_program(stop).map(drop) },
+    ])
 }
 
 /// Returns the stores of the environment variables, or starts private ones.

@@ -196,7 +196,7 @@ fn ensure_user() -> Result<()> {
 }
 
 /// Returns the folder of the newest Postgres programs, installed if needed.
-fn programs(stop: &Stop) -> Result<PathBuf> {
+pub fn programs(stop: &Stop) -> Result<PathBuf> {
     if find_newest().is_none() {
         packages::install(&NEED, stop)?;
     }

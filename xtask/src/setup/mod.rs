@@ -55,7 +55,7 @@ const NODE: RequiredPackage = RequiredPackage {
     dnf: "nodejs npm",
     pacman: "nodejs npm",
     brew: "node",
-    otherwise: "`cargo xtask test --skip-browser` does not need it.",
+    otherwise: "`cargo xtask test --skip-browser --skip-api-contract` does not need it.",
 };
 
 /// Finds npm if Node is installed and new enough.
@@ -148,6 +148,14 @@ fn is_new_enough(version: &str) -> bool {
     numbers.next().zip(numbers.next()).is_some_and(|version: (u32, u32)| version >= MIN_PYTHON)
 }
 
+/// Finds Python, or installs it.
+pub fn require_python(stop: &Stop) -> Result<PathBuf> {
+    if python().is_none() {
+        packages::install(&PYTHON, stop)?;
+    }
+    python().with_context(|| format!("{} is needed; the one of this system is older", PYTHON.what))
+}
+
 /// Installs the packages of `requirements` into the environment `folder`, unless they are installed. Returns the folder
 /// of the programs.
 pub fn pip_install(requirements: &Path, folder: &Path, stop: &Stop) -> Result<PathBuf> {
@@ -156,10 +164,7 @@ pub fn pip_install(requirements: &Path, folder: &Path, stop: &Stop) -> Result<Pa
     if std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(programs);
     }
-    if python().is_none() {
-        packages::install(&PYTHON, stop)?;
-    }
-    let Some(python) = python() else { bail!("{} is needed; the one of this system is older", PYTHON.what) };
+    let python = require_python(stop)?;
     // Remove an incomplete environment of an earlier attempt.
     let _ = std::fs::remove_dir_all(folder);
     command::run_silently(Command::new(python).args(["-m", "venv"]).arg(folder), stop)?;
@@ -187,29 +192,33 @@ pub fn chromium_with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<Pa
     let step = ProgressStep::quiet("install Playwright");
     npm_ci(&npm, end2end, stop)?;
     step.done();
-    require_chromium(end2end, stop)
-}
-
-fn require_chromium(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
-    if let Some(program) = std::env::var_os("CHROMIUM") {
-        return Ok(Some(PathBuf::from(program)));
-    }
-    if let Some(found) = find_chromium() {
-        return Ok(Some(found));
-    }
-    // Ubuntu's package is a snap, which a container cannot run; only Debian's is installed.
-    if is_real_debian() && is_root() {
-        packages::install(&CHROMIUM, stop)?;
-        return find_chromium().map(Some).context("chromium is installed but not found");
+    if let Some(program) = require_chromium(stop)? {
+        return Ok(Some(program));
     }
     let step = ProgressStep::start("download Playwright's Chromium");
     let mut download = Command::new("npx");
     download.current_dir(end2end).args(["--no-install", "playwright", "install", "chromium"]);
+    if packages::has_apt() && is_root() {
+        // Chromium's libraries, which a new Ubuntu lacks.
+        download.arg("--with-deps");
+    }
     if command::run_silently(&mut download, stop).is_err() {
         packages::install(&CHROMIUM, stop)?;
     }
     step.done();
     Ok(None)
+}
+
+/// Finds Chromium, or installs it on Debian. `None` elsewhere, where Playwright downloads one: Ubuntu's package is a snap,
+/// which a container cannot run.
+pub fn require_chromium(stop: &Stop) -> Result<Option<PathBuf>> {
+    if let Some(program) = std::env::var_os("CHROMIUM") {
+        return Ok(Some(PathBuf::from(program)));
+    }
+    if find_chromium().is_none() && packages::is_debian() {
+        packages::install(&CHROMIUM, stop)?;
+    }
+    Ok(find_chromium())
 }
 
 fn find_chromium() -> Option<PathBuf> {
@@ -219,10 +228,6 @@ fn find_chromium() -> Option<PathBuf> {
     ];
     command::find(&CHROMIUM_NAMES, &[])
         .or_else(|| apps.map(PathBuf::from).into_iter().find(|app| command::is_program(app)))
-}
-
-fn is_real_debian() -> bool {
-    std::fs::read_to_string("/etc/os-release").is_ok_and(|text| text.lines().any(|line| line == "ID=debian"))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ const PGBOUNCER: RequiredPackage = RequiredPackage {
 
 const BUILD_TOOLS: RequiredPackage = RequiredPackage {
     what: "the compiler and libraries PgBouncer is built with",
-    debian: &["gcc", "make", "pkg-config", "libevent-dev", "libssl-dev", "debian-archive-keyring"],
+    debian: &["make", "pkg-config", "libevent-dev", "libssl-dev", "debian-archive-keyring"],
     dnf: "gcc make libevent-devel openssl-devel",
     pacman: "base-devel libevent",
     brew: "libevent openssl",
@@ -43,17 +43,21 @@ pub fn find_or_build(paths: &Paths, stop: &Stop) -> Result<PathBuf> {
     if std::env::var_os("PGBOUNCER").is_some() || version_of(&found)? >= MIN_VERSION {
         return Ok(found);
     }
-    // Next to the Postgres data: PgBouncer refuses to run as root, and other users often cannot enter the target folder.
-    let folder = paths.postgres.with_file_name(format!("pgbouncer-{RELEASE}"));
+    let name = format!("pgbouncer-{RELEASE}");
+    // Next to the Postgres data of root: PgBouncer refuses to run as root, and other users often cannot enter the target
+    // folder.
+    let folder = if is_root() { paths.postgres.with_file_name(name) } else { paths.tools().join(name) };
     let program = folder.join("pgbouncer");
     if !command::is_program(&program) {
         ensure!(
-            packages::is_debian() && is_root(),
+            packages::is_debian(),
             "PgBouncer is older than {}.{} here. Install a newer one, or set PGBOUNCER to its program",
             MIN_VERSION.0,
             MIN_VERSION.1
         );
-        packages::install(&BUILD_TOOLS, stop)?;
+        if !has_build_tools() {
+            packages::install(&BUILD_TOOLS, stop)?;
+        }
         let step = ProgressStep::start("build PgBouncer");
         let work = folder.join(format!("build-{}", std::process::id()));
         let built = build(&work, &program, stop);
@@ -64,6 +68,14 @@ pub fn find_or_build(paths: &Paths, stop: &Stop) -> Result<PathBuf> {
     let version = version_of(&program)?;
     ensure!(version >= MIN_VERSION, "the PgBouncer that was built is {version:?}");
     Ok(program)
+}
+
+/// Returns `true` if [`BUILD_TOOLS`] are installed. Rust has a C compiler already, as its linker.
+fn has_build_tools() -> bool {
+    let mut libraries = Command::new("pkg-config");
+    command::find(&["make"], &[]).is_some()
+        && command::output(libraries.args(["--exists", "libevent", "openssl"])).is_ok()
+        && Path::new(KEYS).exists()
 }
 
 fn version_of(program: &Path) -> Result<(u32, u32)> {

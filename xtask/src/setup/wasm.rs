@@ -83,6 +83,9 @@ impl Toolchain {
         let source = Path::new("/usr/lib/rustlib/src/rust/library/std");
         let there = ["/usr/bin/rustc", "/usr/bin/cargo"].iter().all(|program| command::is_program(Path::new(program)));
         if !there || !source.exists() {
+            if packages::has_apt() && !packages::is_debian() {
+                bail!("rustup cannot add {TARGET}, and only Debian has a package for it. {}", NEED.otherwise);
+            }
             packages::install(&NEED, stop)?;
         }
         Ok(Self { rust: Rust::Debian(linker(&sysroot)?), has_std_source: true })

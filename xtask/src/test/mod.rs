@@ -24,6 +24,7 @@ mod api_contract;
 mod browser;
 mod durations;
 mod failures;
+mod requirements;
 
 /// Targets of cargo's tests: the integration tests of the server, and all others. Not the examples in comments: no crate
 /// has any, and looking for them reads each crate once more.
@@ -85,6 +86,7 @@ impl Counts {
 
 /// Runs the tests. Returns `true` when all passed.
 pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<bool> {
+    requirements::require(paths, options, stop)?;
     let mut counts = Counts::default();
     if !options.only_api_contract {
         counts.add(cargo_and_browser(paths, options, stop)?);

@@ -55,6 +55,7 @@ mod seat_limits;
 mod settings;
 mod shadow;
 mod shipping;
+mod signals;
 mod sql_guards;
 mod standby;
 mod static_files;

@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 
 use crate::prelude::*;
+use crate::signals::{Signal, send_signal};
 
 /// Install locations of Debian, Fedora and Homebrew, besides the PATH.
 const INSTALL_ROOTS: [&str; 4] = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt", "/usr"];
@@ -131,17 +132,16 @@ impl Postgres {
 
     /// Suspends the postmaster: new connections get no answer, and existing ones keep working.
     pub async fn suspend(&self) {
-        self.signal("-STOP").await;
+        self.signal(Signal::STOP);
     }
 
     pub async fn resume(&self) {
-        self.signal("-CONT").await;
+        self.signal(Signal::CONT);
     }
 
-    async fn signal(&self, signal: &str) {
-        let process = self.process.as_ref().and_then(Child::id).expect("it runs").to_string();
-        let sent = Command::new("kill").args([signal, &process]).status().await.expect("kill runs");
-        assert!(sent.success(), "kill {signal}: {sent}");
+    fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().and_then(Child::id).expect("it runs");
+        send_signal(process, signal).expect("the signal is sent");
     }
 
     pub fn url(&self) -> String {
@@ -162,7 +162,7 @@ impl Postgres {
         process.kill().await.expect("Postgres can be killed");
         for child in children {
             // Most have exited already, with their parent.
-            let _ = Command::new("kill").args(["-KILL", &child]).stderr(Stdio::null()).status().await;
+            let _ = send_signal(child, Signal::KILL);
         }
     }
 
@@ -188,9 +188,9 @@ impl Drop for Postgres {
 }
 
 /// Child process ids on Linux. Empty elsewhere, where children exit by themselves.
-fn children_of(process: u32) -> Vec<String> {
+fn children_of(process: u32) -> Vec<u32> {
     let known = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    known.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    known.unwrap_or_default().split_whitespace().filter_map(|id| id.parse().ok()).collect()
 }
 
 /// User and group id of [`SYSTEM_USER`] if the test runs as root.

@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::prelude::*;
 use crate::replicas::free_address;
+use crate::signals::{Signal, send_signal};
 
 /// Deadline of a server's call to Redis.
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);
@@ -80,17 +81,15 @@ impl Redis {
 
     /// Suspends it: connections stay open, and nothing is answered.
     pub async fn freeze(&self) {
-        self.signal("-STOP").await;
+        self.signal(Signal::STOP);
     }
 
     pub async fn thaw(&self) {
-        self.signal("-CONT").await;
+        self.signal(Signal::CONT);
     }
 
-    async fn signal(&self, signal: &str) {
-        let id = self.process.id().expect("it runs").to_string();
-        let sent = Command::new("kill").args([signal, &id]).status().await.expect("kill runs");
-        assert!(sent.success());
+    fn signal(&self, signal: Signal) {
+        send_signal(self.process.id().expect("it runs"), signal).expect("the signal is sent");
     }
 }
 

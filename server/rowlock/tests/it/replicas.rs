@@ -12,6 +12,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 
 use crate::prelude::*;
+use crate::signals::{Signal, send_signal};
 
 /// Time limit for a server's start, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -71,9 +72,7 @@ impl Replica {
 
     pub async fn stop(&self) {
         let Some(mut process) = self.process.lock().await.take() else { return };
-        let id = process.id().expect("it runs").to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status().await.expect("kill runs");
-        assert!(asked.success(), "kill succeeds");
+        send_signal(process.id().expect("it runs"), Signal::TERM).expect("the signal is sent");
         let ended = tokio::time::timeout(READY_TIMEOUT, process.wait()).await.expect("it stops after SIGTERM");
         assert!(ended.expect("the process ends").success(), "it exits with success");
     }

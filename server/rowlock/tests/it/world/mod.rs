@@ -25,6 +25,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::books::Books;
+use crate::signals::{Signal, send_signal};
 use duration::WorldDuration;
 use template::copy_of_template;
 
@@ -452,7 +453,7 @@ impl World {
         self.check_books(known_findings).await;
         let processes: Vec<&mut Child> = self.servers.iter_mut().filter_map(|server| server.process.as_mut()).collect();
         for id in processes.iter().filter_map(|process| process.id()) {
-            let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
+            let _ = send_signal(id, Signal::TERM);
         }
         for process in processes {
             tokio::time::timeout(TEST_TIMEOUT, process.wait())
