@@ -22,6 +22,11 @@
 // The type of a view is as deep as its markup; the seat map's is deeper than the default limit.
 #![recursion_limit = "512"]
 
+#[cfg(not(erase_components))]
+compile_error!(
+    "server and browser must agree on the markup: build with `--cfg erase_components`, as .cargo/config.toml"
+);
+
 #[cfg(feature = "pages")]
 pub mod booking_status;
 pub mod browser;
