@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     const PARTS: [(FirstRunPart, f64); 3] =
-        [(FirstRunPart::Packages, 30.0), (FirstRunPart::Server, 270.0), (FirstRunPart::Client, 130.0)];
+        [(FirstRunPart::Packages, 30.0), (FirstRunPart::Server, 240.0), (FirstRunPart::Client, 130.0)];
 
     #[test]
     fn time_left_follows_the_pace_of_the_machine() {
