@@ -22,9 +22,11 @@
 // The type of a view is as deep as its markup; the seat map's is deeper than the default limit.
 #![recursion_limit = "512"]
 
-#[cfg(not(erase_components))]
+// Rustdoc, which also looks for examples, gets no flags of rustc.
+#[cfg(not(any(erase_components, doc, doctest)))]
 compile_error!(
-    "server and browser must agree on the markup: build with `--cfg erase_components`, as .cargo/config.toml"
+    "`--cfg erase_components` is missing: server and browser would render different markup. .cargo/config.toml sets it; \
+     RUSTFLAGS and the rustflags of a target replace that setting, so add it there."
 );
 
 #[cfg(feature = "pages")]
