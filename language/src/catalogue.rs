@@ -1,4 +1,4 @@
-//! All messages in all languages, on the server. Compiled in from their files, which development reads itself.
+//! All messages in all languages, on the server. Compiled in from their files; under `cargo xtask dev` read from them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -24,7 +24,7 @@ type FileVersion = (SystemTime, u64);
 
 struct MessageFolder {
     path: PathBuf,
-    /// What was read last of each language.
+    /// The last readable messages of each language, with the version of their file.
     known: Mutex<[Option<(FileVersion, &'static Messages)>; Language::ALL.len()]>,
 }
 

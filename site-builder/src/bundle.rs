@@ -99,7 +99,7 @@ fn bind(mode: BuildMode, linked: &Path, name: &str, folder: &Path) -> Result<Vec
     Ok(modules)
 }
 
-/// Renames a module's imports to short names and returns the mapping. The long names end in random digits, which
+/// Renames a module's imports to short names. Returns the short name of each. The long names end in random digits, which
 /// compress badly and occur in both files.
 fn shorten_imports(output: &mut Output, name: &str) -> BTreeMap<String, String> {
     let script = format!("./{name}_bg.js");

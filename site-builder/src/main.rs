@@ -6,8 +6,8 @@
 //!         minifies, compresses and copies frontend/static and style
 //!
 //! `cargo xtask` compiles the modules, calls this program for what is out of date, and publishes the result as a version.
-//! It is a program of its own because its dependencies take a minute to compile, and most starts of xtask need none of
-//! them.
+//! It is separate from `xtask` because its dependencies take a minute to compile: `cargo xtask run` compiles them beside
+//! the server, and most other tasks need none of them.
 //!
 //! It may use no crate of the workspace. To change how a module becomes a script: `bundle.rs`; to change which sheets
 //! there are: `files.rs`; to add a compression: `output.rs`.

@@ -19,7 +19,7 @@ pub enum BuildMode {
     Optimised,
     /// Quick to build, and quick enough for people, for `run`.
     Quick,
-    /// Fast to build, with names of functions, for `dev`.
+    /// Fast to build, neither shrunk nor compressed, for `dev`.
     Fast,
 }
 

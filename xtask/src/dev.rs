@@ -95,12 +95,12 @@ fn built_at(paths: &Paths) -> Option<SystemTime> {
     paths.program("rowlock").metadata().and_then(|meta| meta.modified()).ok()
 }
 
-/// What a changed file needs.
+/// The work that a changed file causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SourceChange {
     /// A copy in the site.
     Copied,
-    /// Nothing.
+    /// A check only: the server reads the file itself.
     Message,
     /// A build.
     Rust,

@@ -9,7 +9,7 @@ pub enum FirstRunPart {
     Packages,
     Server,
     Client,
-    /// Schema, demo data, start of the servers.
+    /// Schema, demo data, start of simulator and server.
     Rest,
 }
 

@@ -28,8 +28,8 @@ pub fn cargo(paths: &Paths, verb: &str) -> Command {
 
 /// Creates a cargo command for the packages of the product and its tests. Cargo unifies the features of dependencies over
 /// these packages, so commands with the same ones share what is compiled. `frontend` is excluded: `app` cannot have the
-/// features for hydration and rendering at once. `xtask` is excluded: it was compiled before, and its dependencies would
-/// give features to the server's.
+/// features for hydration and rendering at once. `xtask` is excluded: it is compiled already, and it would
+/// add features to the server's dependencies.
 pub fn cargo_all(paths: &Paths, verb: &str) -> Command {
     let mut command = cargo(paths, verb);
     command.args(["--workspace", "--exclude", "frontend", "--exclude", "xtask"]);

@@ -73,7 +73,7 @@ impl<'a> RunningProduct<'a> {
         Ok(Self { product, server, processes, _folder: folder })
     }
 
-    /// Replaces the running server by the one that was built last.
+    /// Replaces the running server by the latest build.
     pub fn restart_server(&mut self) -> Result<()> {
         self.processes.end(self.server.name)?;
         let started = self.product.start_server(&mut self.processes, &self.server, Output::Shown);

@@ -62,7 +62,7 @@ impl BuildMode {
         }
     }
 
-    /// Returns the mode of the files that are not compiled. They are small: except under `dev`, they are compressed well.
+    /// Returns the mode for the files that are not compiled. They are small, so `Quick` compresses them like `Optimised`.
     fn name_for_files(self) -> &'static str {
         match self {
             Self::Fast => self.name(),
@@ -184,7 +184,7 @@ impl<'a> SiteBuild<'a> {
     }
 
     fn bind(&self, bundles: &[&str]) -> Result<()> {
-        let what = if self.wasm_opt.is_some() { "bind and shrink it" } else { "bind it to JavaScript" };
+        let what = if self.wasm_opt.is_some() { "bind and shrink the client" } else { "bind the client to JavaScript" };
         let step = ProgressStep::start(what);
         for bundle in bundles {
             let stamp = stamp(self.paths, bundle);
@@ -228,7 +228,7 @@ fn plain_inputs(paths: &Paths, mode: BuildMode) -> Result<String> {
 }
 
 fn make_files(paths: &Paths, mode: BuildMode, inputs: &str, stop: &Stop) -> Result<()> {
-    let step = ProgressStep::quiet("compress scripts and style sheets");
+    let step = ProgressStep::quiet("make scripts and style sheets");
     let stamp = stamp(paths, PLAIN);
     // An interrupted build must not look finished.
     if stamp.exists() {

@@ -16,7 +16,7 @@ const ERASE: &str = "\r\x1b[K";
 pub struct StatusLine {
     /// The text on the terminal; empty if there is none.
     shown: String,
-    /// The last line printed without a terminal.
+    /// Time of the last line printed without a terminal.
     printed: Option<Instant>,
 }
 
@@ -31,7 +31,7 @@ impl StatusLine {
         self.update(text);
     }
 
-    /// Shows this text; none if it is empty. Without a terminal, prints it unless [`MIN_INTERVAL`] has not passed.
+    /// Shows this text; none if it is empty. Without a terminal, prints it at most once per [`MIN_INTERVAL`].
     pub fn update(&mut self, text: String) {
         if is_available() {
             if self.shown != text {

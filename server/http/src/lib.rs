@@ -2,7 +2,8 @@
 //!
 //! - [`Problem`]: every error is `application/problem+json` with a stable [`Code`] (RFC 9457).
 //! - [`ApiJson`], [`ApiPath`], [`ApiQuery`]: extractors that refuse bad input with a problem.
-//! - [`ClientAddress`], [`cookies`], [`visitor`], [`site`]: the client's address, its cookies, the site's own origin.
+//! - [`ClientAddress`], [`cookies`], [`visitor`], [`site`]: the client's address, its cookies, the visitor cookie, the
+//!   site's own origin.
 //! - [`caching`], [`cache_tags`], [`default_headers`], [`page_locale`]: response headers, and the language of a page.
 //! - [`idempotency`]: one answer per key. Table `idempotency_keys`, Redis keys `{keys:N}:*` and `replica:*`.
 //! - [`replay_cache`], [`write_coalescing`]: replays of a stored answer before routing, many answers in one write.

@@ -3,7 +3,7 @@
 //! - [`clock`], [`ids`]: the only places that read the time and draw random numbers. Holds expire by
 //!   [`clock::StoreClock`].
 //! - [`database`], [`postgres_hosts`]: the connection pool that follows the primary.
-//! - [`FromRow`]: the derive macro for rows; [`cte_batch`]: several SQL statements in one round trip.
+//! - [`FromRow`]: the derive macro for rows of Postgres; [`cte_batch`]: several SQL statements in one round trip.
 //! - [`redis_link`]: scripts and subscriptions on one Redis, Sentinel or Cluster.
 //! - [`background`], [`housekeeping`]: periodic loops, deletes in batches.
 //! - [`batcher`]: a bounded queue that is served in batches.

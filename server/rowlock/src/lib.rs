@@ -7,8 +7,8 @@
 //! - [`metrics`]: `/metrics`, with the gauges that are read on each scrape.
 //! - [`check`]: `rowlock check`, which tests from outside whether a running system can sell.
 //!
-//! The crate has neither tables nor Redis keys. It may use every other server crate, `app`, `language` and `domain`; no crate uses
-//! it.
+//! The crate has neither tables nor Redis keys. It may use every other server crate, `app`, `language` and `domain`; no
+//! crate uses it.
 //!
 //! A route is added in its crate's `endpoints.rs` and needs a row in `web/authorisation.rs`; a page is a handler in
 //! `web/pages`; a command is a function in `commands`; a setting follows the recipe in CONTRIBUTING.md.

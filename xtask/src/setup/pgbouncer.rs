@@ -28,7 +28,7 @@ const PGBOUNCER: RequiredPackage = RequiredPackage {
 };
 
 const BUILD_TOOLS: RequiredPackage = RequiredPackage {
-    what: "the compiler and libraries PgBouncer is built with",
+    what: "the tools and libraries that PgBouncer is built with",
     debian: &["make", "pkg-config", "libevent-dev", "libssl-dev", "debian-archive-keyring"],
     dnf: "gcc make libevent-devel openssl-devel",
     pacman: "base-devel libevent",

@@ -2,7 +2,8 @@
 //!
 //! The options, in order: the installed target, the target added by rustup, Debian's `rustc-web`. The last
 //! needs a linker, taken from the installed Rust. When the source of std is available, a build for delivery compiles
-//! it as well: a panic is then a trap without a message, and the code of panic messages is not sent to browsers.
+//! it as well: a panic is then a trap without a message, and the code of panic messages is not sent to browsers. With
+//! Debian's Rust every build compiles it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +37,7 @@ const IMMEDIATE_ABORT_SINCE: u32 = 92;
 /// Flags that compile std for size, without backtraces.
 const BUILD_STD: [&str; 2] = ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
 
-/// Makes the markup that of the server, as in `.cargo/config.toml`.
+/// Renders the markup of the server, which has this setting from `.cargo/config.toml`.
 const ERASED_VIEWS: &str = "--cfg erase_components";
 
 /// Keeps relocations in the module: splitting it needs them.

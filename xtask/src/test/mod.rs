@@ -149,7 +149,7 @@ fn cargo_tests(
     stores: &Stores,
     stop: &Stop,
 ) -> Result<Counts> {
-    // Before minutes of compiling: a missing program ends the run.
+    // The paths of the programs that `requirements` found.
     let programs = [
         ("REDIS_SERVER", services::redis_program(stop)?),
         ("PROMTOOL", setup::promtool(stop)?),
