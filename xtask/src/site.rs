@@ -148,7 +148,7 @@ impl<'a> SiteBuild<'a> {
         let (profile, _, goal) = self.mode.profile();
         for (index, bundles) in self.modules.iter().enumerate() {
             let names = bundles.join(",");
-            let name = format!("compile the client for {names} ({})", self.toolchain.name());
+            let name = format!("compile the client for {names}");
             let step = ProgressStep::start_nth(name, index, self.modules.len());
             // All modules are linked to the same file: cargo would keep that of another module.
             let linked = self.compiled().join("deps/frontend.wasm");
