@@ -24,7 +24,7 @@ pub use self::lane::{LEASE_MS, MailLane, SEND_WITHIN};
 pub(super) use self::mail_text::one_line;
 use self::mail_text::write;
 use super::notice::{self, NoticeMail};
-use crate::{MailSettings, pdf};
+use crate::MailSettings;
 
 /// Deadline of sending one mail, connecting included.
 const SEND_DEADLINE: Duration = Duration::from_secs(20);
@@ -168,13 +168,9 @@ impl Mailer {
     /// [`MailError`].
     pub async fn send_ticket(&self, mail: &TicketMail) -> Result<(), MailError> {
         let (from, written) = (self.from.clone(), mail.clone());
-        let place = pdf::place().await.map_err(not_delivered)?;
         // On a blocking thread: making the attachments takes milliseconds.
-        let work = move || {
-            let _place = place;
-            write(&from, &written)
-        };
-        let message = tokio::task::spawn_blocking(work).await.map_err(|_| MailError::Panicked)?;
+        let message =
+            tokio::task::spawn_blocking(move || write(&from, &written)).await.map_err(|_| MailError::Panicked)?;
         self.hand_over(&mail.name(), message?).await
     }
 

@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use super::mail_text::write;
 use super::{MailError, Mailer, TicketMail, Way, not_delivered, put};
-use crate::pdf;
 
 /// The ticket mails of one booking.
 pub struct MailBatch {
@@ -46,16 +45,12 @@ impl Mailer {
     pub async fn compose(&self, letters: Vec<MailBatch>) -> Result<Vec<ComposedMails>, MailError> {
         let Some(until) = letters.iter().map(|letters| letters.until).min() else { return Ok(Vec::new()) };
         let mailer = self.clone();
-        let errand = async move {
-            let place = pdf::place().await.map_err(not_delivered)?;
-            let work = move || {
-                let _place = place;
-                letters.into_iter().map(|letters| mailer.compose_one(letters)).collect::<Vec<_>>()
-            };
-            tokio::task::spawn_blocking(work).await.map_err(not_delivered)
-        };
-        // Work that began cannot be cut off. What it still writes has the same names as what is written in its place.
-        timeout_at(until, errand).await.map_err(|_| MailError::TooLate)?
+        let errand = tokio::task::spawn_blocking(move || {
+            letters.into_iter().map(|letters| mailer.compose_one(letters)).collect::<Vec<_>>()
+        });
+        // It cannot be cut off. What it still writes has the same names as what is written in its place.
+        let composed = timeout_at(until, errand).await.map_err(|_| MailError::TooLate)?;
+        composed.map_err(not_delivered)
     }
 
     /// Sends the composed mails to the mail server, and returns whether all mails of these letters were sent.

@@ -13,7 +13,7 @@ mod wrap;
 use krilla::Document;
 use krilla::metadata::Metadata;
 use krilla::page::PageSettings;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
 use self::canvas::Canvas;
 use self::card::Card;
@@ -25,8 +25,7 @@ use super::qr::{self, Drawing};
 const SHEET: (f32, f32) = (595.0, 842.0);
 /// Cards on a sheet.
 const CARDS_PER_SHEET: usize = 3;
-/// Threads that make files at the same time, for requests or mails: shaping and embedding fonts is a processor's work,
-/// and sales go first.
+/// Files made at the same time: shaping and embedding fonts is a processor's work, and sales go first.
 const AT_ONCE: usize = 2;
 
 static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
@@ -81,21 +80,14 @@ pub enum PdfError {
 /// # Errors
 /// [`PdfError`].
 pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
-    let place = place().await?;
+    // Never closed, so there is always a place to wait for; requests have a deadline of their own.
+    let place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
     let work = move || {
         // The work continues when its caller is gone: its slot is freed when it ends.
         let _place = place;
         write(&sheet)
     };
     tokio::task::spawn_blocking(work).await.map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
-}
-
-/// Waits for a place among the threads that make files, to be kept until the thread is done.
-///
-/// # Errors
-/// Never: the places are not closed.
-pub(super) async fn place() -> Result<SemaphorePermit<'static>, PdfError> {
-    PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))
 }
 
 fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
