@@ -26,7 +26,7 @@
 #[cfg(not(any(erase_components, doc, doctest)))]
 compile_error!(
     "`--cfg erase_components` is missing: server and browser would render different markup. .cargo/config.toml sets it; \
-     RUSTFLAGS and the rustflags of a target replace that setting, so add it there."
+     RUSTFLAGS replaces that setting, so add it there."
 );
 
 #[cfg(feature = "pages")]

@@ -30,4 +30,12 @@ mod tests {
         headers.append(COOKIE, "seat=5".parse().expect("a header value"));
         assert_eq!(cookie_value(&headers, "seat"), Some("5"));
     }
+
+    #[test]
+    fn an_encoded_name_is_another_name() {
+        // Otherwise another host of the domain could set a cookie whose prefix promises that it cannot.
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE, "%5F%5FHost-seat=1".parse().expect("a header value"));
+        assert_eq!(cookie_value(&headers, "__Host-seat"), None);
+    }
 }

@@ -36,8 +36,8 @@ pub const fn cookie_name(https: bool) -> &'static str {
     if https { HOST_COOKIE } else { COOKIE }
 }
 
-/// The cookie, if it is well-formed and occurs once. Faster than parsing all cookies; any other spelling is left to the
-/// parser.
+/// The cookie, if it is well-formed and occurs once. Faster than reading all cookies; one that occurs twice is left to
+/// `cookie_value`.
 #[must_use]
 pub fn plain_secret(headers: &HeaderMap, https: bool) -> Option<&Secret> {
     let name = cookie_name(https).as_bytes();

@@ -133,6 +133,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     });
     web::files::announce(&config.site_root);
     if let Some(folder) = &config.messages_dir {
+        tracing::warn!(folder = %folder.display(), "messages are read from files for each page: for development only");
         language::read_messages_from(folder);
     }
     Ok(AppState::new(AppParts { config, backoffice_state: backoffice }))

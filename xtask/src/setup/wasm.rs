@@ -37,9 +37,6 @@ const IMMEDIATE_ABORT_SINCE: u32 = 92;
 /// Flags that compile std for size, without backtraces.
 const BUILD_STD: [&str; 2] = ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
 
-/// Renders the markup of the server, which has this setting from `.cargo/config.toml`.
-const ERASED_VIEWS: &str = "--cfg erase_components";
-
 /// Keeps relocations in the module: splitting it needs them.
 const RELOCATIONS: &str = "-Clink-args=--emit-relocs";
 
@@ -152,7 +149,7 @@ impl Toolchain {
             command.env("RUSTC", "/usr/bin/rustc").env("RUSTDOC", "/usr/bin/rustdoc");
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
-        let mut flags = vec![RELOCATIONS.to_owned(), ERASED_VIEWS.to_owned()];
+        let mut flags = vec![RELOCATIONS.to_owned()];
         let builds_std = match self.rust {
             Rust::Installed => self.has_std_source && goal == Goal::SmallSize,
             Rust::Debian(_) => true,

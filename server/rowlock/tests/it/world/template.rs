@@ -1,4 +1,7 @@
 //! A database with the schema, from which the databases of tests are copied. Migrating each of them would take longer.
+//!
+//! In a database server of your own (`DATABASE_URL`) it stays, one for each schema. To drop one, set its `IS_TEMPLATE` to
+//! false first.
 
 use std::hash::{DefaultHasher, Hasher};
 
