@@ -47,7 +47,7 @@ pub fn dev(paths: &Paths, stop: &Stop) -> Result<()> {
     for folder in WATCHED.map(|name| paths.root.join(name)).iter().filter(|folder| folder.exists()) {
         watcher.watch(folder, RecursiveMode::Recursive).with_context(|| format!("watch {}", folder.display()))?;
     }
-    let mut built = built_at(paths);
+    let mut built = server_build_time(paths);
     while !stop.is_requested() {
         let changes = next_changes(&paths.root, &events);
         if changes.is_empty() {
@@ -77,7 +77,7 @@ fn apply(
 ) -> Result<()> {
     if changes.contains(&SourceChange::Rust) {
         build_at_once(paths, BuildMode::Fast, stop).context("the old version keeps running")?;
-        let now = built_at(paths);
+        let now = server_build_time(paths);
         if now != *built {
             *built = now;
             running.restart_server()?;
@@ -91,7 +91,7 @@ fn apply(
     Ok(())
 }
 
-fn built_at(paths: &Paths) -> Option<SystemTime> {
+fn server_build_time(paths: &Paths) -> Option<SystemTime> {
     paths.program("rowlock").metadata().and_then(|meta| meta.modified()).ok()
 }
 

@@ -9,15 +9,18 @@ pub enum FirstRunPart {
     Packages,
     Server,
     Client,
+    /// The files of the client, made from its modules.
+    Site,
     /// Schema, demo data, start of simulator and server.
     Rest,
 }
 
 /// Seconds that each part took on two cores with empty caches.
-const SECONDS: [(FirstRunPart, f64); 4] = [
+const SECONDS: [(FirstRunPart, f64); 5] = [
     (FirstRunPart::Packages, 30.0),
     (FirstRunPart::Server, 270.0),
     (FirstRunPart::Client, 130.0),
+    (FirstRunPart::Site, 8.0),
     (FirstRunPart::Rest, 10.0),
 ];
 /// Seconds of work on two cores that must be done before the pace of this machine is known.
@@ -79,7 +82,7 @@ impl FirstRun {
 }
 
 /// Formats a time left: `about 3 min left`, `about 40 s left`.
-pub fn in_words(left: Duration) -> String {
+pub fn format_time_left(left: Duration) -> String {
     let seconds = left.as_secs();
     if seconds >= 90 {
         format!("about {} min left", (seconds + 30) / 60)
@@ -119,7 +122,7 @@ mod tests {
 
     #[test]
     fn time_left_is_rounded() {
-        let words = |seconds| in_words(Duration::from_secs(seconds));
+        let words = |seconds| format_time_left(Duration::from_secs(seconds));
         assert_eq!([0, 39, 89].map(words), ["about 10 s left", "about 40 s left", "about 90 s left"]);
         assert_eq!([90, 149, 150].map(words), ["about 2 min left", "about 2 min left", "about 3 min left"]);
     }

@@ -215,7 +215,7 @@ impl ProgressDisplay {
             None => self.steps.iter().find_map(RunningStep::fraction),
         };
         let share = share.map_or("…".to_owned(), |share| format!("{:.0} %", (share * 100.0).floor()));
-        let left = run.map(|(run, began)| format!(", {}", first_run::in_words(run.time_left(began.elapsed()))));
+        let left = run.map(|(run, began)| format!(", {}", first_run::format_time_left(run.time_left(began.elapsed()))));
         let steps: Vec<String> = self.steps.iter().map(RunningStep::text).collect();
         format!("{share:>6}  {}{}", steps.join(" · "), left.unwrap_or_default())
     }

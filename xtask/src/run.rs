@@ -93,7 +93,7 @@ pub fn build_at_once(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> 
         let client = client.join().map_err(|_| anyhow!("the build of the client panicked"))?;
         server.and(client)
     })?;
-    site.make_site()
+    progress::part(FirstRunPart::Site, || site.make_site())
 }
 
 fn server(folder: &DataFolder, settings: Vec<(&'static str, String)>) -> Result<ServerSettings> {
