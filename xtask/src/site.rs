@@ -25,17 +25,8 @@ use crate::setup::wasm_opt;
 use crate::stop::Stop;
 use crate::versions;
 
-const MODULE_INPUTS: [&str; 9] = [
-    ".cargo/config.toml",
-    "Cargo.lock",
-    "Cargo.toml",
-    "app",
-    "domain",
-    "frontend/Cargo.toml",
-    "frontend/src",
-    "language",
-    "site-builder",
-];
+const MODULE_INPUTS: [&str; 8] =
+    ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src", "language", "site-builder"];
 /// Inputs that are only copied.
 const PLAIN_INPUTS: [&str; 3] = ["frontend/static", "site-builder", "style"];
 
