@@ -183,25 +183,34 @@ impl<'a> SiteBuild<'a> {
         }
     }
 
+    /// Makes the files of a module, unless they were made of the same module before: many edits concern the server alone.
     fn bind(&self, bundles: &[&str]) -> Result<()> {
-        let what = if self.wasm_opt.is_some() { "bind and shrink the client" } else { "bind the client to JavaScript" };
-        let step = ProgressStep::start(what);
-        for bundle in bundles {
-            let stamp = stamp(self.paths, bundle);
-            // An interrupted build must not look finished.
-            if stamp.exists() {
-                std::fs::remove_file(stamp)?;
+        let module = self.module(bundles);
+        let linked = fingerprint::of(&self.compiled(), &[&format!("{}.wasm", bundles[0])], "")?;
+        let about = format!("{} {:?} {linked}", self.mode.name(), self.wasm_opt);
+        let inputs = fingerprint::of(&self.paths.root, &["site-builder"], &about)?;
+        let bound = |bundle: &str| stamp(self.paths, &format!("{bundle}-bound"));
+        if !bundles.iter().all(|bundle| fingerprint::is_done(&bound(bundle), &inputs)) {
+            let what =
+                if self.wasm_opt.is_some() { "bind and shrink the client" } else { "bind the client to JavaScript" };
+            let step = ProgressStep::start(what);
+            for stamp in bundles.iter().flat_map(|bundle| [stamp(self.paths, bundle), bound(bundle)]) {
+                // An interrupted build must not look finished.
+                if stamp.exists() {
+                    std::fs::remove_file(stamp)?;
+                }
             }
+            let mut builder = native::program(self.paths, "site-builder");
+            builder.arg("bundle").arg(self.mode.name()).arg(&module).arg(self.paths.site());
+            builder.arg(bundles.join(",")).args(&self.wasm_opt);
+            command::run_silently(&mut builder, self.stop)?;
+            let made = self.paths.site().join("pkg").join(format!("{}_bg.wasm", bundles[0]));
+            step.done_with(&format!("{} kB", made.metadata()?.len() / 1000));
         }
-        let mut builder = native::program(self.paths, "site-builder");
-        builder.arg("bundle").arg(self.mode.name()).arg(self.module(bundles)).arg(self.paths.site());
-        builder.arg(bundles.join(",")).args(&self.wasm_opt);
-        command::run_silently(&mut builder, self.stop)?;
         for bundle in bundles {
+            std::fs::write(bound(bundle), &inputs)?;
             std::fs::write(stamp(self.paths, bundle), &self.module_inputs)?;
         }
-        let module = self.paths.site().join("pkg").join(format!("{}_bg.wasm", bundles[0]));
-        step.done_with(&format!("{} kB", module.metadata()?.len() / 1000));
         Ok(())
     }
 
