@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use wasm_bindgen_cli_support::{Bindgen, Output};
 
 use crate::minify;
-use crate::output::{self, BuildMode, files_below, remove_stale};
+use crate::output::{self, Compression, files_below, remove_stale};
 
 /// The names under which pages load a module (`WasmModule` of `app/src/shell.rs`).
 const BUNDLES: [&str; 3] = ["show", "pages", "staff"];
@@ -21,7 +21,13 @@ const STREAMING: &str = "intounderlying";
 
 /// Builds the bundles with these names into `pkg/` of the site. Without `wasm_opt`, modules keep the size that the
 /// compiler gave them.
-pub fn build(mode: BuildMode, module: &Path, site: &Path, names: &[&str], wasm_opt: Option<&Path>) -> Result<()> {
+pub fn build(
+    compression: Compression,
+    module: &Path,
+    site: &Path,
+    names: &[&str],
+    wasm_opt: Option<&Path>,
+) -> Result<()> {
     let [name, aliases @ ..] = names else { bail!("a bundle without a name") };
     for name in names {
         ensure!(BUNDLES.contains(name), "there is no bundle {name}");
@@ -30,7 +36,7 @@ pub fn build(mode: BuildMode, module: &Path, site: &Path, names: &[&str], wasm_o
     if fresh.exists() {
         std::fs::remove_dir_all(&fresh)?;
     }
-    let modules = bind(mode, module, name, &fresh)?;
+    let modules = bind(compression, module, name, &fresh)?;
     if let Some(program) = wasm_opt {
         for module in &modules {
             shrink(program, module)?;
@@ -45,7 +51,7 @@ pub fn build(mode: BuildMode, module: &Path, site: &Path, names: &[&str], wasm_o
     let mut written = BTreeSet::new();
     for file in files_below(&fresh)? {
         let to = pkg.join(file.strip_prefix(&fresh)?);
-        output::copy(&file, &to, mode)?;
+        output::copy(&file, &to, compression)?;
         written.insert(to);
     }
     remove_stale(&pkg, &written, |file| bundle_of(file).is_some_and(|bundle| names.contains(&bundle)))?;
@@ -69,8 +75,8 @@ pub fn bundle_of(file: &Path) -> Option<&'static str> {
 }
 
 /// Splits a linked module and binds it to JavaScript, into a folder. Returns all modules there.
-fn bind(mode: BuildMode, linked: &Path, name: &str, folder: &Path) -> Result<Vec<PathBuf>> {
-    let is_delivered = mode != BuildMode::Fast;
+fn bind(compression: Compression, linked: &Path, name: &str, folder: &Path) -> Result<Vec<PathBuf>> {
+    let is_delivered = compression != Compression::None;
     let (main, mut modules) = split_module(linked, name, folder)?;
     let mut bindgen = Bindgen::new();
     bindgen.input_path(&main).web(true)?.typescript(false).out_name(name);

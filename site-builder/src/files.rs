@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::bundle::bundle_of;
 use crate::minify;
-use crate::output::{self, BuildMode, files_below, has_extension, remove_stale};
+use crate::output::{self, Compression, files_below, has_extension, remove_stale};
 
 /// Sheets of style/ that the page of a live map needs until seats can be taken.
 const MAP_SHEETS: [&str; 11] = [
@@ -36,7 +36,7 @@ const SHEETS: [(&str, SheetFilter); 3] = [
 ];
 
 /// Builds scripts, style sheets and other files of the checkout `root` into the site.
-pub fn build(mode: BuildMode, root: &Path, site: &Path) -> Result<()> {
+pub fn build(compression: Compression, root: &Path, site: &Path) -> Result<()> {
     let (static_folder, pkg) = (root.join("frontend/static"), site.join("pkg"));
     let mut written = BTreeSet::new();
     for file in files_below(&static_folder)? {
@@ -44,9 +44,9 @@ pub fn build(mode: BuildMode, root: &Path, site: &Path) -> Result<()> {
         let folder: &Path = if is_script { &pkg } else { site };
         let to = folder.join(file.strip_prefix(&static_folder)?);
         if is_script {
-            output::write(&to, minify::minify_script(&std::fs::read_to_string(&file)?).as_bytes(), mode)?;
+            output::write(&to, minify::minify_script(&std::fs::read_to_string(&file)?).as_bytes(), compression)?;
         } else {
-            output::copy(&file, &to, mode)?;
+            output::copy(&file, &to, compression)?;
         }
         written.insert(to);
     }
@@ -61,12 +61,12 @@ pub fn build(mode: BuildMode, root: &Path, site: &Path) -> Result<()> {
             all.push('\n');
         }
         let to = site.join("style").join(name);
-        output::write(&to, minify::minify_style(&all).as_bytes(), mode)?;
+        output::write(&to, minify::minify_style(&all).as_bytes(), compression)?;
         written.insert(to);
     }
     for file in &others {
         let to = site.join("style").join(file.strip_prefix(&style)?);
-        output::copy(file, &to, mode)?;
+        output::copy(file, &to, compression)?;
         written.insert(to);
     }
     remove_stale(&pkg, &written, |file| bundle_of(file).is_none())?;

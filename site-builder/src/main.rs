@@ -1,8 +1,8 @@
 //! `site-builder` makes the files of `target/site` from compiled modules, scripts and style sheets.
 //!
-//!     site-builder bundle MODE MODULE SITE NAME[,NAME…] [WASM_OPT]
+//!     site-builder bundle COMPRESSION MODULE SITE NAME[,NAME…] [WASM_OPT]
 //!         splits, binds, shrinks and compresses a linked module into SITE/pkg
-//!     site-builder files MODE ROOT SITE
+//!     site-builder files COMPRESSION ROOT SITE
 //!         minifies, compresses and copies frontend/static and style
 //!
 //! `cargo xtask` compiles the modules, calls this program for what is out of date, and publishes the result as a version.
@@ -16,27 +16,28 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::output::BuildMode;
+use crate::output::Compression;
 
 mod bundle;
 mod files;
 mod minify;
 mod output;
 
-const USAGE: &str = "site-builder bundle optimised|quick|fast MODULE SITE NAME[,NAME...] [WASM_OPT]
-       site-builder files optimised|quick|fast ROOT SITE";
+const USAGE: &str = "site-builder bundle best|quick|none MODULE SITE NAME[,NAME...] [WASM_OPT]
+       site-builder files best|quick|none ROOT SITE";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mode_of =
-        |name: &str| BuildMode::of_name(name).with_context(|| format!("there is no mode {name}\nusage: {USAGE}"));
+    let parse = |name: &str| {
+        Compression::parse(name).with_context(|| format!("there is no compression {name}\nusage: {USAGE}"))
+    };
     match *arguments.as_slice() {
-        ["files", mode, root, site] => files::build(mode_of(mode)?, Path::new(root), Path::new(site)),
-        ["bundle", mode, module, site, names, ref wasm_opt @ ..] if wasm_opt.len() <= 1 => {
-            let mode = mode_of(mode)?;
+        ["files", compression, root, site] => files::build(parse(compression)?, Path::new(root), Path::new(site)),
+        ["bundle", compression, module, site, names, ref wasm_opt @ ..] if wasm_opt.len() <= 1 => {
+            let compression = parse(compression)?;
             let names: Vec<&str> = names.split(',').collect();
-            bundle::build(mode, Path::new(module), Path::new(site), &names, wasm_opt.first().map(Path::new))
+            bundle::build(compression, Path::new(module), Path::new(site), &names, wasm_opt.first().map(Path::new))
         }
         _ => bail!("usage: {USAGE}"),
     }

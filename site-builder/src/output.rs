@@ -12,24 +12,24 @@ const COMPRESSIBLE: [&str; 6] = ["css", "js", "json", "svg", "txt", "wasm"];
 /// Brotli window size, bytes, as a power of two.
 const BROTLI_WINDOW: u32 = 22;
 
-/// Build mode of the client, as in `xtask/src/site.rs`.
+/// How strongly files are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BuildMode {
-    /// Small, for delivery.
-    Optimised,
-    /// Quick to build, and quick enough for people, for `run`.
+pub enum Compression {
+    /// As small as possible, for delivery.
+    Best,
+    /// In a second or two, for `cargo xtask run`.
     Quick,
-    /// Fast to build, neither shrunk nor compressed, for `dev`.
-    Fast,
+    /// Not at all, for `cargo xtask dev`.
+    None,
 }
 
-impl BuildMode {
-    /// Returns the mode of this name on the command line.
-    pub fn of_name(name: &str) -> Option<Self> {
+impl Compression {
+    /// Parses a name of the command line.
+    pub fn parse(name: &str) -> Option<Self> {
         match name {
-            "optimised" => Some(Self::Optimised),
+            "best" => Some(Self::Best),
             "quick" => Some(Self::Quick),
-            "fast" => Some(Self::Fast),
+            "none" => Some(Self::None),
             _ => None,
         }
     }
@@ -37,20 +37,20 @@ impl BuildMode {
     /// Returns the quality of brotli (0 to 11) and of gzip (0 to 9); `None` to compress nothing.
     fn quality(self) -> Option<(u32, u32)> {
         match self {
-            Self::Optimised => Some((11, 9)),
+            Self::Best => Some((11, 9)),
             Self::Quick => Some((5, 6)),
-            Self::Fast => None,
+            Self::None => None,
         }
     }
 }
 
 /// Copies a file and writes its compressed siblings.
-pub fn copy(from: &Path, to: &Path, mode: BuildMode) -> Result<()> {
-    write(to, &std::fs::read(from).with_context(|| format!("cannot read {}", from.display()))?, mode)
+pub fn copy(from: &Path, to: &Path, compression: Compression) -> Result<()> {
+    write(to, &std::fs::read(from).with_context(|| format!("cannot read {}", from.display()))?, compression)
 }
 
 /// Writes a file and its compressed siblings, each atomically: a server may be reading them.
-pub fn write(file: &Path, bytes: &[u8], mode: BuildMode) -> Result<()> {
+pub fn write(file: &Path, bytes: &[u8], compression: Compression) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -62,7 +62,7 @@ pub fn write(file: &Path, bytes: &[u8], mode: BuildMode) -> Result<()> {
         }
     }
     replace(file, bytes)?;
-    let Some((brotli_quality, gzip_quality)) = mode.quality() else { return Ok(()) };
+    let Some((brotli_quality, gzip_quality)) = compression.quality() else { return Ok(()) };
     if !COMPRESSIBLE.iter().any(|ending| has_extension(file, ending)) {
         return Ok(());
     }
@@ -150,11 +150,11 @@ mod tests {
             let files = files_below(&folder).expect("listed");
             files.iter().filter_map(|file| Some(file.file_name()?.to_str()?.to_owned())).collect()
         };
-        write(&file, b"go();", BuildMode::Quick).expect("written");
+        write(&file, b"go();", Compression::Quick).expect("written");
         assert_eq!(names(), ["a.js", "a.js.br", "a.js.gz"]);
-        write(&file, b"stop();", BuildMode::Fast).expect("written");
+        write(&file, b"stop();", Compression::None).expect("written");
         assert_eq!(names(), ["a.js"]);
-        write(&folder.join("a.woff2"), b"a", BuildMode::Optimised).expect("written");
+        write(&folder.join("a.woff2"), b"a", Compression::Best).expect("written");
         assert_eq!(names(), ["a.js", "a.woff2"]);
         std::fs::remove_dir_all(&folder).expect("removed");
     }

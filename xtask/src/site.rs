@@ -62,20 +62,20 @@ impl BuildMode {
         }
     }
 
-    /// Returns the mode for the files that are not compiled. They are small, so `Quick` compresses them like `Optimised`.
-    fn name_for_files(self) -> &'static str {
+    /// Returns the compression of modules, as `site-builder` names it. Without any, functions keep their names.
+    fn compression(self) -> &'static str {
         match self {
-            Self::Fast => self.name(),
-            Self::Optimised | Self::Quick => Self::Optimised.name(),
+            Self::Optimised => "best",
+            Self::Quick => "quick",
+            Self::Fast => "none",
         }
     }
 
-    /// Returns the name for `site-builder`.
-    fn name(self) -> &'static str {
+    /// Returns the compression of the files that are not compiled. They are small, so those of `run` are as for delivery.
+    fn compression_of_files(self) -> &'static str {
         match self {
-            Self::Optimised => "optimised",
-            Self::Quick => "quick",
-            Self::Fast => "fast",
+            Self::Optimised | Self::Quick => "best",
+            Self::Fast => "none",
         }
     }
 }
@@ -187,7 +187,7 @@ impl<'a> SiteBuild<'a> {
     fn bind(&self, bundles: &[&str]) -> Result<()> {
         let module = self.module(bundles);
         let linked = fingerprint::of(&self.compiled(), &[&format!("{}.wasm", bundles[0])], "")?;
-        let about = format!("{} {:?} {linked}", self.mode.name(), self.wasm_opt);
+        let about = format!("{} {:?} {linked}", self.mode.compression(), self.wasm_opt);
         let inputs = fingerprint::of(&self.paths.root, &["site-builder"], &about)?;
         let bound = |bundle: &str| stamp(self.paths, &format!("{bundle}-bound"));
         if !bundles.iter().all(|bundle| fingerprint::is_done(&bound(bundle), &inputs)) {
@@ -201,7 +201,7 @@ impl<'a> SiteBuild<'a> {
                 }
             }
             let mut builder = native::program(self.paths, "site-builder");
-            builder.arg("bundle").arg(self.mode.name()).arg(&module).arg(self.paths.site());
+            builder.arg("bundle").arg(self.mode.compression()).arg(&module).arg(self.paths.site());
             builder.arg(bundles.join(",")).args(&self.wasm_opt);
             command::run_silently(&mut builder, self.stop)?;
             let made = self.paths.site().join("pkg").join(format!("{}_bg.wasm", bundles[0]));
@@ -233,7 +233,7 @@ pub fn build_files(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
 }
 
 fn plain_inputs(paths: &Paths, mode: BuildMode) -> Result<String> {
-    fingerprint::of(&paths.root, &PLAIN_INPUTS, mode.name_for_files())
+    fingerprint::of(&paths.root, &PLAIN_INPUTS, mode.compression_of_files())
 }
 
 fn make_files(paths: &Paths, mode: BuildMode, inputs: &str, stop: &Stop) -> Result<()> {
@@ -244,7 +244,7 @@ fn make_files(paths: &Paths, mode: BuildMode, inputs: &str, stop: &Stop) -> Resu
         std::fs::remove_file(&stamp)?;
     }
     let mut builder = native::program(paths, "site-builder");
-    builder.args(["files", mode.name_for_files()]).arg(&paths.root).arg(paths.site());
+    builder.args(["files", mode.compression_of_files()]).arg(&paths.root).arg(paths.site());
     command::run_silently(&mut builder, stop)?;
     std::fs::write(stamp, inputs)?;
     step.done();

@@ -1,4 +1,4 @@
-//! What the tests need, found or installed before minutes of compiling. Missing packages are reported together.
+//! Finds or installs what the tests need, before minutes of compiling. Missing packages are reported together.
 
 use anyhow::Result;
 
