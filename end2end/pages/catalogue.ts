@@ -88,6 +88,16 @@ export async function claimShow(
   throw new Error(`no unclaimed show of the demo has ${needed.map((name) => name.join("")).join(", ")} free`);
 }
 
+/** Returns one show for each room of the demo: rooms are told apart by theatre and number of seats. */
+export async function roomsOfTheDemo(request: APIRequestContext): Promise<{ name: string; show: string }[]> {
+  const rooms = new Map<string, string>();
+  for (const show of await upcomingShows(request)) {
+    const name = `${show.theatre}, ${show.seat_count} seats`;
+    if (!rooms.has(name) && show.seat_count > 0) rooms.set(name, show.id);
+  }
+  return [...rooms].map(([name, show]) => ({ name, show }));
+}
+
 /** Returns a show in the largest room, which draws only its sections at first. */
 export async function largestShow(request: APIRequestContext): Promise<string> {
   const all = (await upcomingShows(request)).sort((one, other) => other.seat_count - one.seat_count);

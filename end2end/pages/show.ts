@@ -4,6 +4,9 @@ import { expect, type Locator, type Page, test } from "@playwright/test";
 /** Displayed states of a seat. */
 export type SeatState = "available" | "locked" | "booked" | "blocked" | "mine";
 
+/** A tap on a seat narrower than this magnifies the map, pixels. */
+export const SMALLEST_TARGET = 24;
+
 export class ShowPage {
   readonly cart: Locator;
   readonly cartSeats: Locator;
@@ -44,9 +47,23 @@ export class ShowPage {
     await expect(this.seat(index)).toHaveAttribute("data-state", state, timeout === undefined ? {} : { timeout });
   }
 
-  /** Presses a seat by touch or mouse, depending on the device. */
+  /**
+   * Presses a seat by touch or mouse, depending on the device. A finger needs two taps where seats are small, of which
+   * the first magnifies the map, and where a free seat has a restricted view, of which the first shows its card.
+   */
   async pressSeat(index: number): Promise<void> {
-    await press(this.seat(index));
+    const seat = this.seat(index);
+    if (test.info().project.use.hasTouch) {
+      const width = async () => (await seat.locator(".seat-target").boundingBox())?.width ?? 0;
+      const name = (await seat.getAttribute("aria-label")) ?? "";
+      if ((await width()) < SMALLEST_TARGET) {
+        await press(seat);
+        await expect.poll(width).toBeGreaterThanOrEqual(SMALLEST_TARGET);
+      } else if (name.includes("view from the side") && name.endsWith("available")) {
+        await press(seat);
+      }
+    }
+    await press(seat);
   }
 
   /** Selects a free seat and waits until the server has granted it. */

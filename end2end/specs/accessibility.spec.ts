@@ -83,6 +83,7 @@ test("a show: free, found and held seats, form errors, tickets for a friend", as
   await expectAccessible(anna.page, "the list of seats");
   await press(anna.page.getByRole("button", { name: "List of seats" }));
   await press(anna.page.getByTestId("party-find"));
+  await press(anna.page.getByTestId("party-hold"));
   await expect(hers.heldSeats()).toHaveCount(2);
   await expectAccessible(anna.page, "seats that are held");
   await hers.openCart();

@@ -1,54 +1,85 @@
-// Seats together for a party: one tap, other suggestions, conflicts.
+// Seats together for a party: proposals, holding one, conflicts.
 import { claimShow } from "../pages/catalogue.js";
 import { messages } from "../pages/languages.js";
+import { MapView } from "../pages/map.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
-test("one tap holds three seats together, the next one holds another suggestion", async ({ request, anna, ben }) => {
+test("one tap proposes three seats together, the next holds them or shows others", async ({ request, anna, ben }) => {
   const show = await claimShow(request);
   const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  const proposed = anna.page.locator('.seat[data-state="proposed"]');
+  const names = async () => (await proposed.evaluateAll((seats) => seats.map((seat) => seat.id))).sort();
   await press(anna.page.getByTestId("party-more"));
   await expect(anna.page.getByTestId("party-count")).toHaveText("3 people");
   await press(anna.page.getByTestId("party-find"));
-  await expect(hers.heldSeats()).toHaveCount(3);
-  const first = await hers.heldSeatNames();
+  await expect(proposed).toHaveCount(3);
+  await expect(anna.page.getByTestId("party-proposal")).toContainText("together");
+  const first = await names();
+  for (const id of first) await expect(ben.page.locator(`#${id}`), "a proposal holds nothing").toHaveAttribute("data-state", "available");
   await press(anna.page.getByTestId("party-other"));
-  await expect(async () => {
-    await expect(hers.heldSeats()).toHaveCount(3);
-    expect(await hers.heldSeatNames()).not.toEqual(first);
-  }).toPass();
-  // The first seats are free again.
-  const his = await ben.visit(show.id);
-  for (const name of first) await his.expectSeat(show.seat(name.slice(0, 1), name.slice(1)), "available");
+  await expect.poll(names).not.toEqual(first);
+  await expect(proposed).toHaveCount(3);
+  await press(anna.page.getByTestId("party-previous"));
+  await expect.poll(names).toEqual(first);
+  await press(anna.page.getByTestId("party-hold"));
+  await expect(hers.heldSeats()).toHaveCount(3);
+  await expect(proposed).toHaveCount(0);
+  for (const id of first) await his.expectSeat(Number(id.slice("seat-".length)), "locked");
 });
 
-test("a conflict on another suggestion keeps the held seats", async ({ request, anna, ben }) => {
+test("a proposal can be held on the map, closed, and swiped", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  const proposed = anna.page.locator('.seat[data-state="proposed"]');
+  const names = async () => (await proposed.evaluateAll((seats) => seats.map((seat) => seat.id))).sort();
+  await press(anna.page.getByTestId("party-find"));
+  await expect(proposed).toHaveCount(2);
+  await press(anna.page.getByTestId("party-close"));
+  await expect(proposed).toHaveCount(0);
+  await press(anna.page.getByTestId("party-find"));
+  await expect(proposed).toHaveCount(2);
+  if (test.info().project.use.hasTouch) {
+    const first = await names();
+    const box = (await anna.page.getByTestId("party-proposal").boundingBox())!;
+    const from = { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    await new MapView(anna.page).swipe(from, { x: -80, y: 0 });
+    await expect.poll(names).not.toEqual(first);
+  }
+  await hers.pressSeat(Number((await names())[0]!.slice("seat-".length)));
+  await expect(hers.heldSeats()).toHaveCount(2);
+});
+
+test("a conflict on another proposal keeps the held seats", async ({ request, anna, ben }) => {
   const show = await claimShow(request);
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  // On a phone the cart takes the place of the finder.
+  test.skip(await anna.page.getByTestId("party-find").isHidden(), "the finder is hidden beside a cart");
   await press(anna.page.getByTestId("party-find"));
-  await expect(hers.heldSeats()).toHaveCount(2);
-  const first = await hers.heldSeatNames();
   // He holds one of the seats before her request arrives.
   await anna.page.route("**/holds/*", async (route) => {
     const { add } = route.request().postDataJSON() as { add: number[] };
     await his.hold(add[0]!);
     await route.continue();
   }, { times: 1 });
-  await press(anna.page.getByTestId("party-other"));
+  await press(anna.page.getByTestId("party-hold"));
   await expect(hers.message).toContainText(messages("en")["map.you_keep_yours"]!);
-  await expect(hers.heldSeats()).toHaveCount(2);
-  expect(await hers.heldSeatNames()).toEqual(first);
+  await expect(hers.heldSeats()).toHaveCount(1);
+  expect(await hers.heldSeatNames()).toEqual(["C7"]);
   await expect(anna.page.getByTestId("accept-offer")).toHaveCount(0);
 });
 
-test("a chosen category limits the suggestion", async ({ request, anna }) => {
+test("a chosen category limits the proposal", async ({ request, anna }) => {
   const show = await claimShow(request);
   const hers = await anna.visit(show.id);
   const choice = anna.page.getByTestId("party-category");
   const category = await choice.locator("option").nth(1).getAttribute("value");
   await choice.selectOption(category);
   await press(anna.page.getByTestId("party-find"));
+  await press(anna.page.getByTestId("party-hold"));
   await expect(hers.heldSeats()).toHaveCount(2);
   const kinds = await hers.cart.locator(".cart-seat-category").allTextContents();
   expect(new Set(kinds).size).toBe(1);

@@ -82,13 +82,6 @@ pub fn has_no_focus() -> bool {
     active.is_none_or(|element| element.tag_name().eq_ignore_ascii_case("body") || element.id() == "main")
 }
 
-/// Scrolls the element with this id to the middle of the view.
-pub fn reveal(id: &str) {
-    if let Some(element) = element(id) {
-        call(&element, "scrollIntoView", &[("block", "center".into()), ("inline", "center".into())]);
-    }
-}
-
 fn focus_element(element: &web_sys::Element, scroll: bool) {
     call(element, "focus", &[("preventScroll", (!scroll).into())]);
 }

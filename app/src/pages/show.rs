@@ -100,13 +100,25 @@ fn heading(show: &SeatMapPage) -> impl IntoView + use<> {
     let minutes = say!("list.minutes", minutes = show.running_minutes);
     let facts = [show.format.clone(), show.language.clone(), minutes, show.rating.clone()];
     let facts = fact_items(facts);
-    let SeatMapPage { film, theatre, screen, starts, starts_at, .. } = show.clone();
+    let SeatMapPage { film, theatre, screen, starts, starts_at, is_on_sale, .. } = show.clone();
     view! {
         <header class="show-head">
-            <p class="crumbs"><a href=theatre.href><bdi>{theatre.name}</bdi></a><bdi>{screen}</bdi></p>
-            <h1><a href=film.href><bdi>{film.name}</bdi></a></h1>
-            <p class="show-when"><time datetime=starts_at>{starts}</time></p>
-            <ul class="show-facts">{facts}</ul>
+            <a class="show-back" href=film.href aria-label=say!("show.other_times")>
+                <svg class="icon" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false">
+                    <path d="M12.5 4 6.5 10l6 6" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" />
+                </svg>
+            </a>
+            // The map needs the space: place and facts are behind the title on a phone.
+            <details class="show-about" open=!is_on_sale>
+                <summary>
+                    <h1><bdi>{film.name}</bdi></h1>
+                    <time class="show-when" datetime=starts_at>{starts}</time>
+                </summary>
+                <div class="show-more">
+                    <p class="crumbs"><a href=theatre.href><bdi>{theatre.name}</bdi></a><bdi>{screen}</bdi></p>
+                    <ul class="show-facts">{facts}</ul>
+                </div>
+            </details>
         </header>
     }
 }

@@ -24,6 +24,8 @@ pub enum SeatAppearance {
     Mine,
     /// Tapped by this visitor, not granted yet.
     Asked,
+    /// Free, and proposed by the party finder.
+    Proposed,
 }
 
 impl SeatAppearance {
@@ -35,6 +37,7 @@ impl SeatAppearance {
             Self::Booked => "booked",
             Self::Blocked => "blocked",
             Self::Mine | Self::Asked => "mine",
+            Self::Proposed => "proposed",
         }
     }
 
@@ -47,6 +50,7 @@ impl SeatAppearance {
             Self::Blocked => "map.state_blocked",
             Self::Mine => "map.state_mine",
             Self::Asked => "map.state_asked",
+            Self::Proposed => "map.state_proposed",
         })
     }
 
@@ -58,7 +62,7 @@ impl SeatAppearance {
 
     /// Returns true if a tap takes or releases the seat. Taps on other seats only show an explanation.
     pub const fn can_be_tapped(self) -> bool {
-        matches!(self, Self::Available | Self::Mine | Self::Asked)
+        matches!(self, Self::Available | Self::Proposed | Self::Mine | Self::Asked)
     }
 }
 
@@ -81,6 +85,7 @@ pub fn glyph(look: SeatAppearance, kind: SeatKind) -> &'static str {
         SeatAppearance::Blocked => "#glyph-blocked",
         SeatAppearance::Mine => "#glyph-mine",
         SeatAppearance::Asked => "#glyph-asked",
+        SeatAppearance::Proposed => "#glyph-proposed",
     }
 }
 
@@ -90,6 +95,7 @@ const STATES_AND_MARKS: &str = r##"<g id="glyph-locked"><rect class="g-held" x="
 <g id="glyph-blocked"><path class="g-cross" d="m-4-4 8 8m0-8-8 8"/></g>
 <g id="glyph-mine"><rect class="g-mine" x="-9" y="-9" width="18" height="18" rx="5.4"/><path class="g-tick" d="m-4.2.4 3 3.1L4.4-3.3"/></g>
 <g id="glyph-asked"><rect class="g-asked" x="-8.4" y="-8.4" width="16.8" height="16.8" rx="5"/><path class="g-tick g-tick-asked" d="m-4.2.4 3 3.1L4.4-3.3"/></g>
+<g id="glyph-proposed"><rect class="g-asked" x="-9" y="-9" width="18" height="18" rx="5.4"/><circle class="g-mine" r="4.2"/></g>
 <g id="mark-0"/>
 <g id="mark-1"><path d="M-2.6-2.4h5.2"/></g>
 <g id="mark-2"><path d="M-2.6-4h5.2M-2.6-.8h5.2"/></g>

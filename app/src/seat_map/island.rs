@@ -17,7 +17,7 @@ use web_sys::HtmlElement;
 use super::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use super::plan::drawing::escaped;
 use super::session::MapSession;
-use super::{SHOW, room, skeleton_markup, start, waiting_list};
+use super::{SHOW, details, room, skeleton_markup, start, waiting_list};
 use crate::{browser, checkout};
 
 /// The seat map, cart and checkout of a show.
@@ -37,7 +37,7 @@ pub fn SeatMap() -> impl IntoView {
         }
     });
     view! {
-        <div class="seat-map" data-testid="seat-map" node_ref=place inner_html=waiting()></div>
+        <div class="seat-map show-map" data-testid="seat-map" node_ref=place inner_html=waiting()></div>
     }
 }
 
@@ -70,7 +70,10 @@ fn parts(session: MapSession) -> impl IntoView {
     let waiting = deferred(move || session.is_drawn(), "", move |place| Box::pin(waiting_box(session, place)));
     view! {
         {room(session, waiting)}
-        {deferred(move || session.is_drawn(), "cart cart-coming", move |place| Box::pin(cart(session, place)))}
+        <div class="seat-map-side">
+            {deferred(move || session.is_drawn(), "cart cart-coming", move |place| Box::pin(cart(session, place)))}
+            {details(session)}
+        </div>
         <p class="visually-hidden" role="status" data-testid="spoken">{move || session.announcement.get()}</p>
     }
 }

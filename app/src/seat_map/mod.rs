@@ -35,7 +35,7 @@ use self::large_rooms::{overview, painting};
 use self::live::connection::{self, SILENCE_CHECK_MS};
 use self::own_seats::{areas, own_hold, party, reoffer, watched};
 use self::plan::drawing::escaped;
-use self::plan::{grid, legend, list};
+use self::plan::{card, grid, legend, list, zoom};
 use self::room_plan::RoomPlan;
 use self::session::{ConnectionStatus, MapSession};
 use self::signals::PageSignal;
@@ -57,19 +57,21 @@ pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list 
 
 const SECTION_HEADING: &str = "section-heading";
 
-/// The room: status bar, `besides`, seats and legend.
+/// The room: status bar, `besides` and seats. [`details`] belong beside or below it.
 pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView {
     let as_list = PageSignal::new(false);
     view! {
         <section class="seat-map-room" aria-label=say!("map.label")>
             <div class="seat-map-bar">
                 {live_mark(session)}
+                {seats_left(session)}
+                {zoom_buttons(session, as_list)}
                 {view_switch(session, as_list)}
             </div>
             {(!session.is_read_only).then(|| {
                 deferred(move || session.is_drawn(), "party party-coming", move |place| Box::pin(party::finder_part(session, place)))
             })}
-            {besides}
+            <div class="seat-map-besides">{besides}</div>
             {deferred(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas::areas_part(session, place)))}
             <div class="seat-map-view">
                 // Over the room, so that nothing moves away under a thumb, and before it in the order of the page.
@@ -78,8 +80,16 @@ pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView
                 </div>
                 {rebuilt(move |place| content(session, as_list, place))}
             </div>
-            {rebuilt(move |place| legend_view(session, place))}
         </section>
+    }
+}
+
+/// The card of the seat pointed at, and the legend.
+pub(crate) fn details(session: MapSession) -> impl IntoView {
+    let has_seats = move || session.is_drawn() && shows_seats(session);
+    view! {
+        {deferred(has_seats, "seat-card", move |place| Box::pin(card::card_part(session, place)))}
+        {rebuilt(move |place| legend_view(session, place))}
     }
 }
 
@@ -178,11 +188,11 @@ fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -
     }
 }
 
-/// The legend of the seats on screen, or nothing while no seat is drawn.
+/// The legend of the seats or sections on screen, or nothing while none is drawn.
 fn legend_view(session: MapSession, place: HtmlElement) -> MountedPart {
     let (room, section) = (session.room.get(), session.section.get());
-    let are_drawn = |room: &Arc<RoomPlan>| section.map_or(!room.plan().overview, |section| room.is_loaded(section));
-    let Some(room) = room.filter(|room| session.is_map_known.get() && are_drawn(room)) else {
+    let is_known = |room: &Arc<RoomPlan>| section.is_none_or(|section| room.is_loaded(section));
+    let Some(room) = room.filter(|room| session.is_map_known.get() && is_known(room)) else {
         return mount_part(place, || ());
     };
     let load = move |place| Box::pin(legend::legend_part(session, Arc::clone(&room), section, place)) as PendingPart;
@@ -207,15 +217,48 @@ fn back_link(room: &Arc<RoomPlan>, section: usize) -> impl IntoView + use<> {
     }
 }
 
+/// Returns true if single seats are on screen, not the overview of a large room. Subscribes.
+fn shows_seats(session: MapSession) -> bool {
+    let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
+    !overview || session.section.get().is_some()
+}
+
+/// The number of free seats and places, once it is known.
+fn seats_left(session: MapSession) -> impl IntoView {
+    let left = move || {
+        let is_known = session.is_map_known.get() && session.room.with(Option::is_some);
+        if is_known { say!("map.seats_left", seats = session.count_left()) } else { String::new() }
+    };
+    view! { <p class="seats-left" data-testid="seats-left">{left}</p> }
+}
+
+/// The buttons for the map's magnification. The map obeys [`MapView::wanted`](plan::plane::MapView::wanted).
+fn zoom_buttons(session: MapSession, as_list: PageSignal<bool>) -> impl IntoView {
+    let view = session.map_view;
+    let is_hidden = move || as_list.get() || !shows_seats(session);
+    let at_limit = |limit: bool| if limit { "true" } else { "false" };
+    view! {
+        <div class="room-zoom" role="group" aria-label=say!("map.size") hidden=is_hidden>
+            // Not disabled: a disabled button would lose the focus.
+            <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="zoom-out"
+                aria-disabled=move || at_limit(view.zoom.get() <= 1.0) on:click=move |_| view.wanted.set(Some(1.0 / zoom::STEP))>"−"</button>
+            <button type="button" class="zoom-button" aria-label=say!("map.zoom_whole") data-testid="zoom-whole"
+                aria-disabled=move || at_limit(view.zoom.get() <= 1.0) on:click=move |_| view.wanted.set(Some(0.0))>
+                <svg class="icon" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false">
+                    <path d="M3 7V3h4M13 3h4v4M17 13v4h-4M7 17H3v-4" fill="none" stroke="currentColor" stroke-width="2" stroke-linejoin="round"></path>
+                </svg>
+            </button>
+            <button type="button" class="zoom-button" aria-label=say!("map.zoom_in") data-testid="zoom-in"
+                aria-disabled=move || at_limit(view.largest.get()) on:click=move |_| view.wanted.set(Some(zoom::STEP))>"+"</button>
+        </div>
+    }
+}
+
 /// Switches between map and list. Hidden in the overview, which has no seats to list.
 fn view_switch(session: MapSession, as_list: PageSignal<bool>) -> impl IntoView {
-    let has_seats = move || {
-        let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
-        !overview || session.section.get().is_some()
-    };
     view! {
         <button type="button" class="view-switch" aria-pressed=move || if as_list.get() { "true" } else { "false" }
-            hidden=move || !has_seats() on:click=move |_| as_list.update(|list| *list = !*list)>{say!("map.list")}</button>
+            hidden=move || !shows_seats(session) on:click=move |_| as_list.update(|list| *list = !*list)>{say!("map.list")}</button>
     }
 }
 

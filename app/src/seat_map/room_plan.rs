@@ -104,6 +104,22 @@ impl RoomPlan {
         }
     }
 
+    /// A copy with this section turned so that its rows are horizontal and the screen or stage is above them.
+    pub fn turned_upright(&self, section: usize) -> Self {
+        let mut turned = self.clone();
+        let Some(part) = turned.plan.sections.get_mut(section) else { return turned };
+        let Some(turn) = Turn::upright(&part.rows, self.plan.focus_at) else { return turned };
+        for row in &mut part.rows {
+            for (x, y) in row.x.iter_mut().zip(&mut row.y) {
+                (*x, *y) = turn.apply((*x, *y));
+            }
+        }
+        let [x, y, width] = self.plan.focus_at;
+        let (x, y) = turn.apply((x, y));
+        turned.plan.focus_at = [x, y, width];
+        turned
+    }
+
     pub fn section_of(&self, seat: SeatIndex) -> Option<usize> {
         let after = self.plan.sections.partition_point(|section| section.first <= seat);
         let place = after.checked_sub(1)?;
@@ -152,6 +168,54 @@ impl RoomPlan {
         let chosen = move |place: usize| section.is_none_or(|section| section == place);
         let sections = self.plan.sections.iter().enumerate().filter(move |(place, _)| chosen(*place));
         sections.flat_map(|(_, section)| section.rows.iter().map(|row| (section.name.as_str(), row)))
+    }
+}
+
+/// A rotation about a point.
+struct Turn {
+    about: (f64, f64),
+    /// Cosine and sine of the angle.
+    direction: (f64, f64),
+}
+
+impl Turn {
+    /// The rotation that makes rows horizontal and puts `focus` (centre x, y, width) above them. `None` for no seats, and
+    /// for rows that have no common direction.
+    fn upright(rows: &[RowView], focus: [i32; 3]) -> Option<Self> {
+        let points =
+            || rows.iter().flat_map(|row| row.x.iter().zip(&row.y)).map(|(x, y)| (f64::from(*x), f64::from(*y)));
+        let count = points().count() as f64;
+        let (sum_x, sum_y) = points().fold((0.0, 0.0), |(sum_x, sum_y), (x, y)| (sum_x + x, sum_y + y));
+        let about = (sum_x / count, sum_y / count);
+        let ends = rows.iter().filter_map(|row| {
+            let (first, last) = ((row.x.first()?, row.y.first()?), (row.x.last()?, row.y.last()?));
+            Some((f64::from(last.0 - first.0), f64::from(last.1 - first.1)))
+        });
+        // Rows are numbered from either end: all are added in the direction of the first.
+        let (dx, dy) = ends.fold(
+            (0.0, 0.0),
+            |(dx, dy), (x, y)| {
+                if dx * x + dy * y < 0.0 { (dx - x, dy - y) } else { (dx + x, dy + y) }
+            },
+        );
+        let length = f64::hypot(dx, dy);
+        if count < 1.0 || length < 1.0 {
+            return None;
+        }
+        let direction = (dx / length, -dy / length);
+        let turn = Self { about, direction };
+        let focus_y = turn.turned((f64::from(focus[0]), f64::from(focus[1]))).1;
+        Some(if focus_y > about.1 { Self { direction: (-direction.0, -direction.1), ..turn } } else { turn })
+    }
+
+    fn turned(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let ((x, y), (cos, sin)) = ((x - self.about.0, y - self.about.1), self.direction);
+        (self.about.0 + x * cos - y * sin, self.about.1 + x * sin + y * cos)
+    }
+
+    fn apply(&self, (x, y): (i32, i32)) -> (i32, i32) {
+        let (x, y) = self.turned((f64::from(x), f64::from(y)));
+        (x.round() as i32, y.round() as i32)
     }
 }
 
@@ -247,5 +311,29 @@ pub(super) mod tests {
         room.merge(answer);
         assert!(room.is_loaded(1) && !room.is_loaded(0) && room.seat(8).is_some());
         assert_eq!(room.section_of(8), Some(1));
+    }
+
+    #[test]
+    fn a_section_beside_the_stage_is_turned_upright() {
+        let mut plan = two_sections();
+        // The stalls as a block to the right of the stage: rows run up, the stage is to the left.
+        for row in &mut plan.sections[0].rows {
+            let (x, y) = (row.x.clone(), row.y.clone());
+            row.x = y.iter().map(|y| y + 400).collect();
+            row.y = x.iter().map(|x| 200 - x).collect();
+        }
+        plan.focus_at = [0, 150, 200];
+        let turned = RoomPlan::new(plan).turned_upright(0);
+        let rows = &turned.plan().sections[0].rows;
+        assert!(rows.iter().all(|row| row.y.iter().all(|y| *y == row.y[0])), "{rows:?}");
+        assert!(turned.plan().focus_at[1] < rows[0].y[0] && rows[0].y[0] < rows[1].y[0], "the first row is nearest");
+        assert!(rows[0].x.windows(2).all(|pair| (pair[1] - pair[0]).abs() == 20), "{rows:?}");
+    }
+
+    #[test]
+    fn an_upright_section_keeps_its_place() {
+        let room = RoomPlan::new(two_sections());
+        assert_eq!(room.turned_upright(0), room);
+        assert_eq!(room.turned_upright(9), room);
     }
 }

@@ -204,13 +204,18 @@ impl MapSession {
             || self.connection_status.get() == ConnectionStatus::Offline
     }
 
+    /// The number of free seats and places. Subscribes.
+    pub(super) fn count_left(self) -> u32 {
+        let seats: u32 = self.free_seats.with_value(|free| free.iter().map(|free| free.get()).sum());
+        seats + self.places_left.with(|left| left.iter().map(|(_, left)| *left).sum::<u32>())
+    }
+
     /// Returns true if no seat and no place is free; false while that is unknown.
     pub fn is_sold_out(self) -> bool {
         if !self.is_map_known.get() || self.room.with(Option::is_none) {
             return false;
         }
-        let no_seat = self.free_seats.with_value(|free| free.iter().all(|free| free.get() == 0));
-        no_seat && self.places_left.with(|left| left.iter().all(|(_, left)| *left == 0))
+        self.count_left() == 0
     }
 
     /// Name of an area for people.

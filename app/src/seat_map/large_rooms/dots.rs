@@ -113,7 +113,7 @@ pub fn paint_of(look: SeatAppearance, category: u8, faint: u64) -> Paint {
         SeatAppearance::Available => FREE + category % CATEGORY_COLOURS,
         SeatAppearance::Locked => HELD,
         SeatAppearance::Booked | SeatAppearance::Blocked => GONE,
-        SeatAppearance::Mine | SeatAppearance::Asked => MINE,
+        SeatAppearance::Mine | SeatAppearance::Asked | SeatAppearance::Proposed => MINE,
     }
 }
 

@@ -15,9 +15,8 @@ use web_sys::HtmlElement;
 
 use crate::browser;
 use crate::seat_map::appearance;
-use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::plan::legend;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::{DrawnOnce, PageSignal};
@@ -47,12 +46,6 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
     let cards = (0..).zip(&plan.sections).map(|(place, section)| card(session, room, place, section)).drawn_once();
     let [x, y, width] = plan.focus_at;
     let label = focus_in_words(&plan.focus);
-    let legend = Arc::clone(room);
-    let legend = deferred(
-        move || session.is_drawn(),
-        "legend-coming",
-        move |place| Box::pin(legend::legend_part(session, Arc::clone(&legend), None, place)),
-    );
     let dots = NodeRef::<Div>::new();
     Effect::new(move |_| {
         session.appearance.track();
@@ -69,18 +62,20 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
         <div class="overview">
             // The legend refers to these symbols.
             {appearance::definitions()}
-            {legend}
-            <div class="overview-map" data-testid="overview-map" data-painted=move || if session.is_canvas_painted.get() { "true" } else { "false" }
-                style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
-                <div class="later" node_ref=dots></div>
-                <svg class="overview-boxes" viewBox=format!("0 0 {} {}", plan.width, plan.height) aria-hidden="true">
-                    <rect class="overview-focus" x=x - width / 2 y=y - width / 12 width=width height=width / 6 rx=width / 24></rect>
-                    <text class="overview-focus-label" x=x y=y font-size=(width / 9).max(12)>{label}</text>
-                    {boxes}
-                </svg>
+            <div class="overview-fit" style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
+                <div class="overview-map" data-testid="overview-map" data-painted=move || if session.is_canvas_painted.get() { "true" } else { "false" }>
+                    <div class="later" node_ref=dots></div>
+                    <svg class="overview-boxes" viewBox=format!("0 0 {} {}", plan.width, plan.height) aria-hidden="true">
+                        <rect class="overview-focus" x=x - width / 2 y=y - width / 12 width=width height=width / 6 rx=width / 24></rect>
+                        <text class="overview-focus-label" x=x y=y font-size=(width / 9).max(12)>{label}</text>
+                        {boxes}
+                    </svg>
+                </div>
             </div>
-            <h2 class="overview-heading">{say!("map.choose_section")}</h2>
-            <ul class="overview-sections">{cards}</ul>
+            <div class="overview-choice">
+                <h2 class="overview-heading">{say!("map.choose_section")}</h2>
+                <ul class="overview-sections">{cards}</ul>
+            </div>
         </div>
     }
 }

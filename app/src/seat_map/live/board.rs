@@ -52,6 +52,7 @@ impl Board {
             (true, true) => SeatAppearance::Mine,
             (true, false) => SeatAppearance::Asked,
             (false, _) if is_released && state == SeatState::Locked => SeatAppearance::Available,
+            (false, _) if state == SeatState::Available && cart.proposed().contains(&seat) => SeatAppearance::Proposed,
             (false, _) => state.into(),
         }
     }
@@ -152,6 +153,16 @@ mod tests {
         cart.tap(1);
         assert_eq!(board.look(1, &cart), SeatAppearance::Asked);
         assert_eq!(board.look(1, &cart).state(), "mine");
+    }
+
+    #[test]
+    fn a_proposed_seat_is_painted_as_proposed_while_it_is_free() {
+        let (mut board, mut cart) = (Board::new(3), Cart::default());
+        cart.propose(vec![1, 2]);
+        board.apply(&[SeatChange { seat: 2, state: SeatState::Locked }], &cart);
+        assert_eq!((board.look(1, &cart), board.look(2, &cart)), (SeatAppearance::Proposed, SeatAppearance::Locked));
+        cart.tap(0);
+        assert_eq!(board.look(1, &cart), SeatAppearance::Available, "a tap ends the proposal");
     }
 
     #[test]

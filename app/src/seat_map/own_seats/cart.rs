@@ -49,6 +49,8 @@ pub struct Cart {
     want_places: Vec<AreaQuantity>,
     /// Seats chosen as an exchange for the whole hold, until they are held. They are taken together or not at all.
     exchange: Vec<SeatIndex>,
+    /// Seats that the party finder proposes. They are not part of the wish.
+    proposed: Vec<SeatIndex>,
     in_flight: Option<HoldIntent>,
     /// Number of the current request. Also incremented when the request is overtaken: an answer with an older number is
     /// ignored.
@@ -95,6 +97,16 @@ impl Cart {
         !(self.lost.is_empty() && self.lost_places.is_empty())
     }
 
+    /// The seats that the party finder proposes.
+    pub fn proposed(&self) -> &[SeatIndex] {
+        &self.proposed
+    }
+
+    /// Proposes these seats in place of others. Empty: none.
+    pub fn propose(&mut self, seats: Vec<SeatIndex>) {
+        self.proposed = seats;
+    }
+
     pub fn wants(&self, seat: SeatIndex) -> bool {
         self.want.binary_search(&seat).is_ok()
     }
@@ -118,6 +130,7 @@ impl Cart {
         if self.is_paying() {
             return TapOutcome::PaymentPending;
         }
+        self.proposed.clear();
         match self.want.binary_search(&seat) {
             Ok(place) => {
                 self.want.remove(place);
@@ -137,6 +150,7 @@ impl Cart {
         if self.is_paying() {
             return TapOutcome::PaymentPending;
         }
+        self.proposed.clear();
         self.want = seats.to_vec();
         self.want.sort_unstable();
         self.want.dedup();

@@ -268,5 +268,5 @@ pub fn expire_corrections(session: MapSession, seats: Vec<SeatIndex>) {
 
 fn seats_in(cart: &Cart) -> Vec<SeatIndex> {
     let held = cart.held().into_iter().flat_map(|held| held.seats.iter().map(|line| line.seat));
-    cart.want().iter().copied().chain(held).collect()
+    cart.want().iter().chain(cart.proposed()).copied().chain(held).collect()
 }

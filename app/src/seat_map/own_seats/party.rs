@@ -1,20 +1,22 @@
-//! The party finder: "three together, gold" in one tap, with further suggestions.
+//! The party finder: "three together, gold" in two taps, one to see the seats on the map and one to hold them.
 //!
-//! The server ranks (`GET …/best`). A suggestion becomes the wish and is requested like any tap.
+//! The server ranks (`GET …/best`). A proposal is drawn on the map; its seats stay free until it is accepted.
 
 use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
 use domain::best_available::Adjacency;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use language::{Arg, listed, say};
+use leptos::ev::PointerEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use super::cart::{Cart, TapOutcome};
+use super::cart::Cart;
 use super::offers::names_of;
 use super::wishes;
 use crate::browser::{self, calls};
+use crate::seat_map::SEATS;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;
@@ -23,12 +25,23 @@ use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::DrawnOnce;
 
 const DEFAULT_PARTY: usize = 2;
+/// Movement of a finger over a proposal that shows another one, pixels.
+const SWIPE_PX: i32 = 40;
+/// Ids of the buttons that take the focus when the others disappear.
+const FIND: &str = "party-find";
+const HOLD: &str = "party-hold";
 
 /// The last suggestions, and the one on show.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Suggestions {
     found: Vec<SuggestionView>,
     at: usize,
+}
+
+impl Suggestions {
+    fn shown(&self) -> Option<&SuggestionView> {
+        self.found.get(self.at)
+    }
 }
 
 /// A search and the wish at its time. An answer is ignored if either has changed since.
@@ -51,12 +64,6 @@ pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView
     let category = RwSignal::new(String::new());
     let suggestions = RwSignal::new(Suggestions::default());
     let busy = RwSignal::new(false);
-    // Another party size or category is another search.
-    Effect::new(move |_| {
-        count.track();
-        category.track();
-        suggestions.set(Suggestions::default());
-    });
     let query = move || {
         session.cart.with_untracked(|cart| PartyQuery::of(count.get_untracked(), category.get_untracked(), cart))
     };
@@ -69,33 +76,74 @@ pub fn finder(session: MapSession, categories: &[CategoryView]) -> impl IntoView
             });
         }
     };
-    let others = move || suggestions.with(|suggestions| suggestions.found.len() > 1);
     let step = move |by: i64| {
         let wanted = (count.get_untracked() as i64 + by).clamp(1, MAX_SEATS_PER_HOLD as i64);
         count.set(usize::try_from(wanted).unwrap_or(DEFAULT_PARTY));
     };
+    // A tap on the map ends a proposal.
+    let is_proposing = Memo::new(move |_| session.cart.with(|cart| !cart.proposed().is_empty()));
     view! {
-        <div class="party" role="group" aria-label=say!("party.label")>
-            <div class="party-count">
-                <button type="button" class="party-step" aria-label=say!("party.fewer") data-testid="party-fewer"
-                    disabled=move || count.get() == 1 on:click=move |_| step(-1)>"−"</button>
-                <output aria-live="polite" data-testid="party-count">{move || in_people(count.get())}</output>
-                <button type="button" class="party-step" aria-label=say!("party.more") data-testid="party-more"
-                    disabled=move || count.get() == MAX_SEATS_PER_HOLD on:click=move |_| step(1)>"+"</button>
+        <div class="party" role="group" aria-label=say!("party.label") data-proposing=move || if is_proposing.get() { "true" } else { "false" }>
+            <div class="party-search" hidden=move || is_proposing.get()>
+                <div class="party-count">
+                    <button type="button" class="party-step" aria-label=say!("party.fewer") data-testid="party-fewer"
+                        disabled=move || count.get() == 1 on:click=move |_| step(-1)>"−"</button>
+                    <output aria-live="polite" data-testid="party-count">{move || in_people(count.get())}</output>
+                    <button type="button" class="party-step" aria-label=say!("party.more") data-testid="party-more"
+                        disabled=move || count.get() == MAX_SEATS_PER_HOLD on:click=move |_| step(1)>"+"</button>
+                </div>
+                <select class="party-category" aria-label=say!("party.category") data-testid="party-category"
+                    on:change=move |event| category.set(event_target_value(&event))>
+                    <option value="">{say!("party.any_price")}</option>
+                    {options(categories)}
+                </select>
+                // Quiet while the visitor has seats: the next step is then the checkout.
+                <button type="button" id=FIND data-testid="party-find"
+                    class=move || if session.cart.with(Cart::is_empty) { "button party-find" } else { "button button-quiet party-find" }
+                    aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>{say!("party.find")}</button>
             </div>
-            <select class="party-category" aria-label=say!("party.category") data-testid="party-category"
-                on:change=move |event| category.set(event_target_value(&event))>
-                <option value="">{say!("party.any_price")}</option>
-                {options(categories)}
-            </select>
-            // Quiet while the visitor has seats: the next step is then the checkout.
-            <button type="button" data-testid="party-find"
-                class=move || if session.cart.with(Cart::is_empty) { "button party-find" } else { "button button-quiet party-find" }
-                aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>{say!("party.find")}</button>
-            <button type="button" class="party-other" data-testid="party-other" hidden=move || !others()
-                on:click=move |_| show_next(session, suggestions)>
-                {move || suggestions.with(|suggestions| say!("party.other", at = suggestions.at + 1, count = suggestions.found.len()))}
-            </button>
+            {proposal_view(session, suggestions, is_proposing)}
+        </div>
+    }
+}
+
+/// The proposal on show, with buttons to hold it, to see the others and to close it. A swipe shows the others too.
+fn proposal_view(
+    session: MapSession,
+    suggestions: RwSignal<Suggestions>,
+    is_proposing: Memo<bool>,
+) -> impl IntoView + use<> {
+    let has_others = move || suggestions.with(|suggestions| suggestions.found.len() > 1);
+    let touched = StoredValue::new(None::<i32>);
+    let swipe = move |event: PointerEvent| {
+        let by = touched.get_value().map_or(0, |start| event.client_x() - start);
+        touched.set_value(None);
+        if by.abs() >= SWIPE_PX {
+            show_other(session, suggestions, by < 0);
+        }
+    };
+    let words = move || suggestions.with(|suggestions| suggestions.shown().map(in_words).unwrap_or_default());
+    let position = move || {
+        suggestions.with(|suggestions| say!("party.position", at = suggestions.at + 1, count = suggestions.found.len()))
+    };
+    let hold = move |_| {
+        wishes::accept_proposal(session);
+        browser::keep_focus(&[SEATS]);
+    };
+    let close = move |_| {
+        wishes::propose(session, Vec::new());
+        browser::focus(FIND);
+    };
+    view! {
+        <div class="party-proposal" hidden=move || !is_proposing.get()
+            on:pointerdown=move |event| touched.set_value(Some(event.client_x())) on:pointerup=swipe>
+            <button type="button" class="party-step" aria-label=say!("party.previous") data-testid="party-previous"
+                disabled=move || !has_others() on:click=move |_| show_other(session, suggestions, false)>"‹"</button>
+            <p class="party-words"><span data-testid="party-proposal">{words}</span><small>{position}</small></p>
+            <button type="button" class="party-step" aria-label=say!("party.other") data-testid="party-other"
+                disabled=move || !has_others() on:click=move |_| show_other(session, suggestions, true)>"›"</button>
+            <button type="button" id=HOLD class="button party-hold" data-testid="party-hold" on:click=hold>{say!("party.hold")}</button>
+            <button type="button" class="party-step" aria-label=say!("party.close") data-testid="party-close" on:click=close>"×"</button>
         </div>
     }
 }
@@ -114,12 +162,7 @@ fn in_people(count: usize) -> String {
 async fn find(session: MapSession, query: impl Fn() -> PartyQuery, suggestions: RwSignal<Suggestions>) {
     let asked = query();
     let PartyQuery { count, category, .. } = &asked;
-    let mut path = session.path(&format!("/best?count={count}"));
-    if !category.is_empty() {
-        path.push_str("&category=");
-        path.push_str(&browser::encoded(category));
-    }
-    let answer = calls::read::<BestView>(&path).await;
+    let answer = calls::read::<BestView>(&best_path(session, *count, category)).await;
     // A late answer must not replace seats chosen or a search made meanwhile.
     if query() != asked {
         return;
@@ -129,8 +172,15 @@ async fn find(session: MapSession, query: impl Fn() -> PartyQuery, suggestions: 
             session.notice.set(Some(Notice::new(say!("party.none", count = *count))));
         }
         Ok(best) => {
-            suggestions.set(Suggestions { found: best.suggestions, at: 0 });
-            show(session, suggestions);
+            let mut found = best.suggestions;
+            if category.is_empty() {
+                found.extend(cheaper_suggestion(session, *count, &found).await);
+            }
+            if query() == asked {
+                suggestions.set(Suggestions { found, at: 0 });
+                show(session, suggestions);
+                request_animation_frame(|| browser::focus(HOLD));
+            }
         }
         Err(failure) => {
             session.notice.set(Some(Notice::failed(&failure)));
@@ -139,34 +189,59 @@ async fn find(session: MapSession, query: impl Fn() -> PartyQuery, suggestions: 
     }
 }
 
-fn show_next(session: MapSession, suggestions: RwSignal<Suggestions>) {
-    suggestions.update(|suggestions| suggestions.at = (suggestions.at + 1) % suggestions.found.len().max(1));
+/// The best seats of the cheapest category, if they cost less than all of these.
+async fn cheaper_suggestion(session: MapSession, count: usize, found: &[SuggestionView]) -> Option<SuggestionView> {
+    let cheapest = session.room.with_untracked(|room| {
+        let ordinary = room.as_ref()?.plan().categories.iter().filter(|category| category.kind.is_interchangeable());
+        ordinary.min_by_key(|category| category.price.minor).cloned()
+    })?;
+    let lowest = found.iter().map(|place| place.total.minor).min()?;
+    if cheapest.price.minor.checked_mul(i64::try_from(count).ok()?)? >= lowest {
+        return None;
+    }
+    // Without an answer the other suggestions are enough.
+    let best = calls::read::<BestView>(&best_path(session, count, &cheapest.name)).await.ok()?;
+    best.suggestions.into_iter().next().filter(|place| place.together != Adjacency::Apart)
+}
+
+fn best_path(session: MapSession, count: usize, category: &str) -> String {
+    let mut path = session.path(&format!("/best?count={count}"));
+    if !category.is_empty() {
+        path.push_str("&category=");
+        path.push_str(&browser::encoded(category));
+    }
+    path
+}
+
+/// Shows the next suggestion, or the previous one.
+fn show_other(session: MapSession, suggestions: RwSignal<Suggestions>, is_next: bool) {
+    suggestions.update(|suggestions| {
+        let count = suggestions.found.len().max(1);
+        suggestions.at = (suggestions.at + if is_next { 1 } else { count - 1 }) % count;
+    });
     show(session, suggestions);
 }
 
-/// Replaces the wish with the suggestion on show.
+/// Proposes the suggestion on show on the map.
 fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
-    let Some(place) = suggestions.with_untracked(|suggestions| suggestions.found.get(suggestions.at).cloned()) else {
-        return;
-    };
+    let Some(place) = suggestions.with_untracked(|suggestions| suggestions.shown().cloned()) else { return };
     let seats: Vec<SeatIndex> = place.seats.iter().map(|line| line.seat).collect();
-    if wishes::replace_wish(session, &seats) == TapOutcome::PaymentPending {
-        return;
-    }
+    let middle = seats[seats.len() / 2];
     let section = session.room.with_untracked(|room| {
         let room = room.as_ref()?;
-        room.plan().overview.then(|| room.section_of(seats[0])).flatten()
+        room.plan().overview.then(|| room.section_of(middle)).flatten()
     });
     if let Some(section) = section {
         browser::go_to(&overview::fragment_of(section));
     }
-    // A phone shows a part of the room: scroll to these seats.
-    let middle = seats[seats.len() / 2];
-    request_animation_frame(move || browser::reveal(&format!("seat-{middle}")));
+    wishes::propose(session, seats);
+    // The card shows their view of the screen.
+    session.pointed_seat.set(Some(middle));
+    // A magnified map may not show them.
+    session.map_view.wanted.set(Some(0.0));
     session.announcement.set(in_words(&place));
-    if place.together == Adjacency::Apart {
-        session.notice.set(Some(Notice::new(say!("party.apart"))));
-    }
+    let notice = (place.together == Adjacency::Apart).then(|| Notice::new(say!("party.apart")));
+    session.notice.set(notice);
 }
 
 fn in_words(place: &SuggestionView) -> String {

@@ -213,7 +213,7 @@ const fn state_if_taken(look: SeatAppearance) -> Option<SeatState> {
         SeatAppearance::Locked => Some(SeatState::Locked),
         SeatAppearance::Booked => Some(SeatState::Booked),
         SeatAppearance::Blocked => Some(SeatState::Blocked),
-        SeatAppearance::Available | SeatAppearance::Mine | SeatAppearance::Asked => None,
+        SeatAppearance::Available | SeatAppearance::Proposed | SeatAppearance::Mine | SeatAppearance::Asked => None,
     }
 }
 

@@ -34,8 +34,24 @@ pub fn tap_seat(session: MapSession, seat: SeatIndex) {
         session.notice.set(Some(Notice { offer, ..Notice::unavailable(&session.seat_name(seat), look, watchable) }));
         return;
     }
+    // One tap on a proposed group takes the whole group.
+    if look == SeatAppearance::Proposed {
+        accept_proposal(session);
+        return;
+    }
     let outcome = change_wish(session, |cart| cart.tap(seat));
     show_outcome(session, outcome);
+}
+
+/// Replaces the wish with the proposed seats.
+pub fn accept_proposal(session: MapSession) {
+    let seats = session.cart.with_untracked(|cart| cart.proposed().to_vec());
+    replace_wish(session, &seats);
+}
+
+/// Proposes these seats on the map. Empty: none.
+pub fn propose(session: MapSession, seats: Vec<SeatIndex>) {
+    own_hold::change_cart(session, |cart| cart.propose(seats));
 }
 
 /// Adds or removes one place in an area.
@@ -65,11 +81,10 @@ fn show_outcome(session: MapSession, outcome: TapOutcome) {
 }
 
 /// Replaces the wish with these seats.
-pub fn replace_wish(session: MapSession, seats: &[SeatIndex]) -> TapOutcome {
+pub fn replace_wish(session: MapSession, seats: &[SeatIndex]) {
     let outcome = change_wish(session, |cart| cart.exchange_for(seats));
     session.notice.set((outcome == TapOutcome::PaymentPending).then(Notice::payment_pending));
     send_next(session);
-    outcome
 }
 
 /// Requests the seats of an expired hold again.

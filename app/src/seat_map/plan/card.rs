@@ -51,7 +51,8 @@ fn card(session: MapSession, seat: Option<SeatIndex>, is_sold_out: bool) -> Stri
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))
     });
-    found.unwrap_or_else(|| hint(is_sold_out))
+    // An element of its own for each seat, so that its animation starts anew.
+    format!("<div class=\"seat-card-face\">{}</div>", found.unwrap_or_else(|| hint(is_sold_out)))
 }
 
 fn hint(is_sold_out: bool) -> String {

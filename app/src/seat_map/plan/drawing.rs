@@ -8,6 +8,7 @@ use std::fmt::Write;
 use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
+use super::row_letters;
 use crate::seat_map::appearance::{SeatAppearance, glyph};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, row_in_words, seat_and_state};
 
@@ -30,12 +31,17 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
     for (part, row) in rows {
         let name = row_in_words(part, &row.label);
         open(&mut out, "g role=\"row\" aria-label=\"", &escaped(&name));
-        for (x, y) in letter_places(row) {
-            let label = escaped(&row.label);
-            push(
-                &mut out,
-                format_args!("<text class=\"row-letter\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{label}</text>"),
-            );
+        let letters = letter_places(row);
+        let leftmost = letters.iter().min();
+        let mut kept_in_view = String::new();
+        for place in &letters {
+            let (label, (x, y)) = (escaped(&row.label), place);
+            let is_left = Some(place) == leftmost;
+            let id = if is_left { format!("id=\"{}\" ", row_letters::id_of(row.first)) } else { String::new() };
+            let text =
+                format!("<text {id}class=\"row-letter\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{label}</text>");
+            // Above the seats, over which it moves with the map.
+            if is_left { kept_in_view = text } else { out.push_str(&text) }
         }
         for seat in (row.first..).take(row.numbers.len()) {
             if let Some(facts) = room.seat(seat) {
@@ -53,6 +59,7 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
                 out.push_str("</g>");
             }
         }
+        out.push_str(&kept_in_view);
         out.push_str("</g>");
     }
     out
@@ -127,7 +134,7 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// The places of a row's letter: beyond both ends, in the direction of the row.
-fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
+pub(super) fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
     let points: Vec<(f64, f64)> = row.x.iter().zip(&row.y).map(|(x, y)| (f64::from(*x), f64::from(*y))).collect();
     let past = |end: (f64, f64), inner: (f64, f64)| {
         let (dx, dy) = (end.0 - inner.0, end.1 - inner.1);

@@ -15,9 +15,10 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::card::{self, words_of};
+use super::card::{sight_of, words_of};
 use super::drawing::{self, PlanFrame};
 use super::plane::Plane;
+use super::row_letters::RowLetters;
 use super::steps::{MapStep, Steps};
 use super::{legend, minimap, zoom};
 use crate::browser;
@@ -27,11 +28,13 @@ use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
 use crate::seat_map::session::MapSession;
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap zooms in first.
-const SMALLEST_TARGET_PX: f64 = 22.0;
+/// WCAG 2.2 (2.5.8) requires 24.
+const SMALLEST_TARGET_PX: f64 = 24.0;
 
 /// The state of the map, which lives as long as its listeners.
 struct Grid {
     session: MapSession,
+    room: Arc<RoomPlan>,
     steps: Steps,
     /// The seat with the tab stop.
     focused: Cell<Option<SeatIndex>>,
@@ -42,10 +45,12 @@ struct Grid {
 
 /// The map of a section, or of the whole room.
 pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
-    let rows: Vec<(&str, &RowView)> = room.rows(section).collect();
-    let frame = PlanFrame::around(room.plan(), &rows, section.is_none());
+    let on_screen = section.map_or_else(|| Arc::clone(room), |section| Arc::new(room.turned_upright(section)));
+    let rows: Vec<(&str, &RowView)> = on_screen.rows(section).collect();
+    let frame = PlanFrame::around(on_screen.plan(), &rows, section.is_none());
     let grid = Rc::new(Grid {
         session,
+        room: Arc::clone(room),
         steps: Steps::new(rows.iter().map(|(_, row)| *row)),
         focused: Cell::new(None),
         plane: RefCell::new(None),
@@ -55,45 +60,39 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
     session.pointed_seat.set(None);
     session.minimap_listener.set_value(None);
     shown.reset();
-    let markup = drawing::markup(room, &rows, &frame, section.is_none());
-    let direction = section.is_some().then(|| direction_view(room.plan(), &frame));
+    let markup = drawing::markup(&on_screen, &rows, &frame, section.is_none());
+    let direction = section.is_some().then(|| direction_view(on_screen.plan(), &frame));
     let scroller = NodeRef::<Div>::new();
     let seats: Vec<SeatIndex> = rows.iter().flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
-    let (drawn, drawing_grid) = (Arc::clone(room), Rc::clone(&grid));
+    let drawing_grid = Rc::clone(&grid);
+    let letters = RowLetters::new(rows.iter().map(|(_, row)| *row), frame);
     Effect::new(move |_: Option<()>| {
         let Some(scroller) = scroller.get() else { return };
         let Some(drawing) = scroller.first_element_child() else { return };
         let grid = &drawing_grid;
-        grid.keep_painted(&drawn, &seats);
+        grid.keep_painted(&seats);
         grid.set_first_tab_stop();
         let plane = Plane::new((*scroller).clone().into(), drawing.unchecked_into(), frame.width, shown);
-        plane.start(!browser::has_mouse());
         grid.plane.replace(Some(plane));
     });
-    let at_most = |limit: bool| if limit { "true" } else { "false" };
-    let minimap_place = minimap_place(&grid, room, section, frame);
-    let zoom = |factor: f64| {
-        let grid = Rc::clone(&grid);
-        move |_: MouseEvent| grid.zoom(factor)
-    };
+    Effect::new(move |_: Option<()>| {
+        letters.keep_in_view(shown.part.get());
+    });
+    let zooming_grid = Rc::clone(&grid);
+    Effect::new(move |_: Option<()>| {
+        if let Some(factor) = shown.wanted.get() {
+            shown.wanted.set(None);
+            zooming_grid.zoom(factor);
+        }
+    });
+    let minimap_place = minimap_place(&grid, &on_screen, section, frame);
     let (tapping, typing, pointing, focusing) =
         (Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid));
 
     view! {
         <div class="room-view">
-            <div class="room-bar">
-                {direction}
-                {minimap_place}
-                <div class="room-zoom" role="group" aria-label=say!("map.size")>
-                    // Not disabled: a disabled button would lose the focus.
-                    <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="zoom-out"
-                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=zoom(1.0 / zoom::STEP)>"−"</button>
-                    <button type="button" class="zoom-button zoom-whole" data-testid="zoom-whole"
-                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=zoom(0.0)>{say!("map.zoom_whole")}</button>
-                    <button type="button" class="zoom-button" aria-label=say!("map.zoom_in") data-testid="zoom-in"
-                        aria-disabled=move || at_most(shown.largest.get()) on:click=zoom(zoom::STEP)>"+"</button>
-                </div>
-            </div>
+            {direction}
+            {minimap_place}
             <div class="room-pan" data-testid="room-pan" node_ref=scroller
                 style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
                 <svg class="room" role="grid" aria-label=say!("map.seats") aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
@@ -103,7 +102,6 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
                     on:focusin=move |event: FocusEvent| focusing.point_at(&event)
                     inner_html=markup></svg>
             </div>
-            {deferred(move || session.is_drawn(), "seat-card", move |place| Box::pin(card::card_part(session, place)))}
         </div>
     }
 }
@@ -131,9 +129,9 @@ fn minimap_place(
 }
 
 impl Grid {
-    fn keep_painted(&self, room: &Arc<RoomPlan>, seats: &[SeatIndex]) {
+    fn keep_painted(&self, seats: &[SeatIndex]) {
         let painters = seats.iter().filter_map(|seat| {
-            let (seat, room, element) = (*seat, Arc::clone(room), browser::element(&format!("seat-{seat}"))?);
+            let (seat, room, element) = (*seat, Arc::clone(&self.room), browser::element(&format!("seat-{seat}"))?);
             let session = self.session;
             let look = session.appearance_signal(seat);
             Some(RenderEffect::new(move |_| {
@@ -157,6 +155,7 @@ impl Grid {
         let Some((seat, target)) = seat_at(event) else { return };
         // A finger's tap on a tiny seat is a guess, so zoom in first.
         let by_finger = event.dyn_ref::<PointerEvent>().is_some_and(|event| event.pointer_type() == "touch");
+        let is_first_tap = self.session.pointed_seat.get_untracked() != Some(seat);
         self.session.pointed_seat.set(Some(seat));
         if by_finger && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
             let about = (f64::from(event.client_x()), f64::from(event.client_y()));
@@ -165,8 +164,17 @@ impl Grid {
             }
             return;
         }
+        // A mouse has seen the card's warning before it presses; a finger sees it now.
+        if by_finger && is_first_tap && self.is_free_with_restricted_view(seat) {
+            return;
+        }
         self.set_tab_stop(seat);
         wishes::tap_seat(self.session, seat);
+    }
+
+    fn is_free_with_restricted_view(&self, seat: SeatIndex) -> bool {
+        let is_free = self.session.current_appearance(seat).state() == "available";
+        is_free && self.room.seat(seat).is_some_and(|facts| sight_of(self.room.plan(), &facts).is_restricted())
     }
 
     fn key(&self, event: &KeyboardEvent) {

@@ -7,5 +7,6 @@ pub(super) mod legend;
 pub(super) mod list;
 pub(super) mod minimap;
 pub(crate) mod plane;
+mod row_letters;
 pub mod steps;
 pub mod zoom;

@@ -36,11 +36,18 @@ pub struct MapView {
     pub largest: PageSignal<bool>,
     /// The part in view, in percent of the map: left, top, width, height. `None` if all of it is.
     pub part: PageSignal<Option<[f64; 4]>>,
+    /// A factor by which the page wants the map magnified, until the map has obeyed. Zero shows the whole room.
+    pub wanted: PageSignal<Option<f64>>,
 }
 
 impl Default for MapView {
     fn default() -> Self {
-        Self { zoom: PageSignal::new(1.0), largest: PageSignal::default(), part: PageSignal::default() }
+        Self {
+            zoom: PageSignal::new(1.0),
+            largest: PageSignal::default(),
+            part: PageSignal::default(),
+            wanted: PageSignal::default(),
+        }
     }
 }
 
@@ -50,6 +57,7 @@ impl MapView {
         self.zoom.set(1.0);
         self.largest.set(false);
         self.part.set(None);
+        self.wanted.set(None);
     }
 }
 
@@ -109,18 +117,12 @@ impl Plane {
             let _ = plane.scroller.add_event_listener_with_callback(name, closure.as_ref().unchecked_ref());
             plane.listeners.borrow_mut().push(closure);
         }
+        plane.update_view();
         plane
     }
 
-    /// Starts with the whole room, or with seats large enough for a finger, centred horizontally.
-    pub fn start(&self, by_finger: bool) {
-        self.set(zoom::start(self.seat_px(), by_finger));
-        self.scroller.set_scroll_left((self.scroller.scroll_width() - self.scroller.client_width()) / 2);
-        self.update_view();
-    }
-
     /// Size of a seat at magnification 1, pixels.
-    pub fn seat_px(&self) -> f64 {
+    fn seat_px(&self) -> f64 {
         f64::from(SEAT_PITCH) * self.place().width / self.zoom.get() / self.units
     }
 
@@ -145,8 +147,7 @@ impl Plane {
     pub fn zoom_to_seats(&self, about: WindowPoint) {
         // During a transition seats have another size.
         self.stop_animation();
-        let wanted = zoom::start(self.seat_px(), true);
-        self.zoom_by(wanted / self.zoom.get(), Some(about), true);
+        self.zoom_by(zoom::for_fingers(self.seat_px()) / self.zoom.get(), Some(about), true);
     }
 
     /// Moves this point of the map, in percent, to the middle of the view.

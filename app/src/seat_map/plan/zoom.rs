@@ -6,8 +6,8 @@
 pub const STEP: f64 = 1.5;
 /// Largest size of a seat, pixels.
 const LARGEST_SEAT_PX: f64 = 64.0;
-/// Smallest size of a seat for a finger, pixels. WCAG 2.2 (2.5.8) requires 24.
-const FINGER_SEAT_PX: f64 = 25.0;
+/// Size of a seat after a tap on seats that are too small for a finger, pixels.
+const FINGER_SEAT_PX: f64 = 40.0;
 /// Wheel pixels for a factor of e.
 const WHEEL_PX: f64 = 420.0;
 
@@ -34,9 +34,9 @@ pub fn clamped(zoom: f64, seat_px: f64) -> f64 {
     zoom.clamp(1.0, (LARGEST_SEAT_PX / seat_px.max(0.1)).max(1.0))
 }
 
-/// The initial magnification: 1 with a mouse, seats large enough for a finger otherwise.
-pub fn start(seat_px: f64, by_finger: bool) -> f64 {
-    clamped(if by_finger { FINGER_SEAT_PX / seat_px.max(0.1) } else { 1.0 }, seat_px)
+/// The magnification at which seats are large enough for a finger.
+pub fn for_fingers(seat_px: f64) -> f64 {
+    clamped(FINGER_SEAT_PX / seat_px.max(0.1), seat_px)
 }
 
 /// The factor for a wheel movement in pixels. Down zooms out.
@@ -115,7 +115,7 @@ mod tests {
     fn magnification_is_limited_by_the_room_and_the_largest_seat() {
         assert_eq!((clamped(0.2, 16.0), clamped(2.0, 16.0), clamped(9.0, 16.0)), (1.0, 2.0, 4.0));
         assert_eq!(clamped(2.0, 100.0), 1.0, "seats of a tiny room are large enough at once");
-        assert_eq!((start(12.5, true), start(12.5, false), start(40.0, true)), (2.0, 1.0, 1.0));
+        assert_eq!((for_fingers(20.0), for_fingers(50.0)), (2.0, 1.0));
     }
 
     #[test]

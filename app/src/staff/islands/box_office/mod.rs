@@ -21,7 +21,7 @@ use wasm_bindgen::JsCast;
 
 use self::selling::CounterSaleState;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::{room, skeleton, start};
+use crate::seat_map::{details, room, skeleton, start};
 
 /// Groups of messages these islands use. Their pages carry them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common", "box_office"];
@@ -79,6 +79,7 @@ fn parts(selling: CounterSaleState) -> impl IntoView {
     view! {
         {room(session, ())}
         {beside}
+        <div class="seat-map-side">{details(session)}</div>
         <p class="visually-hidden" role="status" data-testid="spoken">{move || session.announcement.get()}</p>
     }
 }
