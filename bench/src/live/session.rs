@@ -12,7 +12,7 @@ use crate::arrivals::{Spacing, schedule};
 use crate::checker::{self, Findings};
 use crate::frame::{MapMessage, Protocol};
 use crate::random::Random;
-use crate::world::{LockAttempt, Process, Script, Show, Store, World, free_port};
+use crate::world::{ANSWER_HEAD, LockAttempt, Process, Script, Show, Store, World, free_port};
 
 /// Timeout for all readers to receive the last change.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -25,8 +25,6 @@ const SLEEP: Duration = Duration::from_millis(1);
 const STRIDE: u64 = 7_919;
 /// First element of a script's successful answer.
 const OK: &[u8] = b"OK";
-/// Index of the first attempt in an answer, after code, clock, epoch, version and expired holds.
-const FIRST_ATTEMPT: usize = 5;
 
 /// The baseline's name in results.
 pub const JSON_PER_EVENT: &str = "json_per_event";
@@ -213,7 +211,7 @@ fn check_answer(answer: &Value) -> Result<()> {
     let Value::Array(parts) = answer else { anyhow::bail!("a script answered {answer:?}") };
     let code = parts.first().context("a script answered nothing")?;
     anyhow::ensure!(*code == Value::BulkString(OK.to_vec()), "a script answered {answer:?}");
-    if let Some(Value::Array(attempt)) = parts.get(FIRST_ATTEMPT) {
+    if let Some(Value::Array(attempt)) = parts.get(ANSWER_HEAD) {
         anyhow::ensure!(
             attempt.first() == Some(&Value::BulkString(b"HELD".to_vec())),
             "a lock was answered {attempt:?}"

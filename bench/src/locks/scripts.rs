@@ -14,14 +14,12 @@ use super::LocksOptions;
 use crate::RunOptions;
 use crate::checker::{self, Findings, Grant};
 use crate::report::{Report, ReportRow};
-use crate::world::{HOLD_MS, LockAttempt, Script, Show, World};
+use crate::world::{ANSWER_HEAD, HOLD_MS, LockAttempt, Script, Show, World};
 
 /// The baseline that sends one attempt a call.
 pub const ONE_PER_CALL: &str = "one_per_call";
 /// The baseline that keeps a key per seat.
 pub const KEY_PER_SEAT: &str = "key_per_seat";
-/// Elements of an answer before those of the attempts: code, clock, epoch, version, expired holds.
-const HEAD: usize = 5;
 /// Distance in seats between consecutive attempts.
 const STRIDE: u32 = 7_919;
 
@@ -135,7 +133,7 @@ fn are_granted(answer: &Value) -> Result<Vec<bool>> {
         // The answers of SET NX.
         Value::Okay => Ok(vec![true]),
         Value::Nil => Ok(vec![false]),
-        Value::Array(parts) => parts.iter().skip(HEAD).map(is_granted).collect(),
+        Value::Array(parts) => parts.iter().skip(ANSWER_HEAD).map(is_granted).collect(),
         other => bail!("Redis answered {other:?}"),
     }
 }
@@ -158,4 +156,23 @@ fn delete_seat_keys(world: &mut World, show: &Show) -> Result<()> {
         pipeline.cmd("UNLINK").arg(world.store.seat_key(show, seat)).ignore();
     }
     Ok(pipeline.query(world.store.connection())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: &str) -> Value {
+        Value::BulkString(bytes.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn each_attempt_of_an_answer_is_read_after_its_head() {
+        let head = [text("OK"), Value::Int(1_800_000_000_000), text("1800000000000000"), Value::Int(3), Value::Int(0)];
+        let held = Value::Array(vec![text("HELD"), text("1"), text("2"), text("3")]);
+        let taken = Value::Array(vec![text("TAKEN"), text("46"), Value::Int(1)]);
+        let answer = Value::Array(head.into_iter().chain([held, taken]).collect());
+        assert_eq!(are_granted(&answer).expect("an answer of the script"), [true, false]);
+        assert!(are_granted(&Value::Int(0)).is_err());
+    }
 }

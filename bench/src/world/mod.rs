@@ -17,7 +17,7 @@ mod store;
 
 pub use catalogue::Show;
 pub use processes::{BenchServer, Process, free_port};
-pub use store::{HOLD_MS, LockAttempt, Script, Store};
+pub use store::{ANSWER_HEAD, HOLD_MS, LockAttempt, Script, Store};
 
 use crate::checker::{self, BOOKED, Findings, Ledger};
 use crate::cpu;

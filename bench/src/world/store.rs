@@ -29,6 +29,9 @@ pub struct Store {
 pub const HOLD_MS: &str = "600000";
 /// Maximum lifetime of such a hold with extensions, milliseconds.
 const LIFE_MS: &str = "900000";
+/// Number of fields at the head of every script's answer: code, clock, epoch, version, expired holds. The answers to the
+/// attempts of a call follow.
+pub const ANSWER_HEAD: usize = 5;
 /// Seat limit per person and show.
 const PER_PERSON: &str = "10";
 
@@ -218,6 +221,15 @@ fn seats_of_hold(text: &str) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_have_a_head_as_long_as_that_of_the_scripts() {
+        let prelude = include_str!("../../../server/seats/src/seat_locks/lua/prelude.lua");
+        assert!(prelude.contains(&format!("\nlocal HEAD = {ANSWER_HEAD}\n")), "another length than {ANSWER_HEAD}");
+        let (_, said) = prelude.split_once("local function say(code)\n  return { ").expect("the head is built");
+        let (fields, _) = said.split_once(" }").expect("its end");
+        assert_eq!(fields.split(", ").count(), ANSWER_HEAD, "{fields}");
+    }
 
     #[test]
     fn declared_keys_and_holds_are_parsed() {

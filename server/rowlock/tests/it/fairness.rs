@@ -91,6 +91,16 @@ async fn visitors_of_one_address_share_its_rate_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn attempts_at_a_seat_that_the_live_map_shows_as_taken_are_rate_limited() {
+    let (world, ann) = World::with_visitor(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
+    hold_contested_seat(&world).await;
+    ann.wait_for_seat(CONTESTED as usize, '1').await;
+    let (accepted, refusal) = until_refused(|| ann.clone(), "203.0.113.7").await;
+    assert!((BUCKET..=SERVER_MAX).contains(&accepted), "{accepted} attempts were accepted");
+    assert_eq!(refusal.headers()["ratelimit-policy"], "\"hold-visitor\";q=12;w=60");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn replayed_answer_is_not_rate_limited() {
     let (world, ann) = World::with_visitor(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
     let path = format!("/api/v1/shows/{}/holds", world.show);

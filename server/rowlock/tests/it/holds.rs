@@ -7,6 +7,7 @@ use seats::seat_locks::Keys;
 use crate::idempotency::post;
 use crate::prelude::*;
 use crate::sale::deliver;
+use crate::telemetry::{TOKEN, value};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_seat() {
@@ -22,6 +23,55 @@ async fn one_of_two_concurrent_holds_of_a_seat_wins_and_the_refusal_names_the_se
     // All or none: the loser's other seat stays free.
     let states = ann.seat_states().await;
     assert_eq!(states.matches('1').count(), 2, "{states}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusal_is_the_same_and_counted_alike_with_and_without_a_live_map() {
+    let (world, [ann, bob]) = World::with_visitors(1, &[("METRICS_TOKEN", TOKEN)]).await;
+    expect_answer(ann.hold(&[46]).await, StatusCode::CREATED);
+    let without_map = bob.hold(&[45, 46]).await;
+    assert_eq!(without_map.0, StatusCode::LOCKED, "{}", without_map.1);
+    bob.wait_for_seat(46, '1').await;
+    assert_eq!(bob.hold(&[45, 46]).await, without_map);
+    let conflicts = "rowlock_lock_attempts_total{outcome=\"conflict\"}";
+    assert_eq!(value(&world.servers[0].url, conflicts).await, 2.0);
+    // The refused attempts took nothing.
+    expect_answer(bob.hold(&[45]).await, StatusCode::CREATED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_is_replayed_at_a_server_whose_live_map_shows_the_seat_as_taken() {
+    let (world, [ann, bob, cem]) = World::with_visitors(2, &[]).await;
+    let path = format!("/api/v1/shows/{}/holds", world.show);
+    let there = ann.moved_to(&world, 1);
+    let granted = ann.raw(Method::POST, &path, json!({ "seats": [5] }), "once").await;
+    assert_eq!(granted.0, StatusCode::CREATED);
+    there.wait_for_seat(5, '1').await;
+    expect_problem(there.hold(&[5]).await, StatusCode::CONFLICT, "one_hold_per_show");
+    assert_eq!(there.raw(Method::POST, &path, json!({ "seats": [5] }), "once").await, granted);
+
+    // Also after the hold has ended and another visitor has the seat.
+    let granted = bob.raw(Method::POST, &path, json!({ "seats": [6] }), "once").await;
+    let hold: Value = serde_json::from_str(&granted.1).expect("JSON");
+    assert_eq!(bob.release_hold(&hold).await, StatusCode::NO_CONTENT);
+    expect_answer(cem.hold(&[6]).await, StatusCode::CREATED);
+    let there = bob.moved_to(&world, 1);
+    there.wait_for_seat(6, '1').await;
+    assert_eq!(there.raw(Method::POST, &path, json!({ "seats": [6] }), "once").await, granted);
+    expect_problem(there.hold(&[6]).await, StatusCode::LOCKED, "seats_locked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn released_seat_is_granted_at_once_however_old_the_live_map_is() {
+    let (_world, [mut ann, mut bob]) = World::with_visitors(1, &[]).await;
+    let (_, mut hold) = ann.hold(&[7]).await;
+    // A live map lags by a tick, so most of these attempts find the seat taken there.
+    for _ in 0..10 {
+        ann.wait_for_seat(7, '1').await;
+        assert_eq!(ann.release_hold(&hold).await, StatusCode::NO_CONTENT);
+        hold = expect_answer(bob.hold(&[7]).await, StatusCode::CREATED);
+        std::mem::swap(&mut ann, &mut bob);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

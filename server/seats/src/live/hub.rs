@@ -151,6 +151,14 @@ impl Hub {
         self.recent_locks.lock().unwrap_or_else(PoisonError::into_inner).ago(seat, now)
     }
 
+    /// True if one of these seats was not available at the last tick. False while the map is in use, because a caller
+    /// must not wait for a tick.
+    pub(super) fn seems_taken(&self, seats: &[SeatIndex]) -> bool {
+        let Ok(inner) = self.inner.try_lock() else { return false };
+        let Some(map) = &inner.map else { return false };
+        seats.iter().filter_map(|seat| map.seats().get(*seat as usize)).any(|state| *state != SeatState::Available)
+    }
+
     /// Records that announcements may have been lost: the next tick reads a snapshot.
     pub(super) fn mark_stale(&self) {
         self.lock().inbox.mark_stale();

@@ -89,6 +89,25 @@ impl Hubs {
         self.get(show)?.time_since_lock(seat, now)
     }
 
+    /// True if one of these seats is not available in the live map of this replica. A hint: the map lags behind the
+    /// store, and a show without a hub has none.
+    pub(crate) fn seems_taken(&self, show: Uuid, seats: &[SeatIndex]) -> bool {
+        self.get(show).is_some_and(|hub| hub.seems_taken(seats))
+    }
+
+    /// Opens the hub of a show in the background, unless it is open. It closes like any hub without readers.
+    pub(crate) fn open_unread(&self, state: &SeatsState, show: &Arc<Show>) {
+        if self.get(show.id).is_some() {
+            return;
+        }
+        let (opening, show) = (state.clone(), Arc::clone(show));
+        state.tasks.spawn(async move {
+            if let Err(problem) = opening.hubs.open(&opening, &show).await {
+                tracing::debug!(?problem, show = %show.id, "open a hub for refused attempts failed");
+            }
+        });
+    }
+
     /// Publishes the state of the waiting room to readers of the show on this replica.
     pub fn publish_queue(&self, show: Uuid, queue: WaitingRoomStatus) {
         if let Some(hub) = self.get(show) {

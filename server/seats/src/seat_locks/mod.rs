@@ -251,6 +251,16 @@ pub trait SeatLocks: Send + Sync + 'static {
         terms: HoldLimits,
         attempts: &[LockAttempt],
     ) -> StoreResult<Vec<SeatResult<StoredHold>>>;
+    /// Reads which of these attempts [`SeatLocks::lock`] would refuse now because of their seats, and changes nothing.
+    /// `None`: only `lock` can decide it. By default that is all of them, so a shadow pair compares every attempt.
+    async fn read_refusals(
+        &self,
+        _show: Uuid,
+        _terms: HoldLimits,
+        attempts: &[LockAttempt],
+    ) -> StoreResult<Vec<Option<Refusal>>> {
+        Ok(vec![None; attempts.len()])
+    }
     /// Adds to a hold and releases from it, all or none; an empty hold has ended. Never moves the expiry.
     async fn change(&self, show: Uuid, terms: HoldLimits, change: &HoldUpdate) -> StoreResult<SeatResult<StoredHold>>;
     /// Extends a hold by `by_ms` within its maximum life; by less, or not at all, if other holds of its owner ran out

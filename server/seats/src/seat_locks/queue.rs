@@ -2,6 +2,10 @@
 //! running, or within a millisecond of it, share the next call. The fixed cost of a call (two wake-ups,
 //! two system calls and the start of the script, five times the cost of an attempt) is then
 //! paid once for many attempts, and the added wait is too short to notice.
+//!
+//! Attempts at seats that seem to be taken, by the live map of this replica, have a queue of their own. The store first
+//! reads which of them it would refuse, which costs far less than trying. The map alone refuses nothing: it lags behind
+//! releases, and cannot know whether this request was granted before, by any replica (docs/decisions/0078).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,11 +23,11 @@ use platform::telemetry::{self, LockOutcome, STEP};
 
 /// Attempts per call: with more, other shows wait longer for Redis than the sharing saves.
 const MAX_PER_CALL: usize = 64;
-/// Minimum time between two calls of one show, with or without a reply to the first.
+/// Minimum time between two calls of one queue, with or without a reply to the first.
 const BATCH_INTERVAL: Duration = Duration::from_millis(1);
-/// Concurrent calls of one show.
+/// Concurrent calls of one queue.
 const MAX_CALLS: usize = 8;
-/// Queued attempts of one show; more are refused.
+/// Attempts in one queue; more are refused.
 const MAX_WAITING: usize = 8_192;
 
 type LockResult = ApiResult<SeatResult<StoredHold>>;
@@ -37,15 +41,23 @@ struct QueuedAttempt {
     span: Span,
 }
 
-/// Queues of attempts for the lock store, by show.
+/// The queue of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct QueueKey {
+    show: Uuid,
+    /// True if one of its seats was not available in the live map.
+    seems_taken: bool,
+}
+
+/// Queues of attempts for the lock store, two a show.
 #[derive(Default)]
 pub struct LockQueue {
-    /// Contains a show while a task serves its queue.
-    queues: Mutex<HashMap<Uuid, VecDeque<QueuedAttempt>>>,
+    /// Contains a queue while a task serves it.
+    queues: Mutex<HashMap<QueueKey, VecDeque<QueuedAttempt>>>,
 }
 
 impl LockQueue {
-    /// Takes a hold, in one call with the other waiting attempts of this show.
+    /// Takes a hold, in one call with the other waiting attempts of its queue.
     ///
     /// # Errors
     /// 503 if the queue is full, or the store cannot be reached.
@@ -59,8 +71,9 @@ impl LockQueue {
         let began = Instant::now();
         let (reply, answer) = oneshot::channel();
         let span = tracing::debug_span!(target: STEP, "lock");
+        let key = QueueKey { show: show.id, seems_taken: state.hubs.seems_taken(show.id, &attempt.selection.seats) };
         let waiting = QueuedAttempt { show: Arc::clone(show), terms, attempt, reply, span: span.clone() };
-        let outcome = match self.enqueue(state, waiting) {
+        let outcome = match self.enqueue(state, key, waiting) {
             Ok(()) => answer
                 .instrument(span)
                 .await
@@ -72,26 +85,25 @@ impl LockQueue {
         outcome
     }
 
-    fn enqueue(&self, state: &SeatsState, waiting: QueuedAttempt) -> ApiResult<()> {
-        let show = waiting.show.id;
+    fn enqueue(&self, state: &SeatsState, key: QueueKey, waiting: QueuedAttempt) -> ApiResult<()> {
         let mut queues = self.lock_queues();
-        if let Some(queue) = queues.get_mut(&show) {
+        if let Some(queue) = queues.get_mut(&key) {
             if queue.len() >= MAX_WAITING {
                 let detail = "Very many people want these seats right now. Please try again in a moment.";
                 return Err(Problem::new(Code::Overloaded, detail));
             }
             queue.push_back(waiting);
         } else {
-            queues.insert(show, VecDeque::from([waiting]));
-            state.tasks.spawn(run_queue(state.clone(), show));
+            queues.insert(key, VecDeque::from([waiting]));
+            state.tasks.spawn(run_queue(state.clone(), key));
         }
         Ok(())
     }
 
     /// Takes the attempts of the next call. Without any, removes the queue.
-    fn next(&self, show: Uuid) -> Vec<QueuedAttempt> {
+    fn next(&self, key: QueueKey) -> Vec<QueuedAttempt> {
         let mut queues = self.lock_queues();
-        let Some(queue) = queues.get_mut(&show) else { return Vec::new() };
+        let Some(queue) = queues.get_mut(&key) else { return Vec::new() };
         let mut batch = Vec::with_capacity(queue.len().min(MAX_PER_CALL));
         while batch.len() < MAX_PER_CALL
             && let Some(waiting) = queue.pop_front()
@@ -102,13 +114,13 @@ impl LockQueue {
             }
         }
         if batch.is_empty() {
-            queues.remove(&show);
+            queues.remove(&key);
         }
         batch
     }
 
     // Held for queue operations only, never across an await.
-    fn lock_queues(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<QueuedAttempt>>> {
+    fn lock_queues(&self) -> MutexGuard<'_, HashMap<QueueKey, VecDeque<QueuedAttempt>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,33 +137,33 @@ fn outcome_label(outcome: &LockResult) -> LockOutcome {
 /// Removes the queue of a task that panicked: its callers get an error, and the next attempt starts a new task.
 struct QueueGuard<'a> {
     queue: &'a LockQueue,
-    show: Option<Uuid>,
+    key: Option<QueueKey>,
 }
 
 impl Drop for QueueGuard<'_> {
     fn drop(&mut self) {
-        if let Some(show) = self.show {
-            self.queue.lock_queues().remove(&show);
+        if let Some(key) = self.key {
+            self.queue.lock_queues().remove(&key);
         }
     }
 }
 
 /// Sends call after call until the queue is empty.
-async fn run_queue(state: SeatsState, show: Uuid) {
-    let mut guard = QueueGuard { queue: &state.lock_queue, show: Some(show) };
+async fn run_queue(state: SeatsState, key: QueueKey) {
+    let mut guard = QueueGuard { queue: &state.lock_queue, key: Some(key) };
     let slots = Arc::new(tokio::sync::Semaphore::new(MAX_CALLS));
     loop {
         let interval = tokio::time::sleep(BATCH_INTERVAL);
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-        let batch = state.lock_queue.next(show);
+        let batch = state.lock_queue.next(key);
         if batch.is_empty() {
             // Removed already, and possibly created again by now.
-            guard.show = None;
+            guard.key = None;
             return;
         }
         let calling = state.clone();
         let mut call = Box::pin(async move {
-            send_batch(&calling, batch).await;
+            send_batch(&calling, batch, key.seems_taken).await;
             drop(slot);
         });
         tokio::pin!(interval);
@@ -174,8 +186,37 @@ fn call_span(batch: &[QueuedAttempt]) -> Span {
     span
 }
 
-/// Sends one call and each attempt its answer.
-async fn send_batch(state: &SeatsState, batch: Vec<QueuedAttempt>) {
+/// Decides attempts in one call, or in two if they seem to be refused and some are not.
+async fn decide(
+    state: &SeatsState,
+    show: &Arc<Show>,
+    terms: HoldLimits,
+    attempts: &[LockAttempt],
+    seems_taken: bool,
+) -> ApiResult<Vec<SeatResult<StoredHold>>> {
+    if !seems_taken {
+        let answers = with_map(state, show, || state.locks.lock(show.id, terms, attempts)).await?;
+        // Without a hub no attempt seems taken.
+        if answers.iter().any(|answer| matches!(answer, Err(Refusal::Taken(_)))) {
+            state.hubs.open_unread(state, show);
+        }
+        return Ok(answers);
+    }
+    // A refusal is stored nowhere: nothing happened, so a retry with the same key is decided anew.
+    let refusals = with_map(state, show, || state.locks.read_refusals(show.id, terms, attempts)).await?;
+    let undecided = attempts.iter().zip(&refusals).filter(|(_, refusal)| refusal.is_none());
+    let undecided: Vec<LockAttempt> = undecided.map(|(attempt, _)| attempt.clone()).collect();
+    let answers = if undecided.is_empty() {
+        Vec::new()
+    } else {
+        with_map(state, show, || state.locks.lock(show.id, terms, &undecided)).await?
+    };
+    let mut answers = answers.into_iter();
+    Ok(refusals.into_iter().filter_map(|refusal| refusal.map(Err).or_else(|| answers.next())).collect())
+}
+
+/// Sends the calls of a batch, and each attempt its answer.
+async fn send_batch(state: &SeatsState, batch: Vec<QueuedAttempt>, seems_taken: bool) {
     let Some((show, terms)) = batch.last().map(|waiting| (Arc::clone(&waiting.show), waiting.terms)) else { return };
     let span = call_span(&batch);
     let (attempts, replies): (Vec<_>, Vec<_>) =
@@ -183,7 +224,7 @@ async fn send_batch(state: &SeatsState, batch: Vec<QueuedAttempt>) {
     // Before the call: a grant whose answer is lost must be swept as well.
     state.watched.add(show.id);
     // A receiver may be gone: a retry with the same key gets the same hold.
-    match with_map(state, &show, || state.locks.lock(show.id, terms, &attempts)).instrument(span).await {
+    match decide(state, &show, terms, &attempts, seems_taken).instrument(span).await {
         Ok(answers) => {
             answers.into_iter().zip(replies).for_each(|(answer, reply)| drop(reply.send(Ok(answer))));
         }

@@ -43,6 +43,7 @@ mod fixture;
 mod grants;
 mod loading;
 mod random;
+mod refusals;
 mod retries;
 mod sales;
 mod shadowing;

@@ -132,7 +132,7 @@ impl<'a> AnswerFields<'a> {
         })
     }
 
-    fn state(&mut self) -> StoreResult<SeatState> {
+    pub(super) fn state(&mut self) -> StoreResult<SeatState> {
         let value = self.value()?;
         u8::try_from(number(value)?).ok().and_then(SeatState::from_byte).ok_or_else(|| unexpected_answer(value))
     }

@@ -1,7 +1,8 @@
-//! Seat locks in Redis: each call is one script and one round trip.
+//! Seat locks in Redis: each call is one script and one round trip. Maps and refusals are read without a script.
 
 mod answer;
 mod positions;
+mod refusals;
 mod scripts;
 mod snapshot;
 
@@ -20,7 +21,7 @@ use self::answer::{
 use self::positions::Positions;
 use self::scripts::LockScripts;
 use super::{
-    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, MapSnapshot, RebuildInput, ReleasedAll, Renewal,
+    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
     RequestIdentity, SeatLocks, SeatResult, StoreError, StoreResult, StoredHold, channel_of,
 };
 use platform::clock::StoreClock;
@@ -146,6 +147,26 @@ impl SeatLocks for RedisLocks {
             return Err(unexpected_answer(&answers));
         }
         answers.iter().zip(attempts).map(|(answer, attempt)| parse_attempt(answer, attempt)).collect()
+    }
+
+    async fn read_refusals(
+        &self,
+        show: Uuid,
+        terms: HoldLimits,
+        attempts: &[LockAttempt],
+    ) -> StoreResult<Vec<Option<Refusal>>> {
+        let keys = Keys::of(&self.prefix, show);
+        // Read before the call: other calls may see versions newer than this answer.
+        let seen = self.positions.of(show);
+        match self.link.read_together(&keys.0[0], &refusals::reads(&keys, attempts)).await {
+            Ok(values) => refusals::read(&values, seen, terms, attempts),
+            // For example a slot that migrates: the script call follows redirects.
+            Err(LinkError::Refused(cause)) => {
+                tracing::debug!(%cause, %show, "refusals could not be read in one go");
+                Ok(vec![None; attempts.len()])
+            }
+            Err(cause) => Err(cause.into()),
+        }
     }
 
     async fn change(&self, show: Uuid, terms: HoldLimits, change: &HoldUpdate) -> StoreResult<SeatResult<StoredHold>> {
