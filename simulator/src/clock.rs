@@ -13,11 +13,17 @@ pub fn now_ms() -> i64 {
     i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Creates an unguessable id with a type prefix: `pay_…`, `evt_…`.
+/// Creates an unguessable id.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the edge where ids are made")]
+pub fn new_uuid() -> Uuid {
+    Uuid::new_v4()
+}
+
+/// Creates an unguessable id with a type prefix: `pay_…`, `evt_…`.
+#[must_use]
 pub fn new_id(prefix: &str) -> String {
-    format!("{prefix}_{}", Uuid::new_v4().simple())
+    format!("{prefix}_{}", new_uuid().simple())
 }
 
 /// Draws a uniform number from `0..=limit`.

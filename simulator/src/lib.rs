@@ -1,11 +1,12 @@
 //! A simulated payment gateway. It is a separate process with its own page and memory, reached by HTTP
-//! only, so that the demo and the tests use it like a real gateway.
+//! only, so that the demo and the tests use it like a real gateway. And the simulated visitors of the demo.
 //!
 //! It has no real money, no real card numbers, and no state that survives a restart.
 //!
 //! - [`cards`] test cards · `ledger` all payments · `charging` order of verdicts and webhooks
 //! - `api` the merchant API · `stripe` the same as Stripe's API · `page` the payer's page ·
 //!   [`webhooks`] webhook delivery
+//! - [`crowd`] the visitors of the demo, a process of their own
 //!
 //! Of the workspace it may use `domain` only. To add a test card: `cards.rs`. To add another gateway's protocol: a
 //! folder like `stripe`, a variant of [`payment::Protocol`], and its routes in [`router`].
@@ -14,6 +15,7 @@ mod api;
 pub mod cards;
 mod charging;
 mod clock;
+pub mod crowd;
 mod ledger;
 mod page;
 pub mod payment;

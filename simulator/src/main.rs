@@ -1,12 +1,15 @@
-//! `payment-simulator`: starts the service, prints its address, and stops on Ctrl-C or SIGTERM.
+//! `payment-simulator`: starts the service, prints its address, and stops on Ctrl-C or SIGTERM. `payment-simulator crowd`
+//! sends visitors to a demo instead.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Parser;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Parser, Subcommand};
+use simulator::crowd::DemoCrowd;
 use simulator::{Settings, Simulator};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,6 +24,8 @@ const WEBHOOK_BACKOFF_BASE: Duration = Duration::from_millis(500);
 #[derive(Parser)]
 #[command(name = "payment-simulator")]
 struct SimulatorArguments {
+    #[command(subcommand)]
+    command: Option<SimulatorCommand>,
     /// Address to listen at; port 0 takes a free one.
     #[arg(long, env = "LISTEN", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -50,6 +55,20 @@ struct SimulatorArguments {
     late_seconds: u64,
 }
 
+#[derive(Subcommand)]
+enum SimulatorCommand {
+    /// Send simulated visitors to the shows of a demo. Started by `cargo xtask run`.
+    #[command(hide = true)]
+    Crowd {
+        /// Address of the site.
+        #[arg(long)]
+        site: String,
+        /// Visitors at a time.
+        #[arg(long)]
+        visitors: u16,
+    },
+}
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
@@ -59,6 +78,21 @@ async fn main() -> anyhow::Result<()> {
         .with_ansi(std::io::stderr().is_terminal())
         .init();
     let arguments = SimulatorArguments::parse();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stop = async move {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    if let Some(SimulatorCommand::Crowd { site, visitors }) = arguments.command {
+        let crowd = Arc::new(DemoCrowd::new(&site)?);
+        tokio::select! {
+            () = crowd.run(usize::from(visitors)) => {}
+            () = stop => {}
+        }
+        return Ok(());
+    }
     let listener =
         TcpListener::bind(arguments.listen).await.with_context(|| format!("cannot listen at {}", arguments.listen))?;
     let address = format!("http://{}", listener.local_addr()?);
@@ -75,13 +109,6 @@ async fn main() -> anyhow::Result<()> {
         late: Duration::from_secs(arguments.late_seconds),
         backoff_base: WEBHOOK_BACKOFF_BASE,
     })?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let stop = async move {
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        }
-    };
     simulator::serve(listener, simulator, stop).await?;
     Ok(())
 }

@@ -29,7 +29,7 @@ const MAX_CONCURRENT: usize = 256;
 const MAX_ATTEMPTS: u32 = 8;
 /// Maximum back-off between two attempts.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// Timeout of a merchant's answer.
+/// Timeout of an answer.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 /// Timeout of a connection attempt.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
@@ -140,6 +140,21 @@ pub fn sign(secret: &str, now_s: i64, body: &[u8]) -> String {
     format!("t={now_s},v1={}", hex::encode(mac.finalize().into_bytes()))
 }
 
+/// Creates an HTTP client with deadlines.
+///
+/// # Errors
+/// When the client cannot be created.
+pub(crate) fn http_client() -> anyhow::Result<Client> {
+    // One crypto provider for the whole process; later installations fail harmlessly.
+    let _already_there = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder()
+        .connect_timeout(CONNECT_DEADLINE)
+        .timeout(ANSWER_DEADLINE)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy();
+    Ok(client.build()?)
+}
+
 /// A slot in the queue of undelivered events.
 pub type QueueSlot = OwnedSemaphorePermit;
 
@@ -159,16 +174,8 @@ impl WebhookSender {
     /// # Errors
     /// When the HTTP client cannot be created.
     pub fn new(secret: &str, backoff_base: Duration) -> anyhow::Result<Self> {
-        // One crypto provider for the whole process; later installations fail harmlessly.
-        let _already_there = rustls::crypto::ring::default_provider().install_default();
-        let http = Client::builder()
-            .connect_timeout(CONNECT_DEADLINE)
-            .timeout(ANSWER_DEADLINE)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build()?;
         Ok(Self {
-            http,
+            http: http_client()?,
             secret: secret.into(),
             slots: Arc::new(Semaphore::new(MAX_UNDELIVERED)),
             deliveries: Arc::new(Semaphore::new(MAX_CONCURRENT)),

@@ -31,7 +31,7 @@ const QUIET_TIME: Duration = Duration::from_millis(150);
 /// Runs until a stop is requested.
 pub fn dev(paths: &Paths, stop: &Stop) -> Result<()> {
     let messages = paths.root.join(MESSAGES).to_string_lossy().into_owned();
-    let mut running = RunningProduct::start(paths, BuildMode::Fast, vec![("MESSAGES_DIR", messages)], stop)?;
+    let mut running = RunningProduct::start(paths, BuildMode::Fast, vec![("MESSAGES_DIR", messages)], 0, stop)?;
     let site = paths.site();
     reload::reload_pages(&site)?;
     let (sender, events) = channel();

@@ -55,8 +55,9 @@ enum Task {
     /// Build everything, start private Postgres and Redis, load the demo, serve until Ctrl-C.
     ///
     /// DATABASE_URL and REDIS_URL select other stores; LISTEN and PUBLIC_URL set the address. The client is quick to build
-    /// and larger than the one for delivery; if that is up to date in target/site, it is used.
-    Run,
+    /// and larger than the one for delivery; if that is up to date in target/site, it is used. Simulated visitors hold,
+    /// buy and release seats in the shows that you watch.
+    Run(run::RunOptions),
     /// Like run, and show every change in the browser.
     ///
     /// Styles and messages need no build. After a build of Rust, the server restarts. Open pages reload by themselves.
@@ -105,7 +106,7 @@ fn run_task(task: Task) -> Result<bool> {
     checkouts::touch_sources(&paths)?;
     let stop = Stop::listen()?;
     match task {
-        Task::Run => run::run(&paths, &stop).map(|()| true),
+        Task::Run(options) => run::run(&paths, &options, &stop).map(|()| true),
         Task::Dev => dev::dev(&paths, &stop).map(|()| true),
         Task::Test(options) => test::test(&paths, &options, &stop),
         Task::Bench(options) => bench::bench(&paths, &options, &stop),

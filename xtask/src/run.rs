@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 
 use crate::first_run::FirstRunPart;
 use crate::native;
@@ -19,9 +20,28 @@ use crate::stop::Stop;
 /// Polling interval for a stop request and for ended programs.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Options of `run`.
+#[derive(Args)]
+pub struct RunOptions {
+    /// Simulated visitors at a time; 0 leaves the demo empty. Without the option 8, and none with DATABASE_URL.
+    #[arg(long, value_name = "N")]
+    crowd: Option<u16>,
+}
+
+/// Simulated visitors at a time, unless an option names their number: enough for four watched shows at full pace.
+const CROWD: u16 = 8;
+
+impl RunOptions {
+    fn crowd(&self) -> u16 {
+        // A database that existed before is not filled with bookings unasked.
+        let usual = if std::env::var_os("DATABASE_URL").is_some() { 0 } else { CROWD };
+        self.crowd.unwrap_or(usual)
+    }
+}
+
 /// Runs until a stop is requested or a program ends unexpectedly.
-pub fn run(paths: &Paths, stop: &Stop) -> Result<()> {
-    let mut running = RunningProduct::start(paths, BuildMode::Quick, Vec::new(), stop)?;
+pub fn run(paths: &Paths, options: &RunOptions, stop: &Stop) -> Result<()> {
+    let mut running = RunningProduct::start(paths, BuildMode::Quick, Vec::new(), options.crowd(), stop)?;
     while !stop.is_requested() {
         running.processes.check()?;
         std::thread::sleep(POLL_INTERVAL);
@@ -43,10 +63,12 @@ pub struct RunningProduct<'a> {
 
 impl<'a> RunningProduct<'a> {
     /// Builds and starts everything, and prints the addresses. The server gets these settings in addition to its own.
+    /// `crowd` is the number of simulated visitors.
     pub fn start(
         paths: &'a Paths,
         mode: BuildMode,
-        settings: Vec<(&'static str, String)>,
+        mut settings: Vec<(&'static str, String)>,
+        crowd: u16,
         stop: &'a Stop,
     ) -> Result<Self> {
         let began = Instant::now();
@@ -62,14 +84,21 @@ impl<'a> RunningProduct<'a> {
         build_at_once(paths, mode, stop)?;
         let (product, server, manager) = progress::part(FirstRunPart::Rest, || {
             let mut product = Product::prepare(paths, &mut folder, stores, stop)?;
+            if crowd > 0 {
+                product.add_demo_waiting_room(stop)?;
+                settings.push(("DEMO_CROWD", true.to_string()));
+            }
             let server = server(&folder, settings)?;
             product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
             product.start_server(&mut processes, &server, Output::Shown)?;
+            if crowd > 0 {
+                product.start_crowd(&mut processes, &server, crowd)?;
+            }
             let manager = product.create_demo_manager(&mut folder, stop)?;
             anyhow::Ok((product, server, manager))
         })?;
         progress::end_first_run();
-        announce(&folder, &server, &product, manager.as_deref(), began);
+        announce(&folder, &server, &product, manager.as_deref(), crowd, began);
         Ok(Self { product, server, processes, _folder: folder })
     }
 
@@ -107,16 +136,20 @@ fn announce(
     server: &ServerSettings,
     product: &Product<'_>,
     manager: Option<&str>,
+    crowd: u16,
     began: Instant,
 ) {
     // The staff pages; only with the private database.
     let staff = manager
         .map(|manager| format!("    for staff        {}/staff\n                     {manager}\n", server.public_url));
+    let crowd =
+        (crowd > 0).then(|| format!("    demo crowd       {crowd} simulated visitors; --crowd 0 runs without them\n"));
     eprintln!(
-        "\n  Rowlock is open after {}\n\n    the cinemas      {}\n{}    payments         {}\n    mails            {}\n    logs             {}\n\n  Ctrl-C stops everything.\n",
+        "\n  Rowlock is open after {}\n\n    the cinemas      {}\n{}{}    payments         {}\n    mails            {}\n    logs             {}\n\n  Ctrl-C stops everything.\n",
         seconds(began.elapsed()),
         server.public_url,
         staff.unwrap_or_default(),
+        crowd.unwrap_or_default(),
         product.simulator_url,
         folder.mailbox().display(),
         folder.path.join("logs").display(),

@@ -62,6 +62,8 @@ pub fn without_hold_limits() -> Vec<(&'static str, String)> {
 }
 
 const DEMO_MANAGER: &str = "manager@example.org";
+/// The screen of which one show has a waiting room in the demo.
+const DEMO_WAITING_ROOM_SCREEN: &str = "meridian-berlin-2";
 
 impl<'a> Product<'a> {
     /// Prepares the stores: schema and demo data. Idempotent; a call on a later day adds its shows.
@@ -125,6 +127,20 @@ impl<'a> Product<'a> {
         let password = folder.secrets.get("manager_password")?;
         self.make_manager(DEMO_MANAGER, &password, stop)?;
         Ok(Some(format!("{DEMO_MANAGER}, password {password}")))
+    }
+
+    /// Gives a show of the demo a waiting room. Idempotent.
+    pub fn add_demo_waiting_room(&self, stop: &Stop) -> Result<()> {
+        command::run_silently(self.program("rowlock").args(["waiting-room", "demo", DEMO_WAITING_ROOM_SCREEN]), stop)
+    }
+
+    /// Starts the simulated visitors of a running server, `visitors` at a time.
+    pub fn start_crowd(&self, processes: &mut Processes<'_>, server: &ServerSettings, visitors: u16) -> Result<()> {
+        let local = SocketAddr::new(reachable(server.listen.ip()), server.listen.port());
+        let (site, visitors) = (format!("http://{local}"), visitors.to_string());
+        let mut command = self.program("payment-simulator");
+        command.args(["crowd", "--site", &site, "--visitors", &visitors]);
+        processes.start("crowd", &mut command, Signal::TERM, Output::Shown)
     }
 
     /// Starts the payment simulator on the server's network interface, so that payers can reach it.

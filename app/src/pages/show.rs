@@ -47,6 +47,8 @@ pub struct SeatMapPage {
     pub is_paused: bool,
     /// True if the show was called off.
     pub is_called_off: bool,
+    /// True if simulated visitors take seats too.
+    pub has_demo_crowd: bool,
     /// Duration of a waiting list offer, minutes.
     pub offer_minutes: i64,
 }
@@ -95,11 +97,13 @@ impl Page for SeatMapPage {
     }
 }
 
-/// Film, place, time and facts.
+/// Film, place, time and facts; in a demo, a note about its simulated visitors.
 fn heading(show: &SeatMapPage) -> impl IntoView + use<> {
     let minutes = say!("list.minutes", minutes = show.running_minutes);
     let facts = [show.format.clone(), show.language.clone(), minutes, show.rating.clone()];
     let facts = fact_items(facts);
+    let crowd =
+        (show.has_demo_crowd && show.is_on_sale).then(|| view! { <p class="show-crowd">{say!("show.demo_crowd")}</p> });
     let SeatMapPage { film, theatre, screen, starts, starts_at, is_on_sale, .. } = show.clone();
     view! {
         <header class="show-head">
@@ -117,6 +121,7 @@ fn heading(show: &SeatMapPage) -> impl IntoView + use<> {
                 <div class="show-more">
                     <p class="crumbs"><a href=theatre.href><bdi>{theatre.name}</bdi></a><bdi>{screen}</bdi></p>
                     <ul class="show-facts">{facts}</ul>
+                    {crowd}
                 </div>
             </details>
         </header>

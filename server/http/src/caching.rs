@@ -91,6 +91,7 @@ pub const TABLE: &[ClassifiedRoute] = &[
     ("/healthz", Never),
     ("/readyz", Never),
     ("/metrics", Never),
+    ("/demo/watched", Never),
 ];
 
 /// Prefixes of personal and staff pages.

@@ -58,6 +58,10 @@ pub struct Config {
     /// Bearer token for `/metrics`; without it the page does not exist.
     #[arg(long, env = "METRICS_TOKEN", hide_env_values = true)]
     pub metrics_token: Option<String>,
+    /// Simulated visitors take part, as in `cargo xtask run`: the pages of shows say so, and `/demo/watched` lists shows
+    /// with open live maps. For demonstrations.
+    #[arg(long, env = "DEMO_CROWD")]
+    pub demo_crowd: bool,
     /// Connections to Postgres at most.
     #[arg(long, env = "DATABASE_CONNECTIONS", default_value_t = 16)]
     pub database_connections: u32,

@@ -154,13 +154,14 @@ fn routes(state: AppState) -> Router {
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics::metrics))
+        .route("/demo/watched", get(watched_shows))
         .fallback(nothing_here)
         .with_state(state)
         .merge(api)
 }
 
 /// Addresses that are neither in the API's description nor a page.
-pub(super) const OTHER_ADDRESSES: [&str; 11] = [
+pub(super) const OTHER_ADDRESSES: [&str; 12] = [
     "/api/openapi.json",
     files::ROUTE,
     files::PLAIN_ROUTES[0],
@@ -172,6 +173,7 @@ pub(super) const OTHER_ADDRESSES: [&str; 11] = [
     "/healthz",
     "/readyz",
     "/metrics",
+    "/demo/watched",
 ];
 
 /// Routes as metrics name them: those of the API as described, the pages and the rest.
@@ -234,6 +236,15 @@ async fn ready(State(state): State<AppState>) -> Response {
         "database": database, "schema": schema, "lock_store": lock_store, "stopping": stopping,
     });
     (status, Json(truth)).into_response()
+}
+
+/// The shows with open live maps, which the crowd of a demo visits; without `DEMO_CROWD` there is no such page.
+async fn watched_shows(State(state): State<AppState>) -> Response {
+    if state.config.demo_crowd {
+        Json(state.hubs.watched_shows()).into_response()
+    } else {
+        StatusCode::NOT_FOUND.into_response()
+    }
 }
 
 /// A body that might be compressed has room for all a compressor needs, kilobytes that every layer above would copy and

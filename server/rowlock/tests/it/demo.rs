@@ -185,3 +185,26 @@ async fn new_shows_keep_the_screens_house_seats_with_their_reason() {
     assert_eq!(noted, [(1, "Press", true), (2, "Press", true)].repeat(added.len()));
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn demo_waiting_room_opens_a_day_before_a_coming_show_and_is_added_once() {
+    const ROOMS: &str = "SELECT count(*) FROM waiting_rooms room JOIN shows show ON show.id = room.show_id
+                         WHERE show.screen_id = 'aurora-1' AND show.starts_at > now() + interval '47 hours'
+                           AND room.opens_at = show.starts_at - interval '24 hours' AND room.switched_off_at IS NULL";
+    let world = World::start(1, &[]).await;
+    let folder = DemoFolder::new();
+    folder.price(1_000);
+    folder.load(&world, "4").await;
+    let add = || async {
+        let (good, said) = world.command(&["waiting-room", "demo", "aurora-1"]).await;
+        assert!(good, "{said}");
+    };
+    for _ in 0..2 {
+        add().await;
+        assert_eq!(world.count(ROOMS).await, 1);
+    }
+    world.execute("UPDATE waiting_rooms SET switched_off_at = now()").await;
+    add().await;
+    assert_eq!(world.count(ROOMS).await, 0, "staff have switched it off");
+    world.end().await;
+}

@@ -18,6 +18,7 @@ mod cdn;
 mod combined_purchase;
 mod commits;
 mod connection_cuts;
+mod crowd;
 mod demo;
 mod door;
 mod email_codes;

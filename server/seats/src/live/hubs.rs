@@ -83,6 +83,12 @@ impl Hubs {
         (self.lock().len(), self.sockets.count())
     }
 
+    /// The shows with readers on this replica.
+    #[must_use]
+    pub fn watched_shows(&self) -> Vec<Uuid> {
+        self.lock().values().filter(|hub| hub.readers() > 0).map(|hub| hub.show).collect()
+    }
+
     /// The time from a seat's last lock to `now`, milliseconds; `None` if that lock is not recent, or this replica
     /// has no hub of the show.
     pub fn time_since_lock(&self, show: Uuid, seat: SeatIndex, now: Timestamp) -> Option<u32> {

@@ -63,6 +63,7 @@ async fn show(
         opens: opens.map(|from| in_words(&show, from)),
         is_paused: show.sales == Sales::Paused && show.starts_at > now && !show.is_called_off(),
         is_called_off: show.is_called_off(),
+        has_demo_crowd: state.config.demo_crowd,
         offer_minutes: (state.config.selling.waiting_offer_ms / MINUTE_MS).max(1),
     };
     // Also before the sale begins: people come to wait for it.
