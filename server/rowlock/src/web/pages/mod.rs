@@ -80,7 +80,7 @@ fn for_all(page: impl app::Page, kept: CachePolicy) -> Response {
 
 fn document(page: impl app::Page) -> String {
     let reader = page_locale::current();
-    app::render_in(reader.language, |other| reader.address_in(other), page)
+    app::render_in(reader.language, reader.absolute_address(), |other| reader.address_in(other), page)
 }
 
 /// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.
