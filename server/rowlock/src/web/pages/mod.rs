@@ -26,6 +26,7 @@ mod accounts;
 mod booking;
 pub mod browse;
 mod mailed;
+mod search_engines;
 mod show;
 mod staff;
 
@@ -36,6 +37,7 @@ type Page = (&'static str, MethodRouter<AppState>, Option<RouteTerms>);
 fn pages() -> Vec<Page> {
     let mut pages = vec![("/docs/problems", get(problems), NEVER)];
     pages.extend(browse::pages());
+    pages.extend(search_engines::pages());
     pages.extend(show::pages());
     pages.extend(booking::pages());
     pages.extend(mailed::pages());
