@@ -81,6 +81,8 @@ pub struct Head {
     pub city: Option<PageLink>,
     /// Text in the header's search field.
     pub query: String,
+    /// True if the page has the form [`FILTERS`]: the search field belongs to it, so that one request sends both.
+    pub has_filters: bool,
     /// True if search engines must not index it, and links to it have no preview: bookings, tickets, errors. It does not
     /// decide about caches.
     pub is_private: bool,
@@ -89,6 +91,9 @@ pub struct Head {
     /// The offline storage of the page, if it has one.
     pub offline: Option<OfflinePage>,
 }
+
+/// The id of the form with which a page narrows its search. The search field is in the header.
+pub const FILTERS: &str = "filters";
 
 /// A page with all its data.
 pub trait Page: Sized {
@@ -182,7 +187,7 @@ fn document(
             </head>
             <body>
                 <a class="skip-link" href="#main">{say!("site.skip")}</a>
-                {header(head.city, head.query)}
+                {header(head.city, head.query, head.has_filters)}
                 <main id="main" tabindex="-1">{content}</main>
                 {footer(chooser)}
             </body>
@@ -228,7 +233,8 @@ fn style(is_map: bool) -> impl IntoView {
     }
 }
 
-fn header(city: Option<PageLink>, query: String) -> impl IntoView {
+fn header(city: Option<PageLink>, query: String, has_filters: bool) -> impl IntoView {
+    let form = has_filters.then_some(FILTERS);
     let city = match city {
         Some(city) => view! {
             <a class="site-city" href=city.href>{pin()}<bdi>{city.name}</bdi></a>
@@ -243,8 +249,8 @@ fn header(city: Option<PageLink>, query: String) -> impl IntoView {
             <nav class="site-cities" aria-label=say!("site.city")>{city}</nav>
             {account()}
             <form class="site-search" action="/search" method="get" role="search">
-                <input type="search" name="q" value=query placeholder=say!("site.search_hint") aria-label=say!("site.search_films") maxlength="80" />
-                <button type="submit" aria-label=say!("site.search")>{lens()}</button>
+                <input type="search" name="q" form=form value=query placeholder=say!("site.search_hint") aria-label=say!("site.search_films") maxlength="80" />
+                <button type="submit" form=form aria-label=say!("site.search")>{lens()}</button>
             </form>
         </header>
     }
