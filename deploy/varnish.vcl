@@ -28,7 +28,7 @@ sub vcl_recv {
         return (pass);
     }
     # Public pages. Rowlock's Cache-Control decides which of them are cached; all other requests are passed.
-    if (req.url ~ "^/(\?|$)|^/(cities|theatres|films)/|^/(search|docs/problems)(\?|$)|^/(site|pkg|fonts|style)/"
+    if (req.url ~ "^/(\?|$)|^/(cities|theatres|films)/|^/(search|docs/problems|sitemap\.xml|robots\.txt)(\?|$)|^/(site|pkg|fonts|style)/"
         || req.url ~ "^/api/v1/(cities|shows)(\?|$)|^/api/v1/cities/[^/]+/theatres(\?|$)"
         || req.url ~ "^/api/v1/theatres/[^/]+/shows(\?|$)|^/api/v1/shows/[^/]+(/plan|/dots)?(\?|$)") {
         # One copy per language: that of the cookie, or the browser's first supported one.

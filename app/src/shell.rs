@@ -9,6 +9,7 @@ use domain::VariantName;
 use hydration_context::SsrSharedContext;
 use language::{Language, say};
 use leptos::either::Either;
+use leptos::html::meta;
 use leptos::prelude::*;
 use leptos::tachys::html::doctype;
 use strum::{IntoStaticStr, VariantArray};
@@ -80,11 +81,19 @@ pub struct Head {
     pub city: Option<PageLink>,
     /// Text in the header's search field.
     pub query: String,
-    /// True if search engines must not index it: bookings, tickets, errors.
+    /// True if the page has the form [`FILTERS`]: the search field belongs to it, so that one request sends both.
+    pub has_filters: bool,
+    /// True if search engines must not index it, and links to it have no preview: bookings, tickets, errors. It does not
+    /// decide about caches.
     pub is_private: bool,
+    /// The subject of the page for search engines: a JSON-LD document.
+    pub structured_data: Option<String>,
     /// The offline storage of the page, if it has one.
     pub offline: Option<OfflinePage>,
 }
+
+/// The id of the form with which a page narrows its search. The search field is in the header.
+pub const FILTERS: &str = "filters";
 
 /// A page with all its data.
 pub trait Page: Sized {
@@ -96,16 +105,22 @@ pub trait Page: Sized {
 
 /// Renders the page in English, as if at the root.
 pub fn render(page: impl Page) -> String {
-    render_in(Language::English, |_| "/".to_owned(), page)
+    render_in(Language::English, "/".to_owned(), |_| "/".to_owned(), page)
 }
 
-/// Renders the page as a full HTML document in a language. `address_in` returns its address in another language.
-/// Islands carry their props. All reactive values are cleaned up before this returns.
-pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, page: impl Page) -> String {
+/// Renders the page as a full HTML document in a language. `address` is its absolute address, `address_in` returns its
+/// address in another language. Islands carry their props. All reactive values are cleaned up before this returns.
+pub fn render_in(
+    language: Language,
+    address: String,
+    address_in: impl Fn(Language) -> String,
+    page: impl Page,
+) -> String {
     language::with_language(language, || {
         let head = page.head();
         let owner = Owner::new_root(Some(Arc::new(SsrSharedContext::new_islands())));
-        let html = owner.with(|| document(language, head, page.view(), chooser(language, address_in)).to_html());
+        let html =
+            owner.with(|| document(language, head, address, page.view(), chooser(language, address_in)).to_html());
         owner.unset_with_forced_cleanup();
         markup::delivered(&html)
     })
@@ -114,13 +129,26 @@ pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, pa
 /// Name of the site in titles and header, the same in every language.
 const SITE: &str = "Rowlock";
 
-fn document(language: Language, head: Head, content: AnyView, chooser: impl IntoView) -> impl IntoView {
+fn document(
+    language: Language,
+    head: Head,
+    address: String,
+    content: AnyView,
+    chooser: impl IntoView,
+) -> impl IntoView {
     let title = if head.title.is_empty() {
         format!("{SITE} · {}", say!("site.promise_short"))
     } else {
         format!("{} · {SITE}", head.title)
     };
-    // A data block, not a script: the content security policy allows it where it forbids inline scripts.
+    let preview = (!head.is_private).then(|| preview(&head, &title, address));
+    // Data blocks, not scripts: the content security policy allows them where it forbids inline scripts (HTML, "prepare
+    // the script element": an unknown type returns before the policy is asked).
+    let structured_data = head.structured_data.map(|json| {
+        // A `<` is inside a text of the JSON only. Escaped, it cannot end the element.
+        let json = json.replace('<', "\\u003c");
+        view! { <script type="application/ld+json" inner_html=json></script> }
+    });
     let words = (!head.words.is_empty()).then(|| {
         let carried = language::carried_by(language, head.words);
         view! { <script type="application/json" id="words" inner_html=carried></script> }
@@ -148,6 +176,8 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 <meta name="theme-color" media="(prefers-color-scheme: light)" content="#faf6ef" />
                 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#161210" />
                 {head.is_private.then(|| view! { <meta name="robots" content="noindex" /> })}
+                {preview}
+                {structured_data}
                 {style(is_map)}
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {words}
@@ -157,11 +187,30 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
             </head>
             <body>
                 <a class="skip-link" href="#main">{say!("site.skip")}</a>
-                {header(head.city, head.query)}
+                {header(head.city, head.query, head.has_filters)}
                 <main id="main" tabindex="-1">{content}</main>
                 {footer(chooser)}
             </body>
         </html>
+    }
+}
+
+/// Tags for search engines and for the preview of a link in a chat: the canonical address, without the query, because that
+/// only chooses a part of the page; and Open Graph's title, description and address. There is no picture: posters are SVG,
+/// which chats do not show.
+fn preview(head: &Head, full_title: &str, address: String) -> impl IntoView + use<> {
+    let title = if head.title.is_empty() { full_title } else { &head.title };
+    let canonical = address.split('?').next().unwrap_or_default().to_owned();
+    let properties = [
+        ("og:site_name", SITE.to_owned()),
+        ("og:type", "website".to_owned()),
+        ("og:title", title.to_owned()),
+        ("og:description", head.description.clone()),
+        ("og:url", address),
+    ];
+    view! {
+        <link rel="canonical" href=canonical />
+        {properties.into_iter().map(|(name, content)| meta().content(content).attr("property", name)).collect_view()}
     }
 }
 
@@ -184,7 +233,8 @@ fn style(is_map: bool) -> impl IntoView {
     }
 }
 
-fn header(city: Option<PageLink>, query: String) -> impl IntoView {
+fn header(city: Option<PageLink>, query: String, has_filters: bool) -> impl IntoView {
+    let form = has_filters.then_some(FILTERS);
     let city = match city {
         Some(city) => view! {
             <a class="site-city" href=city.href>{pin()}<bdi>{city.name}</bdi></a>
@@ -199,8 +249,8 @@ fn header(city: Option<PageLink>, query: String) -> impl IntoView {
             <nav class="site-cities" aria-label=say!("site.city")>{city}</nav>
             {account()}
             <form class="site-search" action="/search" method="get" role="search">
-                <input type="search" name="q" value=query placeholder=say!("site.search_hint") aria-label=say!("site.search_films") maxlength="80" />
-                <button type="submit" aria-label=say!("site.search")>{lens()}</button>
+                <input type="search" name="q" form=form value=query placeholder=say!("site.search_hint") aria-label=say!("site.search_films") maxlength="80" />
+                <button type="submit" form=form aria-label=say!("site.search")>{lens()}</button>
             </form>
         </header>
     }
@@ -338,7 +388,7 @@ mod tests {
     #[test]
     fn a_document_has_its_language_and_links_to_others() {
         let address_in = |language: Language| format!("/films/tide?lang={}", language.tag());
-        let html = render_in(Language::Arabic, address_in, NotFoundPage::nothing_here(Language::Arabic));
+        let html = render_in(Language::Arabic, String::new(), address_in, NotFoundPage::nothing_here(Language::Arabic));
         assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">"), "{html}");
         assert!(html.contains("href=\"/films/tide?lang=de\"") && html.contains(">Deutsch</a>"), "{html}");
         assert!(!html.contains("Skip to the content"), "{html}");
@@ -346,9 +396,37 @@ mod tests {
     }
 
     #[test]
+    fn only_a_public_page_has_a_canonical_address_and_a_preview() {
+        let address = "https://seats.example/films/tide?city=lisbon";
+        let shown = |is_private| {
+            let head =
+                Head { title: "Tide".to_owned(), description: "\"Wet\"".to_owned(), is_private, ..Head::default() };
+            render_in(Language::English, address.to_owned(), |_| String::new(), Titled(head))
+        };
+        let html = shown(false);
+        assert!(html.contains("<link rel=\"canonical\" href=\"https://seats.example/films/tide\">"), "{html}");
+        for (name, content) in [("title", "Tide"), ("url", address), ("description", "&quot;Wet&quot;")] {
+            assert!(html.contains(&format!("<meta content=\"{content}\" property=\"og:{name}\">")), "{name}: {html}");
+        }
+        assert!(!html.contains("noindex"), "{html}");
+        let html = shown(true);
+        assert!(html.contains("noindex") && !html.contains("og:") && !html.contains("canonical"), "{html}");
+    }
+
+    #[test]
+    fn structured_data_cannot_end_its_element() {
+        let json = r#"{"name":"</script><script>alert(1)</script>"}"#;
+        let html = render(Titled(Head { structured_data: Some(json.to_owned()), ..Head::default() }));
+        let (_, rest) = html.split_once("<script type=\"application/ld+json\">").expect("the data");
+        let (data, _) = rest.split_once("</script>").expect("an end");
+        let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+        assert_eq!(data["name"], "</script><script>alert(1)</script>");
+    }
+
+    #[test]
     fn a_page_carries_the_messages_of_its_islands_as_json() {
         let wordy = Titled(Head { has_island: true, words: &["pay", "common"], ..Head::default() });
-        let html = render_in(Language::German, |_| String::new(), wordy);
+        let html = render_in(Language::German, String::new(), |_| String::new(), wordy);
         let (_, rest) = html.split_once("<script type=\"application/json\" id=\"words\">").expect("the words");
         let (json, _) = rest.split_once("</script>").expect("an end");
         let words: std::collections::BTreeMap<String, String> = serde_json::from_str(json).expect("JSON");

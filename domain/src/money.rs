@@ -81,6 +81,18 @@ impl Money {
         Self { minor, currency }
     }
 
+    /// The number without its currency, as programs and fields write it: `12.50`, `900`, `-0.50`.
+    #[must_use]
+    pub fn decimal(self) -> String {
+        let digits = self.currency.minor_digits();
+        let (unit, magnitude) = (10_u64.pow(digits), self.minor.unsigned_abs());
+        let sign = if self.minor < 0 { "-" } else { "" };
+        if digits == 0 {
+            return format!("{sign}{magnitude}");
+        }
+        format!("{sign}{}.{:0width$}", magnitude / unit, magnitude % unit, width = digits as usize)
+    }
+
     /// The sum, or `None` when the currencies differ or the sum overflows.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
@@ -125,6 +137,14 @@ mod tests {
         assert_eq!(money(900, "JPY").to_string(), "¥900");
         assert_eq!(money(12_500, "KWD").to_string(), "12.500 KWD");
         assert_eq!(money(-1250, "USD").to_string(), "-$12.50");
+    }
+
+    #[test]
+    fn a_decimal_has_the_digits_of_its_currency_and_a_point() {
+        assert_eq!(money(1250, "EUR").decimal(), "12.50");
+        assert_eq!(money(900, "JPY").decimal(), "900");
+        assert_eq!(money(12_500, "KWD").decimal(), "12.500");
+        assert_eq!(money(-50, "EUR").decimal(), "-0.50");
     }
 
     #[test]

@@ -19,8 +19,7 @@ const CONTAINED_ISLANDS: [(&str, &str); 2] =
     [("app/src/seat_map", "app/src/checkout"), ("app/src/staff/islands/box_office", "app/src/seat_map")];
 
 /// Messages that are the same in another language as in English.
-const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 11] = [
-    ("search.film", &[Language::German]),
+const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 10] = [
     ("search.format", &[Language::German]),
     ("pay.name", &[Language::German]),
     ("ticket.format", &[Language::German]),

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn film_texts_have_their_own_lang_and_direction() {
-        let html = render_in(Language::Arabic, |_| String::new(), film());
+        let html = render_in(Language::Arabic, String::new(), |_| String::new(), film());
         assert!(html.contains("<h1><bdi>باب الحديد</bdi></h1>"), "{html}");
         for class in ["tagline", "synopsis"] {
             assert!(html.contains(&format!("<p dir=\"auto\" lang=\"en\" class=\"{class}\">")), "{class}: {html}");

@@ -105,6 +105,28 @@ impl ShowChip {
     }
 }
 
+impl ShowChip {
+    /// As a time in a list item, with the facts that choose between times. A sold-out show stays a link.
+    fn time_view(self) -> impl IntoView {
+        let (state, words) = match self.availability {
+            Availability::Available => ("time", None),
+            Availability::FillingFast => ("time time-fast", Some(say!("list.seats_left", seats = self.left))),
+            Availability::SoldOut => ("time time-sold-out", Some(say!("list.sold_out"))),
+        };
+        let format = Some(self.format).filter(|format| format != "2D");
+        let facts: Vec<String> = format.into_iter().chain([self.language]).filter(|fact| !fact.is_empty()).collect();
+        view! {
+            <li>
+                <a class=state href=self.href>
+                    <b>{self.time}</b>" "
+                    <small><bdi>{facts.join(" · ")}</bdi></small>
+                    {words.map(|words| view! { " "<small class="time-left">{words}</small> })}
+                </a>
+            </li>
+        }
+    }
+}
+
 /// Chips in a wrapping row.
 pub fn chips(shows: Vec<ShowChip>) -> impl IntoView {
     view! { <ul class="chips">{shows.into_iter().map(ShowChip::view).collect_view()}</ul> }
@@ -124,15 +146,25 @@ pub struct ShowGroup {
 impl ShowGroup {
     /// As a section with a third-level heading.
     pub fn view(self) -> impl IntoView {
-        view! {
-            <section class="show-group">
-                <header>
-                    <h3><a href=self.place.href><bdi>{self.place.name}</bdi></a></h3>
-                    <p class="quiet small"><bdi>{self.note}</bdi></p>
-                </header>
-                {chips(self.shows)}
-            </section>
-        }
+        show_group(self.place, self.note, chips(self.shows))
+    }
+
+    /// The same with times in place of chips, for one film among many.
+    pub fn compact_view(self) -> impl IntoView {
+        let times = self.shows.into_iter().map(ShowChip::time_view).collect_view();
+        show_group(self.place, self.note, view! { <ul class="times">{times}</ul> })
+    }
+}
+
+fn show_group(place: PageLink, note: String, shows: impl IntoView + 'static) -> impl IntoView {
+    view! {
+        <section class="show-group">
+            <header>
+                <h3><a href=place.href><bdi>{place.name}</bdi></a></h3>
+                <p class="quiet small"><bdi>{note}</bdi></p>
+            </header>
+            {shows}
+        </section>
     }
 }
 

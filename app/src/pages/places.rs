@@ -25,7 +25,7 @@ pub struct HomePage {
 
 impl Page for HomePage {
     fn head(&self) -> Head {
-        Head { description: say!("home.description", minutes = HELD_FOR), ..Head::default() }
+        Head { description: say!("home.description", minutes = HELD_FOR), has_filters: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -42,15 +42,16 @@ impl Page for HomePage {
             .collect_view();
         view! {
             <section class="hero">
-                <div>
-                    <h1>{say!("home.heading")}</h1>
-                    <p class="quiet">{say!("home.intro", minutes = HELD_FOR)}</p>
-                </div>
-                {self.form.view()}
+                <h1>{say!("home.heading")}</h1>
+                <p class="quiet">{say!("home.intro", minutes = HELD_FOR)}</p>
             </section>
             <section class="block">
                 <h2>{say!("home.tonight")}</h2>
                 {films}
+            </section>
+            <section class="block">
+                <h2>{say!("search.heading")}</h2>
+                {self.form.view()}
             </section>
             <section class="block" id="cities">
                 <h2>{say!("home.cities")}</h2>

@@ -1,10 +1,10 @@
-//! The search: a plain form of six fields, and its results.
+//! The search: a plain form of filters, and its results of one day. The search field is in the header.
 
 use language::say;
 use leptos::prelude::*;
 
-use super::listing::{ShowGroup, film_times, nothing};
-use crate::shell::{Head, Page, PageLink};
+use super::listing::{ShowGroup, StripChoice, film_times, nothing, strip};
+use crate::shell::{FILTERS, Head, Page, PageLink};
 
 /// An option of the form.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct SearchForm {
     pub format: String,
     /// Available cities.
     pub cities: Vec<SearchOption>,
-    /// Available days.
+    /// Available days; none on a page with days as tabs.
     pub dates: Vec<SearchOption>,
     /// Available theatres.
     pub theatres: Vec<SearchOption>,
@@ -50,14 +50,16 @@ impl SearchForm {
 
     /// The form. It uses GET, so that results have an address.
     pub fn view(self) -> impl IntoView {
+        let date = if self.dates.is_empty() {
+            // The tab chosen stays chosen.
+            view! { <input r#type="hidden" name="date" value=self.date /> }.into_any()
+        } else {
+            choose("date", say!("search.day"), say!("search.any_day"), self.date, self.dates).into_any()
+        };
         view! {
-            <form class="search-form card" action="/search" method="get" aria-label=say!("search.form")>
-                <div class="field field-wide">
-                    <label for="search-q">{say!("search.film")}</label>
-                    <input id="search-q" r#type="search" name="q" value=self.q maxlength="80" placeholder=say!("search.film_hint") />
-                </div>
+            <form id=FILTERS class="search-form card" action="/search" method="get" aria-label=say!("search.form")>
                 {choose("city", say!("search.city"), say!("search.any_city"), self.city, self.cities)}
-                {choose("date", say!("search.day"), say!("search.any_day"), self.date, self.dates)}
+                {date}
                 {choose("theatre", say!("search.theatre"), say!("search.any_theatre"), self.theatre, self.theatres)}
                 {choose("language", say!("search.language"), say!("search.any_language"), self.language, self.languages)}
                 {choose("format", say!("search.format"), say!("search.any_format"), self.format, self.formats)}
@@ -87,7 +89,7 @@ fn choose(name: &'static str, label: String, any: String, chosen: String, picks:
     }
 }
 
-/// The results for one film.
+/// The results for one film on one day.
 #[derive(Clone, Debug)]
 pub struct FoundFilm {
     /// The film.
@@ -96,8 +98,8 @@ pub struct FoundFilm {
     pub hue: u16,
     /// Running time, genre, rating.
     pub facts: String,
-    /// Its first shows by day and theatre.
-    pub groups: Vec<ShowGroup>,
+    /// Its shows in the first theatres.
+    pub theatres: Vec<ShowGroup>,
     /// Link to further shows, if there are any.
     pub rest: Option<PageLink>,
 }
@@ -107,9 +109,13 @@ pub struct FoundFilm {
 pub struct SearchPage {
     /// The form as it was sent.
     pub form: SearchForm,
-    /// The results by film.
+    /// Seven days; none if nothing is found on any day.
+    pub days: Vec<StripChoice>,
+    /// Address of the same search without its day, if it has one.
+    pub any_day: Option<String>,
+    /// The results of the day by film.
     pub films: Vec<FoundFilm>,
-    /// Number of shows found.
+    /// Number of shows found on the day.
     pub count: usize,
     /// True if there are further results.
     pub more: bool,
@@ -123,6 +129,7 @@ impl Page for SearchPage {
             title,
             description: say!("search.description"),
             query: self.form.q.clone(),
+            has_filters: true,
             city: self.form.chosen_city(),
             ..Head::default()
         }
@@ -134,15 +141,24 @@ impl Page for SearchPage {
             (count, false) => say!("list.shows", shows = count),
             (count, true) => say!("search.first_shows", shows = count),
         };
-        let found = if self.films.is_empty() {
-            let again = PageLink::new(say!("search.start_over"), "/search");
-            nothing(say!("search.none_title"), say!("search.none_advice"), again).into_any()
-        } else {
-            self.films.into_iter().map(FoundFilm::view).collect_view().into_any()
+        let found = match self.any_day {
+            _ if !self.films.is_empty() => {
+                let films = self.films.into_iter().map(|film| view! { <li class="card">{film.view()}</li> });
+                view! { <ul class="found-films">{films.collect_view()}</ul> }.into_any()
+            }
+            Some(any_day) => {
+                let any_day = PageLink::new(say!("search.any_day"), any_day);
+                nothing(say!("search.none_title"), say!("film.not_this_day"), any_day).into_any()
+            }
+            None => {
+                let again = PageLink::new(say!("search.start_over"), "/search");
+                nothing(say!("search.none_title"), say!("search.none_advice"), again).into_any()
+            }
         };
         view! {
             <h1 class="search-title">{say!("search.heading")}</h1>
             {self.form.view()}
+            {(!self.days.is_empty()).then(|| strip(say!("list.day"), self.days))}
             <p class="search-summary quiet" role="status">{summary}</p>
             {found}
         }
@@ -153,7 +169,7 @@ impl Page for SearchPage {
 impl FoundFilm {
     fn view(self) -> impl IntoView {
         let rest = self.rest.map(|rest| view! { <p><a class="more-link" href=rest.href>{rest.name}</a></p> });
-        let groups = self.groups.into_iter().map(ShowGroup::view).collect_view();
-        film_times(self.film, self.hue, self.facts, view! { {groups} {rest} })
+        let theatres = self.theatres.into_iter().map(ShowGroup::compact_view).collect_view();
+        film_times(self.film, self.hue, self.facts, view! { {theatres} {rest} })
     }
 }

@@ -51,23 +51,30 @@ pub struct SeatMapPage {
     pub has_demo_crowd: bool,
     /// Duration of a waiting list offer, minutes.
     pub offer_minutes: i64,
+    /// The show as an event for search engines (JSON-LD). `None` once it has begun: then they must not index the page.
+    pub event: Option<String>,
 }
 
 impl Page for SeatMapPage {
     fn head(&self) -> Head {
         Head {
             title: format!("{}, {}", self.film.name, self.starts),
-            description: say!(
-                "show.description",
-                film = &self.film.name,
-                theatre = &self.theatre.name,
-                time = Arg::Ours(&self.starts)
-            ),
+            description: if self.is_called_off {
+                say!("show.called_off_title")
+            } else {
+                say!(
+                    "show.description",
+                    film = &self.film.name,
+                    theatre = &self.theatre.name,
+                    time = Arg::Ours(&self.starts)
+                )
+            },
             has_island: self.is_on_sale,
             words: if self.is_on_sale { seat_map::WORDS } else { &[] },
             module: WasmModule::Show,
             city: Some(self.city.clone()),
-            is_private: true,
+            is_private: self.event.is_none(),
+            structured_data: self.event.clone(),
             ..Head::default()
         }
     }

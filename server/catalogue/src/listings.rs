@@ -20,9 +20,11 @@ use platform::telemetry::{CatalogueRead, catalogue_read};
 
 /// "Tonight" on the front page: what starts within this many milliseconds.
 const TONIGHT_MS: i64 = 14 * 60 * MINUTE_MS;
-/// Maximum number of cached searches.
+/// The sitemap has the shows that start within this many milliseconds: two weeks.
+const SITEMAP_MS: i64 = 14 * 24 * 60 * MINUTE_MS;
+/// Maximum number of cached searches, and of shows whose seats left are cached.
 const SEARCHES_KEPT: u64 = 1_000;
-/// Lifetime of a cached search: it has the number of free seats, not a map.
+/// Lifetime of both: they have the number of free seats, not a map.
 const SEARCH_LIFE: Duration = Duration::from_secs(2);
 
 /// The public lists. Cheap to clone; clones share their cache.
@@ -31,12 +33,14 @@ pub struct Listings {
     primary: PgPool,
     standby: Option<Arc<Standby>>,
     searches: Cache<ShowSearch, Arc<ShowSearchResult>>,
+    seats_left: Cache<Uuid, Option<u32>>,
 }
 
 impl Listings {
     pub(super) fn new(primary: PgPool, standby: Option<Arc<Standby>>) -> Self {
         let searches = Cache::builder().max_capacity(SEARCHES_KEPT).time_to_live(SEARCH_LIFE).build();
-        Self { primary, standby, searches }
+        let seats_left = Cache::builder().max_capacity(SEARCHES_KEPT).time_to_live(SEARCH_LIFE).build();
+        Self { primary, standby, searches, seats_left }
     }
 
     pub(super) const fn standby(&self) -> Option<&Arc<Standby>> {
@@ -102,6 +106,24 @@ impl Listings {
     /// When the database fails, or a row is invalid.
     pub async fn listed(&self, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
         self.find(|pool| async move { sql::listed(&pool, id, now).await }).await
+    }
+
+    /// Seats left of a show, shared by all callers of two seconds; `None` when there is no such show.
+    ///
+    /// # Errors
+    /// When the database fails, or a row is invalid.
+    pub async fn seats_left(&self, id: Uuid, now: Timestamp) -> Result<Option<u32>, sqlx::Error> {
+        let seats_left = |listed: Option<ListedShow>| listed.map(|listed| listed.show.seats_left);
+        load_once(&self.seats_left, id, || async { self.listed(id, now).await.map(seats_left) }).await
+    }
+
+    /// Shows of a city in the next two weeks, cancelled ones as well, with the slug of their film: for search engines, which
+    /// must see that a show is cancelled.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn shows_for_sitemap(&self, city: &str, now: Timestamp) -> Result<Vec<(Uuid, String)>, sqlx::Error> {
+        self.read(|pool| async move { sql::shows_between(&pool, city, now, now.plus_ms(SITEMAP_MS)).await }).await
     }
 
     /// Reads a list: of the standby if it may be and answers, else of the primary.

@@ -197,6 +197,13 @@ impl Show {
         local.format("%Y-%m-%dT%H:%M:%S").to_string()
     }
 
+    /// An instant on the theatre's clocks with their offset (RFC 3339): `2026-11-21T20:15:00+05:30`.
+    #[must_use]
+    pub fn local_rfc3339(&self, at: Timestamp) -> String {
+        let local = local_start(clock::to_utc(at), &self.time_zone).expect("the zone was read when the show was");
+        local.to_rfc3339_opts(chrono::SecondsFormat::Secs, false)
+    }
+
     /// True if it is cancelled.
     #[must_use]
     pub fn is_called_off(&self) -> bool {

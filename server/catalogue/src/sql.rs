@@ -366,6 +366,38 @@ pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) ->
     Ok(ShowSearchResult { shows, more, asked })
 }
 
+/// Most shows of a city in one answer to search engines. A sitemap may have 50,000 addresses, and has those of theatres and
+/// films as well (sitemaps.org).
+const SITEMAP_SHOWS: i64 = 20_000;
+
+/// Shows of a city that start after `from` and not after `until`, cancelled ones as well, with the slug of their film, in the
+/// order of their start.
+pub(super) async fn shows_between(
+    pool: &PgPool,
+    city: &str,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<(Uuid, String)>, sqlx::Error> {
+    // An index has the local date, which is a day off at most.
+    sqlx::query_as(
+        "SELECT s.id, s.film_id
+         FROM shows s
+         JOIN screens sc ON sc.id = s.screen_id
+         JOIN theatres t ON t.id = sc.theatre_id
+         WHERE t.city_id = $1 AND s.starts_at > $2 AND s.starts_at <= $3 AND s.sales <> 'planned'
+           AND s.local_date >= ($2::timestamptz AT TIME ZONE 'UTC')::date - 1
+           AND s.local_date <= ($3::timestamptz AT TIME ZONE 'UTC')::date + 1
+         ORDER BY s.starts_at, s.id
+         LIMIT $4",
+    )
+    .bind(city)
+    .bind(clock::to_utc(from))
+    .bind(clock::to_utc(until))
+    .bind(SITEMAP_SHOWS)
+    .fetch_all(pool)
+    .await
+}
+
 /// Every show of a theatre on a day, in the order of their start.
 pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
     sqlx::query_scalar(

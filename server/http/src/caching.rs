@@ -58,6 +58,8 @@ pub const TABLE: &[ClassifiedRoute] = &[
     ("/films/{id}", Shared),
     ("/search", Shared),
     ("/docs/problems", Shared),
+    ("/sitemap.xml", Shared),
+    ("/robots.txt", Revalidated),
     ("/api/v1/cities", Shared),
     ("/api/v1/cities/{id}/theatres", Shared),
     ("/api/v1/theatres/{id}/shows", Shared),

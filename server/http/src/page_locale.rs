@@ -12,6 +12,7 @@ use axum::response::Response;
 use language::Language;
 
 use super::caching::forbid_caching;
+use super::site::SiteSettings;
 
 /// The parameter of an address, and the name of the cookie that remembers it.
 pub const LANG: &str = "lang";
@@ -33,6 +34,8 @@ pub struct PageLocale {
     pub language: Language,
     /// True if the address names the language.
     is_asked_for: bool,
+    /// The origin of the site, without a slash at its end.
+    origin: String,
     path: String,
     /// The query without the language.
     query: String,
@@ -51,18 +54,18 @@ pub fn current() -> PageLocale {
 }
 
 /// Serves a request in its reader's language, and states the language in the response.
-pub async fn serve(request: Request, next: Next, is_https: bool) -> Response {
-    let locale = PageLocale::of(request.uri(), request.headers());
+pub async fn serve(request: Request, next: Next, site: &SiteSettings) -> Response {
+    let locale = PageLocale::of(request.uri(), request.headers(), site.origin());
     let mut response = LOCALE.scope(locale.clone(), next.run(request)).await;
     let kind = response.headers().get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     if kind.starts_with(b"text/html") {
-        locale.write_headers(response.headers_mut(), is_https);
+        locale.write_headers(response.headers_mut(), site.is_https());
     }
     response
 }
 
 impl PageLocale {
-    fn of(uri: &Uri, headers: &HeaderMap) -> Self {
+    fn of(uri: &Uri, headers: &HeaderMap, origin: &str) -> Self {
         let query = uri.query().unwrap_or_default();
         let (mut asked, mut rest) = (None, Vec::new());
         for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -74,6 +77,7 @@ impl PageLocale {
         Self {
             language: asked.or_else(|| remembered(headers)).or_else(|| preferred(headers)).unwrap_or_default(),
             is_asked_for: asked.is_some(),
+            origin: origin.to_owned(),
             path: uri.path().to_owned(),
             query: rest.join("&"),
         }
@@ -82,10 +86,28 @@ impl PageLocale {
     /// The address of the same page in another language.
     #[must_use]
     pub fn address_in(&self, language: Language) -> String {
-        // A path with two slashes in front would lead to another site.
-        let path = self.path.trim_start_matches('/');
-        let and = if self.query.is_empty() { "" } else { "&" };
-        format!("/{path}?{}{and}{LANG}={}", self.query, language.tag())
+        self.address_with(LANG, language.tag())
+    }
+
+    /// The address of the same page with another value of a parameter. Name and value need no escaping.
+    #[must_use]
+    pub fn address_with(&self, name: &str, value: &str) -> String {
+        let is_other = |part: &&str| part.split('=').next() != Some(name);
+        let kept = self.query.split('&').filter(|part| !part.is_empty()).filter(is_other);
+        let query: String = kept.map(|part| format!("{part}&")).collect();
+        format!("{}?{query}{name}={value}", self.own_path())
+    }
+
+    /// The absolute address of the page, the same in every language.
+    #[must_use]
+    pub fn absolute_address(&self) -> String {
+        let question = if self.query.is_empty() { "" } else { "?" };
+        format!("{}{}{question}{}", self.origin, self.own_path(), self.query)
+    }
+
+    /// The path with one slash in front: with two it would lead to another site.
+    fn own_path(&self) -> String {
+        format!("/{}", self.path.trim_start_matches('/'))
     }
 
     fn write_headers(&self, headers: &mut HeaderMap, is_https: bool) {
@@ -141,7 +163,7 @@ mod tests {
             let name = axum::http::HeaderName::from_bytes(name.as_bytes()).expect("a name");
             map.append(name, value.parse().expect("a value"));
         }
-        PageLocale::of(&uri.parse().expect("an address"), &map)
+        PageLocale::of(&uri.parse().expect("an address"), &map, "https://seats.example")
     }
 
     fn language(uri: &str, headers: &[(&str, &str)]) -> &'static str {
@@ -187,9 +209,17 @@ mod tests {
     }
 
     #[test]
+    fn another_value_of_a_parameter_replaces_the_old_one() {
+        let locale = locale("/search?date=2026-11-21&q=a%20b&dated=1&lang=de", &[]);
+        assert_eq!(locale.address_with("date", "2026-11-22"), "/search?q=a%20b&dated=1&date=2026-11-22");
+        assert_eq!(locale.absolute_address(), "https://seats.example/search?date=2026-11-21&q=a%20b&dated=1");
+    }
+
+    #[test]
     fn a_generated_address_never_leads_to_another_site() {
         let elsewhere = PageLocale { path: "//evil.example/".to_owned(), ..PageLocale::default() };
         assert_eq!(elsewhere.address_in(Language::German), "/evil.example/?lang=de");
+        assert_eq!(elsewhere.absolute_address(), "/evil.example/");
     }
 
     #[test]

@@ -16,6 +16,12 @@ pub struct SiteSettings {
 }
 
 impl SiteSettings {
+    /// The address people type without a slash at its end: absolute addresses begin with it.
+    #[must_use]
+    pub fn origin(&self) -> &str {
+        self.public_url.trim_end_matches('/')
+    }
+
     /// True if people reach the server over TLS: then the cookie is `Secure`.
     #[must_use]
     pub fn is_https(&self) -> bool {

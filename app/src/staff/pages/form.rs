@@ -187,12 +187,7 @@ fn example(currency: Currency) -> String {
 
 /// An amount in minor units as fields contain it: `12.50`.
 pub(super) fn decimal(minor: i64, currency: Currency) -> String {
-    let digits = currency.minor_digits();
-    let unit = 10_i64.pow(digits);
-    if digits == 0 {
-        return minor.to_string();
-    }
-    format!("{}.{:0width$}", minor / unit, (minor % unit).abs(), width = digits as usize)
+    Money::new(minor, currency).decimal()
 }
 
 #[cfg(test)]

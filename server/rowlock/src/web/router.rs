@@ -197,7 +197,7 @@ async fn check_origin_and_set_headers(State(state): State<AppState>, request: Re
     let is_welcome = is_read || is_own_origin(&state.site, request.headers());
     let mut response = match (is_welcome, is_api) {
         (true, true) => next.run(request).await,
-        (true, false) => page_locale::serve(request, next, state.site.is_https()).await,
+        (true, false) => page_locale::serve(request, next, &state.site).await,
         (false, _) => Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
             .into_response(),
     };

@@ -62,6 +62,37 @@ async fn search_ignores_accents_case_and_special_letters() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn search_page_has_the_first_day_with_shows_and_other_days_as_tabs() {
+    let world = World::start(1, &[]).await;
+    // A second show on the same day, and one a day later.
+    let same_day = insert_show(&world.pg, 300_000, 26 * 3_600).await;
+    let day_after = insert_show(&world.pg, 300_000, 48 * 3_600).await;
+    world.run(sqlx::query("UPDATE shows SET local_date = local_date + 1 WHERE id = $1").bind(day_after)).await;
+    let days = "SELECT DISTINCT local_date::text FROM shows ORDER BY 1";
+    let days: Vec<String> = world.values(sqlx::query_scalar(days)).await;
+    let search = async |query: &str| {
+        let page = world.visitor().page(&format!("/search?q=tide{query}")).await;
+        expect_page(page, StatusCode::OK, &[])
+    };
+    let has = |html: &str, show: Uuid| html.contains(&format!("href=\"/shows/{show}\""));
+
+    let first = search("").await;
+    assert!(has(&first, world.show) && has(&first, same_day) && !has(&first, day_after), "{first}");
+    assert_eq!(first.matches("<article").count(), 1, "one card a film: {first}");
+    let tab = format!("href=\"/search?q=tide&amp;date={}\"", days[0]);
+    assert!(first.contains(&format!("{tab} aria-current=\"true\"")), "{tab}: {first}");
+
+    let second = search(&format!("&date={}", days[1])).await;
+    assert!(!has(&second, world.show) && has(&second, day_after), "{second}");
+    assert!(second.contains(&tab) && !second.contains(&format!("{tab} aria-current")), "{second}");
+
+    let empty = search("&date=2001-01-01").await;
+    assert!(!empty.contains("<article") && empty.contains("href=\"/search?q=tide&amp;date=\""), "{empty}");
+    let nowhere = search("zzz").await;
+    assert!(!nowhere.contains("&amp;date=") && nowhere.contains("No shows found"), "{nowhere}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sold_seats_lower_the_count_and_a_show_without_free_seats_is_sold_out() {
     let (world, ann) = World::with_visitor(1, &[]).await;
     let listed = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0].clone() };

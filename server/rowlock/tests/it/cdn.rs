@@ -71,7 +71,7 @@ async fn every_route_sends_the_cache_headers_of_its_class() {
                 assert_eq!(headers.contains_key("cache-tag"), route != "/docs/problems", "{route}");
                 assert!(!headers.contains_key("set-cookie"), "{route}");
                 let vary = header(&headers, "vary").to_ascii_lowercase();
-                let is_page = !route.starts_with("/api/");
+                let is_page = header(&headers, "content-type").starts_with("text/html");
                 assert_eq!(vary.contains("cookie") && vary.contains("accept-language"), is_page, "{route}: {vary}");
                 kept += 1;
             }
@@ -94,6 +94,8 @@ async fn answers_carry_tags_of_their_content() {
     for (path, tags) in [
         ("/", "lists"),
         ("/search?q=tide", "lists"),
+        ("/sitemap.xml", "lists"),
+        ("/sitemap.xml?city=lisbon", "lists"),
         ("/cities/lisbon", "city-lisbon,theatre-aurora"),
         ("/films/tide", "film-tide,theatre-aurora"),
         ("/api/v1/cities", "lists"),

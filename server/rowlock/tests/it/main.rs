@@ -52,6 +52,7 @@ mod replicas;
 mod reports;
 mod sale;
 mod schema;
+mod search_engines;
 mod seat_limits;
 mod settings;
 mod shadow;

@@ -26,6 +26,7 @@ mod accounts;
 mod booking;
 pub mod browse;
 mod mailed;
+mod search_engines;
 mod show;
 mod staff;
 
@@ -36,6 +37,7 @@ type Page = (&'static str, MethodRouter<AppState>, Option<RouteTerms>);
 fn pages() -> Vec<Page> {
     let mut pages = vec![("/docs/problems", get(problems), NEVER)];
     pages.extend(browse::pages());
+    pages.extend(search_engines::pages());
     pages.extend(show::pages());
     pages.extend(booking::pages());
     pages.extend(mailed::pages());
@@ -80,7 +82,7 @@ fn for_all(page: impl app::Page, kept: CachePolicy) -> Response {
 
 fn document(page: impl app::Page) -> String {
     let reader = page_locale::current();
-    app::render_in(reader.language, |other| reader.address_in(other), page)
+    app::render_in(reader.language, reader.absolute_address(), |other| reader.address_in(other), page)
 }
 
 /// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.

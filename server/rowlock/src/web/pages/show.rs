@@ -1,6 +1,8 @@
 //! The page of a show. It sets the visitor's cookie, so that the island's first calls, made side by
 //! side, all come from the same visitor.
 
+use std::time::Duration;
+
 use app::PageLink;
 use app::pages::show::{QueuePage, SeatMapPage};
 use axum::extract::State;
@@ -12,7 +14,7 @@ use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
-use super::{Page, PageError, PagePath, PageResult, in_words, private, see, start_in_words};
+use super::{Page, PageError, PagePath, PageResult, in_words, private, search_engines, see, start_in_words};
 use crate::AppState;
 use crate::web::budget::{CHOOSING, OPENING};
 use admission::waiting_room::{self, TicketImport, VisitorPage};
@@ -25,6 +27,9 @@ use platform::clock;
 const LOOK_AGAIN_S: u64 = 4;
 /// And its random addition, so that visitors do not all reload at once.
 const SPREAD_S: u64 = 8;
+
+/// Longest wait for the number of seats left: only search engines read it here, and the page works without the database.
+const SEATS_LEFT_DEADLINE: Duration = Duration::from_millis(200);
 
 pub(super) fn pages() -> [Page; 2] {
     [("/shows/{id}", get(show), OPENING), ("/shows/{id}/place/{ticket}", get(import_ticket), CHOOSING)]
@@ -43,6 +48,14 @@ async fn show(
     let now = state.clock.now();
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
     let buyer = accounts::name_and_address(&state, visitor.account).await?;
+    let event = if show.starts_at > now {
+        let seats_left =
+            tokio::time::timeout(SEATS_LEFT_DEADLINE, state.catalogue.listings().seats_left(id, now)).await;
+        let seats_left = seats_left.ok().and_then(Result::ok).flatten();
+        Some(search_engines::event(&show, seats_left, state.site.origin(), now))
+    } else {
+        None
+    };
     let page = SeatMapPage {
         id,
         buyer,
@@ -64,6 +77,7 @@ async fn show(
         is_paused: show.sales == Sales::Paused && show.starts_at > now && !show.is_called_off(),
         is_called_off: show.is_called_off(),
         has_demo_crowd: state.config.demo_crowd,
+        event,
         offer_minutes: (state.config.selling.waiting_offer_ms / MINUTE_MS).max(1),
     };
     // Also before the sale begins: people come to wait for it.

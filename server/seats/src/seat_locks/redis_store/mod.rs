@@ -21,8 +21,8 @@ use self::answer::{
 use self::positions::Positions;
 use self::scripts::LockScripts;
 use super::{
-    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll, Renewal,
-    RequestIdentity, SeatLocks, SeatResult, StoreError, StoreResult, StoredHold, channel_of,
+    FencedSelection, HoldLimits, HoldUpdate, Keys, LockAttempt, MapSnapshot, RebuildInput, Refusal, ReleasedAll,
+    Renewal, RequestIdentity, SeatLocks, SeatResult, StoreError, StoreResult, StoredHold, channel_of,
 };
 use platform::clock::StoreClock;
 use platform::redis_link::{Link, LinkError, LuaScript};

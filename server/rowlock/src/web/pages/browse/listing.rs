@@ -21,8 +21,10 @@ pub(super) fn theatre_path(id: &str) -> String {
     format!("/theatres/{id}")
 }
 
-pub(super) fn film_path(id: &str, city: Option<&str>) -> String {
-    city.map_or_else(|| format!("/films/{id}"), |city| format!("/films/{id}?city={city}"))
+pub(super) fn film_path(id: &str, city: Option<&str>, date: Option<NaiveDate>) -> String {
+    let city = city.map(|city| format!("city={city}"));
+    let choices: Vec<String> = city.into_iter().chain(date.map(|date| format!("date={date}"))).collect();
+    if choices.is_empty() { format!("/films/{id}") } else { format!("/films/{id}?{}", choices.join("&")) }
 }
 
 /// Running time, genre and rating, as far as they are known.
@@ -41,7 +43,7 @@ pub(super) fn facts_line(film: &FilmView) -> String {
 pub(super) fn film_card(film: &FilmView, city: Option<&str>, when: String) -> FilmCard {
     FilmCard {
         title: film.title.clone(),
-        href: film_path(&film.id, city),
+        href: film_path(&film.id, city, None),
         hue: film.hue,
         facts: facts_line(film),
         when,
@@ -107,7 +109,7 @@ pub(super) fn chips(shows: &[&ListedShow]) -> Vec<ShowChip> {
 
 pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[&ListedShow]) -> FilmTimes {
     FilmTimes {
-        film: PageLink::new(film.title.clone(), format!("/films/{}?city={city}&date={date}", film.id)),
+        film: PageLink::new(film.title.clone(), film_path(&film.id, Some(city), Some(date))),
         hue: film.hue,
         facts: facts_line(film),
         shows: chips(shows),

@@ -7,11 +7,12 @@ use app::pages::places::{CityPage, HomePage, TheatreCard, TheatreListingPage};
 use app::pages::search::{FoundFilm, SearchForm, SearchOption, SearchPage};
 use axum::extract::State;
 use axum::routing::get;
+use chrono::NaiveDate;
 use domain::VariantName;
 use domain::api::catalogue::{DayQuery, FilmView, ShowQuery};
 use domain::pricing::Format;
 use domain::time::Timestamp;
-use language::{Moment, say};
+use language::say;
 use serde::Deserialize;
 use strum::VariantArray;
 
@@ -45,7 +46,7 @@ async fn home(State(state): State<AppState>) -> PageResult {
     let (now, language) = (clock::now(), page_locale::language());
     let cities = state.catalogue.listings().cities().await?;
     let films = state.catalogue.listings().films_tonight(now).await?;
-    let form = search_form(&state, &ShowQuery::default(), now).await?;
+    let (form, _) = search_form(&state, &ShowQuery::default(), now).await?;
     let page = HomePage {
         form,
         films: films.into_iter().take(HOME_FILMS).map(tonight_card).collect(),
@@ -172,7 +173,7 @@ async fn film(
     let theatres = listing::group_by(week.shows.iter().filter(|listed| listed.show.local_date == day), |listed| {
         listed.show.theatre.as_str()
     });
-    let path = listing::film_path(&film.id, Some(&show.city));
+    let path = listing::film_path(&film.id, Some(&show.city), None);
     let tags = CacheTags::default()
         .film(&film.id)
         .listing(found.shows.iter().map(ListedShow::theatre_and_film))
@@ -215,70 +216,75 @@ fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str)
     StripChoice {
         label: city_name(shows).unwrap_or(city).to_owned(),
         note: String::new(),
-        href: listing::film_path(&film.id, Some(city)),
+        href: listing::film_path(&film.id, Some(city), None),
         current: city == chosen,
     }
 }
 
-/// Groups of shows listed of one film; its own page has all.
-const GROUPS_PER_FILM: usize = 3;
+/// Theatres listed of one found film; its own page has all.
+const THEATRES_PER_FILM: usize = 2;
 
 async fn search(State(state): State<AppState>, PageQuery(query): PageQuery<ShowQuery>) -> PageResult {
     let search = ShowSearch::read(&query)?;
-    let now = clock::now();
+    let (now, reader) = (clock::now(), page_locale::current());
+    let (form, today) = search_form(&state, &query, now).await?;
     let found = state.catalogue.listings().search(&search, now).await?;
+    // Without a day in the search, the first one with shows. What was found on all days may have been cut off within it.
+    let first_day = found.shows.first().and_then(|listed| listed.show.local_date.parse().ok());
+    let date = search.date.or(first_day);
+    let of_day = state.catalogue.listings().search(&ShowSearch { date, ..search.clone() }, now).await?;
     let page = SearchPage {
-        form: search_form(&state, &query, now).await?,
-        films: listing::by_film(&found.shows)
+        form: SearchForm { dates: Vec::new(), ..form },
+        days: date.map_or_else(Vec::new, |date| {
+            listing::days(today, date, |day| reader.address_with("date", &day.to_string()))
+        }),
+        any_day: search.date.map(|_| reader.address_with("date", "")),
+        films: listing::by_film(&of_day.shows)
             .into_iter()
-            .map(|(film, shows)| found_film(film, &shows, &search))
+            .map(|(film, shows)| found_film(film, &shows, search.city.as_deref(), date))
             .collect(),
-        count: found.shows.len(),
-        more: found.more,
+        count: of_day.shows.len(),
+        more: of_day.more,
     };
-    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked)))
+    Ok(for_all(page, CachePolicy::with_tags(CacheTags::lists()).read_at(found.asked).read_at(of_day.asked)))
 }
 
-fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> FoundFilm {
-    let groups = listing::group_by(shows.iter().copied(), |listed| {
-        (listed.show.local_date.as_str(), listed.show.theatre.as_str())
-    });
-    let left_out: usize = groups.iter().skip(GROUPS_PER_FILM).map(|(_, shows)| shows.len()).sum();
-    let path = listing::film_path(&film.id, search.city.as_deref());
-    let comma = listing::comma();
+fn found_film(film: &FilmView, shows: &[&ListedShow], city: Option<&str>, date: Option<NaiveDate>) -> FoundFilm {
+    let theatres = listing::group_by(shows.iter().copied(), |listed| listed.show.theatre.as_str());
+    let left_out: usize = theatres.iter().skip(THEATRES_PER_FILM).map(|(_, shows)| shows.len()).sum();
+    let path = listing::film_path(&film.id, city, date);
     FoundFilm {
         film: PageLink::new(film.title.clone(), path.clone()),
         hue: film.hue,
         facts: listing::facts_line(film),
-        groups: groups
+        theatres: theatres
             .iter()
-            .take(GROUPS_PER_FILM)
-            .filter_map(|(_, shows)| {
-                listing::theatre_group(shows, |show| show.city_name.clone() + &comma + &long_day(&show.local_date))
-            })
+            .take(THEATRES_PER_FILM)
+            .filter_map(|(_, shows)| listing::theatre_group(shows, |show| show.city_name.clone()))
             .collect(),
         rest: (left_out > 0)
             .then(|| PageLink::new(say!(in page_locale::language(), "list.more_show_times", count = left_out), path)),
     }
 }
 
-/// `Sat 21 Nov` of `2026-11-21`.
-fn long_day(date: &str) -> String {
-    Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(page_locale::language()))
-}
-
-async fn search_form(state: &AppState, query: &ShowQuery, now: Timestamp) -> Result<SearchForm, PageError> {
+/// The form, and today: the earliest of all cities, if none is chosen.
+async fn search_form(
+    state: &AppState,
+    query: &ShowQuery,
+    now: Timestamp,
+) -> Result<(SearchForm, NaiveDate), PageError> {
     let cities = state.catalogue.listings().cities().await?;
     let theatres = state.catalogue.listings().theatres(None).await?;
     let languages = state.catalogue.listings().languages(now).await?;
     let chosen = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
     let city = chosen(&query.city);
-    let zone = cities.iter().find(|known| known.id == city).map_or("UTC", |city| city.time_zone.as_str());
-    let today = today_in(zone, now)?;
+    let in_question = cities.iter().filter(|known| city.is_empty() || known.id == city);
+    let dates = in_question.map(|city| today_in(&city.time_zone, now)).collect::<Result<Vec<_>, _>>()?;
+    let today = dates.into_iter().min().map_or_else(|| today_in("UTC", now), Ok)?;
     let comma = listing::comma();
     let theatre_label =
         |name: &str, in_city: &str| if city.is_empty() { name.to_owned() + &comma + in_city } else { name.to_owned() };
-    Ok(SearchForm {
+    let form = SearchForm {
         q: chosen(&query.q),
         date: chosen(&query.date),
         theatre: chosen(&query.theatre),
@@ -302,5 +308,6 @@ async fn search_form(state: &AppState, query: &ShowQuery, now: Timestamp) -> Res
             .map(|format| SearchOption { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
             .collect(),
         city,
-    })
+    };
+    Ok((form, today))
 }
