@@ -47,21 +47,26 @@ export class ShowPage {
     await expect(this.seat(index)).toHaveAttribute("data-state", state, timeout === undefined ? {} : { timeout });
   }
 
+  /** Taps a seat that is too small for a finger, which magnifies the map. Returns true if it did. */
+  async magnify(index: number): Promise<boolean> {
+    const seat = this.seat(index);
+    const width = async () => (await seat.locator(".seat-target").boundingBox())?.width ?? 0;
+    if (!test.info().project.use.hasTouch || (await width()) >= SMALLEST_TARGET) return false;
+    await press(seat);
+    await expect.poll(width).toBeGreaterThanOrEqual(SMALLEST_TARGET);
+    return true;
+  }
+
   /**
-   * Presses a seat by touch or mouse, depending on the device. A finger needs two taps where seats are small, of which
-   * the first magnifies the map, and where a free seat has a restricted view, of which the first shows its card.
+   * Presses a seat by touch or mouse, depending on the device. A finger needs two taps on a free seat with a restricted
+   * view: the first shows its card.
    */
   async pressSeat(index: number): Promise<void> {
     const seat = this.seat(index);
-    if (test.info().project.use.hasTouch) {
-      const width = async () => (await seat.locator(".seat-target").boundingBox())?.width ?? 0;
+    const hasSeenCard = await this.magnify(index);
+    if (!hasSeenCard && test.info().project.use.hasTouch) {
       const name = (await seat.getAttribute("aria-label")) ?? "";
-      if ((await width()) < SMALLEST_TARGET) {
-        await press(seat);
-        await expect.poll(width).toBeGreaterThanOrEqual(SMALLEST_TARGET);
-      } else if (name.includes("view from the side") && name.endsWith("available")) {
-        await press(seat);
-      }
+      if (name.includes("view from the side") && name.endsWith("available")) await press(seat);
     }
     await press(seat);
   }

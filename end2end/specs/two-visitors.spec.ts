@@ -10,6 +10,7 @@ test("a held seat is locked for the other visitor within a second, and free afte
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
   await his.expectSeat(c7, "available");
+  await hers.magnify(c7);
 
   await Promise.all([hers.hold(c7), his.expectSeat(c7, "locked", ONE_SECOND)]);
   await expect(hers.countdown).toHaveText(/^[0-5]:[0-5][0-9]$/);
