@@ -1,5 +1,5 @@
-//! The messages of a live map: the server's binary frames, read as docs/api.md describes them, and the JSON of the
-//! baseline in `live`.
+//! The messages of a live map: the server's binary frames, read as docs/api.md describes them, the JSON of the baseline in
+//! `live`, and that of a peer.
 
 use serde_json::Value;
 
@@ -12,6 +12,8 @@ pub enum MapMessage {
     Snapshot { epoch: u64, version: u64, map: Vec<u8> },
     /// The changes (seat, state) from one version to another.
     Delta { from: u64, to: u64, changes: Vec<(u32, u8)> },
+    /// Changes (seat, state) without a version.
+    Event { changes: Vec<(u32, u8)> },
     /// Any other kind: the reader's own holds, areas, queues, drain notices.
     Other(u8),
 }
@@ -21,7 +23,7 @@ impl MapMessage {
     pub fn apply(&self, map: &mut Vec<u8>) {
         match self {
             Self::Snapshot { map: whole, .. } => map.clone_from(whole),
-            Self::Delta { changes, .. } => {
+            Self::Delta { changes, .. } | Self::Event { changes } => {
                 for (seat, state) in changes {
                     if let Some(place) = map.get_mut(*seat as usize) {
                         *place = *state;
@@ -40,6 +42,8 @@ pub enum Protocol {
     Frames,
     /// The baseline's JSON: first the map, then a text per change.
     Json,
+    /// The JSON of the peer `seed-node`: a text per change, without a map and versions.
+    SeedNode,
 }
 
 impl Protocol {
@@ -48,6 +52,7 @@ impl Protocol {
         match self {
             Self::Frames => read_frame(bytes),
             Self::Json => read_json(bytes),
+            Self::SeedNode => crate::peer::read_event(bytes),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `rowlock-bench`: measures Rowlock from outside and checks its guarantees under load.
 //!
 //! It shares no code with the server: it speaks HTTP, WebSocket, SQL and Redis as documented, generates
-//! load on a precomputed schedule, and compares every figure with a baseline measured in the same run.
+//! load on a precomputed schedule, and compares every figure with a baseline measured in the same run; with `--peer`, with another server.
 //! `cargo xtask bench NAME` builds and starts everything. docs/performance.md describes the method.
 //!
 //! It may use no crate of the workspace. To add a benchmark: a module, a variant of `Bench`, and its name in
@@ -9,7 +9,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
 mod arrivals;
@@ -22,6 +22,7 @@ mod live;
 mod locks;
 mod map;
 mod on_sale;
+mod peer;
 mod purchase;
 mod random;
 mod report;
@@ -32,6 +33,7 @@ mod storm;
 mod waiting_room;
 mod world;
 
+use peer::{PeerOptions, Work};
 use report::Report;
 use world::RunPaths;
 
@@ -58,9 +60,11 @@ struct RunOptions {
     /// Number of rounds; each runs the candidate and every baseline. Figures need five.
     #[arg(long, default_value_t = 5, global = true)]
     rounds: u32,
-    /// Run one short round as a smoke test. Its figures mean nothing.
+    /// Run one short round as a smoke test: its figures mean nothing, and an error fails it.
     #[arg(long, global = true)]
     quick: bool,
+    #[command(flatten)]
+    peer: PeerOptions,
 }
 
 #[derive(Subcommand)]
@@ -86,6 +90,22 @@ enum Bench {
     BaselineLive(live::baseline::BaselineOptions),
 }
 
+impl Bench {
+    /// Returns the work that a peer server can do as well.
+    fn compared_work(&self) -> Result<Work> {
+        match self {
+            Self::Locks(_) => Ok(Work::Locks),
+            Self::Map(_) => Ok(Work::Map),
+            Self::Sale(_) => Ok(Work::Sale),
+            Self::Retries(_) => Ok(Work::Retries),
+            Self::Live(_) => Ok(Work::Live),
+            Self::Storm(_) | Self::WaitingRoom(_) | Self::OnSale(_) | Self::BaselineLive(_) => {
+                bail!("--peer compares locks (with a storm), sale, live, retries and map")
+            }
+        }
+    }
+}
+
 fn main() -> ExitCode {
     match run(BenchArguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
@@ -103,7 +123,11 @@ fn run(mut arguments: BenchArguments) -> Result<bool> {
         arguments.run.rounds = 1;
     }
     let run = &arguments.run;
-    let mut report = Report::new(run.json);
+    let mut report = Report::new(run.json, run.quick);
+    if let Some(description) = &run.peer.peer {
+        peer::run(&arguments.paths, run, arguments.bench.compared_work()?, description, &mut report)?;
+        return Ok(report.close());
+    }
     match arguments.bench {
         Bench::Locks(options) => locks::run(&arguments.paths, run, options, &mut report)?,
         Bench::Live(options) => live::run(&arguments.paths, run, options, &mut report)?,
@@ -119,7 +143,7 @@ fn run(mut arguments: BenchArguments) -> Result<bool> {
         Bench::Map(options) => map::run(&arguments.paths, run, options, &mut report)?,
     }
     if run.quick {
-        eprintln!("\n  A quick run: it works, and the figures mean nothing.");
+        eprintln!("\n  A quick run: the figures mean nothing.");
     }
     Ok(report.close())
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use uuid::Uuid;
 
-use crate::http::{HttpAnswer, amount_after, id_of, text_after};
+use crate::http::{HttpAnswer, amount_after, id_of, number_after, text_after};
 
 /// Payment token of a card that is approved.
 pub const TOKEN: &str = "tok_paid";
@@ -124,6 +124,34 @@ impl PurchaseStep {
     /// Returns the name for messages.
     pub fn name(self) -> String {
         format!("{self:?}").split('(').next().unwrap_or_default().to_owned()
+    }
+}
+
+/// The requests of a purchase at a server, and what their answers mean.
+pub trait Api {
+    /// Appends the request of a step for adjacent seats of a show.
+    fn write(&self, step: PurchaseStep, show: Uuid, seats: Range<u32>, visitor: &str, out: &mut Vec<u8>);
+    /// Interprets the answer to a step.
+    fn outcome<'a>(&self, step: PurchaseStep, answer: &HttpAnswer<'a>) -> StepOutcome<'a>;
+    /// Returns the seat that refuses a hold, because another visitor has it.
+    fn refused_seat(&self, answer: &HttpAnswer<'_>) -> Option<u32>;
+}
+
+/// Rowlock's API, as docs/api.md describes it.
+pub struct RowlockApi;
+
+impl Api for RowlockApi {
+    fn write(&self, step: PurchaseStep, show: Uuid, seats: Range<u32>, visitor: &str, out: &mut Vec<u8>) {
+        step.request(show, seats).write(visitor, "", out);
+    }
+
+    fn outcome<'a>(&self, step: PurchaseStep, answer: &HttpAnswer<'a>) -> StepOutcome<'a> {
+        step.outcome(answer)
+    }
+
+    fn refused_seat(&self, answer: &HttpAnswer<'_>) -> Option<u32> {
+        let seat = number_after(answer.body, "seat").filter(|_| matches!(answer.status, 409 | 423))?;
+        u32::try_from(seat).ok()
     }
 }
 

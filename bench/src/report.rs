@@ -97,20 +97,24 @@ fn rounded(value: f64) -> f64 {
 
 pub struct Report {
     json: bool,
+    /// Figures of a quick run are compared with nothing, and an error fails it.
+    quick: bool,
     rows: Vec<ReportRow>,
     violations: u64,
+    errors: u64,
     lost: Cell<u64>,
 }
 
 impl Report {
     /// Creates an empty report; `json` also prints rows on standard output.
-    pub const fn new(json: bool) -> Self {
-        Self { json, rows: Vec::new(), violations: 0, lost: Cell::new(0) }
+    pub const fn new(json: bool, quick: bool) -> Self {
+        Self { json, quick, rows: Vec::new(), violations: 0, errors: 0, lost: Cell::new(0) }
     }
 
     /// Prints and keeps the results of a round.
     pub fn round(&mut self, row: ReportRow) {
         self.print(&row);
+        self.errors += row.0.get("errors").and_then(Value::as_u64).unwrap_or(0);
         self.rows.push(row);
     }
 
@@ -169,9 +173,9 @@ impl Report {
         self.rows.iter().filter(matches).filter_map(|row| row.0.get(key)?.as_f64()).collect()
     }
 
-    /// Compares a figure with the promised bound and prints the result.
+    /// Compares a figure with the promised bound and prints the result, except in a quick run.
     pub fn promise(&self, what: &str, found: Option<f64>, bound: Bound) {
-        let Some(found) = found else { return };
+        let Some(found) = found.filter(|_| !self.quick) else { return };
         let kept = bound.holds(found);
         self.lost.set(self.lost.get() + u64::from(!kept));
         let (sign, limit) = bound.shown();
@@ -182,14 +186,38 @@ impl Report {
         eprintln!("  {}  {what}: {found} (promised {sign} {limit})", if kept { "kept" } else { "LOST" });
     }
 
-    /// Prints the verdict. `true` means that no violation was found.
+    /// Prints a line of the comparison with a peer: its figure, ours, the ratio (higher is better for us) and its goal.
+    pub fn compare(&self, what: &str, peer: f64, rowlock: f64, ratio: f64, goal: Option<f64>) {
+        let goal = goal.filter(|_| !self.quick);
+        let is_kept = goal.map(|goal| ratio >= goal);
+        self.lost.set(self.lost.get() + u64::from(is_kept == Some(false)));
+        let [peer, rowlock, ratio] = [peer, rowlock, ratio].map(rounded);
+        if self.json {
+            let line = json!({
+                "comparison": what, "peer": peer, "rowlock": rowlock, "ratio": ratio, "goal": goal, "kept": is_kept,
+            });
+            println!("{line}");
+        }
+        let verdict = match is_kept {
+            Some(true) => "kept",
+            Some(false) => "LOST",
+            None if ratio < 1.0 && !self.quick => "loss",
+            None => "",
+        };
+        let goal = goal.map_or_else(|| "none".to_owned(), |goal| goal.to_string());
+        eprintln!("  {verdict:<4}  {what:<52}{peer:>12}{rowlock:>12}{ratio:>9.2}{goal:>7}");
+    }
+
+    /// Prints the verdict. `true` means that no violation was found, and in a quick run no error.
     pub fn close(&self) -> bool {
         if self.violations > 0 {
             eprintln!("\n  VOID: {} violations. None of the figures above counts.", self.violations);
+        } else if self.quick {
+            eprintln!("\n  No violation was found; {} answers were errors.", self.errors);
         } else {
             eprintln!("\n  No violation was found; {} promises are lost.", self.lost.get());
         }
-        self.violations == 0
+        self.violations == 0 && !(self.quick && self.errors > 0)
     }
 }
 
@@ -289,7 +317,7 @@ mod tests {
 
     #[test]
     fn one_violation_in_one_round_voids_the_report() {
-        let mut report = Report::new(false);
+        let mut report = Report::new(false, false);
         report.findings(&Findings::default());
         assert!(report.close());
         let mut found = Findings::default();
@@ -297,6 +325,18 @@ mod tests {
         report.findings(&found);
         report.findings(&Findings::default());
         assert!(!report.close());
+    }
+
+    #[test]
+    fn an_error_fails_a_quick_report_only_and_a_bound_only_a_long_one() {
+        for quick in [false, true] {
+            let mut report = Report::new(false, quick);
+            report.round(ReportRow::of("locks", "candidate").with("errors", 1));
+            report.promise("a figure", Some(2.0), Bound::AtMost(1.0));
+            report.compare("a figure", 3.0, 2.0, 1.5, Some(3.5));
+            assert_eq!(report.lost.get(), if quick { 0 } else { 2 });
+            assert_eq!(report.close(), !quick);
+        }
         assert!(Bound::AtMost(2.0).holds(2.0) && !Bound::AtLeast(2.0).holds(1.9));
     }
 }

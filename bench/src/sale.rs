@@ -17,7 +17,7 @@ use crate::checker::{self, Findings};
 use crate::cpu::Cpu;
 use crate::histogram::Histogram;
 use crate::http::{self, ErrorCounts, HttpAnswer, Load, LoadLimits, Next};
-use crate::purchase::{PurchaseStep, StepOutcome};
+use crate::purchase::{Api, PurchaseStep, RowlockApi, StepOutcome};
 use crate::random::Random;
 use crate::report::{Bound, Report, ReportRow};
 use crate::world::{BenchServer, Process, RunPaths, Show, World, wait_until};
@@ -56,7 +56,7 @@ pub struct SaleOptions {
 
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: SaleOptions, report: &mut Report) -> Result<()> {
     if run.quick {
-        (options.seconds, options.buyers, options.shows, options.seats) = (1.0, 32, 2, 10_000);
+        (options.seconds, options.buyers, options.shows, options.seats) = (1.0, 16, 2, 2_000);
     }
     let mut world = World::create(paths)?;
     for setting in ["synchronous_commit", "fsync", "full_page_writes"] {
@@ -110,7 +110,7 @@ fn one_round(
     }
     let arrive_for = Duration::from_secs_f64(options.seconds);
     let in_one_request = variant == CANDIDATE;
-    let mut buyers = Buyers::new(&shows, arrive_for, in_one_request);
+    let mut buyers = Buyers::new(&RowlockApi, &shows, arrive_for, in_one_request);
     let timeout = Duration::from_secs_f64(options.seconds) + LAST_SALE_TIMEOUT;
     let before = readings(world, server, simulator)?;
     http::run(&[server.address], &LoadLimits { connections: options.buyers, timeout }, &mut buyers)?;
@@ -141,7 +141,7 @@ fn one_round(
 }
 
 /// Compares the confirmed purchases with claims, tickets and payments, and with the maps in Redis and at the server.
-fn check(world: &mut World, server: &BenchServer, shows: &[Show], buyers: &Buyers) -> Result<Findings> {
+fn check(world: &mut World, server: &BenchServer, shows: &[Show], buyers: &Buyers<'_>) -> Result<Findings> {
     let mut found = Findings::default();
     for (place, show) in shows.iter().enumerate() {
         let stored = world.store.stored(show)?;
@@ -159,7 +159,7 @@ fn check(world: &mut World, server: &BenchServer, shows: &[Show], buyers: &Buyer
 }
 
 /// Waits until every effect of the sales is done and every webhook has arrived: their CPU time belongs to the sales.
-fn wait_until_settled(world: &World) -> Result<Findings> {
+pub fn wait_until_settled(world: &World) -> Result<Findings> {
     let (mut found, mut open) = (Findings::default(), 0);
     let is_settled = wait_until(SETTLE_TIMEOUT, POLL_INTERVAL, || {
         open = world.pending_effects()?;
@@ -208,7 +208,8 @@ impl BuyerState {
 }
 
 /// A load of buyers, one per connection at a time: each holds seats that no other buyer wants, checks out and pays.
-struct Buyers {
+pub struct Buyers<'a> {
+    api: &'a dyn Api,
     shows: Vec<Show>,
     random: Random,
     arrive_until: u64,
@@ -219,10 +220,11 @@ struct Buyers {
     next_steps: VecDeque<BuyerTask>,
     in_flight: Vec<BuyerTask>,
     open: usize,
-    last_sale: u64,
-    errors: ErrorCounts,
+    /// When the last purchase was CONFIRMED, nanoseconds from the start.
+    pub last_sale: u64,
+    pub errors: ErrorCounts,
     /// From the first request to CONFIRMED.
-    purchases: Histogram,
+    pub purchases: Histogram,
     /// From the first request of a hold to its answer.
     holding: Histogram,
     /// The same for checking out.
@@ -231,10 +233,11 @@ struct Buyers {
     paying: Histogram,
 }
 
-impl Buyers {
+impl<'a> Buyers<'a> {
     /// Creates buyers for these shows; new ones start for `arrive_for`.
-    fn new(shows: &[Show], arrive_for: Duration, in_one_request: bool) -> Self {
+    pub fn new(api: &'a dyn Api, shows: &[Show], arrive_for: Duration, in_one_request: bool) -> Self {
         Self {
+            api,
             shows: shows.to_vec(),
             random: Random::fresh(),
             arrive_until: arrive_for.as_nanos() as u64,
@@ -253,19 +256,19 @@ impl Buyers {
     }
 
     /// Returns the number of buyers whose booking is CONFIRMED.
-    fn sales(&self) -> usize {
+    pub fn sales(&self) -> usize {
         self.people.iter().filter(|buyer| buyer.bought.is_some()).count()
     }
 
     /// Returns seat and booking of every CONFIRMED purchase in the show at this index.
-    fn bought(&self, show: usize) -> Vec<(u32, Uuid)> {
+    pub fn bought(&self, show: usize) -> Vec<(u32, Uuid)> {
         let buyers = self.people.iter().filter(|buyer| buyer.show == show);
         let seats = buyers.filter_map(|buyer| Some((buyer.seats(), buyer.bought?)));
         seats.flat_map(|(seats, booking)| seats.map(move |seat| (seat, booking))).collect()
     }
 
     /// Returns the number of buyers who began and bought no seats.
-    fn unfinished(&self) -> usize {
+    pub fn unfinished(&self) -> usize {
         self.people.len() - self.sales()
     }
 
@@ -300,7 +303,7 @@ impl Buyers {
     }
 }
 
-impl Load for Buyers {
+impl Load for Buyers<'_> {
     fn next(&mut self, _: usize, now: u64, out: &mut Vec<u8>) -> Next {
         let due = self.next_steps.iter().position(|task| task.due <= now);
         let task = due.and_then(|index| self.next_steps.remove(index)).or_else(|| self.start_buyer(now));
@@ -311,7 +314,7 @@ impl Load for Buyers {
             return self.next_steps.iter().map(|task| task.due).min().map_or(Next::AfterAnswer, Next::At);
         };
         let buyer = &self.people[task.buyer as usize];
-        task.step.request(self.shows[buyer.show].id, buyer.seats()).write(&buyer.cookie, "", out);
+        self.api.write(task.step, self.shows[buyer.show].id, buyer.seats(), &buyer.cookie, out);
         task.since.get_or_insert(now);
         self.in_flight.push(task);
         Next::Send((self.in_flight.len() - 1) as u32)
@@ -320,7 +323,7 @@ impl Load for Buyers {
     fn answered(&mut self, ticket: u32, now: u64, answer: &HttpAnswer<'_>) {
         let task = self.in_flight[ticket as usize];
         let took = now.saturating_sub(task.since.unwrap_or(now));
-        match task.step.outcome(answer) {
+        match self.api.outcome(task.step, answer) {
             StepOutcome::Retry(step, why) => self.retry(BuyerTask { step, ..task }, now, why),
             StepOutcome::Held(hold, total) => {
                 self.holding.record(took);
@@ -355,12 +358,12 @@ mod tests {
     use super::*;
     use crate::purchase::TOKEN;
 
-    fn buyers(seats: u32, in_one_request: bool) -> Buyers {
+    fn buyers(seats: u32, in_one_request: bool) -> Buyers<'static> {
         let show = Show { id: Uuid::from_u128(1), seats };
-        Buyers::new(&[show], Duration::from_secs(1), in_one_request)
+        Buyers::new(&RowlockApi, &[show], Duration::from_secs(1), in_one_request)
     }
 
-    fn request(buyers: &mut Buyers, now: u64) -> Option<(u32, String)> {
+    fn request(buyers: &mut Buyers<'_>, now: u64) -> Option<(u32, String)> {
         let mut out = Vec::new();
         match buyers.next(0, now, &mut out) {
             Next::Send(ticket) => Some((ticket, String::from_utf8(out).expect("text"))),

@@ -46,7 +46,7 @@ pub struct StormOptions {
 
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: StormOptions, report: &mut Report) -> Result<()> {
     if run.quick {
-        (options.visitors, options.storms) = (1_000, 1);
+        (options.visitors, options.storms, options.connections) = (600, 1, 50);
     }
     let mut world = World::create(paths)?;
     let (simulator, _payments) = world.simulator()?;

@@ -1,7 +1,8 @@
-//! `cargo xtask ci`: format, lints and all tests, the fast checks first.
+//! `cargo xtask ci`: format, lints, a short run of the benchmarks and all tests, the fast checks first.
 
 use anyhow::Result;
 
+use crate::bench::{self, BenchOptions};
 use crate::cargo_progress;
 use crate::native;
 use crate::paths::Paths;
@@ -10,7 +11,7 @@ use crate::setup::wasm::Toolchain;
 use crate::stop::Stop;
 use crate::test;
 
-/// Runs all checks. Returns `true` when all passed. The tests run even after a failed lint.
+/// Runs all checks. Returns `true` when all passed. The tests run even after a failed lint or benchmark.
 pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     let mut all_passed = true;
     all_passed &= passes("format", native::cargo(paths, "fmt").args(["--all", "--check"]), stop)?;
@@ -24,11 +25,22 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     // The profile of the real build, so that lints and build share compiled dependencies.
     let name = format!("lints, client ({})", toolchain.name());
     all_passed &= passes(&name, browser.args(["--profile", "wasm", "--", "-D", "warnings"]), stop)?;
+    // The server is built here as the tests need it. Their line of counts remains the last one.
+    all_passed &= benchmarks_work(paths, stop)?;
     let tests = test::test(paths, &test::TestOptions::default(), stop)?;
     if !all_passed {
-        eprintln!("error: format or lints failed, see above");
+        eprintln!("error: format, lints or benchmarks failed, see above");
     }
     Ok(all_passed && tests)
+}
+
+/// Runs the benchmarks for a moment: they must still work with the server, without violations and errors.
+fn benchmarks_work(paths: &Paths, stop: &Stop) -> Result<bool> {
+    bench::bench(paths, &BenchOptions::all_quick(), stop).or_else(|error| {
+        stop.check()?;
+        eprintln!("\nerror: the benchmarks did not finish: {error:#}");
+        Ok(false)
+    })
 }
 
 fn passes(name: &str, command: &mut std::process::Command, stop: &Stop) -> Result<bool> {

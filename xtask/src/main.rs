@@ -26,6 +26,7 @@ mod fingerprint;
 mod first_run;
 mod native;
 mod paths;
+mod peer;
 mod processes;
 mod progress;
 mod prove;
@@ -66,11 +67,11 @@ enum Task {
     Dev,
     /// Run all tests on fresh stores, including browser tests. Ends in `N passed, N failed`.
     Test(test::TestOptions),
-    /// Run a benchmark. Without a name it lists them.
+    /// Run a benchmark, or all. Without a name it lists them.
     Bench(bench::BenchOptions),
     /// Run a proof: guarantees hold while processes fail. Without a name it lists them.
     Prove(prove::ProveOptions),
-    /// Check a change: format, lints, all tests.
+    /// Check a change: format, lints, a short run of the benchmarks, all tests.
     Ci,
     /// Build only the client, for delivery, into target/site.
     Site,

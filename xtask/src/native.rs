@@ -67,12 +67,8 @@ pub fn program(paths: &Paths, name: &str) -> Command {
     command_in_checkout(paths, &paths.program(name))
 }
 
-/// Creates a command of a program built with the benchmark profile.
-pub fn benchmark_program(paths: &Paths, name: &str) -> Command {
-    command_in_checkout(paths, &paths.benchmark_program(name))
-}
-
-fn command_in_checkout(paths: &Paths, program: &Path) -> Command {
+/// Creates a command of any program, started in the checkout.
+pub fn command_in_checkout(paths: &Paths, program: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(&paths.root);
     command

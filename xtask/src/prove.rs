@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use crate::bench;
+use crate::bench::LoadGenerator;
 use crate::cargo_progress;
 use crate::native;
 use crate::paths::Paths;
@@ -78,7 +78,7 @@ pub fn prove(paths: &Paths, options: &ProveOptions, stop: &Stop) -> Result<bool>
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let holds = match proof.runner {
         ProofRunner::LoadGenerator => {
-            bench::run_load_generator(paths, name, &options.arguments, &folder, &stores, stop)?
+            LoadGenerator::build(paths, &options.arguments, stop)?.run(name, &folder, &stores, None)?
         }
         ProofRunner::Test { test, variable, default } => {
             ensure!(options.arguments.len() <= 1, "{name} takes one argument");

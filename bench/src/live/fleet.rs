@@ -96,6 +96,7 @@ struct MapReader {
 /// The messages a reader received, by number.
 #[derive(Default)]
 pub struct ReaderLog {
+    /// The version of the reader's map; without versions, the number of messages.
     pub version: u64,
     /// Messages in order, as indexes into [`FleetLog::messages`].
     pub received: Vec<u32>,
@@ -117,7 +118,7 @@ pub struct FleetLog {
 }
 
 impl Fleet {
-    /// Opens all sockets and waits until each has its first message.
+    /// Opens all sockets and waits until each has its first message, if its protocol has one.
     pub fn open(address: SocketAddr, path: &str, seats: u32, options: FleetOptions) -> Result<Self> {
         let state = Arc::new(SharedState {
             began: Instant::now(),
@@ -137,8 +138,11 @@ impl Fleet {
         let own_state = Arc::clone(&state);
         let thread = std::thread::spawn(move || ReaderThread::new(own_state, options.protocol, sockets)?.run());
         let fleet = Self { state, thread, sockets: options.sockets };
-        let arrived = fleet.wait_for(1, FIRST_MESSAGE_TIMEOUT);
-        anyhow::ensure!(arrived == options.sockets as u64, "{arrived} of {} readers have a map", options.sockets);
+        // A reader of the peer gets no map.
+        if options.protocol != Protocol::SeedNode {
+            let arrived = fleet.wait_for(1, FIRST_MESSAGE_TIMEOUT);
+            anyhow::ensure!(arrived == options.sockets as u64, "{arrived} of {} readers have a map", options.sockets);
+        }
         Ok(fleet)
     }
 
@@ -299,6 +303,7 @@ impl ReaderThread {
         match &self.log.messages[number as usize] {
             MapMessage::Other(_) => return Ok(()),
             MapMessage::Snapshot { version, .. } => log.version = *version,
+            MapMessage::Event { .. } => log.version = before + 1,
             MapMessage::Delta { from, to, .. } if *from == before => log.version = *to,
             MapMessage::Delta { from, to, .. } => bail!("a step from {from} to {to} reached a reader at {before}"),
         }
@@ -315,7 +320,10 @@ impl ReaderThread {
     /// Records the latency of every change of a message.
     fn record_latencies(&mut self, number: u32) {
         let now = self.state.now();
-        let MapMessage::Delta { changes, .. } = &self.log.messages[number as usize] else { return };
+        let (MapMessage::Delta { changes, .. } | MapMessage::Event { changes }) = &self.log.messages[number as usize]
+        else {
+            return;
+        };
         let dues = changes.iter().filter_map(|(seat, _)| self.state.due.get(*seat as usize));
         for due in dues.map(|due| due.load(Ordering::Relaxed)).filter(|due| *due > 0) {
             self.log.latencies.record(now.saturating_sub(due));

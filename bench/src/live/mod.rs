@@ -3,6 +3,8 @@
 //!
 //! The baseline sends a JSON text per change on the same kind of sockets, from the same announcements.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde_json::json;
 
@@ -14,6 +16,9 @@ use crate::world::{RunPaths, World};
 pub mod baseline;
 mod fleet;
 mod session;
+
+pub use fleet::{Fleet, FleetOptions, SharedState};
+pub use session::check as check_readers;
 
 use fleet::FleetLog;
 use session::{JSON_GATHERED, JSON_PER_EVENT, Measurement, ServedShow, ServerVariant};
@@ -54,6 +59,15 @@ pub struct LiveOptions {
     /// Duration of the stall, seconds: the kernels buffer some 150 KB for each reader before the server notices.
     #[arg(long, default_value_t = 60.0)]
     stalled_seconds: f64,
+    /// Pause after the handshakes, before a measurement, milliseconds.
+    #[arg(long, default_value_t = 1_500)]
+    settle_ms: u64,
+}
+
+impl LiveOptions {
+    const fn settle(&self) -> Duration {
+        Duration::from_millis(self.settle_ms)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -73,9 +87,10 @@ const CANDIDATE_AND_BASELINE: [ServerVariant; 2] = [ServerVariant::Candidate, Se
 
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report: &mut Report) -> Result<()> {
     if run.quick {
-        (options.seats, options.seconds, options.rates) = (1_000, 2.0, vec![200]);
-        (options.sockets, options.crowd, options.idle) = (100, 200, 500);
-        (options.readers, options.stalled, options.stalled_seconds) = (100, 20, 4.0);
+        (options.seats, options.seconds, options.rates) = (1_000, 0.5, vec![200]);
+        (options.sockets, options.crowd, options.idle) = (50, 100, 100);
+        (options.readers, options.stalled, options.stalled_seconds) = (50, 10, 1.0);
+        (options.stalled_rate, options.settle_ms) = (500, 100);
     }
     raise_file_limit();
     let mut world = World::create(paths)?;
@@ -105,7 +120,7 @@ pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LiveOptions, report:
 }
 
 /// Raises the limit of open files to its maximum: every socket is a file. Child processes inherit the limit.
-fn raise_file_limit() {
+pub fn raise_file_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     // If this fails, opening sockets reports the error.
@@ -124,7 +139,7 @@ fn deliver(
 ) -> Result<()> {
     for variant in variants {
         let served = ServedShow::start(world, *variant, options.seats)?;
-        let fleet = served.open_readers(sockets, 0)?;
+        let fleet = served.open_readers(sockets, 0, options.settle())?;
         let measured = served.measure(world, fleet, f64::from(rate), options.seconds, false)?;
         let delivered = measured.log.delivered as f64;
         let row = row(phase, variant.name(), round, (rate, sockets), &measured)
@@ -150,9 +165,9 @@ fn idle(world: &mut World, options: &LiveOptions, round: u32, report: &mut Repor
     for variant in CANDIDATE_AND_BASELINE {
         let served = ServedShow::start(world, variant, options.seats)?;
         // The first readers make the server create the state that all readers share.
-        let first = served.open_readers(WARM_UP, 0)?;
+        let first = served.open_readers(WARM_UP, 0, options.settle())?;
         let before = served.process.memory()?;
-        let rest = served.open_readers(options.idle, 0)?;
+        let rest = served.open_readers(options.idle, 0, options.settle())?;
         let grown = served.process.memory()?.saturating_sub(before);
         first.close()?;
         rest.close()?;
@@ -177,7 +192,7 @@ const MEMORY_BYTES: f64 = 5e6;
 fn stalled(world: &mut World, options: &LiveOptions, round: u32, report: &mut Report) -> Result<()> {
     for (name, stall) in [(ALL_READ, false), ("candidate", true)] {
         let served = ServedShow::start(world, ServerVariant::Candidate, options.seats)?;
-        let fleet = served.open_readers(options.readers, options.stalled)?;
+        let fleet = served.open_readers(options.readers, options.stalled, options.settle())?;
         let rate = f64::from(options.stalled_rate);
         let measured = served.measure(world, fleet, rate, options.stalled_seconds, stall)?;
         let load = (options.stalled_rate, options.readers);
@@ -232,7 +247,7 @@ fn span(message: &MapMessage) -> Option<u64> {
         MapMessage::Delta { from, to, .. } => Some(to - from),
         // A snapshot is one message that contains every change.
         MapMessage::Snapshot { .. } => Some(WHOLE_MAP),
-        MapMessage::Other(_) => None,
+        MapMessage::Event { .. } | MapMessage::Other(_) => None,
     }
 }
 

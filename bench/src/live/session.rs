@@ -9,15 +9,13 @@ use redis::Value;
 
 use super::fleet::{Fleet, FleetLog, FleetOptions, SharedState};
 use crate::arrivals::{Spacing, schedule};
-use crate::checker::{self, Findings};
+use crate::checker::{self, AVAILABLE, Findings};
 use crate::frame::{MapMessage, Protocol};
 use crate::random::Random;
 use crate::world::{ANSWER_HEAD, LockAttempt, Process, Script, Show, Store, World, free_port};
 
 /// Timeout for all readers to receive the last change.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Pause after thousands of handshakes, before a measurement.
-const SETTLE_TIME: Duration = Duration::from_millis(1_500);
 
 /// Sleep while no change is due; changes that fall due meanwhile are sent together.
 const SLEEP: Duration = Duration::from_millis(1);
@@ -105,11 +103,11 @@ impl ServedShow {
         }
     }
 
-    /// Opens readers and waits until the server is idle again.
-    pub fn open_readers(&self, sockets: usize, stallable: usize) -> Result<Fleet> {
+    /// Opens readers and waits `settle` for the server to be idle again.
+    pub fn open_readers(&self, sockets: usize, stallable: usize, settle: Duration) -> Result<Fleet> {
         let options = FleetOptions { protocol: self.variant.protocol(), sockets, stallable };
         let fleet = Fleet::open(self.address, &self.path, self.show.seats, options)?;
-        std::thread::sleep(SETTLE_TIME);
+        std::thread::sleep(settle);
         Ok(fleet)
     }
 
@@ -222,7 +220,7 @@ fn check_answer(answer: &Value) -> Result<()> {
 
 /// Replays the messages of every reader and compares its final map with the stored one. Readers below
 /// version `from` are skipped.
-fn check(log: &FleetLog, stored: &[u8], from: u64) -> Findings {
+pub fn check(log: &FleetLog, stored: &[u8], from: u64) -> Findings {
     let mut found = Findings::default();
     // Readers in step received the same messages: one replay serves all of them.
     let mut is_right_by_path: HashMap<&[u32], bool> = HashMap::new();
@@ -231,17 +229,18 @@ fn check(log: &FleetLog, stored: &[u8], from: u64) -> Findings {
         if let Some(why) = &reader.error {
             found.add(|| format!("reader {number} ended: {why}"));
         } else if reader.version >= from
-            && !*is_right_by_path.entry(path).or_insert_with(|| replay(&log.messages, path) == stored)
+            && !*is_right_by_path.entry(path).or_insert_with(|| replay(&log.messages, path, stored.len()) == stored)
         {
-            found.join(checker::view(&format!("reader {number}"), &replay(&log.messages, path), stored));
+            let seen = replay(&log.messages, path, stored.len());
+            found.join(checker::view(&format!("reader {number}"), &seen, stored));
         }
     }
     found
 }
 
-/// Returns the map after the messages with these numbers.
-fn replay(messages: &[MapMessage], path: &[u32]) -> Vec<u8> {
-    let mut map = Vec::new();
+/// Returns the map after the messages with these numbers. Without a snapshot it begins with free seats.
+fn replay(messages: &[MapMessage], path: &[u32], seats: usize) -> Vec<u8> {
+    let mut map = vec![AVAILABLE; seats];
     path.iter().for_each(|number| messages[*number as usize].apply(&mut map));
     map
 }

@@ -51,8 +51,8 @@ enum LocksPart {
 
 pub fn run(paths: &RunPaths, run: &RunOptions, mut options: LocksOptions, report: &mut Report) -> Result<()> {
     if run.quick {
-        options.rates = vec![500];
-        options.seconds = 2.0;
+        options.rates = vec![200];
+        options.seconds = 1.0;
         options.seats = 2_000;
     }
     let mut world = World::create(paths)?;

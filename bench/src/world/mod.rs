@@ -93,6 +93,11 @@ impl World {
         Ok(self.runtime.block_on(asked.fetch_one(&self.pg))?)
     }
 
+    /// Returns the process id of Postgres, the parent of its other processes.
+    pub const fn postmaster(&self) -> u32 {
+        self.postmaster
+    }
+
     pub fn postgres_cpu(&self) -> Result<cpu::Cpu> {
         let mut pids = cpu::children_of(self.postmaster);
         pids.push(self.postmaster);

@@ -73,6 +73,11 @@ impl Store {
         &self.prefix
     }
 
+    /// Returns the process id of Redis.
+    pub const fn pid(&self) -> u32 {
+        self.pid
+    }
+
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of_threads(self.pid)
     }
