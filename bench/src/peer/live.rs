@@ -1,5 +1,6 @@
 //! Fan-out: seats are held at a fixed rate while many readers follow the map. The CPU time is that of holds and delivery.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -34,7 +35,8 @@ pub fn turn(server: &mut dyn ComparedServer, size: &Size) -> Result<Turn> {
     let due = schedule(Spacing::Poisson, f64::from(size.changes_per_s), size.seconds, &mut Random::fresh());
     anyhow::ensure!(due.len() <= SEATS as usize, "{} changes of {SEATS} seats", due.len());
     let attempts = Attempts::new(server.api(), &shows, due.len());
-    let mut changes = TimedAttempts { attempts, due, readers: &fleet.state };
+    let readers = Arc::clone(&fleet.state);
+    let mut changes = TimedAttempts { attempts, due, readers: &readers };
     let meter = Meter::start(server)?;
     fleet.state.set_measuring(true);
     let limits = LoadLimits { connections: size.connections, timeout: TIMEOUT };
