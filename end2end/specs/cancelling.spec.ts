@@ -26,7 +26,7 @@ test("a seat, then the booking is cancelled: fee and refund are shown before, th
   await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "cancel-confirm");
   await expect(sum).toHaveText(/^You get .+ back\. The fee is .+, 10 %\.$/);
   const wholeSum = await sum.innerText();
-  await press(anna.page.getByRole("button", { name: "Keep them" }));
+  await press(anna.page.getByRole("button", { name: "Keep my seats" }));
   await expect(sum).toBeHidden();
   await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "ticket-link");
 

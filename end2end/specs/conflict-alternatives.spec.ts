@@ -18,7 +18,7 @@ test("the loser of a race sees by how much, keeps other seats, and is offered an
     await route.continue();
   }, { times: 1 });
   await his.pressSeat(c7);
-  await expect(his.message).toHaveText(/^C7 was taken (less than 0\.1|\d+\.\d) s before you\. Your other seats are safe\.$/);
+  await expect(his.message).toHaveText(/^C7 was taken (less than 0\.1|\d+\.\d) s before you\. You still have your other seats\.$/);
   expect(await his.heldSeatNames()).toEqual(["D4"]);
   await expect(ben.page.getByTestId("accept-offer")).toHaveText(/^Take D[35] instead, /);
   await press(ben.page.getByTestId("accept-offer"));
@@ -92,7 +92,7 @@ test("a watched seat that becomes free is announced in page and title, and one t
   await expect(his.message).toContainText("C7 is held by someone else");
   await press(ben.page.getByTestId("watch-seat"));
   const news = ben.page.getByTestId("news");
-  await expect(news).toHaveText("We tell you here when C7 is free.");
+  await expect(news).toHaveText("We’ll notify you here if C7 is released.");
   // A polite live region.
   await expect(news).toHaveRole("status");
   await expect(his.message).toBeEmpty();
@@ -104,7 +104,7 @@ test("a watched seat that becomes free is announced in page and title, and one t
   // A third visitor is faster: the offer is withdrawn, the watch stays.
   const third = await (await newVisitor()).visit(show.id);
   await third.hold(c7);
-  await expect(news).toHaveText("We tell you here when C7 is free.");
+  await expect(news).toHaveText("We’ll notify you here if C7 is released.");
   await expect(ben.page.getByTestId("accept-offer")).toHaveCount(0);
   await expect(ben.page).toHaveTitle(title);
   await third.release(c7);
@@ -135,14 +135,14 @@ test("after expiry one tap holds the seats that are still free and names the oth
   const his = await ben.visit(show.id);
   await hers.hold(c6);
   await hers.hold(c7);
-  await expect(hers.message).toContainText("Your time is over");
+  await expect(hers.message).toContainText("Your time is up");
   await expect(hers.cartSeats).toHaveCount(0);
   await his.hold(c7);
   await press(anna.page.getByTestId("ask-again"));
   await expect(hers.heldSeats()).toHaveCount(1);
   expect(await hers.heldSeatNames()).toEqual(["C6"]);
   await expect(hers.message).toContainText("C7");
-  await expect(hers.message).toContainText("Your other seats are safe.");
+  await expect(hers.message).toContainText("You still have your other seats.");
 });
 
 test("the countdown is urgent only near the expiry", async ({ request, anna, ben }) => {

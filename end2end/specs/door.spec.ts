@@ -32,10 +32,10 @@ test("two hundred scans, an outage, and a ticket admitted by two devices", async
 
   // 130 scans: 70 valid tickets, 40 copies, 20 forged codes.
   await left.scanAll(online);
-  await left.expectAnswer("good", "Come in");
+  await left.expectAnswer("good", "Checked in");
   await left.expectAdmitted(70);
   await left.scanAll(online.slice(0, 40));
-  await left.expectAnswer("bad", "Used already");
+  await left.expectAnswer("bad", "Already used");
   await left.scanAll(online.slice(0, 20).map(forged));
   await left.expectAnswer("bad", "Not a genuine ticket");
   await left.expectAdmitted(70);
@@ -47,19 +47,19 @@ test("two hundred scans, an outage, and a ticket admitted by two devices", async
   await anna.context.setOffline(true);
   await left.expectLink("down");
   await left.scanAll(apart.slice(0, 29));
-  await left.expectAnswer("good", "Come in");
+  await left.expectAnswer("good", "Checked in");
   await left.expectWaiting(29);
   await left.expectAdmitted(99);
   await left.scanAll(apart.slice(0, 20));
-  await left.expectAnswer("bad", "Used already");
+  await left.expectAnswer("bad", "Already used");
   await left.scanAll(online.slice(40, 50));
-  await left.expectAnswer("bad", "Used already");
+  await left.expectAnswer("bad", "Already used");
   await left.scanAll(apart.slice(0, 10).map(forged));
   await left.expectAnswer("unsure", /list/);
 
   // An online device admits one of them as well.
   await right.scan(apart[0] ?? "");
-  await right.expectAnswer("good", "Come in");
+  await right.expectAnswer("good", "Checked in");
 
   // Online again: the scans are synchronised, and both devices report the conflict.
   await anna.context.setOffline(false);
@@ -73,7 +73,7 @@ test("two hundred scans, an outage, and a ticket admitted by two devices", async
   }
   // The 200th scan.
   await left.scan(tickets[99] ?? "");
-  await left.expectAnswer("good", "Come in");
+  await left.expectAnswer("good", "Checked in");
   await left.expectAdmitted(100);
 });
 
@@ -87,11 +87,11 @@ test("a group ticket, an undo with a reason, and accessible states of the scanne
   await door.open(show);
   await expectAccessible(anna.page, "a door that waits");
   await door.scan(first ?? "");
-  await door.expectAnswer("good", "Come in");
+  await door.expectAnswer("good", "Checked in");
   await expectAccessible(anna.page, "a ticket that is good");
   await anna.page.locator("#door-code").focus();
   await door.scan(`ROWLOCK1|${[first, ...others].join(",")}|4 tickets|Anna`);
-  await door.expectAnswer("partly", "3 of 4 come in");
+  await door.expectAnswer("partly", "3 of 4 checked in");
 
   // By keyboard only.
   await anna.page.getByTestId("door-undo").first().focus();
@@ -107,7 +107,7 @@ test("a group ticket, an undo with a reason, and accessible states of the scanne
   await door.expectAdmitted(1);
   await expect(anna.page.locator("#door-code")).toBeFocused();
   await door.scan(others[0] ?? "");
-  await door.expectAnswer("good", "Come in");
+  await door.expectAnswer("good", "Checked in");
   await press(anna.page.getByTestId("door-check"));
   await expect(anna.page.locator("#door-code")).toBeFocused();
 
@@ -115,7 +115,7 @@ test("a group ticket, an undo with a reason, and accessible states of the scanne
   await door.reload();
   await expect(anna.page.getByTestId("door-undo")).toHaveCount(0);
   await door.scan(others[0] ?? "");
-  await door.expectAnswer("bad", "Used already");
+  await door.expectAnswer("bad", "Already used");
   await press(anna.page.getByTestId("door-undo"));
   await anna.page.locator("#door-reason").fill("Went to the wrong screen");
   await press(anna.page.getByTestId("door-undo-confirm"));
@@ -123,7 +123,7 @@ test("a group ticket, an undo with a reason, and accessible states of the scanne
   await expect(anna.page.getByTestId("door-undo")).toHaveCount(0);
   await expect(anna.page.locator("#door-code")).toBeFocused();
   await door.scan(others[0] ?? "");
-  await door.expectAnswer("good", "Come in");
+  await door.expectAnswer("good", "Checked in");
 });
 
 /** Expects that the worker prefers cached files when a replica of another version lacks them. */
@@ -158,29 +158,29 @@ test("a scanner reloaded offline continues with its list, and sign-out deletes i
   await signInAsManager(anna.page, proxy.url);
   const door = new Door(anna.page);
   await door.open(show, proxy.url);
-  await expect(anna.page.getByTestId("door-kept")).toContainText("without a network");
+  await expect(anna.page.getByTestId("door-kept")).toContainText("offline");
   await expectCachedFilesOnVersionMismatch(anna.page);
   await door.scan(first);
-  await door.expectAnswer("good", "Come in");
+  await door.expectAnswer("good", "Checked in");
 
   anna.allowNetworkErrors();
   await proxy.disconnect();
   await door.reload();
   await door.expectLink("down");
-  await expect(anna.page.getByTestId("door-bar")).toContainText("Opened without a network");
+  await expect(anna.page.getByTestId("door-bar")).toContainText("Opened offline");
   await door.scan(first);
-  await door.expectAnswer("bad", "Used already");
+  await door.expectAnswer("bad", "Already used");
   await door.scan(second);
-  await door.expectAnswer("good", "Come in");
+  await door.expectAnswer("good", "Checked in");
   await door.expectWaiting(1);
   // After another reload a second admission is refused. The camera's reader is cached, although unused so far.
   await door.reload();
   await door.expectWaiting(1);
   await door.scan(second);
-  await door.expectAnswer("bad", "Used already");
+  await door.expectAnswer("bad", "Already used");
   await showToCamera(anna.page, code);
   await door.scanWithCamera();
-  await door.expectAnswer("good", "Come in");
+  await door.expectAnswer("good", "Checked in");
   await door.expectWaiting(2);
 
   // Only this page and its files are cached.
@@ -225,10 +225,10 @@ test("the camera reads tickets in a browser without a barcode detector", async (
   expect(await asked(), "the camera is unused").toBe(0);
   await showToCamera(anna.page, code);
   await door.scanWithCamera();
-  await door.expectAnswer("good", "Come in");
+  await door.expectAnswer("good", "Checked in");
   expect(await asked()).toBeGreaterThan(0);
   // The same ticket again, with a new camera stream.
   await showToCamera(anna.page, code);
   await door.scanWithCamera();
-  await door.expectAnswer("bad", "Used already");
+  await door.expectAnswer("bad", "Already used");
 });

@@ -57,7 +57,7 @@ test("a refund that the gateway refuses is parked until a manager settles it", a
   await expect(max.page.getByTestId("parked-done")).toBeVisible();
   await expect(parked).toHaveCount(0);
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
-  await expect(anna.page.getByTestId("booking-story")).toContainText("Paid back in another way");
+  await expect(anna.page.getByTestId("booking-story")).toContainText("Refunded in another way");
 });
 
 test("the page of parked refunds is accessible", async ({ request, newVisitor }) => {

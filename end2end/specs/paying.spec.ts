@@ -47,8 +47,8 @@ test("cancelling on the payment page charges nothing and frees the seat", async 
   await anna.page.waitForURL(/\/bookings\/[0-9a-f-]{36}$/);
   await expectBookingState(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "FAILED");
-  await expect(anna.page.getByTestId("booking-state")).toHaveText("You stopped the payment");
-  await expect(anna.page.getByTestId("booking-story").locator("li").last()).toContainText("You stopped the payment");
+  await expect(anna.page.getByTestId("booking-state")).toHaveText("You cancelled the payment");
+  await expect(anna.page.getByTestId("booking-story").locator("li").last()).toContainText("You cancelled the payment");
   await his.expectSeat(c7, "available");
 });
 

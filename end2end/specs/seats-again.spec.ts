@@ -10,7 +10,7 @@ async function cancelsPaymentFor(anna: Visitor, hers: ShowPage, show: { id: stri
   await hers.checkOut("Anna", `anna-${show.id}@example.org`);
   await cancelPayment(anna.page);
   await expectBookingState(anna.page, "CANCELLED");
-  await expect(anna.page.getByTestId("booking-state")).toHaveText("You stopped the payment");
+  await expect(anna.page.getByTestId("booking-state")).toHaveText("You cancelled the payment");
 }
 
 test("after a cancelled payment one key press holds the same seats again", async ({ request, anna, ben }) => {
@@ -62,7 +62,7 @@ test("when one former seat is taken it is named, and the rest and a nearby seat 
   expect(await hers.heldSeatNames()).toEqual(["C6"]);
   await his.expectSeat(c7, "mine");
 
-  await expect(hers.message).toHaveText("C7 is held by someone else. Your other seats are safe.");
+  await expect(hers.message).toHaveText("C7 is held by someone else. You still have your other seats.");
   await expect(offer).toHaveText(/^Take .+ instead, /);
   await press(offer);
   await expect(hers.heldSeats()).toHaveCount(2);

@@ -1,6 +1,6 @@
 // Managers' pages of team roles and audit log, without JavaScript.
 import { claimShow } from "../pages/catalogue.js";
-import { expectAccessible } from "../pages/accessibility.js";
+import { expectAccessible, expectFitsPhone } from "../pages/accessibility.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
@@ -28,4 +28,22 @@ test("the pages of team and audit log are accessible", async ({ request, newVisi
   await press(page.getByTestId("to-acts"));
   await expect(page.getByTestId("act").first()).toBeVisible();
   await expectAccessible(page, "the audit log");
+});
+
+test("on a phone the navigation is one line of large targets with the current section in view", async ({ request, newVisitor }) => {
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request, []);
+  await signInAsManager(page);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`/staff/${show.theatre}/theatre`);
+  await expect(page.getByTestId("staff-theatre")).toHaveAttribute("aria-current", "page");
+  await expect(page.getByTestId("staff-theatre")).toBeInViewport({ ratio: 0.9 });
+  const boxes = await page.getByRole("navigation").locator("a[data-testid^=staff-]").evaluateAll((links) =>
+    links.map((link) => link.getBoundingClientRect()).map(({ top, height }) => ({ top, height })),
+  );
+  expect(new Set(boxes.map(({ top }) => top)).size).toBe(1);
+  expect(Math.min(...boxes.map(({ height }) => height))).toBeGreaterThanOrEqual(44);
+  await expectFitsPhone(page, "the last section");
+  await page.goto("/staff");
+  await expectFitsPhone(page, "the entrance");
 });

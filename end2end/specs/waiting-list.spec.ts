@@ -26,7 +26,7 @@ test("released seats are offered to the first in line, then to the second", asyn
   await ben.visit(show.id);
   await ben.page.locator("#waiting-email").fill("ben@example.org");
   await press(ben.page.getByTestId("waiting-join"));
-  await expect(ben.page.getByTestId("waiting-place")).toContainText("One person is before you, waiting for one seat");
+  await expect(ben.page.getByTestId("waiting-place")).toContainText("One person is ahead of you, waiting for one seat");
 
   const [first] = visitors;
   if (!first) throw new Error("no visitor holds a seat");

@@ -27,7 +27,7 @@ test("a visitor joins, is drawn, is admitted and holds a seat; the ticket surviv
   await expectQueueState(hers, "outside");
   await press(hers.getByTestId("queue-join"));
   await expectQueueState(hers, "waiting");
-  await expect(hers.getByTestId("queue-title")).toHaveText("You are in");
+  await expect(hers.getByTestId("queue-title")).toHaveText("You are in the waiting room");
   await expect(hers.getByTestId("queue-countdown")).toContainText("Opens in");
   await hers.reload();
   await expectQueueState(hers, "waiting");

@@ -19,12 +19,16 @@ const CONTAINED_ISLANDS: [(&str, &str); 2] =
     [("app/src/seat_map", "app/src/checkout"), ("app/src/staff/islands/box_office", "app/src/seat_map")];
 
 /// Messages that are the same in another language as in English.
-const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 10] = [
+const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 14] = [
     ("search.format", &[Language::German]),
     ("pay.name", &[Language::German]),
     ("ticket.format", &[Language::German]),
     ("ticket.name", &[Language::German]),
     ("map.live", &[Language::German]),
+    ("organiser.format", &[Language::German]),
+    ("staff.team", &[Language::German]),
+    ("systems.webhooks", &[Language::German, Language::Spanish]),
+    ("team.title", &[Language::German]),
     ("map.seconds", &[Language::German, Language::Spanish]),
     ("booking.total", &[Language::Spanish]),
     ("list.hours", &[Language::Spanish]),

@@ -265,7 +265,7 @@ mod tests {
             [failed(Some("declined")), failed(Some("stopped")), failed(None), expired].map(|booking| title(&booking)),
             [
                 "Your bank declined the card",
-                "You stopped the payment",
+                "You cancelled the payment",
                 "The payment did not go through",
                 "The time ran out"
             ]
@@ -338,13 +338,13 @@ mod tests {
     #[test]
     fn tickets_for_a_friend_name_the_friend() {
         let mut booking = followed(BookingState::Confirmed, MoneyState::Paid);
-        assert_eq!(title(&booking), "You have your seats");
+        assert_eq!(title(&booking), "You’re booked");
         booking.holder = Person { name: "Luís".to_owned(), email: "luis@example.org".to_owned() };
         assert_eq!(title(&booking), "Booked for Luís");
         let text = said(words(&booking).text, &booking);
         assert!(text.contains("Luís") && text.contains("luis@example.org"), "{text}");
         booking.holder.email = "ANNA@example.org".to_owned();
-        assert_eq!(title(&booking), "You have your seats", "no mail went anywhere else");
+        assert_eq!(title(&booking), "You’re booked", "no mail went anywhere else");
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
             assert_eq!((part.0, part.3.len()), (well.0, 1), "{language:?} {:?}", part.3);
         }
         let sold = FollowedBooking { state: BookingState::Confirmed, ..refunded(1, true) };
-        assert_eq!(title(&sold), "You have your seats", "a part of it came back, and they have the others");
+        assert_eq!(title(&sold), "You’re booked", "a part of it came back, and they have the others");
     }
 
     #[test]

@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_refusal_names_the_seat_and_the_remaining_seats() {
         let notice = Notice::refused(&[problem("C7", SeatState::Locked)], true);
-        assert_eq!(notice.text, "C7 is held by someone else. Your other seats are safe.");
+        assert_eq!(notice.text, "C7 is held by someone else. You still have your other seats.");
         assert_eq!(notice.watchable, Some(1));
         assert_eq!(Notice::refused(&[problem("C7", SeatState::Booked)], true).watchable, None);
     }
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(
             notice.text,
             "C7 and C8 were taken 0.4 s before you. D1 was taken less than 0.1 s before you. \
-             D2 was taken 1.3 s before you. Your other seats are safe."
+             D2 was taken 1.3 s before you. You still have your other seats."
         );
     }
 

@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn a_position_is_worded_for_next_one_and_many() {
         assert!(place_in_words(&place(0, 1)).starts_with("You are next in line, waiting for one seat."));
-        assert!(place_in_words(&place(1, 2)).starts_with("One person is before you, waiting for 2 seats together."));
-        assert!(place_in_words(&place(7, 2)).starts_with("7 people are before you"));
+        assert!(place_in_words(&place(1, 2)).starts_with("One person is ahead of you, waiting for 2 seats together."));
+        assert!(place_in_words(&place(7, 2)).starts_with("7 people are ahead of you"));
     }
 }

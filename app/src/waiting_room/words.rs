@@ -147,7 +147,7 @@ mod tests {
         assert_eq!((next.title.as_str(), next.text.as_str()), ("Your place: 1", "You are next."));
         assert_eq!(next.wait.as_deref(), Some("Less than a minute to go."));
         let later = of(&at(3_000, 300), "");
-        assert_eq!(later.text, "3,000 people are before you.");
+        assert_eq!(later.text, "3,000 people are ahead of you.");
         assert_eq!(later.wait.as_deref(), Some("Between 5 and 13 minutes to go."));
         let stuck = of(&at(3_000, 0), "");
         assert!(stuck.wait.as_ref().is_some_and(|wait| wait.starts_with("At least 5 minutes to go.")));
@@ -162,9 +162,9 @@ mod tests {
         let left = |ahead_least, ahead_most| {
             ahead(ExpectedWait { ahead_least, ahead_most, wait_least_s: 0, wait_most_s: None })
         };
-        assert_eq!(left(0, 1), "At most one person is before you.");
-        assert_eq!(left(0, 3), "At most 3 people are before you.");
-        assert_eq!(left(1, 3), "Between 1 and 3 people are before you.");
+        assert_eq!(left(0, 1), "At most one person is ahead of you.");
+        assert_eq!(left(0, 3), "At most 3 people are ahead of you.");
+        assert_eq!(left(1, 3), "Between 1 and 3 people are ahead of you.");
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl OfferMail {
     fn text(&self) -> String {
         let what: String = self.what.iter().map(|name| format!("  {}\n", one_line(name))).collect();
         format!(
-            "Your turn has come: these are held for you until {until}.\n\n\
+            "It is your turn: these are held for you until {until}.\n\n\
              {film}\n{starts}\n{place}\n\n{what}\n\
              Buy them here, on any device:\n{url}\n\n\
              After that they go to the next in line.\n",
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn an_offer_mail_has_seats_deadline_and_address() {
         insta::assert_snapshot!(offer().text(), @r"
-        Your turn has come: these are held for you until Fri 20 Nov, 18:10.
+        It is your turn: these are held for you until Fri 20 Nov, 18:10.
 
         The Long Row
         Sat 21 Nov, 20:15

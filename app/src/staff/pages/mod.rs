@@ -33,11 +33,13 @@ pub enum Section {
     BoxOffice,
     Door,
     Shows,
+    Rooms,
+    Prices,
     Reports,
+    Team,
+    Systems,
     Parked,
     Unusual,
-    Systems,
-    Team,
     Theatre,
 }
 
@@ -51,11 +53,13 @@ impl Section {
             Self::BoxOffice => ("box-office", COUNTER, "staff.box_office"),
             Self::Door => ("door", COUNTER, "staff.door"),
             Self::Shows => ("shows", PROGRAMME, "staff.shows"),
+            Self::Rooms => ("screens", PROGRAMME, "organiser.screens"),
+            Self::Prices => ("prices", PROGRAMME, "organiser.prices"),
             Self::Reports => ("reports", PROGRAMME, "staff.reports"),
+            Self::Team => ("team", MANAGER, "staff.team"),
+            Self::Systems => ("systems", MANAGER, "staff.systems"),
             Self::Parked => ("parked", MANAGER, "staff.parked"),
             Self::Unusual => ("unusual", MANAGER, "staff.unusual"),
-            Self::Systems => ("systems", MANAGER, "staff.systems"),
-            Self::Team => ("team", MANAGER, "staff.team"),
             Self::Theatre => ("theatre", MANAGER, "theatres.edit"),
         }
     }
@@ -74,6 +78,17 @@ impl Section {
 
     fn words(self) -> String {
         say!(self.describe().2)
+    }
+
+    /// The message of its group on the entrance. Sections of a group follow each other.
+    const fn group(self) -> &'static str {
+        match self {
+            Self::BoxOffice | Self::Door => "staff.today",
+            Self::Shows | Self::Rooms | Self::Prices => "staff.programme",
+            Self::Reports | Self::Team | Self::Systems | Self::Parked | Self::Unusual | Self::Theatre => {
+                "staff.management"
+            }
+        }
     }
 
     /// Its address in a theatre.
@@ -206,7 +221,7 @@ fn frame(desk: &Desk, title: String, content: impl IntoView) -> AnyView {
     });
     view! {
         <div class="staff">
-            <nav class="staff-rooms" aria-label=say!("staff.rooms")>
+            <nav class="staff-sections" aria-label=say!("staff.sections")>
                 <a class="staff-theatre" href="/staff"><bdi>{desk.name.clone()}</bdi></a>
                 <ul>{sections.collect_view()}</ul>
             </nav>
@@ -226,7 +241,7 @@ mod tests {
         let sections = |roles: &[Role]| Section::of(roles).collect::<Vec<_>>();
         assert_eq!(sections(&[]), []);
         assert_eq!(sections(&[Role::BoxOffice]), [Section::BoxOffice, Section::Door]);
-        assert_eq!(sections(&[Role::Organiser]), [Section::Shows, Section::Reports]);
+        assert_eq!(sections(&[Role::Organiser]), [Section::Shows, Section::Rooms, Section::Prices, Section::Reports]);
         assert_eq!(sections(&[Role::Manager]), Section::VARIANTS);
     }
 }

@@ -155,18 +155,21 @@ impl Page for Entrance {
     fn view(self) -> AnyView {
         let none = self.places.is_empty().then(|| view! { <p class="quiet">{say!("staff.nowhere")}</p> });
         let places = self.places.into_iter().map(|place| {
-            let sections = Section::of(&place.roles).map(|section| {
-                let count = (section == Section::Parked && place.parked > 0).then_some(place.parked);
-                let words = count.map_or_else(|| section.words(), |count| say!("parked.count", count = count));
-                view! {
-                    <li><a class="button button-quiet" href=section.href(&place.theatre) data-parked=count>{words}</a></li>
-                }
+            let sections: Vec<Section> = Section::of(&place.roles).collect();
+            let groups = sections.chunk_by(|one, next| one.group() == next.group()).map(|group| {
+                let links = group.iter().map(|&section| {
+                    let count = (section == Section::Parked && place.parked > 0).then_some(place.parked);
+                    let words = count.map_or_else(|| section.words(), |count| say!("parked.count", count = count));
+                    view! { <li><a href=section.href(&place.theatre) data-parked=count>{words}</a></li> }
+                });
+                let links = links.collect_view();
+                view! { <div class="staff-group"><h3>{say!(group[0].group())}</h3><ul>{links}</ul></div> }
             });
-            let sections = sections.collect_view();
+            let groups = groups.collect_view();
             view! {
                 <section class="card staff-place" data-testid="workplace">
                     <h2><bdi>{place.name}</bdi></h2>
-                    <ul>{sections}</ul>
+                    {groups}
                 </section>
             }
         });

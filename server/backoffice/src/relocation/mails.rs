@@ -80,7 +80,7 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMai
         reference: row.reference.clone(),
         to_name: row.buyer.0.clone(),
         to_email: row.buyer.1.clone(),
-        headline: format!("Your show moves to {}", due.to_name),
+        headline: format!("Your show has moved to {}", due.to_name),
         paragraphs: paragraphs(due, until.as_deref()),
         film: show.film.clone(),
         show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
@@ -92,17 +92,15 @@ async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMai
 /// Returns the paragraphs of the mail; `until` is the deadline of an offer.
 fn paragraphs(due: &DueMail, until: Option<&str>) -> Vec<String> {
     let (before, after) = (due.before.join(", "), due.after.join(", "));
-    let moved = format!("The show moves from {} to {}. {}", due.from_name, due.to_name, due.reason);
+    let moved = format!("The show has moved from {} to {}. {}", due.from_name, due.to_name, due.reason);
     let rest = match until.filter(|_| due.state == "offered") {
-        None => vec![format!("Your places are {after}. The tickets you have stay good.")],
+        None => vec![format!("Your places are {after}. The tickets you have remain valid.")],
         Some(until) => vec![
             format!(
-                "There are no places like yours ({before}) there. We keep these for you, no worse and at no extra price: {after}."
+                "There are no places like yours ({before}) there. We are holding these for you, as good or better and at no extra cost: {after}."
             ),
-            format!(
-                "On the page of your booking, say until {until} whether you take them, or have all of your money back."
-            ),
-            "If we hear nothing from you, the money comes back by itself.".to_owned(),
+            format!("On the page of your booking, choose by {until}: take them, or get a full refund."),
+            "If we do not hear from you, you get a full refund.".to_owned(),
         ],
     };
     std::iter::once(moved).chain(rest).collect()
@@ -132,12 +130,12 @@ mod tests {
     #[test]
     fn kept_places_are_named_and_offers_state_their_deadline() {
         let same = paragraphs(&due("same"), None).join(" ");
-        assert!(same.contains("D1, D2") && same.contains("stay good") && same.contains("projector"), "{same}");
+        assert!(same.contains("D1, D2") && same.contains("remain valid") && same.contains("projector"), "{same}");
         let offered = paragraphs(&due("offered"), Some("Sat 21 Nov, 20:15")).join(" ");
-        for part in ["C7, C8", "D1, D2", "Sat 21 Nov, 20:15", "money back", "Screen 2"] {
+        for part in ["C7, C8", "D1, D2", "Sat 21 Nov, 20:15", "full refund", "Screen 2"] {
             assert!(offered.contains(part), "{part}: {offered}");
         }
         // The offer was answered before the mail was sent.
-        assert!(!paragraphs(&due("taken"), Some("Sat 21 Nov, 20:15")).join(" ").contains("money"));
+        assert!(!paragraphs(&due("taken"), Some("Sat 21 Nov, 20:15")).join(" ").contains("refund"));
     }
 }

@@ -149,23 +149,23 @@ const fn subject_and_text(kind: MailKind) -> (&'static str, &'static str) {
         MailKind::Reset => (
             "A new password",
             "Someone asked for a new password for your account. Choose it here within the hour; the link works once. \
-             If it was not you, nothing has changed and there is nothing to do.",
+             If it was not you, you can ignore this e-mail: nothing has changed.",
         ),
         MailKind::Prove => (
             "Please confirm your address",
             "Open this link within a day, where you are signed in. Then what you bought with this address as a guest \
-             joins your account. If you did not register, leave it be: without your confirmation nothing of yours can \
-             be seen.",
+             joins your account. If you did not register, you can ignore this e-mail: without your confirmation, \
+             no one sees your bookings.",
         ),
         MailKind::RegisteredAgain => (
-            "You have an account already",
+            "You already have an account",
             "Someone registered with your address. It has an account, which stays as it is: sign in, or ask for a new \
-             password there if you have forgotten it. If it was not you, there is nothing to do.",
+             password there if you have forgotten it. If it was not you, you can ignore this e-mail.",
         ),
         MailKind::PasswordChanged => (
             "Your password was changed",
             "Every device that was signed in to your account has to sign in again with the new password. If it was not \
-             you, choose another one here at once.",
+             you, choose another one here immediately.",
         ),
     }
 }

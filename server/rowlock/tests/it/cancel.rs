@@ -295,7 +295,7 @@ async fn cancelled_show_is_listed_nowhere() {
         assert_eq!(visitor.seat_states().await, "3".repeat(300), "no seat is for sale");
         expect_problem(visitor.join_waiting_list(1).await, StatusCode::CONFLICT, "sales_closed");
         let (_, page) = visitor.page(&format!("/shows/{show}")).await;
-        assert!(page.contains("This show will not take place"), "{page}");
+        assert!(page.contains("This show is cancelled"), "{page}");
         assert!(page.contains("on its way back"), "the page explains the refund: {page}");
         assert!(!page.contains("seat-map"), "no map: {page}");
     }

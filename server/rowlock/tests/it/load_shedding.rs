@@ -48,7 +48,7 @@ async fn assert_shed(refusal: Response, is_program: bool) {
         assert_eq!(problem["code"], "overloaded");
     } else {
         assert!(kind.starts_with("text/html"), "{kind}");
-        assert!(body.contains("<html lang=\"de\"") && body.contains("Das Saallicht ist kurz an"), "{body}");
+        assert!(body.contains("<html lang=\"de\"") && body.contains("Etwas ist schiefgegangen"), "{body}");
     }
 }
 

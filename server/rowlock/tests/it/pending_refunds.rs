@@ -75,9 +75,9 @@ async fn reports_failed_refund(seller: &Browser, buyer: &Visitor, booking: &Valu
         expect_page(seller.page("/staff/aurora/box-office/bookings?q=ann%40example").await, StatusCode::OK, &[id]);
     [
         view["refunds"][0]["came_back"] == true,
-        headline.contains("Your money came back to us"),
+        headline.contains("Your bank returned the refund"),
         at_counter.contains("data-testid=\"came-back\"") && at_counter.contains("Refund came back"),
-        list.contains("Money came back to us"),
+        list.contains("Refund returned"),
     ]
 }
 

@@ -83,7 +83,7 @@ pub(super) async fn answer(
             return Err(Problem::new(Code::WrongState, words));
         }
         answered(&mut tx, offer.move_id, booking, "declined", now).await?;
-        let words = "You wanted your money back rather than other seats.";
+        let words = "You chose a refund rather than other seats.";
         undo_in_full(&mut tx, &row, Cause::of("buyer", words), now).await?
     };
     let seen = view::of_row(&mut tx, &show, &after).await?;

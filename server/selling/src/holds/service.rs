@@ -252,7 +252,7 @@ pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
         (Code::SeatsTaken, "no longer for sale")
     };
     let verb = if seats.len() == 1 { "is" } else { "are" };
-    Problem::new(code, format!("{names} {verb} {fate}. Your other seats are safe; please choose again."))
+    Problem::new(code, format!("{names} {verb} {fate}. You still have your other seats; please choose again."))
         .with_seats(seats)
 }
 

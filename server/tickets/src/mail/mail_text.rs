@@ -127,7 +127,7 @@ fn put_text(text: &mut String, words: &MailText<'_>) -> fmt::Result {
 const ATTACHED: &str = "The tickets are attached as a PDF, and the show as an entry for your calendar.";
 
 /// Beside the address of all tickets.
-const KEEP_IT: &str = "It opens on any phone. Keep it to yourself: the tickets belong to anyone who has it.";
+const KEEP_IT: &str = "It opens on any phone. Do not share it: anyone who has it can use the tickets.";
 
 /// Looks of a link that is to be pressed.
 const BUTTON: &str =

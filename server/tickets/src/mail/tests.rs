@@ -113,7 +113,7 @@ fn a_ticket_mail_says_what_where_when_and_how_to_open_it() {
     Your tickets, to show at the door:
     https://rowlock.example/tickets/7F
 
-    It opens on any phone. Keep it to yourself: the tickets belong to anyone who has it.
+    It opens on any phone. Do not share it: anyone who has it can use the tickets.
     ");
     let headers = headers(&mail());
     assert!(headers.contains("Subject: Your tickets C7, C8: The Long Row"), "{headers}");
@@ -172,7 +172,7 @@ fn the_html_has_a_row_for_each_seat_and_one_button_or_a_link_a_ticket() {
 <p style="margin:0"><a href="https://rowlock.example/tickets/7F" style="display:inline-block;padding:12px 20px;"#,
         r#"border-radius:8px;background:#1d1b18;color:#fff;text-decoration:none">Open your tickets</a></p>
 <p style="margin:16px 0 0;color:#555;font-size:14px">It opens on any phone. "#,
-        "Keep it to yourself: the tickets belong to anyone who has it.</p>",
+        "Do not share it: anyone who has it can use the tickets.</p>",
     ];
     assert_eq!(as_html(&mail()), [before, &row("C7", ""), &row("C8", ""), &buyers.concat(), after].concat());
 

@@ -61,7 +61,7 @@ pub(super) fn cards(sheet: &Sheet) -> Result<Vec<Card>, PdfError> {
         let seats: Vec<&str> = sheet.tickets.iter().map(|ticket| ticket.label.as_str()).collect();
         let text = group_qr_text(&codes, &sheet.holder);
         cards.push(Card {
-            label: "Everyone together",
+            label: "One ticket for everyone",
             seats: seat_lines(&seats),
             category: format!("{count} tickets in one code"),
             code_in_letters: String::new(),

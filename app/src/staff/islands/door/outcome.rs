@@ -238,10 +238,10 @@ mod tests {
         let refunded = TicketAnswer { why: Some(NotValid::Refunded), ..ticket(Outcome::NotValid) };
         let forged = TicketAnswer { seat: None, ..ticket(Outcome::Forged) };
         for (ticket, tone, word, lines) in [
-            (ticket(Outcome::Admitted), Tone::Good, "Come in", vec!["C7"]),
-            (used, Tone::Bad, "Used already", vec!["C7: at 20:15, Left door"]),
+            (ticket(Outcome::Admitted), Tone::Good, "Checked in", vec!["C7"]),
+            (used, Tone::Bad, "Already used", vec!["C7: at 20:15, Left door"]),
             (other, Tone::Bad, "For another show", vec!["C7: Tide, Sat 21 Nov, 22:30, Screen 2"]),
-            (refunded, Tone::Bad, "Not valid any more", vec!["C7: The seat was given back."]),
+            (refunded, Tone::Bad, "No longer valid", vec!["C7: The seat was refunded."]),
             (forged, Tone::Bad, "Not a genuine ticket", vec![]),
         ] {
             let lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
@@ -252,10 +252,10 @@ mod tests {
     #[test]
     fn a_party_is_admitted_together_or_in_part() {
         let good = || ticket(Outcome::Admitted);
-        assert_eq!(outcome_of(vec![good(), good()]).1, "Come in, all 2");
+        assert_eq!(outcome_of(vec![good(), good()]).1, "All 2 checked in");
         let (tone, word, lines) = outcome_of(vec![good(), ticket(Outcome::NotValid), good()]);
-        assert_eq!((tone, word.as_str()), (Tone::Partly, "2 of 3 come in"));
-        assert_eq!(lines, ["C7 and C7", "C7: Not valid any more"]);
+        assert_eq!((tone, word.as_str()), (Tone::Partly, "2 of 3 checked in"));
+        assert_eq!(lines, ["C7 and C7", "C7: No longer valid"]);
     }
 
     #[test]
@@ -285,10 +285,10 @@ mod tests {
                 outcome_of(&[TicketStatus::Open]).tone,
                 outcome_of(&[TicketStatus::Open, TicketStatus::Open]).word.as_str()
             ),
-            (Tone::Good, "Come in, all 2")
+            (Tone::Good, "All 2 checked in")
         );
         assert_eq!(outcome_of(&[TicketStatus::UsedHere]).tone, Tone::Bad);
-        assert_eq!(outcome_of(&[TicketStatus::NotValid]).word, "Not valid any more");
+        assert_eq!(outcome_of(&[TicketStatus::NotValid]).word, "No longer valid");
         let missing = outcome_of(&[TicketStatus::Missing]);
         assert_eq!(missing.tone, Tone::Unsure);
         assert!(missing.lines[0].contains("18:40"), "{missing:?}");

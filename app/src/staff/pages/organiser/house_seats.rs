@@ -9,7 +9,7 @@ use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
 use super::form::REASON;
-use super::{Desk, Form, Tab, titled_page};
+use super::{Desk, Form, titled_page};
 use crate::shell::{Head, Page};
 use crate::staff::islands::house_seats::{HouseRow, StaffHouseSeats, WORDS};
 
@@ -94,7 +94,7 @@ pub fn house_seats_page(
         }
         .into_any()
     };
-    titled_page(desk, Tab::Screens, head, move || say!("house.title", screen = &screen), content)
+    titled_page(desk, None, head, move || say!("house.title", screen = &screen), content)
 }
 
 /// The house seats, grouped by reason and account.

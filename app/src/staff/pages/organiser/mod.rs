@@ -25,24 +25,21 @@ use super::{Desk, Form, StaffPage, Trouble, fields, form, frame, when};
 use crate::shell::{Head, Page, WasmModule};
 use crate::staff::islands::in_the_way;
 
+/// A page of the schedule's section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tab {
     Programme,
     Planning,
-    Screens,
-    Prices,
     Films,
 }
 
 impl Tab {
-    const ALL: [Self; 5] = [Self::Programme, Self::Planning, Self::Screens, Self::Prices, Self::Films];
+    const ALL: [Self; 3] = [Self::Programme, Self::Planning, Self::Films];
 
     fn href(self, theatre: &str) -> String {
         let path = match self {
             Self::Programme => "shows",
             Self::Planning => "shows/plan",
-            Self::Screens => "screens",
-            Self::Prices => "prices",
             Self::Films => "films",
         };
         format!("/staff/{theatre}/{path}")
@@ -52,8 +49,6 @@ impl Tab {
         match self {
             Self::Programme => say!("organiser.programme"),
             Self::Planning => say!("organiser.plan_shows"),
-            Self::Screens => say!("organiser.screens"),
-            Self::Prices => say!("organiser.prices"),
             Self::Films => say!("organiser.films"),
         }
     }
@@ -64,13 +59,18 @@ fn head(title: String) -> Head {
 }
 
 fn page(desk: Desk, tab: Tab, content: impl FnOnce(&Desk) -> AnyView + 'static) -> impl Page {
-    titled_page(desk, tab, Head::default(), move || tab.words(), content)
+    titled_page(desk, Some(tab), Head::default(), move || tab.words(), content)
 }
 
-/// A page below a tab, with its own title.
+/// The page of a section without tabs.
+fn untabbed_page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> AnyView + 'static) -> impl Page {
+    titled_page(desk, None, Head::default(), move || say!(title), content)
+}
+
+/// A page with its own title, below a tab if it is of the schedule.
 fn titled_page(
     desk: Desk,
-    tab: Tab,
+    tab: Option<Tab>,
     head: Head,
     title: impl Fn() -> String + 'static,
     content: impl FnOnce(&Desk) -> AnyView + 'static,
@@ -79,14 +79,17 @@ fn titled_page(
     StaffPage::new(desk, head, title, move |desk: &Desk| tabbed(desk, tab, content(desk)))
 }
 
-/// Content of a page below the tabs.
-fn tabbed(desk: &Desk, tab: Tab, content: AnyView) -> AnyView {
-    let tabs = Tab::ALL.map(|other| {
-        let is_current = (other == tab).then_some("page");
-        view! { <li><a href=other.href(&desk.theatre) aria-current=is_current>{other.words()}</a></li> }
+/// Content of a page below the tabs, if it has some, and the outcome of the last form.
+fn tabbed(desk: &Desk, tab: Option<Tab>, content: AnyView) -> AnyView {
+    let tabs = tab.map(|tab| {
+        let tabs = Tab::ALL.map(|other| {
+            let is_current = (other == tab).then_some("page");
+            view! { <li><a href=other.href(&desk.theatre) aria-current=is_current>{other.words()}</a></li> }
+        });
+        view! { <nav class="organiser-tabs" aria-label=say!("organiser.pages")><ul>{tabs.into_iter().collect_view()}</ul></nav> }
     });
     view! {
-        <nav class="organiser-tabs" aria-label=say!("organiser.pages")><ul>{tabs.into_iter().collect_view()}</ul></nav>
+        {tabs}
         {desk.done.then(|| view! { <p class="account-notice" role="status" data-testid="organiser-done">{say!("organiser.done")}</p> })}
         {desk.trouble.clone().map(trouble_view)}
         {content}

@@ -11,7 +11,7 @@ use strum::VariantArray;
 
 use super::fields::{Field, amount_field, hidden};
 use super::form::decimal;
-use super::{Desk, Form, Tab, page};
+use super::{Desk, Form, untabbed_page};
 use crate::shell::Page;
 
 /// Prefix of the field of a category's price.
@@ -76,7 +76,7 @@ fn surcharge(format: Format) -> String {
 
 /// The page of prices, with the values of the form, and all categories of the theatre's rooms and of the form.
 pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Currency) -> impl Page {
-    page(desk, Tab::Prices, move |desk| {
+    untabbed_page(desk, "organiser.prices", move |desk| {
         let lead = if !lines.iter().any(|line| line.is_in_a_room) {
             say!("organiser.prices_none")
         } else {

@@ -122,7 +122,7 @@ pub fn shows_request(form: &Form) -> Result<ShowsRequest, String> {
         from: form.text(FROM),
         weeks: form.whole(WEEKS, "Weeks")?,
         pattern: pattern.collect(),
-        cleaning_minutes: form.whole(CLEANING, "Minutes between two shows")?,
+        cleaning_minutes: form.whole(CLEANING, "Minutes between shows")?,
         in_gap: if form.is_ticked(MOVES) { SkippedTimeHandling::Move } else { SkippedTimeHandling::Refuse },
         terms: terms::read(form)?,
         reason: form.text(REASON),

@@ -12,7 +12,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::fields::{Field, choice, hidden};
-use super::{Desk, Form, Tab, page, titled_page};
+use super::{Desk, Form, titled_page, untabbed_page};
 use crate::shell::{Head, Page};
 use crate::site;
 use crate::staff::islands::organiser::{StaffLayoutEditor, WORDS, finding_words, too_large};
@@ -35,7 +35,7 @@ const MAX_NUMBER_CHARS: usize = 3;
 
 /// The page of a theatre's screens, with the import of a room. A file of a refused import must be chosen again.
 pub fn screens_page(desk: Desk, screens: Vec<ScreenView>, form: Form) -> impl Page {
-    page(desk, Tab::Screens, move |desk| {
+    untabbed_page(desk, "organiser.screens", move |desk| {
         let theatre = &desk.theatre;
         let screens = screens.into_iter().map(|screen| {
             let room = format!("/staff/{theatre}/layouts/{}", screen.layout);
@@ -128,7 +128,7 @@ pub fn room_page(
         }
         .into_any()
     };
-    titled_page(desk, Tab::Screens, Head::default(), move || title.clone(), content)
+    titled_page(desk, None, Head::default(), move || title.clone(), content)
 }
 
 /// Forms that assign the room to a new or an existing screen.
@@ -243,7 +243,7 @@ pub fn drawing_board_page(desk: Desk, room: Option<DrawnRoom>, screens: Vec<(Str
         }
         .into_any()
     };
-    titled_page(desk, Tab::Screens, head, title, content)
+    titled_page(desk, None, head, title, content)
 }
 
 /// A drawing of a room. One path per category keeps an arena's page small; rows and numbers are shown if there is space.

@@ -133,7 +133,7 @@ impl Page for ShowPage {
             {moved}
             {forms}
         };
-        frame(&desk, title, tabbed(&desk, Tab::Programme, content.into_any()))
+        frame(&desk, title, tabbed(&desk, Some(Tab::Programme), content.into_any()))
     }
 }
 
@@ -225,7 +225,7 @@ pub fn move_page(desk: Desk, show: OrganisedShow, preview: Option<MovePreview>, 
         }
         .into_any()
     };
-    titled_page(desk, Tab::Programme, Head::default(), || say!("organiser.move_title"), content)
+    titled_page(desk, Some(Tab::Programme), Head::default(), || say!("organiser.move_title"), content)
 }
 
 fn preview_section(preview: MovePreview, base: &str, form: &Form, key: &str) -> impl IntoView + use<> {

@@ -112,7 +112,7 @@ impl Page for WaitingRoomPage {
             <div class="organiser-facts"><p><a href=base><bdi>{back}</bdi></a></p></div>
             {content}
         };
-        frame(&desk, say!("waiting_room.title"), tabbed(&desk, Tab::Programme, content.into_any()))
+        frame(&desk, say!("waiting_room.title"), tabbed(&desk, Some(Tab::Programme), content.into_any()))
     }
 }
 

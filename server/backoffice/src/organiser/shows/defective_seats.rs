@@ -64,7 +64,7 @@ pub async fn withdraw(
     let ids: Vec<Uuid> = parts.iter().map(|part| part.show).collect();
     let locked = lock_planned(&mut begun.tx, &ids, now).await?;
     if locked != parts.iter().map(|part| (part.show, part.layout)).collect::<Vec<_>>() {
-        let detail = "A show of this screen was moved, called off or has begun meanwhile. Please look again.";
+        let detail = "A show of this screen was moved or cancelled, or has begun meanwhile. Please look again.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     let mut affected = 0;
@@ -119,7 +119,7 @@ async fn parts_of(
     wanted: &BTreeSet<String>,
 ) -> Result<Vec<ShowSeats>, Problem> {
     if !planned.iter().any(|(id, _)| *id == show) {
-        return Err(Problem::new(Code::WrongState, "This show has begun or was called off."));
+        return Err(Problem::new(Code::WrongState, "This show has begun or was cancelled."));
     }
     let mut rooms: BTreeMap<Uuid, BTreeMap<String, SeatIndex>> = BTreeMap::new();
     let mut parts = Vec::new();

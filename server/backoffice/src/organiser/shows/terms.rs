@@ -198,7 +198,7 @@ pub async fn call_off(
     let now = begun.now;
     week::lock(&mut begun.tx, action.theatre, show).await?;
     if !bookings::call_off_in(&mut begun.tx, show, &request.reason, now).await? {
-        return Err(Problem::new(Code::WrongState, "This show was called off before. Its page says how far that is."));
+        return Err(Problem::new(Code::WrongState, "This show is already cancelled. Its page shows the refunds."));
     }
     let row = week::find(&mut begun.tx, action.theatre, show).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &week::view_of(row)?)?;

@@ -42,9 +42,9 @@ async fn registering_a_known_address_gets_the_same_answer_and_mails_its_owner() 
     let shape = |answer: &Value| answer.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
     assert_eq!(shape(&known.1), shape(&new.1));
     assert_eq!(known.1["next"], new.1["next"]);
-    wait_until("its owner gets a mail", || async { mails_about(&world, "You have an account already").len() == 1 })
+    wait_until("its owner gets a mail", || async { mails_about(&world, "You already have an account").len() == 1 })
         .await;
-    assert!(mails_about(&world, "You have an account already")[0].contains("ann@example.org"));
+    assert!(mails_about(&world, "You already have an account")[0].contains("ann@example.org"));
     assert_eq!(world.count("SELECT count(*) FROM accounts").await, 2);
     assert_eq!(eve.log_in("ann@example.org", "another password").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(ann.me().await.0, StatusCode::OK);

@@ -201,7 +201,7 @@ async fn manager_grants_roles_on_the_page_and_sees_the_audit_list() {
     let acts = open(&mut max, "/staff/aurora/team/acts").await;
     let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
     assert!(taken.expect("a line") < given.expect("a line"), "newest first: {}", acts.text);
-    assert!(acts.text.contains("Role taken away") && acts.text.contains("Moved away."), "{}", acts.text);
+    assert!(acts.text.contains("Role removed") && acts.text.contains("Moved away."), "{}", acts.text);
     let ids = world.values(sqlx::query_scalar::<_, Uuid>("SELECT id FROM accounts")).await;
     assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "accounts are shown by name: {}", acts.text);
     let first: i64 =

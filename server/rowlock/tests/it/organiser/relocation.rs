@@ -102,7 +102,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     assert_eq!(answer_offer(&ben, &other, false).await.1["code"], "wrong_state", "once");
     wait_until("both get a mail", || async {
         let mails = world.mails();
-        mails.iter().any(|mail| mail.contains("A2, A3") && mail.contains("stay good"))
+        mails.iter().any(|mail| mail.contains("A2, A3") && mail.contains("remain valid"))
             && mails.iter().any(|mail| mail.contains("C7, C8") && mail.contains("money"))
     })
     .await;

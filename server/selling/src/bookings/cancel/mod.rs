@@ -232,7 +232,7 @@ pub(crate) async fn cancel_own(
     }
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if seat_offers::is_offered(&mut tx, booking).await? {
-        let words = "The show has moved, and you may choose: take the other seats, or have all of your money back.";
+        let words = "The show has moved, and you may choose: take the other seats, or get a full refund.";
         return Err(Problem::new(Code::WrongState, words));
     }
     let seats: Option<Vec<i32>> =

@@ -95,15 +95,15 @@ async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<(
 
 fn moved_words(reference: &str, seats: &str) -> (String, Vec<String>) {
     let text = format!(
-        "Your payment came after its time was over. These seats could still be had, so it pays for booking \
-         {reference}: {seats}. The tickets come in a mail of their own."
+        "Your payment came after the time had run out. These seats were still available, so it pays for booking \
+         {reference}: {seats}. The tickets come in a separate e-mail."
     );
-    ("Your payment came late, and you have seats".to_owned(), vec![text])
+    ("Your payment came late, but you have seats".to_owned(), vec![text])
 }
 
 fn whole_words(event: &str, from: Option<&str>, reason: &str) -> (String, Vec<String>) {
     let (headline, why) = match event {
-        "cancelled_by_buyer" => ("You cancelled your booking", "Your seats are free for others again.".to_owned()),
+        "cancelled_by_buyer" => ("You cancelled your booking", "Your seats are back on sale.".to_owned()),
         "cancelled_by_staff" => ("Your booking was cancelled", reason.to_owned()),
         // Paid in time but not sold: the amount was not the agreed one.
         "payment_succeeded" if from == Some("PAYMENT_PENDING") => {
@@ -120,22 +120,22 @@ fn part_words(event: &str, reason: &str, refund: Option<&RefundRow>) -> (String,
     if refund.is_some_and(|refund| refund.seats.is_empty()) {
         // A refund without seats is the price difference of an exchange.
         let text =
-            "Your booking was exchanged for other seats, which cost less. Their tickets are in a mail of their own.";
-        return ("You have other seats, and some of your money back".to_owned(), vec![text.to_owned()]);
+            "Your booking was exchanged for other seats, which cost less. Their tickets come in a separate e-mail.";
+        return ("Your seats were exchanged, and you get a refund".to_owned(), vec![text.to_owned()]);
     }
     let why = if event == "part_cancelled_by_staff" {
         reason.to_owned()
     } else {
-        "You gave back a part of your booking.".to_owned()
+        "You cancelled part of your booking.".to_owned()
     };
-    (format!("Cancelled: {names}"), vec![why, "Your other seats stay yours, with the tickets you have.".to_owned()])
+    (format!("Cancelled: {names}"), vec![why, "You keep your other seats, with the tickets you have.".to_owned()])
 }
 
 fn money_words(row: &BookingRow, number: u32, refund: Option<&RefundRow>) -> Option<String> {
     let money = |minor| Money::new(minor, row.machine.total.currency);
     let back = |amount: String, fee: i64| {
-        let fee = if fee > 0 { format!(" The fee for cancelling, {}, is kept.", money(fee)) } else { String::new() };
-        format!("{amount} goes back the way you paid.{fee} It can take a few days until your bank shows it.")
+        let fee = if fee > 0 { format!(" The cancellation fee of {} is kept.", money(fee)) } else { String::new() };
+        format!("{amount} is refunded the way you paid.{fee} It can take a few days until your bank shows it.")
     };
     match (refund, row.machine.money) {
         (_, MoneyState::Moved) => None,
@@ -143,9 +143,9 @@ fn money_words(row: &BookingRow, number: u32, refund: Option<&RefundRow>) -> Opt
             Some(back(money(refund.amount_minor).to_string(), refund.fee_minor))
         }
         (None, MoneyState::Refunding | MoneyState::Refunded) if number == 0 => Some(back("Your money".to_owned(), 0)),
-        (None, _) if number == 0 && row.machine.state == BookingState::Cancelled => Some(
-            "Nothing was charged. Should your bank show a payment all the same, it comes back by itself.".to_owned(),
-        ),
+        (None, _) if number == 0 && row.machine.state == BookingState::Cancelled => {
+            Some("Nothing was charged. If your bank shows a payment anyway, it is refunded automatically.".to_owned())
+        }
         _ => None,
     }
 }

@@ -94,7 +94,7 @@ impl StepWords {
     fn failed(reason: &str) -> Self {
         let with_cause = |why, words: &str| Self { why: Some(why), ..Self::new("failed", words) };
         match causes::parse_gateway_refusal(reason) {
-            Some(CANCELLED_BY_PAYER) => with_cause("stopped", "You stopped the payment"),
+            Some(CANCELLED_BY_PAYER) => with_cause("stopped", "You cancelled the payment"),
             Some(why) if DECLINED_BY_BANK.contains(&why) => with_cause("declined", "Your bank declined the card"),
             _ => Self::new("failed", "The payment did not go through"),
         }
@@ -111,7 +111,7 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
         [BookingState::Cancelled, BookingState::Expired].map(|state| state.as_str()).contains(&event.to_state.as_str());
     let plain = |step, words: &str| Some(StepWords::new(step, words));
     match event.event.as_str() {
-        "payment_submitted" => plain("paying", "Payment begun"),
+        "payment_submitted" => plain("paying", "Payment started"),
         "payment_succeeded" if is_over => plain("paid_late", "Your payment arrived, too late for this booking"),
         "payment_succeeded" => plain("paid", "Paid"),
         "seats_sold" => plain("issued", "Tickets issued"),
@@ -133,9 +133,9 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
             Some(StepWords { note: Some(event.reason.clone()), ..step })
         }
         "relocated" => plain("other_seats_taken", "You took the other seats"),
-        "refund_failed" => plain("came_back", "The money came back to us, and someone is looking into it"),
-        "effect_retried" if is_of_refund(event) => plain("sent_again", "The money is being sent once more"),
-        "effect_settled" if is_of_refund(event) => plain("paid_otherwise", "Paid back in another way"),
+        "refund_failed" => plain("came_back", "Your bank returned the refund; we are looking into it"),
+        "effect_retried" if is_of_refund(event) => plain("sent_again", "The refund is being sent again"),
+        "effect_settled" if is_of_refund(event) => plain("paid_otherwise", "Refunded in another way"),
         "exchanged" => plain("moved", "Exchanged for another booking"),
         "late_money_moved" => plain("moved", "Your payment was used for a new booking"),
         _ => None,
@@ -200,7 +200,7 @@ mod tests {
             let declined = ("failed", Some("declined"), "Your bank declined the card".to_owned());
             assert_eq!(step_of(&format!("The gateway said no: {why}.")), declined, "as it is stored");
         }
-        let stopped = ("failed", Some("stopped"), "You stopped the payment".to_owned());
+        let stopped = ("failed", Some("stopped"), "You cancelled the payment".to_owned());
         assert_eq!(step_of("The gateway said no: cancelled_by_payer."), stopped, "as it is stored");
         let unknown_cause = ("failed", None, "The payment did not go through".to_owned());
         assert_eq!(step_of(&causes::format_gateway_refusal("amount_invalid")), unknown_cause);

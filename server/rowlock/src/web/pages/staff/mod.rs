@@ -44,7 +44,7 @@ const MAX_ROOM_FORM_BYTES: usize = 2 * MAX_FILE_BYTES;
 
 /// The pages of a theatre. The roles of its section may open a page.
 fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
-    use Section::{BoxOffice, Door, Parked, Reports, Shows, Systems, Team, Theatre, Unusual};
+    use Section::{BoxOffice, Door, Parked, Prices, Reports, Rooms, Shows, Systems, Team, Theatre, Unusual};
     use box_office::forms;
     vec![
         (BoxOffice, "/staff/{theatre}/box-office", get(box_office::day)),
@@ -73,15 +73,15 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
             "/staff/{theatre}/shows/{show}/waiting-room/off",
             get(waiting_room::end).post(waiting_room::switch_off),
         ),
-        (Shows, "/staff/{theatre}/screens", get(rooms::screens).post(rooms::create)),
-        (Shows, "/staff/{theatre}/screens/layout", post(rooms::publish)),
-        (Shows, "/staff/{theatre}/screens/{screen}/house-seats", get(rooms::house_seats).post(rooms::keep_seats)),
-        (Shows, "/staff/{theatre}/layouts", post(rooms::import).layer(DefaultBodyLimit::max(MAX_ROOM_FORM_BYTES))),
-        (Shows, "/staff/{theatre}/layouts/new", get(rooms::draw)),
-        (Shows, "/staff/{theatre}/layouts/{layout}", get(rooms::room)),
-        (Shows, "/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit)),
-        (Shows, "/staff/{theatre}/prices", get(prices::show_page).post(prices::set)),
         (Shows, "/staff/{theatre}/films", get(programme::films).post(programme::add_film)),
+        (Rooms, "/staff/{theatre}/screens", get(rooms::screens).post(rooms::create)),
+        (Rooms, "/staff/{theatre}/screens/layout", post(rooms::publish)),
+        (Rooms, "/staff/{theatre}/screens/{screen}/house-seats", get(rooms::house_seats).post(rooms::keep_seats)),
+        (Rooms, "/staff/{theatre}/layouts", post(rooms::import).layer(DefaultBodyLimit::max(MAX_ROOM_FORM_BYTES))),
+        (Rooms, "/staff/{theatre}/layouts/new", get(rooms::draw)),
+        (Rooms, "/staff/{theatre}/layouts/{layout}", get(rooms::room)),
+        (Rooms, "/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit)),
+        (Prices, "/staff/{theatre}/prices", get(prices::show_page).post(prices::set)),
         (Reports, "/staff/{theatre}/reports", get(reports::page)),
         (Parked, "/staff/{theatre}/parked", get(parked::show_page)),
         (Parked, "/staff/{theatre}/parked/{parked}/{decision}", post(parked::decide)),
@@ -102,8 +102,8 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
 
 pub(super) fn pages() -> Vec<super::Page> {
     let of_theatre = of_theatre().into_iter().map(|(section, address, handlers)| {
-        let most =
-            if matches!(section, Section::Shows | Section::Theatre) { MAX_LONG_FORM_BYTES } else { MAX_FORM_BYTES };
+        let is_long = matches!(section, Section::Shows | Section::Rooms | Section::Prices | Section::Theatre);
+        let most = if is_long { MAX_LONG_FORM_BYTES } else { MAX_FORM_BYTES };
         let terms = if section == Section::Reports { REPORT } else { NEVER };
         (address, handlers.layer((DefaultBodyLimit::max(most), Extension(section))), terms)
     });

@@ -112,7 +112,9 @@ impl<P> StaffVisit<P> {
     pub fn solvable(self, problem: &Problem) -> Result<Self, SignedInPageError> {
         match problem.code() {
             Code::Internal | Code::DatabaseUnavailable => Err(problem.clone().into()),
-            Code::NotFound if self.desk.section == Section::Shows => Err(PageError::NotFound.into()),
+            Code::NotFound if matches!(self.desk.section, Section::Shows | Section::Rooms | Section::Prices) => {
+                Err(PageError::NotFound.into())
+            }
             _ => Ok(self),
         }
     }
