@@ -1,7 +1,7 @@
 //! All routes and the middleware stack, in one place.
 
 use std::convert::Infallible;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
@@ -128,12 +128,9 @@ pub fn build(
 
 fn routes(state: AppState) -> Router {
     let (api, derived) = api(Some(&state));
-    // Few clients ask for it, and servers start faster without it.
-    let site = state.site.clone();
-    let document = Arc::new(LazyLock::new(move || {
-        let derived = serde_json::to_value(derived).expect("a description is text, numbers and lists of them");
-        Bytes::from(description::complete(derived, &site.public_url, site.is_https()).to_string())
-    }));
+    let derived = serde_json::to_value(derived).expect("a description is text, numbers and lists of them");
+    let document =
+        Bytes::from(description::complete(derived, &state.site.public_url, state.site.is_https()).to_string());
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
     let revalidate = (
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED)),
@@ -147,10 +144,7 @@ fn routes(state: AppState) -> Router {
     let plain = files::PLAIN_ROUTES.into_iter();
     plain
         .fold(Router::new(), |router, route| router.route(route, get(files::plain)))
-        .route(
-            "/api/openapi.json",
-            get(async move || ([(header::CONTENT_TYPE, "application/json")], Bytes::clone(&document))),
-        )
+        .route("/api/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], document)))
         .merge(pages::routes())
         .route(files::ROUTE, get(files::of_version))
         .route_service("/favicon.svg", file("favicon.svg"))
