@@ -108,7 +108,7 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<bool> {
 
 /// Runs cargo's tests and the browser tests on the same stores.
 fn cargo_and_browser(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts> {
-    let mut folder = DataFolder::open(paths, "test", true)?.without_fsync();
+    let mut folder = DataFolder::open(paths, "test", true)?.throwaway();
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let mut counts = Counts::default();
