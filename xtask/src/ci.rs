@@ -24,7 +24,9 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     // The profile of the real build, so that lints and build share compiled dependencies.
     let name = format!("lints, client ({})", toolchain.name());
     all_passed &= passes(&name, browser.args(["--profile", "wasm", "--", "-D", "warnings"]), stop)?;
-    let tests = test::test(paths, &test::TestOptions::default(), stop)?;
+    // What is delivered is tested.
+    let options = test::TestOptions { delivery: true, ..test::TestOptions::default() };
+    let tests = test::test(paths, &options, stop)?;
     if !all_passed {
         eprintln!("error: format or lints failed, see above");
     }

@@ -55,6 +55,10 @@ pub struct TestOptions {
     /// Run only the tests of the API against its OpenAPI document.
     #[arg(long, conflicts_with_all = ["skip_api_contract", "only_browser"])]
     pub only_api_contract: bool,
+    /// Run the browser tests with the client for delivery, as `ci` does. Otherwise they use that of `run`, which takes
+    /// minutes less to build: the same code in one module.
+    #[arg(long, conflicts_with_all = ["skip_browser", "only_api_contract"])]
+    pub delivery: bool,
     /// Record each browser test, for the trace of a failed one. Takes longer.
     #[arg(long, requires = "only_browser")]
     pub trace: bool,
