@@ -1,15 +1,15 @@
 //! All messages in all languages, on the server. Compiled in from their files; under `cargo xtask dev` read from them.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use super::{Language, message_folder};
 
 /// Messages by key, in the order of their keys.
 pub(super) type Messages = BTreeMap<String, String>;
 
-static ALL: LazyLock<[Messages; Language::ALL.len()]> =
-    LazyLock::new(|| Language::ALL.map(|language| read(language.facts().messages)));
+/// Each language is read at its first use.
+static ALL: [OnceLock<Messages>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
 
 fn read(file: &str) -> Messages {
     serde_json::from_str(file).expect("a test reads every file of messages")
@@ -17,7 +17,8 @@ fn read(file: &str) -> Messages {
 
 pub(super) fn of(language: Language) -> &'static Messages {
     // In the order of `Language::ALL`, which is that of the enum.
-    message_folder::edited(language).unwrap_or_else(|| &ALL[language as usize])
+    let compiled_in = || ALL[language as usize].get_or_init(|| read(language.facts().messages));
+    message_folder::edited(language).unwrap_or_else(compiled_in)
 }
 
 /// A thread renders English unless a language is set.

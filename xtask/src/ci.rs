@@ -27,7 +27,9 @@ pub fn ci(paths: &Paths, stop: &Stop) -> Result<bool> {
     all_passed &= passes(&name, browser.args(["--profile", "wasm", "--", "-D", "warnings"]), stop)?;
     // The server is built here as the tests need it. Their line of counts remains the last one.
     all_passed &= benchmarks_work(paths, stop)?;
-    let tests = test::test(paths, &test::TestOptions::default(), stop)?;
+    // What is delivered is tested.
+    let options = test::TestOptions { delivery: true, ..test::TestOptions::default() };
+    let tests = test::test(paths, &options, stop)?;
     if !all_passed {
         eprintln!("error: format, lints or benchmarks failed, see above");
     }

@@ -35,7 +35,7 @@ const PLAIN_INPUTS: [&str; 3] = ["frontend/static", "site-builder", "style"];
 pub enum BuildMode {
     /// Small, for delivery.
     Optimised,
-    /// Quick to build, and quick enough for people, for `run`. An optimised build that is up to date serves as well.
+    /// Quick to build, and quick enough for people, for `run` and `test`. An optimised build that is up to date serves as well.
     Quick,
     /// Fast to build, with messages of panics, for `dev`.
     Fast,

@@ -34,8 +34,8 @@ pub struct DataFolder {
     pub secrets: Secrets,
     /// True when data of an earlier run is deleted.
     pub fresh: bool,
-    /// False when Postgres does not wait for the disk: the data are lost with the power.
-    pub has_fsync: bool,
+    /// True for data that no later run reads: Postgres does not wait for the disk, and its sign-in is quick.
+    pub is_throwaway: bool,
     /// The system releases the lock when the process ends.
     _lock: File,
 }
@@ -56,14 +56,14 @@ impl DataFolder {
         }
         let secrets = Secrets::open(&path)?;
         let folder =
-            Self { postgres: paths.postgres.join(purpose), path, secrets, fresh, has_fsync: true, _lock: lock };
+            Self { postgres: paths.postgres.join(purpose), path, secrets, fresh, is_throwaway: false, _lock: lock };
         folder.prepare(&folder.mailbox())?;
         Ok(folder)
     }
 
-    /// Turns off Postgres' waits for the disk, for data that no later run reads.
-    pub fn without_fsync(mut self) -> Self {
-        self.has_fsync = false;
+    /// Marks the data as read by no later run.
+    pub fn throwaway(mut self) -> Self {
+        self.is_throwaway = true;
         self
     }
 

@@ -1,7 +1,8 @@
 //! A private Postgres server: found or installed, on a private port, never run as root.
 //!
 //! It has Postgres' default settings, `fsync` and `synchronous_commit` included, as in production. Only
-//! the memory settings differ (`MEMORY`), and `fsync` of stores for tests (`WITHOUT_FSYNC`).
+//! the memory settings differ (`MEMORY`), and of stores for tests `fsync` (`WITHOUT_FSYNC`) and the sign-in
+//! (`QUICK_SIGN_IN`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +29,11 @@ const CONNECTIONS: u32 = 400;
 const MEMORY: [&str; 2] = ["shared_buffers=512MB", "max_wal_size=4GB"];
 /// No waits for the disk. Each integration test drops its database, which writes all others to the disk.
 const WITHOUT_FSYNC: [&str; 2] = ["fsync=off", "full_page_writes=off"];
+/// The method of sign-in.
+const SIGN_IN: &str = "scram-sha-256";
+/// The method for tests. They open thousands of connections, and the 4,096 rounds of SCRAM take some tens of milliseconds
+/// in a program that is not optimised.
+const QUICK_SIGN_IN: &str = "md5";
 /// Name of the role and of the database.
 const NAME: &str = "rowlock";
 /// User that runs Postgres when this process runs as root.
@@ -53,7 +59,8 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
     remove_orphaned(folder, &data)?;
     let password = folder.secrets.get("postgres")?;
     if !data.join("PG_VERSION").exists() {
-        create(&programs, &data, &password, stop)?;
+        let sign_in = if folder.is_throwaway { QUICK_SIGN_IN } else { SIGN_IN };
+        create(&programs, &data, &password, sign_in, stop)?;
     }
     let step = ProgressStep::quiet("Postgres answers");
     let port = folder.claim_port("postgres", None)?;
@@ -63,7 +70,7 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
     {
         command.args(["-c", setting]);
     }
-    let without_fsync = WITHOUT_FSYNC.into_iter().filter(|_| !folder.has_fsync);
+    let without_fsync = WITHOUT_FSYNC.into_iter().filter(|_| folder.is_throwaway);
     for setting in MEMORY.into_iter().chain(without_fsync) {
         command.args(["-c", setting]);
     }
@@ -106,7 +113,7 @@ impl PostgresClient<'_> {
     }
 }
 
-fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<()> {
+fn create(programs: &Path, data: &Path, password: &str, sign_in: &str, stop: &Stop) -> Result<()> {
     let step = ProgressStep::quiet("create a Postgres data folder");
     let parent = data.parent().context("the data folder has no parent")?;
     std::fs::create_dir_all(parent)?;
@@ -119,7 +126,7 @@ fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<(
     let locale = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
     let mut initdb = as_postgres_user(&programs.join("initdb"))?;
     initdb.arg("-D").arg(data).arg("--pwfile").arg(&password_file);
-    initdb.args(["-U", NAME, "-A", "scram-sha-256", "-E", "UTF8", "--locale", locale]);
+    initdb.args(["-U", NAME, "-A", sign_in, "-E", "UTF8", "--locale", locale]);
     // Collation C orders texts by bytes, like C.UTF-8, but without calling the C library for each of the keys,
     // references and codes that a sale looks up.
     initdb.args(["--lc-collate", "C"]);

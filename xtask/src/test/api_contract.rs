@@ -53,7 +53,7 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts>
     }
 
     let began = Instant::now();
-    let mut folder = DataFolder::open(paths, "api-contract", true)?.without_fsync();
+    let mut folder = DataFolder::open(paths, "api-contract", true)?.throwaway();
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let (product, server) = Product::start_for_tests(paths, &mut folder, &mut processes, stores, stop)?;

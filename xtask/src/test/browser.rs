@@ -57,7 +57,8 @@ pub fn test(
     }
     let mut durations = Durations::default();
     let began = Instant::now();
-    site::build(paths, BuildMode::Optimised, stop)?;
+    let mode = if options.delivery { BuildMode::Optimised } else { BuildMode::Quick };
+    site::build(paths, mode, stop)?;
     durations.note("build the client", began, Vec::new());
 
     let began = Instant::now();

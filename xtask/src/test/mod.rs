@@ -30,6 +30,9 @@ mod requirements;
 /// has any, and looking for them reads each crate once more.
 const INTEGRATION: [&str; 2] = ["--test", "it"];
 const OTHERS: [&str; 4] = ["--lib", "--bins", "--test", "service"];
+/// Certificate authority that integration tests and their servers trust; it signed nothing. They use no TLS, and each HTTP
+/// client of a program that is not optimised would take some tens of milliseconds to read the system's authorities.
+const AUTHORITY: &str = "server/rowlock/tests/it/authority.pem";
 /// Concurrent tests of a program, in addition to one per core: integration tests wait for timers of servers most of the
 /// time. `RUST_TEST_THREADS` overrides the sum.
 const MORE_THREADS: usize = 2;
@@ -52,6 +55,10 @@ pub struct TestOptions {
     /// Run only the tests of the API against its OpenAPI document.
     #[arg(long, conflicts_with_all = ["skip_api_contract", "only_browser"])]
     pub only_api_contract: bool,
+    /// Run the browser tests with the client for delivery, as `ci` does. Otherwise they use that of `run`, which takes
+    /// minutes less to build: the same code in one module.
+    #[arg(long, conflicts_with_all = ["skip_browser", "only_api_contract"])]
+    pub delivery: bool,
     /// Record each browser test, for the trace of a failed one. Takes longer.
     #[arg(long, requires = "only_browser")]
     pub trace: bool,
@@ -108,7 +115,7 @@ pub fn test(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<bool> {
 
 /// Runs cargo's tests and the browser tests on the same stores.
 fn cargo_and_browser(paths: &Paths, options: &TestOptions, stop: &Stop) -> Result<Counts> {
-    let mut folder = DataFolder::open(paths, "test", true)?.without_fsync();
+    let mut folder = DataFolder::open(paths, "test", true)?.throwaway();
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let mut counts = Counts::default();
@@ -164,6 +171,8 @@ fn cargo_tests(
     };
     let mut xtask = native::cargo(paths, "test");
     xtask.args(["--package", "xtask"]);
+    let mut integration = all(&INTEGRATION);
+    integration.env("SSL_CERT_FILE", paths.root.join(AUTHORITY));
     // The integration tests of server and simulator build the programs too.
     let (step, began) = (ProgressStep::start("compile the tests"), Instant::now());
     let compiled = cargo_progress::status(&mut all(&["--tests", "--no-run"]), &step, stop)?;
@@ -177,7 +186,7 @@ fn cargo_tests(
     // Remove the file of an earlier run.
     let _ = std::fs::remove_file(&worlds);
     for (part, mut command) in
-        [("tests of xtask", xtask), ("unit tests", all(&OTHERS)), ("integration tests", all(&INTEGRATION))]
+        [("tests of xtask", xtask), ("unit tests", all(&OTHERS)), ("integration tests", integration)]
     {
         command.arg("--no-fail-fast").args(&options.filter).env("WORLDS_FILE", &worlds);
         command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);

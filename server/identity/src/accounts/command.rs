@@ -42,7 +42,7 @@ pub async fn create_manager(
 ) -> Result<Created, Problem> {
     let (name, email) = check_person("manager", person)?;
     check_new(password)?;
-    let hash = Hashing::new().map_err(|cause| Problem::internal(&cause))?.hash(password).await?;
+    let hash = Hashing::new().hash(password).await?;
     let mut tx = pg.begin().await?;
     let is_new = account::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
     let account = account::by_email(&mut tx, &email).await?.ok_or_else(|| Problem::not_found("open account"))?.id;

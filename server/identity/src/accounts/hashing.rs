@@ -20,6 +20,10 @@ const MEMORY_KIB: u32 = 19 * 1024;
 const ROUNDS: u32 = 2;
 /// Degree of parallelism.
 const LANES: u32 = 1;
+/// Length of the decoy's salt in Base64 without padding: 16 bytes, as [`ids::random_bits`] has.
+const SALT_CHARS: usize = 22;
+/// Length of the decoy's output: 32 bytes, as Argon2 makes by default.
+const OUTPUT_CHARS: usize = 43;
 /// Maximum number of waiting requests per core: about one second of work.
 const WAITERS_PER_CORE: usize = 16;
 /// Maximum wait for a core.
@@ -37,18 +41,15 @@ pub(super) struct Hashing {
 
 impl Hashing {
     /// Creates the queue for all cores of the machine.
-    pub(super) fn new() -> anyhow::Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let decoy =
-            hash(&ids::random_bits()).map_err(|cause| anyhow::anyhow!("passwords cannot be hashed: {cause}"))?;
-        Ok(Self::with(cores, decoy))
+    pub(super) fn new() -> Self {
+        Self::with(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
     }
 
-    fn with(cores: usize, decoy: String) -> Self {
+    fn with(cores: usize) -> Self {
         Self {
             places: Arc::new(Semaphore::new(cores * (1 + WAITERS_PER_CORE))),
             cores: Arc::new(Semaphore::new(cores)),
-            decoy: decoy.into(),
+            decoy: decoy().into(),
         }
     }
 
@@ -103,6 +104,13 @@ fn queue_full() -> Problem {
         .with_retry_after(RETRY_AFTER)
 }
 
+/// Returns a hash that takes as long to verify as any other. Its output is zeros: making a real one would take part of
+/// every start.
+fn decoy() -> String {
+    let (salt, output) = ("A".repeat(SALT_CHARS), "A".repeat(OUTPUT_CHARS));
+    format!("$argon2id$v=19$m={MEMORY_KIB},t={ROUNDS},p={LANES}${salt}${output}")
+}
+
 fn argon2() -> Result<Argon2<'static>, argon2::Error> {
     let params = Params::new(MEMORY_KIB, ROUNDS, LANES, None)?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
@@ -135,13 +143,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_password_matches_its_salted_hash_and_no_other() {
-        let hashing = Hashing::new().expect("it can be made");
+        let hashing = Hashing::new();
         let (one, other) = (
             hashing.hash(&password("correct horse")).await.expect("hashed"),
             hashing.hash(&password("correct horse")).await.expect("hashed"),
         );
         assert_ne!(one, other);
         assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
+        let parts = |hash: &str| hash.split('$').map(str::len).collect::<Vec<_>>();
+        assert_eq!(parts(&hashing.decoy), parts(&one), "the decoy takes as long to verify");
+        assert_eq!(hashing.decoy.rsplitn(3, '$').last(), one.rsplitn(3, '$').last());
         assert!(hashing.verify_password(&password("correct horse"), Some(&one)).await.expect("compared"));
         assert!(!hashing.verify_password(&password("correct horsf"), Some(&one)).await.expect("compared"));
         assert!(!hashing.verify_password(&password("correct horse"), None).await.expect("compared"));
@@ -150,7 +161,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_sheds_requests() {
-        let hashing = Hashing::with(1, String::new());
+        let hashing = Hashing::with(1);
         let core = Arc::clone(&hashing.cores).acquire_owned().await.expect("the only one");
         let mut line: FuturesUnordered<_> = (0..=WAITERS_PER_CORE).map(|_| hashing.run(|| true)).collect();
         assert!(line.next().now_or_never().is_none(), "all of them wait");

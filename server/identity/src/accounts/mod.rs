@@ -61,7 +61,7 @@ impl Accounts {
     /// When `TOKEN_SECRET` is too short.
     pub fn new(token_secrets: &[String]) -> anyhow::Result<Self> {
         Ok(Self {
-            hashing: hashing::Hashing::new()?,
+            hashing: hashing::Hashing::new(),
             sessions: sessions::SessionCache::default(),
             tokens: tokens::Tokens::new(token_secrets)?,
             mail_wake: Notify::new(),

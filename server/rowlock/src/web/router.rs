@@ -1,7 +1,7 @@
 //! All routes and the middleware stack, in one place.
 
 use std::convert::Infallible;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
@@ -24,7 +24,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::budget::BudgetLayer;
-use super::{description, files, pages, requests};
+use super::{authorisation, description, files, pages, requests};
 use crate::{AppState, metrics, migrations};
 use admission::{fairness, waiting_room};
 use backoffice::{box_office, door, organiser, reports, webhooks};
@@ -44,7 +44,10 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 /// Deadline for the lock store's answer in a readiness check. A proxy checks every half a second.
 const LOCK_STORE_LOOK: Duration = Duration::from_millis(100);
-/// The API with its description; without a state, the description alone.
+/// Prefix of the addresses of the API.
+const API_PREFIX: &str = "/api/v1";
+
+/// The API's router with a state; without one, its description.
 struct Api<'a> {
     state: Option<&'a AppState>,
     router: Router,
@@ -57,10 +60,11 @@ impl Api<'_> {
     where
         S: FromRef<AppState> + Clone + Send + Sync + 'static,
     {
-        let (router, description) = OpenApiRouter::new().nest("/api/v1", routes).split_for_parts();
-        self.description.merge(description);
         if let Some(state) = self.state {
+            let router = Router::<S>::new().nest(API_PREFIX, Router::from(routes));
             self.router = self.router.merge(router.with_state(S::from_ref(state)));
+        } else {
+            self.description.merge(OpenApiRouter::new().nest(API_PREFIX, routes).into_openapi());
         }
         self
     }
@@ -126,11 +130,17 @@ pub fn build(
     ReplayCache::new(HttpState::from_ref(&state), stack.service(routes(state)), MAX_BODY_BYTES)
 }
 
+/// The document at `/api/openapi.json`.
+fn document(state: &AppState) -> Bytes {
+    let derived = serde_json::to_value(openapi()).expect("a description is text, numbers and lists of them");
+    Bytes::from(description::complete(derived, &state.site.public_url, state.site.is_https()).to_string())
+}
+
 fn routes(state: AppState) -> Router {
-    let (api, derived) = api(Some(&state));
-    let derived = serde_json::to_value(derived).expect("a description is text, numbers and lists of them");
-    let document =
-        Bytes::from(description::complete(derived, &state.site.public_url, state.site.is_https()).to_string());
+    let (api, _) = api(Some(&state));
+    let described = state.clone();
+    // Written at the first request, not at every start.
+    let document = Arc::new(LazyLock::new(move || document(&described)));
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
     let revalidate = (
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED)),
@@ -144,7 +154,10 @@ fn routes(state: AppState) -> Router {
     let plain = files::PLAIN_ROUTES.into_iter();
     plain
         .fold(Router::new(), |router, route| router.route(route, get(files::plain)))
-        .route("/api/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], document)))
+        .route(
+            "/api/openapi.json",
+            get(async move || ([(header::CONTENT_TYPE, "application/json")], Bytes::clone(&document))),
+        )
         .merge(pages::routes())
         .route(files::ROUTE, get(files::of_version))
         .route_service("/favicon.svg", file("favicon.svg"))
@@ -176,13 +189,11 @@ pub(super) const OTHER_ADDRESSES: [&str; 12] = [
     "/demo/watched",
 ];
 
-/// Routes as metrics name them: those of the API as described, the pages and the rest.
+/// Routes as metrics name them: those of the API, which a test of the table compares with it, the pages and the rest.
 fn route_names() -> &'static telemetry::Routes {
     static NAMES: LazyLock<telemetry::Routes> = LazyLock::new(|| {
-        let (_, description) = api(None);
-        let api = description.paths.paths.keys().map(String::as_str);
-        let pages: Vec<&str> = pages::addresses().collect();
-        telemetry::Routes::new(api.chain(OTHER_ADDRESSES).chain(pages))
+        let api = authorisation::TABLE.iter().map(|(_, route, ..)| *route);
+        telemetry::Routes::new(api.chain(OTHER_ADDRESSES).chain(pages::addresses()))
     });
     &NAMES
 }
@@ -282,7 +293,7 @@ mod tests {
     use http::caching::{CacheClass, TABLE, cache_class};
 
     use super::*;
-    use crate::web::authorisation::{self, Access};
+    use crate::web::authorisation::Access;
 
     #[test]
     fn every_route_has_a_cache_class_and_a_route_that_is_not_public_is_never_cached() {
