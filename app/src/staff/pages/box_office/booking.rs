@@ -4,7 +4,8 @@ use domain::VariantName;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
 use domain::booking::BookingState;
-use domain::till::UNDO_MS;
+use domain::money::Money;
+use domain::till::{Means, UNDO_MS};
 use domain::time::MINUTE_MS;
 use language::{Arg, current, money, say};
 use leptos::prelude::*;
@@ -53,7 +54,7 @@ pub fn counter_booking_page(
                     </p>
                 })}
                 {booking.undo_until_ms.map(|_| undo(&base, &desk.key))}
-                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &desk.key))}
+                {booking.to_pay_out.map(|sum| pay_out(&base, sum, booking.means, &desk.key))}
                 {is_sold.then(|| refund(&base, &booking, managers, &form, &desk.key))}
             </div>
         }
@@ -148,12 +149,16 @@ fn undo(base: &str, key: &str) -> impl IntoView + use<> {
     }
 }
 
-fn pay_out(base: &str, booking: &CounterBooking, key: &str) -> impl IntoView + use<> {
+fn pay_out(base: &str, sum: Money, means: Option<Means>, key: &str) -> impl IntoView + use<> {
+    let words = match means {
+        Some(Means::Card) => say!("box_office.pay_out"),
+        _ => say!("box_office.hand_over", amount = sum),
+    };
     view! {
         <form class="card counter-form" action=format!("{base}/pay-out") method="post">
             {hidden("key", key)}
-            <p>{booking.to_pay_out.map(|sum| say!("box_office.waits", amount = sum))}</p>
-            <button class="button" type="submit" data-testid="pay-out">{say!("box_office.pay_out")}</button>
+            <p>{say!("box_office.waits", amount = sum)}</p>
+            <button class="button" type="submit" data-testid="pay-out">{words}</button>
         </form>
     }
 }
