@@ -80,6 +80,22 @@ async function exchange(page: Page, theatre: string, booking: string, seats: num
   return swap(page, seats, change, change === "back" ? swapWithLostAnswers : undefined);
 }
 
+/** Expects that nothing is sold for too little cash, and that the change is shown for more. */
+async function expectChangeForCash(page: Page): Promise<void> {
+  const cash = page.locator("#cash-given");
+  await expect(cash).toBeFocused();
+  await expectAccessible(page, "a payment in cash");
+  await expectFitsPhone(page, "a payment in cash");
+  await cash.fill("1");
+  await expect(page.getByTestId("cash-change")).toContainText("missing");
+  await expect(page.getByTestId("confirm-payment")).toHaveAttribute("aria-disabled", "true");
+  await page.keyboard.press("Enter");
+  await expect(page.getByTestId("payment")).toBeVisible();
+  await cash.fill("99999");
+  await expect(page.getByTestId("cash-change")).toContainText("Hand over");
+  await expect(page.getByTestId("confirm-payment")).toHaveAttribute("aria-disabled", "false");
+}
+
 /** Expects that the wide Arabic dates do not overlap the search, and that only Western digits are used. */
 async function expectNoOverlapInArabic(page: Page, path: string): Promise<void> {
   const usual = page.viewportSize();
@@ -133,6 +149,8 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expect(counter.heldSeats()).toHaveCount(2);
   await moviegoer.expectSeat(show.seat("C", "6"), "locked");
   await use(seller, seller.getByTestId("sell-cash"));
+  await expectChangeForCash(seller);
+  await use(seller, seller.getByTestId("confirm-payment"));
   await expect(seller.getByTestId("sold")).toBeVisible();
   await moviegoer.expectSeat(show.seat("C", "6"), "booked");
   await counter.expectSeat(show.seat("C", "7"), "locked");
@@ -146,6 +164,10 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await use(seller, counter.seat(show.seat("C", "8")));
   await expect(counter.heldSeats()).toHaveCount(1);
   await use(seller, seller.getByTestId("sell-card"));
+  await use(seller, seller.getByTestId("payment-back"));
+  await expect(seller.getByTestId("payment")).toHaveCount(0);
+  await use(seller, seller.getByTestId("sell-card"));
+  await use(seller, seller.getByTestId("confirm-payment"));
   await expect(seller.getByTestId("sold")).not.toHaveAttribute("data-booking", sold);
   await use(seller, seller.getByTestId("undo"));
   await expect(seller.getByTestId("sold")).toHaveCount(0);

@@ -108,6 +108,8 @@ test("a group ticket, an undo with a reason, and accessible states of the scanne
   await expect(anna.page.locator("#door-code")).toBeFocused();
   await door.scan(others[0] ?? "");
   await door.expectAnswer("good", "Checked in");
+  // Only the last scan can be undone.
+  await expect(anna.page.getByTestId("door-undo")).toHaveCount(1);
   await press(anna.page.getByTestId("door-check"));
   await expect(anna.page.locator("#door-code")).toBeFocused();
 

@@ -73,7 +73,6 @@ test("two curved rows and an area are drawn, fixed, assigned to a screen, and se
   const file = await page.request.get(`/api/v1/theatres/meridian-berlin/layouts/${layout}/file?form=seating_plan`);
   expect(await file.text()).toContain('"capacity": 60');
   await page.locator("#give-name").fill(name);
-  await page.locator("#give-reason").fill("A small hall in the attic.");
   await press(page.getByTestId("layout-publish"));
   await page.waitForURL(/\/screens\?done=true$/);
   await expect(page.getByTestId("screens")).toContainText(name);
@@ -143,7 +142,6 @@ test("a pinch zooms and moves the drawing without changing the selection", async
 async function planShow(page: Page, screen: string): Promise<string> {
   await page.goto(`${THEATRE}/prices`);
   await page.getByLabel("Ordinary seat").fill("9.50");
-  await page.locator("#prices-reason").fill("What the attic costs.");
   await press(page.getByTestId("set-prices"));
   await expect(page.getByTestId("organiser-done")).toBeVisible();
   await page.goto(`${THEATRE}/shows/plan`);
@@ -152,7 +150,6 @@ async function planShow(page: Page, screen: string): Promise<string> {
   for (const day of ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]) {
     await page.locator(`input[name="${day}"]`).fill("20:15");
   }
-  await page.locator("#plan-reason").fill("First week.");
   await press(page.getByTestId("plan"));
   const mine = page.getByTestId("organised-show").filter({ hasText: screen });
   await expect(mine).toHaveCount(7);

@@ -51,7 +51,6 @@ test("a room is imported, a week is planned and sold, and a show is cancelled", 
   await expect(page.getByTestId("preview").locator(".preview-number")).toHaveCount(11);
   await expectAccessible(page, "a room that was brought");
   await page.locator('input[name="name"]').fill(name);
-  await page.locator("#new-reason").fill("A tent for the summer.");
   await press(page.getByTestId("new-screen"));
   await expect(page.getByTestId("screens")).toContainText(name);
 
@@ -76,12 +75,10 @@ test("a room is imported, a week is planned and sold, and a show is cancelled", 
   await page.goto(`${THEATRE}/prices`);
   const price = page.getByLabel("Партер");
   await price.fill("nine");
-  await page.locator("#prices-reason").fill("What the tent costs.");
   await press(page.getByTestId("set-prices"));
   await expect(price).toHaveAttribute("aria-invalid", "true");
   await expect(price).toHaveValue("nine");
   await expect(price).toHaveAccessibleDescription(/12\.50/);
-  await expect(page.locator("#prices-reason")).toHaveValue("What the tent costs.");
   await expectAccessible(page, "prices that are refused");
   await price.fill("9.50");
   await press(page.getByTestId("set-prices"));
@@ -95,7 +92,6 @@ test("a room is imported, a week is planned and sold, and a show is cancelled", 
   for (const day of ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]) {
     await page.locator(`input[name="${day}"]`).fill("20:15");
   }
-  await page.locator("#plan-reason").fill("First week.");
   await press(page.getByTestId("plan"));
   await page.waitForURL((url) => url.pathname === `${THEATRE}/shows` && url.searchParams.get("from") === from);
   const mine = page.getByTestId("organised-show").filter({ hasText: name });

@@ -65,7 +65,6 @@ test("an API key is shown once, and a sale is delivered to a webhook", async ({ 
   await signInAsManager(page);
   await page.goto(`/staff/${show.theatre}/systems`);
   await page.locator("#key-name").fill("Bookkeeping");
-  await page.locator("#key-reason").fill("For the books.");
   await press(page.getByTestId("make-key"));
   const key = (await page.getByTestId("systems-secret").textContent()) ?? "";
   const read = await request.get(`/api/v1/theatres/${show.theatre}/reports/sales`, { headers: { authorization: `Bearer ${key}` } });
@@ -78,7 +77,6 @@ test("an API key is shown once, and a sale is delivered to a webhook", async ({ 
   // The address does not exist: the test checks the delivery log.
   const address = `https://hooks.example.org/${show.id}`;
   await page.locator("#webhook-url").fill(address);
-  await page.locator("#webhook-reason").fill("They print the badges.");
   await press(page.getByTestId("make-webhook"));
   await expect(page.getByTestId("systems-secret")).toBeVisible();
   await buyTickets(show, 1);

@@ -16,6 +16,8 @@ use utoipa::ToSchema;
 
 /// Maximum length of a key's name, characters.
 pub const MAX_NAME_CHARS: usize = 60;
+/// The reason in the audit log of an action whose form asks for none: the log has the action, its time and its actor.
+pub const NO_REASON: &str = "–";
 /// Maximum length of a reason, characters.
 pub const MAX_REASON_CHARS: usize = 300;
 /// Maximum length of an endpoint's address, bytes.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use domain::api::systems::{MAX_REASON_CHARS, one_line};
+use domain::api::systems::{MAX_REASON_CHARS, NO_REASON, one_line};
 use domain::money::{Currency, Money};
 use domain::till::parse_amount;
 use language::say;
@@ -123,6 +123,12 @@ impl Form {
     pub fn set(&mut self, field: impl AsRef<str>, value: impl Into<String>) {
         self.values.retain(|(known, _)| known != field.as_ref());
         self.values.push((field.as_ref().to_owned(), value.into()));
+    }
+
+    /// The reason; [`NO_REASON`] if the form has none.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        self.filled(REASON).unwrap_or_else(|| NO_REASON.to_owned())
     }
 
     /// Refuses a reason that is empty or too long.

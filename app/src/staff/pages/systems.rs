@@ -1,5 +1,5 @@
-//! Other systems of a theatre: API keys, webhook endpoints and their deliveries. Plain forms with a reason each,
-//! without a script.
+//! Other systems of a theatre: API keys, webhook endpoints and their deliveries. Plain forms without a
+//! script.
 
 use domain::VariantName;
 use domain::api::systems::{
@@ -10,11 +10,10 @@ use language::{current, number, say};
 use leptos::prelude::*;
 use strum::VariantArray;
 
-use super::fields::{Field, hidden};
-use super::{Desk, Form, REASON, page, when_utc, wide_table};
+use super::fields::hidden;
+use super::{Desk, Form, page, when_utc, wide_table};
 use crate::shell::Page;
 
-const WHY: Field = Field::reason("", "systems.reason");
 /// The name of the form of a new key.
 pub const NEW_KEY: &str = "new-key";
 /// The name of the form of a new endpoint.
@@ -24,14 +23,14 @@ pub const NEW_WEBHOOK: &str = "new-webhook";
 #[must_use]
 pub fn key_request(form: &Form) -> ApiKeyRequest {
     let reads_people = form.is_ticked("reads_people");
-    ApiKeyRequest { name: form.text("name"), reads_people, reason: form.text(REASON) }
+    ApiKeyRequest { name: form.text("name"), reads_people, reason: form.reason() }
 }
 
 /// The new endpoint of a sent form. Unknown events are left out.
 #[must_use]
 pub fn endpoint_request(form: &Form) -> EndpointRequest {
     let events = form.all("events").filter_map(|event| event.parse().ok()).collect();
-    EndpointRequest { url: form.text("url"), events, reason: form.text(REASON) }
+    EndpointRequest { url: form.text("url"), events, reason: form.reason() }
 }
 
 /// Values shared by all forms.
@@ -114,7 +113,6 @@ fn act(
             <form action=action method="post" class="systems-form">
                 {hidden("key", format!("{}/{name}", context.intent))}
                 {state.map(|state| hidden("state", state.as_str()))}
-                {WHY.with_id(format!("reason-{name}"), &context.form.only(name))}
                 <button class="button button-quiet" r#type="submit">{label}</button>
             </form>
         </details>
@@ -161,7 +159,6 @@ fn new_key(base: &str, context: FormContext<'_>) -> AnyView {
                 <input id="key-name" name="name" r#type="text" required maxlength=MAX_NAME_CHARS autocomplete="off"
                     value=form.text("name") />
             </div>
-            {WHY.with_id("key-reason".to_owned(), &form)}
             <label class="systems-check">
                 <input name="reads_people" r#type="checkbox" value="true" checked=form.is_ticked("reads_people") />
                 <span>{say!("systems.may_read_people")}</span>
@@ -203,7 +200,6 @@ fn new_endpoint(base: &str, context: FormContext<'_>) -> AnyView {
                 <input id="webhook-url" name="url" r#type="url" required maxlength=MAX_URL_BYTES placeholder="https://" dir="ltr"
                     autocomplete="off" value=form.text("url") />
             </div>
-            {WHY.with_id("webhook-reason".to_owned(), &form)}
             <fieldset class="systems-events">
                 <legend>{say!("systems.events")}</legend>
                 {events.collect_view()}

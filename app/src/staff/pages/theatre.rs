@@ -8,7 +8,7 @@ use language::{Hindrance, say};
 use leptos::prelude::*;
 
 use super::fields::{Field, hidden};
-use super::{Desk, Form, REASON, Section, StaffPage, trouble_view};
+use super::{Desk, Form, Section, StaffPage, trouble_view};
 use crate::shell::{Head, Page, WasmModule};
 
 const NAME: Field = Field::text("name", "theatres.name").required().at_most(120);
@@ -17,7 +17,6 @@ const CURRENCY: Field = Field::text("currency", "theatres.currency").required().
 const CITY_NAME: Field = Field::text("city_name", "theatres.city_name").at_most(120);
 const COUNTRY: Field = Field::text("country", "theatres.country").at_most(120);
 const TIME_ZONE: Field = Field::text("time_zone", "theatres.time_zone").at_most(120);
-const WHY: Field = Field::text(REASON, "organiser.reason").required().at_most(300);
 
 /// The change of a sent form.
 ///
@@ -29,7 +28,7 @@ pub fn theatre_change(form: &Form) -> Result<TheatreChange, String> {
         address: form.text(ADDRESS),
         currency: form.text(CURRENCY),
         version: form.whole("version", "The version")?,
-        reason: form.text(WHY),
+        reason: form.reason(),
     })
 }
 
@@ -45,7 +44,7 @@ pub fn theatre_request(form: &Form) -> TheatreRequest {
         new_city: city.is_none().then(new_city),
         city,
         currency: form.text(CURRENCY),
-        reason: form.text(WHY),
+        reason: form.reason(),
     }
 }
 
@@ -68,7 +67,6 @@ pub fn theatre_page(desk: Desk, theatre: ManagedTheatre, refused: Option<Form>) 
                 {NAME.view(&form)}
                 {ADDRESS.view(&form)}
                 {CURRENCY.view(&form)}
-                {WHY.view(&form)}
                 <button class="button" r#type="submit" data-testid="change-theatre">{say!("organiser.change")}</button>
             </form>
         }
@@ -117,7 +115,6 @@ impl NewTheatre {
                     {CITY_NAME.view(&form)}
                     {COUNTRY.view(&form)}
                     {TIME_ZONE.view(&form)}
-                    {WHY.view(&form)}
                     <button class="button" r#type="submit" data-testid="new-theatre">{say!("theatres.create")}</button>
                 </form>
             </section>

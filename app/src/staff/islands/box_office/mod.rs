@@ -4,6 +4,7 @@
 
 mod exchange;
 mod panel;
+mod payment;
 mod selling;
 mod shows;
 

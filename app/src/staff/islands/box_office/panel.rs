@@ -5,9 +5,10 @@ use domain::api::box_office::{CallerHoldView, CounterBooking, SeatHolder};
 use domain::seats::SeatIndex;
 use domain::till::Means;
 use language::{Arg, current, money, say};
-use leptos::either::EitherOf3;
+use leptos::either::EitherOf4;
 use leptos::prelude::*;
 
+use super::payment::payment_form;
 use super::selling::{CALLER_MINUTES, CounterSaleState, retry_panel};
 use super::{exchange, seats_in_words};
 use crate::browser::ids;
@@ -38,10 +39,11 @@ pub(super) fn panel(selling: CounterSaleState) -> impl IntoView {
             </p>
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
                 hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get().map(in_the_way)}</p>
-            {move || match (selling.unanswered.get(), selling.exchange.get()) {
-                (Some(asked), _) => EitherOf3::A(retry_panel(selling, asked)),
-                (None, Some(booking)) => EitherOf3::B(exchange::exchange_form(selling, booking)),
-                (None, None) => EitherOf3::C(view! {
+            {move || match (selling.unanswered.get(), selling.payment.get(), selling.exchange.get()) {
+                (Some(asked), ..) => EitherOf4::A(retry_panel(selling, asked)),
+                (None, Some(payment), _) => EitherOf4::B(payment_form(selling, payment)),
+                (None, None, Some(booking)) => EitherOf4::C(exchange::exchange_form(selling, booking)),
+                (None, None, None) => EitherOf4::D(view! {
                     <div class="counter-pay">
                         {pay(selling, Means::Cash, say!("box_office.cash"), "sell-cash")}
                         {pay(selling, Means::Card, say!("box_office.card"), "sell-card")}
@@ -69,8 +71,8 @@ pub(super) fn lookup_panel(selling: CounterSaleState) -> impl IntoView {
 fn pay(selling: CounterSaleState, means: Means, words: String, test: &'static str) -> impl IntoView {
     let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
     view! {
-        <button type="button" class="button" data-testid=test aria-disabled=is_idle
-            on:click=move |_| selling.sell(means)>{words}</button>
+        <button type="button" class="button" id=test data-testid=test aria-disabled=is_idle
+            on:click=move |_| selling.ask_for_payment(means, None)>{words}</button>
     }
 }
 
@@ -110,6 +112,11 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
     let print = format!("{page}/tickets");
     let booking = sold.id;
     let what = seats_in_words(&sold);
+    // After an exchange only the difference was paid.
+    let undo_words = match (sold.means, sold.difference) {
+        (Some(Means::Cash), None) => say!("box_office.undo_hand_over", amount = sold.total),
+        _ => say!("box_office.undo"),
+    };
     view! {
         <div class="counter-sold" data-testid="sold" data-booking=booking.to_string()>
             <p role="status">
@@ -124,7 +131,7 @@ fn last_sale(selling: CounterSaleState, sold: CounterBooking) -> impl IntoView {
                 </form>
                 {sold.undo_until_ms.map(|_| view! {
                     <button type="button" class="button button-quiet" data-testid="undo"
-                        on:click=move |_| selling.undo(booking)>{say!("box_office.undo")}</button>
+                        on:click=move |_| selling.undo(booking)>{undo_words}</button>
                 })}
                 <a class="button button-quiet" data-testid="to-sold" href=page>{say!("box_office.to_booking")}</a>
             </div>
@@ -227,9 +234,9 @@ fn caller_line(selling: CounterSaleState, caller: CallerHoldView) -> impl IntoVi
             <p>{words}</p>
             <div class="counter-pay">
                 <button type="button" class="button button-quiet" data-testid="caller-cash"
-                    on:click=move |_| selling.sell_to_caller(&cash, Means::Cash)>{say!("box_office.cash")}</button>
+                    on:click=move |_| selling.ask_for_payment(Means::Cash, Some(cash.clone()))>{say!("box_office.cash")}</button>
                 <button type="button" class="button button-quiet" data-testid="caller-card"
-                    on:click=move |_| selling.sell_to_caller(&card, Means::Card)>{say!("box_office.card")}</button>
+                    on:click=move |_| selling.ask_for_payment(Means::Card, Some(card.clone()))>{say!("box_office.card")}</button>
                 <button type="button" class="button button-quiet" data-testid="caller-let-go"
                     on:click=move |_| selling.release_caller_hold(hold)>{say!("box_office.caller_let_go")}</button>
             </div>

@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use super::exchange::{BookingToExchange, changed_hands};
 use super::means_words;
+use super::payment::Payment;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{focus, ids};
 use crate::seat_map::own_seats::{own_hold, wishes};
@@ -101,6 +102,8 @@ pub(super) struct CounterSaleState {
     pub(super) email: RwSignal<String>,
     /// The reason for free tickets and house seats.
     pub(super) reason: RwSignal<String>,
+    /// The sale that waits for its payment.
+    pub(super) payment: RwSignal<Option<Payment>>,
     /// The sale or exchange without an answer.
     pub(super) unanswered: RwSignal<Option<PendingSale>>,
 }
@@ -124,6 +127,7 @@ impl CounterSaleState {
             name: RwSignal::new(String::new()),
             email: RwSignal::new(String::new()),
             reason: RwSignal::new(String::new()),
+            payment: RwSignal::new(None),
             unanswered: RwSignal::new(None),
         };
         Effect::new(move |_| {
@@ -210,6 +214,7 @@ impl CounterSaleState {
         self.act(async move {
             let sold = self.request(&pending, pin).await;
             self.pin.set(String::new());
+            self.close_payment();
             let is_unknown = sold.as_ref().is_err_and(Failure::may_pass);
             // Set only on a change, so that the form on screen keeps its focus.
             if is_unknown || self.unanswered.with_untracked(Option::is_some) {

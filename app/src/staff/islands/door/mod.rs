@@ -245,7 +245,7 @@ fn conflicts(gate: Gate) -> impl IntoView {
     view! { <section class="door-conflicts" role="alert">{content}</section> }
 }
 
-/// The last scans, with undo, also for an earlier admission by any device.
+/// The last scans. The newest has undo, also for an earlier admission by any device: an older one is scanned again first.
 fn recent(gate: Gate) -> impl IntoView {
     let undoing = RwSignal::new(None::<UndoableAdmission>);
     let undo = move |undo: UndoableAdmission| {
@@ -261,9 +261,9 @@ fn recent(gate: Gate) -> impl IntoView {
                 }>{say!("door.undo")}</button>
         })
     };
-    let line = move |outcome: ScanOutcome| {
+    let line = move |(age, outcome): (usize, ScanOutcome)| {
         let (word, tickets, number) = (outcome.word.clone(), outcome.tickets.clone(), outcome.number);
-        let undos = outcome.undos.into_iter().map(undo).collect_view();
+        let undos = outcome.undos.into_iter().filter(|undo| age == 0 || undo.is_done).map(undo).collect_view();
         view! {
             <li data-tone=outcome.tone.as_str() data-number=number>
                 <span class="door-recent-word">{word}</span>
@@ -272,7 +272,7 @@ fn recent(gate: Gate) -> impl IntoView {
             </li>
         }
     };
-    let lines = move || gate.recent.with(|recent| recent.iter().cloned().map(line).collect_view());
+    let lines = move || gate.recent.with(|recent| recent.iter().cloned().enumerate().map(line).collect_view());
     view! {
         <section class="door-recent" hidden=move || gate.recent.with(|recent| recent.is_empty())>
             <h2>{say!("door.recent")}</h2>

@@ -2,6 +2,7 @@
 //! request is repeated under the same key.
 
 use domain::api::organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
+use domain::api::systems::NO_REASON;
 use language::{Hindrance, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -25,7 +26,6 @@ struct SavingState {
     /// The screen to assign it to; empty for a new one.
     screen: RwSignal<String>,
     name: RwSignal<String>,
-    reason: RwSignal<String>,
     /// The unanswered import and its key.
     unanswered: StoredValue<Option<(LayoutImport, String)>>,
     /// The last assignment, path and body as text, and its key.
@@ -33,14 +33,12 @@ struct SavingState {
 }
 
 pub(super) fn form(editor: Editor) -> impl IntoView {
-    let text = |text: &str| RwSignal::new(text.to_owned());
     let saving = SavingState {
         editor,
         busy: RwSignal::new(false),
         trouble: RwSignal::new(None),
         screen: RwSignal::new(default_screen(editor)),
-        name: text(""),
-        reason: text(""),
+        name: RwSignal::new(String::new()),
         unanswered: StoredValue::new(None),
         assignment: StoredValue::new(None),
     };
@@ -64,7 +62,6 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
             <div class="layout-form">
                 {choice("give-screen", say!("organiser.screen"), screens, move || saving.screen.get(), move |screen| saving.screen.set(screen))}
                 {move || saving.screen.with(String::is_empty).then(|| input("give-name", say!("organiser.screen_name"), "text", saving.name))}
-                {input("give-reason", say!("organiser.reason"), "text", saving.reason)}
                 <button type="button" class="button button-quiet" data-testid="layout-publish" aria-disabled=idle
                     on:click=move |_| saving.publish()>{say!("editor.publish")}</button>
             </div>
@@ -125,10 +122,9 @@ impl SavingState {
 
     /// Saves the draft, assigns it to a screen, and opens the page of screens.
     fn publish(self) {
-        let (reason, name) =
-            (self.reason.get_untracked().trim().to_owned(), self.name.get_untracked().trim().to_owned());
+        let (reason, name) = (NO_REASON.to_owned(), self.name.get_untracked().trim().to_owned());
         let screen = self.screen.get_untracked();
-        if reason.is_empty() || (screen.is_empty() && name.is_empty()) {
+        if screen.is_empty() && name.is_empty() {
             self.trouble.set(Some((say!("editor.say_which").into(), Vec::new())));
             return;
         }

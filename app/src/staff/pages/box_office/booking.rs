@@ -4,7 +4,8 @@ use domain::VariantName;
 use domain::api::box_office::{CounterBooking, ManagerView};
 use domain::api::cancelling::RefundView;
 use domain::booking::BookingState;
-use domain::till::UNDO_MS;
+use domain::money::Money;
+use domain::till::{Means, UNDO_MS};
 use domain::time::MINUTE_MS;
 use language::{Arg, current, money, say};
 use leptos::prelude::*;
@@ -16,8 +17,6 @@ use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::shell::{Head, Page};
 use crate::staff::islands::box_office::{means_words, seats_in_words};
 
-const WHY_UNDO: Field = Field::reason("undo-reason", "box_office.reason");
-const WHY_PAY_OUT: Field = Field::reason("pay-out-reason", "box_office.reason");
 const WHY_REFUND: Field = Field::reason("refund-reason", "box_office.reason");
 
 /// The page of a booking, and of the one its money was moved to by an exchange or after a late payment. `starts` is in the
@@ -54,8 +53,8 @@ pub fn counter_booking_page(
                             href=format!("{base}/exchange")>{say!("box_office.exchange_another")}</a>
                     </p>
                 })}
-                {booking.undo_until_ms.map(|_| undo(&base, &form, &desk.key))}
-                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &form, &desk.key))}
+                {booking.undo_until_ms.map(|_| undo(&base, &desk.key))}
+                {booking.to_pay_out.map(|sum| pay_out(&base, sum, booking.means, &desk.key))}
                 {is_sold.then(|| refund(&base, &booking, managers, &form, &desk.key))}
             </div>
         }
@@ -140,24 +139,26 @@ fn print(base: &str, key: &str) -> impl IntoView + use<> {
     }
 }
 
-fn undo(base: &str, form: &Form, key: &str) -> impl IntoView + use<> {
+fn undo(base: &str, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="card counter-form" action=format!("{base}/undo") method="post">
             {hidden("key", key)}
             <p class="quiet small">{say!("box_office.undo_hint", minutes = UNDO_MS / MINUTE_MS)}</p>
-            {WHY_UNDO.view(&form.only("undo"))}
             <button class="button button-quiet" type="submit" data-testid="undo">{say!("box_office.undo")}</button>
         </form>
     }
 }
 
-fn pay_out(base: &str, booking: &CounterBooking, form: &Form, key: &str) -> impl IntoView + use<> {
+fn pay_out(base: &str, sum: Money, means: Option<Means>, key: &str) -> impl IntoView + use<> {
+    let words = match means {
+        Some(Means::Card) => say!("box_office.pay_out"),
+        _ => say!("box_office.hand_over", amount = sum),
+    };
     view! {
         <form class="card counter-form" action=format!("{base}/pay-out") method="post">
             {hidden("key", key)}
-            <p>{booking.to_pay_out.map(|sum| say!("box_office.waits", amount = sum))}</p>
-            {WHY_PAY_OUT.view(&form.only("pay-out"))}
-            <button class="button" type="submit" data-testid="pay-out">{say!("box_office.pay_out")}</button>
+            <p>{say!("box_office.waits", amount = sum)}</p>
+            <button class="button" type="submit" data-testid="pay-out">{words}</button>
         </form>
     }
 }

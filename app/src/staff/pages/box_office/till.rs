@@ -14,10 +14,9 @@ use super::DayForm;
 use crate::pages::accounts::username;
 use crate::staff::islands::box_office::means_words;
 
-const WHY_DROP: Field = Field::reason("drop-reason", "box_office.reason");
 const WHY_COUNT: Field = Field::reason("cash-up-reason", "box_office.difference_reason").optional();
 const WHY_COUNT_FOR: Field = Field::reason("", "box_office.cash_up_for_reason");
-const WHY_CLOSE: Field = Field::reason("day-reason", "box_office.day_word");
+const WHY_CLOSE: Field = Field::reason("day-reason", "box_office.day_word").optional();
 
 fn sum_field(id: &str, label: String, form: &Form) -> AnyView {
     amount_field(form, (id.to_owned(), "amount".to_owned()), label, None, true)
@@ -51,7 +50,6 @@ pub(super) fn open(from: DayForm<'_>, till: TillView, refused: &Form) -> impl In
                 <form class="counter-form" action=format!("{}/till/drop", from.base) method="post">
                     {from.hidden_inputs()}
                     {sum_field("drop", say!("box_office.drop_amount"), &drop)}
-                    {WHY_DROP.view(&drop)}
                     <button class="button button-quiet" type="submit" data-testid="drop">{say!("box_office.drop_now")}</button>
                 </form>
             </details>

@@ -21,7 +21,6 @@ const WEEKEND: Field = Field::number("weekend", "organiser.weekend_percent").req
 const MATINEE: Field = Field::number("matinee", "organiser.matinee_percent").required().marked();
 /// From 17:00.
 const PRIME: Field = Field::number("prime", "organiser.prime_percent").required().marked();
-const WHY: Field = Field::reason("prices-reason", "organiser.reason");
 
 /// A category with a price field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +59,6 @@ pub fn read_tariff(form: &mut Form, currency: Currency) -> TariffView {
     let surcharge = extra.collect();
     let [weekend_percent, matinee_percent, prime_percent] =
         [WEEKEND, MATINEE, PRIME].map(|field| i64::from(form.whole_up_to(field, u32::from(MAX_PERCENT))));
-    form.check_reason();
     TariffView { base, weekend_percent, matinee_percent, prime_percent, surcharge, version: 0 }
 }
 
@@ -109,7 +107,6 @@ pub fn prices_page(desk: Desk, form: Form, lines: Vec<PriceLine>, currency: Curr
                     <legend>{say!("organiser.surcharges")}</legend>
                     <div class="organiser-fields">{surcharges}</div>
                 </fieldset>
-                {WHY.view(&form)}
                 <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
             </form>
         }
@@ -138,7 +135,7 @@ mod tests {
     use super::*;
 
     fn sent(fields: &[(&str, &str)]) -> (Form, TariffView) {
-        let usual = [("weekend", "120"), ("matinee", "80"), ("prime", "100"), ("reason", "Spring.")];
+        let usual = [("weekend", "120"), ("matinee", "80"), ("prime", "100")];
         let mut form = Form::new(fields.iter().chain(&usual).copied());
         let tariff = read_tariff(&mut form, Currency::parse("INR").expect("a code"));
         (form, tariff)
@@ -146,17 +143,11 @@ mod tests {
 
     #[test]
     fn each_error_is_beside_its_field_and_the_input_stays() {
-        let typed = [
-            ("price:gold", "350.00"),
-            ("price:cat-2", "3,5,0"),
-            ("surcharge:3D", "-2"),
-            ("weekend", "1001"),
-            ("reason", " "),
-        ];
+        let typed = [("price:gold", "350.00"), ("price:cat-2", "3,5,0"), ("surcharge:3D", "-2"), ("weekend", "1001")];
         let (form, _) = sent(&typed);
         let refused: Vec<&str> =
             typed.iter().map(|(name, _)| *name).filter(|name| form.refusal(name).is_some()).collect();
-        assert_eq!(refused, ["price:cat-2", "surcharge:3D", "weekend", "reason"], "{form:?}");
+        assert_eq!(refused, ["price:cat-2", "surcharge:3D", "weekend"], "{form:?}");
         assert!(typed.iter().all(|(name, value)| form.get(name) == *value) && form.refusal("prime").is_none());
         assert!(form.is_refused());
     }
@@ -169,7 +160,6 @@ mod tests {
         assert_eq!(tariff.surcharge, BTreeMap::from([(Format::Live, 5_000)]));
         assert_eq!((tariff.weekend_percent, tariff.matinee_percent, tariff.prime_percent), (120, 80, 100));
         let mut stored = tariff_form(&tariff, Currency::parse("INR").expect("a code"));
-        stored.set("reason", "Spring.");
         assert_eq!(read_tariff(&mut stored, Currency::parse("INR").expect("a code")), tariff);
     }
 }

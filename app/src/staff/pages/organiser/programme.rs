@@ -11,7 +11,6 @@ use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, choice, hidden};
-use super::form::REASON;
 use super::{Desk, Form, Tab, page, sales_words, terms};
 use crate::shell::Page;
 
@@ -93,7 +92,6 @@ const WEEKS: Field = Field::number("weeks", "organiser.weeks").required();
 const CLEANING: Field = Field::number("cleaning", "organiser.cleaning").required();
 /// A time skipped by a clock change is moved.
 const MOVES: Field = Field::tick("moves", "organiser.moves");
-const WHY: Field = Field::reason("plan-reason", "organiser.reason");
 
 /// The form for a week from this day.
 #[must_use]
@@ -125,7 +123,7 @@ pub fn shows_request(form: &Form) -> Result<ShowsRequest, String> {
         cleaning_minutes: form.whole(CLEANING, "Minutes between shows")?,
         in_gap: if form.is_ticked(MOVES) { SkippedTimeHandling::Move } else { SkippedTimeHandling::Refuse },
         terms: terms::read(form)?,
-        reason: form.text(REASON),
+        reason: form.reason(),
     })
 }
 
@@ -194,7 +192,6 @@ fn plan_form(desk: &Desk, screens: Vec<ScreenView>, films: Vec<FilmChoice>, form
                 <legend>{say!("organiser.terms")}</legend>
                 <div class="organiser-fields">{terms::view(form, false)}</div>
             </fieldset>
-            {WHY.view(form)}
             <button class="button" r#type="submit" data-testid="plan">{say!("organiser.plan")}</button>
         </form>
     }
@@ -205,7 +202,6 @@ const RUNNING_MINUTES: Field = Field::number("running_minutes", "organiser.runni
 const GENRE: Field = Field::text("genre", "organiser.genre");
 const RATING: Field = Field::text("rating", "organiser.rating");
 const TAGLINE: Field = Field::text("tagline", "organiser.tagline");
-const WHY_FILM: Field = Field::reason("film-reason", "organiser.reason");
 
 /// The film of a sent form.
 ///
@@ -219,7 +215,7 @@ pub fn film_request(form: &Form) -> Result<FilmRequest, String> {
         running_minutes: form.whole(RUNNING_MINUTES, "The running time")?,
         rating: form.text(RATING),
         genre: form.text(GENRE),
-        reason: form.text(REASON),
+        reason: form.reason(),
     })
 }
 
@@ -249,7 +245,6 @@ pub fn films_page(desk: Desk, films: Vec<FilmChoice>, form: Form) -> impl Page {
                         <label for="synopsis">{say!("organiser.synopsis")}</label>
                         <textarea id="synopsis" name="synopsis" rows="3" maxlength="2000">{form.text("synopsis")}</textarea>
                     </div>
-                    {WHY_FILM.view(&form)}
                     <button class="button" r#type="submit" data-testid="add-film">{say!("organiser.add_film")}</button>
                 </form>
             </section>

@@ -21,8 +21,6 @@ const ROOM_NAME: Field = Field::text("name", "organiser.room_name");
 /// Findings are corrected automatically.
 const MEND: Field = Field::tick("mend", "organiser.mend");
 const SCREEN_NAME: Field = Field::text("name", "organiser.screen_name").required();
-const WHY_NEW: Field = Field::reason("new-reason", "organiser.reason");
-const WHY_OTHER: Field = Field::reason("give-reason", "organiser.reason");
 /// The name of the form that makes a screen of a room.
 pub const NEW_SCREEN: &str = "new";
 /// The name of the form that gives a room to a screen.
@@ -146,7 +144,6 @@ fn assign_forms(desk: &Desk, layout: &str, screens: Vec<ScreenView>, form: &Form
                     {hidden("key", key)}
                     {hidden("layout", layout)}
                     {choice(&publish, "screen", say!("organiser.screen"), known)}
-                    {WHY_OTHER.view(&publish)}
                     <button class="button button-quiet" r#type="submit" data-testid="publish">{say!("organiser.give")}</button>
                 </form>
             </section>
@@ -160,7 +157,6 @@ fn assign_forms(desk: &Desk, layout: &str, screens: Vec<ScreenView>, form: &Form
                     {hidden("key", key)}
                     {hidden("layout", layout)}
                     {SCREEN_NAME.view(&new_screen)}
-                    {WHY_NEW.view(&new_screen)}
                     <button class="button" r#type="submit" data-testid="new-screen">{say!("organiser.new_screen")}</button>
                 </form>
             </section>

@@ -13,7 +13,6 @@ use super::prices::{PRICE, price_fields, price_in};
 use super::{Desk, Form, PriceLine, Tab, frame, head, money_words, sales_words, tabbed, terms, titled_page, when};
 use crate::shell::{Head, Page};
 
-const WHY_TERMS: Field = Field::reason("terms-reason", "organiser.reason");
 const WHY_DEFECTS: Field = Field::reason("defect-reason", "organiser.reason");
 const WHY_CANCEL: Field = Field::reason("cancel-reason", "organiser.reason");
 const WHY_MOVE: Field = Field::reason("move-reason", "organiser.reason");
@@ -49,7 +48,6 @@ pub fn terms_request(form: &mut Form, currency: Currency) -> Result<Option<Terms
             None => form.refuse(field, Refusal::NoAmount(currency)),
         }
     }
-    form.check_reason();
     if form.is_refused() {
         return Ok(None);
     }
@@ -57,7 +55,7 @@ pub fn terms_request(form: &mut Form, currency: Currency) -> Result<Option<Terms
         terms: terms::read(form)?,
         prices: Some(prices.into_iter().collect()),
         version: form.whole("version", "The version")?,
-        reason: form.text(REASON),
+        reason: form.reason(),
     }))
 }
 
@@ -171,7 +169,6 @@ fn terms_form(
                 <p class="quiet small">{say!("organiser.prices_hint")}</p>
                 <div class="organiser-fields">{price_fields(&form, lines, currency)}</div>
             </fieldset>
-            {WHY_TERMS.view(&form)}
             <button class="button" r#type="submit" data-testid="change-terms">{say!("organiser.change")}</button>
         </form>
     }

@@ -105,24 +105,24 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
     let world = World::start(1, &[]).await;
     let max = staff(&world, "max@example.org", "manager").await;
     expect_page(max.page("/staff").await, StatusCode::OK, &["data-testid=\"new-theatre\""]);
-    let fields = |key, city, time_zone, reason| {
-        let name = [("key", key), ("name", "Kino"), ("address", "Am Ufer 3"), ("currency", "EUR"), ("city", city)];
-        let rest = [("city_name", "Ulm"), ("country", "DE"), ("time_zone", time_zone), ("reason", reason)];
+    let fields = |key, city, time_zone, currency| {
+        let name = [("key", key), ("name", "Kino"), ("address", "Am Ufer 3"), ("currency", currency), ("city", city)];
+        let rest = [("city_name", "Ulm"), ("country", "DE"), ("time_zone", time_zone)];
         [&name[..], &rest[..]].concat()
     };
     let there = "/staff/theatres";
-    let why = "It opens in May.";
     // The input for a new city is kept too if another city was chosen.
-    for (key, city, time_zone, reason) in [("k-1", "", "Europe/Ulm", why), ("k-2", "lisbon", "Europe/Berlin", "")] {
-        let (status, _, html) = send(&max, there, &fields(key, city, time_zone, reason)).await;
+    for (key, city, time_zone, currency) in [("k-1", "", "Europe/Ulm", "EUR"), ("k-2", "lisbon", "Europe/Berlin", "EU")]
+    {
+        let (status, _, html) = send(&max, there, &fields(key, city, time_zone, currency)).await;
         assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"theatre-trouble\""), "{html}");
-        for kept in ["Kino", "Am Ufer 3", "EUR", "Ulm", "DE", time_zone, reason] {
-            assert!(kept.is_empty() || html.contains(&format!("value=\"{kept}\"")), "{kept}: {html}");
+        for kept in ["Kino", "Am Ufer 3", currency, "Ulm", "DE", time_zone] {
+            assert!(html.contains(&format!("value=\"{kept}\"")), "{kept}: {html}");
         }
         assert_eq!(html.contains("value=\"lisbon\" selected"), city == "lisbon", "{html}");
     }
     assert_eq!(world.count("SELECT count(*) FROM theatres").await, 1);
-    let (status, on, html) = send(&max, there, &fields("k-3", "", "Europe/Berlin", why)).await;
+    let (status, on, html) = send(&max, there, &fields("k-3", "", "Europe/Berlin", "EUR")).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
     let html = expect_page(max.page(&on).await, StatusCode::OK, &["data-testid=\"theatre-done\""]);
     assert!(html.contains("value=\"Kino\"") && html.contains("Ulm · Europe/Berlin"), "{html}");
@@ -183,7 +183,6 @@ async fn refused_prices_stay_in_the_form_with_their_errors() {
         ("weekend", "120"),
         ("matinee", "80"),
         ("prime", "105"),
-        ("reason", "Dearer seats."),
     ];
     let fields = [&[("key", "k-1")][..], &typed[..]].concat();
     let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &fields).await;
@@ -223,9 +222,8 @@ async fn refused_film_layout_and_terms_forms_keep_their_input() {
         }
         html
     };
-    let film =
-        [("key", "k-1"), ("title", "Ebb"), ("running_minutes", "long"), ("synopsis", "Low."), ("reason", "New.")];
-    refused(&format!("{PAGES}/films"), &film[..], &["Ebb", "long", "Low.", "New."][..]).await;
+    let film = [("key", "k-1"), ("title", "Ebb"), ("running_minutes", "long"), ("synopsis", "Low.")];
+    refused(&format!("{PAGES}/films"), &film[..], &["Ebb", "long", "Low."][..]).await;
     let room = [("key", "k-2"), ("name", "Yard"), ("pasted", "not JSON"), ("mend", "true")];
     let html = refused(&format!("{PAGES}/layouts"), &room[..], &["Yard", "not JSON"][..]).await;
     assert!(input(&html, "mend").contains("checked"), "{html}");
@@ -236,9 +234,8 @@ async fn refused_film_layout_and_terms_forms_keep_their_input() {
         ("hold_seconds", "240"),
         ("per_person", "4"),
         ("price:gold", "cheap"),
-        ("reason", "Autumn."),
     ];
-    let kept = ["240", "4", "cheap", "Autumn."];
+    let kept = ["240", "4", "cheap"];
     let html = refused(&format!("{PAGES}/shows/{}/terms", world.show), &terms[..], &kept[..]).await;
     assert!(error(&html, input(&html, "price:gold")).is_some_and(|why| why.contains("12.50")), "{html}");
     assert!(html.contains("value=\"paused\" selected") && html.contains(">Gold<"), "{html}");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use app::staff::pages::Form;
 use app::staff::pages::organiser::{PRICE, PriceLine, prices_page, read_tariff, tariff_form};
-use app::staff::pages::{Form, REASON};
 use domain::api::organiser::{TariffRequest, TariffView};
 use domain::money::Currency;
 
@@ -49,7 +49,7 @@ pub(super) async fn set(visit: StaffVisit, SentForm(mut form): SentForm) -> Sign
     }
     let done = async {
         let tariff = TariffView { version: form.whole("version", "The version").map_err(malformed)?, ..tariff };
-        let request = TariffRequest { tariff, reason: form.text(REASON) };
+        let request = TariffRequest { tariff, reason: form.reason() };
         let intent = visit.intent(&form, &request)?;
         organiser::set_tariff(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };

@@ -50,7 +50,7 @@ pub(super) async fn plan(visit: StaffVisit, SentForm(form): SentForm) -> SignedI
             let from = from.map(|day| format!("from={day}&")).unwrap_or_default();
             Ok(visit.see(&format!("shows?{from}done=true")))
         }
-        Err(problem) => page(visit.refuse(&problem)?, form.with_checked_reason()).await,
+        Err(problem) => page(visit.refuse(&problem)?, form).await,
     }
 }
 
@@ -71,6 +71,6 @@ pub(super) async fn add_film(visit: StaffVisit, SentForm(form): SentForm) -> Sig
     };
     match done.await {
         Ok(_) => Ok(visit.see("films?done=true")),
-        Err(problem) => list_films(visit.refuse(&problem)?, form.with_checked_reason()).await,
+        Err(problem) => list_films(visit.refuse(&problem)?, form).await,
     }
 }

@@ -1,8 +1,8 @@
 //! Screens, their rooms, and the seats that the house keeps in every show planned there.
 
 use app::staff::islands::house_seats::HouseRow;
+use app::staff::pages::Form;
 use app::staff::pages::organiser::{self as pages, DrawnRoom, FORGET, KEEP, NEW_SCREEN, PUBLISH, Preview};
-use app::staff::pages::{Form, REASON};
 use domain::api::organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use domain::layout::Layout;
 use domain::pricing::PriceList;
@@ -92,27 +92,27 @@ fn layout_of(form: &Form) -> Result<Uuid, PageError> {
 
 pub(super) async fn create(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let layout = layout_of(&form)?;
-    let request = ScreenRequest { name: form.text("name"), layout, reason: form.text(REASON) };
+    let request = ScreenRequest { name: form.text("name"), layout, reason: form.reason() };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         organiser::create_screen(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
         Ok(_) => Ok(visit.see("screens?done=true")),
-        Err(problem) => room_page(visit.refuse(&problem)?, layout, form.named(NEW_SCREEN).with_checked_reason()).await,
+        Err(problem) => room_page(visit.refuse(&problem)?, layout, form.named(NEW_SCREEN)).await,
     }
 }
 
 pub(super) async fn publish(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let (layout, screen) = (layout_of(&form)?, form.get("screen"));
-    let request = PublishRequest { layout, reason: form.text(REASON) };
+    let request = PublishRequest { layout, reason: form.reason() };
     let done = async {
         let intent = visit.intent(&form, &(screen, &request))?;
         organiser::publish(&visit.state, &visit.action(&intent, &request.reason), screen, &request).await
     };
     match done.await {
         Ok(answer) => Ok(visit.see(&after_publishing(screen, &answer))),
-        Err(problem) => room_page(visit.refuse(&problem)?, layout, form.named(PUBLISH).with_checked_reason()).await,
+        Err(problem) => room_page(visit.refuse(&problem)?, layout, form.named(PUBLISH)).await,
     }
 }
 

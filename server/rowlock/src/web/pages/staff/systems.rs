@@ -1,14 +1,14 @@
 //! The page of other systems, and its forms. They do what the API does, through the same services.
 
+use app::staff::pages::Form;
 use app::staff::pages::systems::{Made, NEW_KEY, NEW_WEBHOOK, endpoint_request, key_request, systems_page};
-use app::staff::pages::{Form, REASON};
 use domain::VariantName;
 use domain::api::systems::{ApiKeyMade, EndpointChange, EndpointMade, EndpointState, ReasonRequest};
 use language::say;
 use uuid::Uuid;
 
 use super::super::{PageError, SignedInPageResult};
-use super::visit::{FIELDS_REFUSED, SentForm, StaffVisit, VisitOf};
+use super::visit::{SentForm, StaffVisit, VisitOf};
 use backoffice::webhooks;
 use http::idempotency::Answer;
 use http::{Code, Problem, page_locale};
@@ -48,13 +48,9 @@ async fn after(
         },
         Err(problem) => problem,
     };
-    let form = form.with_checked_reason();
     visit = visit.refuse(&problem)?;
     // The general messages about bookings do not fit this page.
     let words = match problem.code() {
-        _ if form.is_refused() && !form.is(NEW_KEY) && !form.is(NEW_WEBHOOK) => {
-            return page(visit.refuse_in_words(&problem, FIELDS_REFUSED)?, None, form).await;
-        }
         Code::Malformed => Some(say!(in page_locale::language(), "systems.refused")),
         Code::WrongState => Some(say!(in page_locale::language(), "systems.changed")),
         _ => None,
@@ -89,7 +85,7 @@ pub(super) async fn make_key(visit: StaffVisit, SentForm(form): SentForm) -> Sig
 
 pub(super) async fn revoke_key(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, key)) = visit.split();
-    let request = ReasonRequest { reason: form.text(REASON) };
+    let request = ReasonRequest { reason: form.reason() };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         api_keys::revoke(&visit.state, &visit.action(&intent, &request.reason), key).await
@@ -110,7 +106,7 @@ pub(super) async fn make_webhook(visit: StaffVisit, SentForm(form): SentForm) ->
 
 pub(super) async fn rotate(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, endpoint)) = visit.split();
-    let request = ReasonRequest { reason: form.text(REASON) };
+    let request = ReasonRequest { reason: form.reason() };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::rotate(&visit.state, &visit.action(&intent, &request.reason), endpoint).await
@@ -123,7 +119,7 @@ pub(super) async fn switch(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> Si
     let (visit, (_, endpoint)) = visit.split();
     let not_ours = |_| PageError::Unreadable("Send the form as it is.".to_owned());
     let state = form.get("state").parse::<EndpointState>().map_err(not_ours)?;
-    let request = EndpointChange { state, reason: form.text(REASON) };
+    let request = EndpointChange { state, reason: form.reason() };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::change(&visit.state, &visit.action(&intent, &request.reason), endpoint, &request).await
@@ -134,7 +130,7 @@ pub(super) async fn switch(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> Si
 
 pub(super) async fn replay(visit: StaffVisit<(String, Uuid, i64)>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, endpoint, delivery)) = visit.split();
-    let request = ReasonRequest { reason: form.text(REASON) };
+    let request = ReasonRequest { reason: form.reason() };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         webhooks::replay(&visit.state, &visit.action(&intent, &request.reason), endpoint, delivery).await

@@ -86,14 +86,22 @@ pub(in super::super) async fn booking(
 }
 
 async fn booking_act(visit: &StaffVisit, booking: Uuid, act: &str, form: &Form) -> Result<Answer, Problem> {
-    let (state, counter, request) = (&visit.state, counter(visit), Reason { reason: form.text(REASON) });
+    let (state, counter) = (&visit.state, counter(visit));
     match act {
-        "undo" => box_office::undo(state, counter, booking, &request, &visit.intent(form, &request)?).await,
-        "pay-out" => box_office::pay_out(state, counter, booking, &request, &visit.intent(form, &request)?).await,
+        "undo" => {
+            // The buyer reads it in the history of the booking.
+            let unasked = || say!(in page_locale::language(), "box_office.undo_reason");
+            let request = Reason { reason: form.filled(REASON).unwrap_or_else(unasked) };
+            box_office::undo(state, counter, booking, &request, &visit.intent(form, &request)?).await
+        }
+        "pay-out" => {
+            let request = Reason { reason: form.reason() };
+            box_office::pay_out(state, counter, booking, &request, &visit.intent(form, &request)?).await
+        }
         "refund" => {
             let request = RefundRequest {
                 seats: seats(form)?,
-                reason: request.reason,
+                reason: form.text(REASON),
                 manager: form.get("manager").parse().map_err(|_| malformed("Who stands for it?"))?,
                 pin: password(form, "pin"),
             };
@@ -186,7 +194,7 @@ async fn sent(visit: StaffVisit, act: TillAct, form: Form) -> SignedInPageResult
 fn read(act: TillAct, form: &mut Form, currency: Currency) -> Option<i64> {
     // Nothing is no drop.
     let least = i64::from(act == TillAct::Drop);
-    let may_be_silent = matches!(act, TillAct::Open | TillAct::CashUp) && form.filled(REASON).is_none();
+    let may_be_silent = !matches!(act, TillAct::CashUpFor(_)) && form.filled(REASON).is_none();
     if !may_be_silent {
         form.check_reason();
     }
@@ -194,22 +202,22 @@ fn read(act: TillAct, form: &mut Form, currency: Currency) -> Option<i64> {
 }
 
 async fn till_act(visit: &StaffVisit, act: TillAct, minor: i64, form: &Form) -> Result<Answer, Problem> {
-    let (state, counter, reason) = (&visit.state, counter(visit), form.text(REASON));
+    let (state, counter) = (&visit.state, counter(visit));
     match act {
         TillAct::Open => {
             let request = OpenTill { float_minor: minor };
             box_office::open_till(state, counter, request, &visit.intent(form, &request)?).await
         }
         TillAct::Drop => {
-            let request = DropRequest { amount_minor: minor, reason };
+            let request = DropRequest { amount_minor: minor, reason: form.reason() };
             box_office::drop_cash(state, counter, &request, &visit.intent(form, &request)?).await
         }
         TillAct::CashUp => {
-            let request = CashUp { counted_minor: minor, reason };
+            let request = CashUp { counted_minor: minor, reason: form.text(REASON) };
             box_office::cash_up(state, counter, &request, &visit.intent(form, &request)?).await
         }
         TillAct::CashUpFor(till) => {
-            let request = CashUpFor { counted_minor: minor, reason };
+            let request = CashUpFor { counted_minor: minor, reason: form.text(REASON) };
             box_office::cash_up_for(state, counter, till, &request, &visit.intent(form, &request)?).await
         }
     }
@@ -217,13 +225,17 @@ async fn till_act(visit: &StaffVisit, act: TillAct, minor: i64, form: &Form) -> 
 
 pub(in super::super) async fn close_day(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
     let visit = manager(visit)?;
-    let request = DayClose { reason: form.text(REASON) };
+    let mut form = form.named("day-close");
+    if form.filled(REASON).is_some() {
+        form.check_reason();
+    }
+    let request = DayClose { reason: form.reason() };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         box_office::close_day(&visit.state, counter(&visit), &request, &intent).await
     }
     .await;
-    after(visit, None, form.named("day-close").with_checked_reason(), done).await
+    after(visit, None, form, done).await
 }
 
 /// The way on; or the page once more, with what was typed and what is wrong with it.
@@ -292,8 +304,8 @@ mod tests {
             assert_eq!((form.get("amount"), refused(&form)), (amount, (is_refused, false)));
             assert_eq!(minor.is_none(), is_refused, "{amount}");
         }
-        assert_eq!(refused(&typed(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
-        assert_eq!(refused(&typed(TillAct::Drop, "0.01", "Full.").0), (false, false));
+        assert_eq!(refused(&typed(TillAct::Drop, "0", " ").0), (true, false), "nothing is no drop");
+        assert_eq!(refused(&typed(TillAct::Drop, "0.01", "").0), (false, false));
         assert_eq!(
             refused(&typed(TillAct::CashUpFor(Uuid::nil()), "99", " ").0),
             (false, true),
