@@ -20,6 +20,12 @@ test("a seat, then the booking is cancelled: fee and refund are shown before, th
   const sum = anna.page.getByTestId("cancel-sum");
   const story = anna.page.getByTestId("booking-story");
 
+  // The page leads with the show; the history comes last.
+  const tops = await Promise.all(
+    [".show-block-film", ".booking-seats", "[data-testid=booking-story]"].map((part) => anna.page.locator(part).evaluate((box) => box.getBoundingClientRect().top)),
+  );
+  expect(tops).toEqual([...tops].sort((one, other) => one - other));
+
   // The confirmation can be dismissed.
   await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "ticket-link");
   await press(anna.page.getByTestId("cancel-open"));

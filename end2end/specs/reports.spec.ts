@@ -1,7 +1,7 @@
 // Managers' reports as figures, charts and files; API keys and webhooks.
 import { readFile } from "node:fs/promises";
 
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 
 import { claimShow } from "../pages/catalogue.js";
 import { buyTickets } from "../pages/door.js";
@@ -23,6 +23,19 @@ test("a sale is in the figures, in labelled charts, and in a file", async ({ req
   const charts = page.locator("svg[role=img]");
   expect(await charts.count()).toBeGreaterThanOrEqual(2);
   for (const chart of await charts.all()) await expect(chart).toHaveAccessibleName(/\S/);
+  for (const name of ["chart-days", "chart-takings"]) {
+    const chart = page.getByTestId(name);
+    const frame = page.locator(".chart-frame", { has: chart });
+    const scale = frame.getByTestId("chart-scale");
+    expect(await scale.locator("text").count()).toBeGreaterThan(1);
+    const [drawn, beside, around] = [await width(chart), await width(scale), await width(frame)];
+    expect(drawn + beside, `${name} is as wide as its part of the page`).toBeGreaterThanOrEqual(around - 1);
+    const left = await chart.evaluate((svg) => {
+      const ends = [...svg.querySelectorAll("rect")].map((column) => column.getBoundingClientRect().right);
+      return svg.getBoundingClientRect().right - Math.max(...ends);
+    });
+    expect(left, `the columns of ${name} reach its end`).toBeLessThan(drawn / 10);
+  }
   await expectAccessible(page, "reports");
 
   const coming = page.waitForEvent("download");
@@ -89,6 +102,10 @@ test("an API key is shown once, and a sale is delivered to a webhook", async ({ 
     .toBeGreaterThan(0);
   await expectAccessible(page, "a delivery log");
 });
+
+function width(one: Locator): Promise<number> {
+  return one.evaluate((box) => box.getBoundingClientRect().width);
+}
 
 async function tickets(page: Page): Promise<number> {
   return Number((await page.getByTestId("total-tickets").locator("dd").textContent())?.replace(/\D/g, ""));

@@ -137,10 +137,10 @@ pub fn BookingStatus(
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class=move || if has_priority_action() { "button button-quiet" } else { "button" } data-testid=name href=href>{say!(words)}</a>
             })}</p>
-            // An open question comes before the history.
             {actions::seat_offer(booking)}
-            <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
             {cancelling::offer(booking, is_cancelling)}
+            // The history comes last, after everything that the buyer can do.
+            <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
         </section>
     }
 }
@@ -163,8 +163,12 @@ pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
             <p class="booking-money" data-testid="booking-money">{money_in_words(booking)}</p>
             {parts.collect_view()}
         </div>
-        <ol class="booking-story" data-testid="booking-story">{story(booking)}</ol>
     }
+}
+
+/// The history of a booking as static text.
+pub fn history(booking: &FollowedBooking) -> impl IntoView + use<> {
+    view! { <ol class="booking-story" data-testid="booking-story">{story(booking)}</ol> }
 }
 
 /// The history, with times.

@@ -9,7 +9,7 @@ use leptos::prelude::*;
 
 use super::accounts::{email_field, trouble_view};
 use super::ticket::ShowFacts;
-use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, standing, tone};
+use crate::booking_status::{BookingStatus, FollowedBooking, WORDS, history, standing, tone};
 use crate::shell::{Head, Page};
 
 /// The page of a booking.
@@ -39,8 +39,8 @@ impl Page for BookingPage {
         let status = FollowedBooking { is_submitted: self.is_submitted, ..FollowedBooking::from(&self.booking) };
         view! {
             <div class="booking">
-                <BookingStatus booking=status />
                 {facts(self.booking, self.show)}
+                <BookingStatus booking=status />
             </div>
         }
         .into_any()
@@ -80,10 +80,10 @@ fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     };
     view! {
         <section class="booking-facts card" aria-label=say!("booking.facts")>
-            <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{booking.reference}</strong></p>
             {show.view()}
             <ul class="booking-seats">{lines}{places}</ul>
             <p class="booking-total"><span>{say!("booking.total")}</span><strong>{money(booking.total, language)}</strong></p>
+            <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{booking.reference}</strong></p>
             {is_for_a_friend.then(|| view! {
                 <p class="quiet small" data-testid="holder">{say!("booking.tickets_for", name = &holder.name, email = &holder.email)}</p>
             })}
@@ -136,14 +136,15 @@ impl Page for MailedBookingPage {
         });
         view! {
             <div class="booking">
+                {facts(self.booking, self.show)}
                 <section class="booking-status" data-tone=tone(&followed)>
                     {standing(&followed)}
                     {tickets}
                     {trouble_view(self.trouble)}
                     {mailed}
                     {cancel}
+                    {history(&followed)}
                 </section>
-                {facts(self.booking, self.show)}
             </div>
         }
         .into_any()
@@ -181,7 +182,7 @@ impl Page for CancelByMailPage {
                 </form>
             }
             .into_any(),
-            None => standing(&followed).into_any(),
+            None => view! { {standing(&followed)}{history(&followed)} }.into_any(),
         };
         view! {
             <div class="booking">

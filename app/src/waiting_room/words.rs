@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn one_and_zero_have_their_own_wording() {
         let stuck = |place| of(&at(place, 0), "").wait.expect("a wait");
-        assert!(stuck(0).starts_with("Nobody is let in just now") && !stuck(0).contains('0'), "{}", stuck(0));
+        assert!(stuck(0).starts_with("No one is being let in right now") && !stuck(0).contains('0'), "{}", stuck(0));
         assert!(stuck(600).starts_with("At least a minute to go."), "{}", stuck(600));
         let left = |ahead_least, ahead_most| {
             ahead(ExpectedWait { ahead_least, ahead_most, wait_least_s: 0, wait_most_s: None })

@@ -122,7 +122,7 @@ mod tests {
     fn settling_a_late_payment_announces_the_refund() {
         let then = |effect: &str| decision_words("settle", effect).1;
         assert!(then("place_late").contains("the money goes back"), "{}", then("place_late"));
-        assert!(then("refund").contains("counts as paid back"), "{}", then("refund"));
+        assert!(then("refund").contains("counts as refunded"), "{}", then("refund"));
         assert!(then("send_ticket").contains("Nothing more happens"), "{}", then("send_ticket"));
     }
 }

@@ -22,7 +22,7 @@ const ASK_FOR_CASH: &str = "#sell-cash";
 
 /// A sale that waits for its payment.
 #[derive(Clone, Debug)]
-pub(super) struct Payment {
+pub(super) struct CounterPayment {
     pub(super) means: Means,
     /// The caller who collects seats; `None` for the seats in the cart.
     pub(super) caller: Option<CallerHoldView>,
@@ -70,7 +70,7 @@ impl CashGiven {
 }
 
 /// The form that confirms a payment, instead of cash and card.
-pub(super) fn payment_form(selling: CounterSaleState, payment: Payment) -> impl IntoView {
+pub(super) fn payment_form(selling: CounterSaleState, payment: CounterPayment) -> impl IntoView {
     let is_cash = payment.means == Means::Cash;
     let of_caller = payment.caller.map(|caller| caller.total);
     let total = move || of_caller.or_else(|| total_of(selling.session));
@@ -137,7 +137,7 @@ impl CounterSaleState {
         let can_sell = if caller.is_some() { !self.busy.get_untracked() } else { untrack(|| self.ready()).is_some() };
         if can_sell && !self.is_blocked_by_pending() {
             self.trouble.set(None);
-            self.payment.set(Some(Payment { means, caller }));
+            self.payment.set(Some(CounterPayment { means, caller }));
         }
     }
 
@@ -152,8 +152,8 @@ impl CounterSaleState {
     /// Sells what was paid.
     fn confirm_payment(self) {
         match self.payment.get_untracked() {
-            Some(Payment { means, caller: Some(caller) }) => self.sell_to_caller(&caller, means),
-            Some(Payment { means, caller: None }) => self.sell(means),
+            Some(CounterPayment { means, caller: Some(caller) }) => self.sell_to_caller(&caller, means),
+            Some(CounterPayment { means, caller: None }) => self.sell(means),
             None => {}
         }
     }

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::exchange::{BookingToExchange, changed_hands};
 use super::means_words;
-use super::payment::Payment;
+use super::payment::CounterPayment;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{focus, ids};
 use crate::seat_map::own_seats::{own_hold, wishes};
@@ -103,7 +103,7 @@ pub(super) struct CounterSaleState {
     /// The reason for free tickets and house seats.
     pub(super) reason: RwSignal<String>,
     /// The sale that waits for its payment.
-    pub(super) payment: RwSignal<Option<Payment>>,
+    pub(super) payment: RwSignal<Option<CounterPayment>>,
     /// The sale or exchange without an answer.
     pub(super) unanswered: RwSignal<Option<PendingSale>>,
 }

@@ -12,13 +12,18 @@ use super::super::wide_table;
 use super::day_words;
 use crate::staff::islands::box_office::means_words;
 
-/// Width of a day in units of the drawing.
-const STEP: i64 = 12;
-const HEIGHT: i64 = 140;
-/// Space for the day labels below.
-const FOOT: i64 = 22;
-/// Smallest width, so that a report of few days is not enlarged.
-const MIN_WIDTH: i64 = 360;
+/// Height of the columns, pixels.
+const HEIGHT: i64 = 180;
+/// Space for half a label above the highest column, pixels.
+const HEAD: i64 = 10;
+/// Space for the days below, pixels.
+const FOOT: i64 = 26;
+/// Width of the scale beside the columns, pixels.
+const SCALE_WIDTH: i64 = 88;
+/// Pixels between the scale's labels and the columns.
+const SCALE_GAP: i64 = 6;
+/// Most ticks in one direction, without zero.
+const MAX_TICKS: i64 = 4;
 
 /// A day of a chart, with a value up and a value down.
 pub(super) struct Column {
@@ -30,49 +35,95 @@ pub(super) struct Column {
     pub down: i64,
 }
 
-/// A chart with one column per day.
-pub(super) fn columns(id: &'static str, title: String, description: String, columns: &[Column]) -> AnyView {
+/// A chart with one column per day and a scale, whose labels `value_words` writes. The drawing has pixels in height and
+/// shares of the page in width, so that it is as wide as the page and its text keeps its size.
+pub(super) fn columns(
+    id: &'static str,
+    title: String,
+    description: String,
+    columns: &[Column],
+    value_words: impl Fn(i64) -> String,
+) -> AnyView {
     let most_up = columns.iter().map(|column| column.up).max().unwrap_or(0).max(0);
     let most_down = columns.iter().map(|column| column.down).max().unwrap_or(0).max(0);
     // Small columns stay visible beside large ones.
-    let whole = (most_up + most_down).max(1);
+    let whole = most_up.saturating_add(most_down).max(1);
     let tall = |value: i64| scaled(value, whole);
-    let axis = tall(most_up);
+    let axis = HEAD + tall(most_up);
     let count = i64::try_from(columns.len()).unwrap_or(0);
-    let width = (count * STEP).max(MIN_WIDTH);
     let height = axis + tall(most_down) + FOOT;
-    let step = width / count.max(1);
+    let step = tick_step(most_up.max(most_down));
+    let ticks = (-(most_down / step)..=most_up / step).map(|tick| {
+        let value = tick * step;
+        (value, axis - tall(value) + tall(-value))
+    });
+    let ticks: Vec<(i64, i64)> = ticks.collect();
+    let lines = ticks.iter().map(|&(_, y)| view! { <line class="chart-tick" x1="0" x2="100%" y1=y y2=y /> });
+    let lines = lines.collect_view();
+    let end = SCALE_WIDTH - SCALE_GAP;
+    let labels = ticks.iter().map(|&(value, y)| {
+        view! { <text class="chart-text chart-text-last" x=end y=y dy="0.35em">{value_words(value)}</text> }
+    });
+    let labels = labels.collect_view();
+    // A column has eight tenths of its day.
     let bars = columns.iter().zip(0..).map(|(column, place): (&Column, i64)| {
         let (up, down) = (tall(column.up), tall(column.down));
-        let x = place * step + 1;
-        let (wide, top) = ((step - 2).max(1), axis - up);
+        let (x, wide, top) = (share(place * 10 + 1, count * 10), share(8, count * 10), axis - up);
         view! {
             <g>
                 <title>{column.words.clone()}</title>
-                <rect class="chart-up" x=x y=top width=wide height=up />
+                <rect class="chart-up" x=x.clone() y=top width=wide.clone() height=up />
                 <rect class="chart-down" x=x y=axis width=wide height=down />
             </g>
         }
     });
     let bars = bars.collect_view();
-    let name = |column: Option<&Column>| column.map(|column| day_words(&column.day)).unwrap_or_default();
-    let (first, last) = (name(columns.first()), name(columns.last().filter(|_| count > 1)));
     let foot = height - 6;
+    let day = |place: i64, x: String, class: &'static str| {
+        let column = usize::try_from(place).ok().and_then(|place| columns.get(place));
+        column.map(|column| view! { <text class=class x=x y=foot>{day_words(&column.day)}</text> })
+    };
+    let middle = count / 2;
+    let days = view! {
+        {day(0, share(0, 1), "chart-text")}
+        {(count > 2).then(|| day(middle, share(middle * 2 + 1, count * 2), "chart-text chart-text-middle"))}
+        {(count > 1).then(|| day(count - 1, share(1, 1), "chart-text chart-text-last"))}
+    };
     // Leptos evaluates children before the attributes of their parent.
     let (title_id, description_id) = (format!("{id}-name"), format!("{id}-description"));
     let (named_by, described_by) = (title_id.clone(), description_id.clone());
     view! {
-        <svg class="chart" viewBox=format!("0 0 {width} {height}") role="img"
-            aria-labelledby=named_by aria-describedby=described_by data-testid=id>
-            <title id=title_id>{title}</title>
-            <desc id=description_id>{description}</desc>
-            {bars}
-            <line class="chart-axis" x1="0" x2=width y1=axis y2=axis />
-            <text class="chart-text" x="0" y=foot>{first}</text>
-            <text class="chart-text chart-text-last" x=width y=foot>{last}</text>
-        </svg>
+        <div class="chart-frame">
+            <svg width=SCALE_WIDTH height=height aria-hidden="true" data-testid="chart-scale">{labels}</svg>
+            <svg class="chart" height=height role="img" aria-labelledby=named_by aria-describedby=described_by data-testid=id>
+                <title id=title_id>{title}</title>
+                <desc id=description_id>{description}</desc>
+                {lines}
+                {bars}
+                <line class="chart-axis" x1="0" x2="100%" y1=axis y2=axis />
+                {days}
+            </svg>
+        </div>
     }
     .into_any()
+}
+
+/// Distance of the ticks of a scale: 1, 2 or 5 times a power of ten, the smallest with at most [`MAX_TICKS`] up to `most`.
+fn tick_step(most: i64) -> i64 {
+    let mut power = 1_i64;
+    loop {
+        let steps = [1, 2, 5].map(|factor| power.saturating_mul(factor));
+        if let Some(step) = steps.into_iter().find(|step| most / step <= MAX_TICKS) {
+            return step;
+        }
+        power = power.saturating_mul(10);
+    }
+}
+
+/// A part of the width in percent: `12.500%`.
+fn share(part: i64, whole: i64) -> String {
+    let thousandths = part * 100_000 / whole.max(1);
+    format!("{}.{:03}%", thousandths / 1_000, thousandths % 1_000)
 }
 
 /// Height of a value. Positive values are at least one unit high.
@@ -121,7 +172,7 @@ pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> AnyView {
     let rows = rows.collect_view();
     let headings = ["reports.day", "reports.bookings", "reports.tickets", "reports.gross", "reports.given_back"];
     view! {
-        {columns("chart-days", say!("reports.over_time"), described.clone(), &drawn)}
+        {columns("chart-days", say!("reports.over_time"), described.clone(), &drawn, whole)}
         <p class="quiet small">{described}</p>
         {numbers("reports.over_time", &headings, rows)}
     }
@@ -154,10 +205,11 @@ pub(super) fn takings(calendar: &[String], takings: &TakingsReport) -> AnyView {
             back = &amount(total.refunded_minor, &total.currency),
             net = &amount(total.net_minor, &total.currency)
         );
+        let money_words = |minor: i64| amount(minor, &total.currency);
         // Nearly always there is one currency; further drawings need another id.
         let id = if place == 0 { "chart-takings" } else { "chart-takings-other" };
         view! {
-            {(place < 2).then(|| columns(id, say!("reports.takings"), described.clone(), &drawn))}
+            {(place < 2).then(|| columns(id, say!("reports.takings"), described.clone(), &drawn, money_words))}
             <p class="quiet small">{described}</p>
         }
         .into_any()
@@ -239,8 +291,21 @@ mod tests {
 
     #[test]
     fn columns_are_scaled_to_the_height_and_small_ones_stay_visible() {
-        assert_eq!([0, 1, 500_000, 1_000_000].map(|value| scaled(value, 1_000_000)), [0, 1, 70, 140]);
+        assert_eq!([0, 1, 500_000, 1_000_000].map(|value| scaled(value, 1_000_000)), [0, 1, 90, 180]);
         assert_eq!(scaled(i64::MAX, i64::MAX), HEIGHT);
         assert_eq!(scaled(-5, 10), 0);
+    }
+
+    #[test]
+    fn ticks_are_round_numbers_and_few() {
+        for (most, step) in [(0, 1), (4, 1), (5, 2), (9, 2), (24, 5), (25, 10), (125_000, 50_000)] {
+            assert_eq!(tick_step(most), step, "{most}");
+        }
+        assert!(i64::MAX / tick_step(i64::MAX) <= MAX_TICKS);
+    }
+
+    #[test]
+    fn shares_of_the_width_are_percentages() {
+        assert_eq!([share(0, 1), share(1, 8), share(31, 31)], ["0.000%", "12.500%", "100.000%"]);
     }
 }

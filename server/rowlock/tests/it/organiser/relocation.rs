@@ -103,7 +103,7 @@ async fn moved_show_keeps_seats_of_the_same_name_and_offers_others_a_choice() {
     wait_until("both get a mail", || async {
         let mails = world.mails();
         mails.iter().any(|mail| mail.contains("A2, A3") && mail.contains("remain valid"))
-            && mails.iter().any(|mail| mail.contains("C7, C8") && mail.contains("money"))
+            && mails.iter().any(|mail| mail.contains("C7, C8") && mail.contains("refund"))
     })
     .await;
     assert_mails_link_without_cookie(&world);
