@@ -296,7 +296,7 @@ async fn cancelled_show_is_listed_nowhere() {
         expect_problem(visitor.join_waiting_list(1).await, StatusCode::CONFLICT, "sales_closed");
         let (_, page) = visitor.page(&format!("/shows/{show}")).await;
         assert!(page.contains("This show is cancelled"), "{page}");
-        assert!(page.contains("on its way back"), "the page explains the refund: {page}");
+        assert!(page.contains("you are refunded in full"), "the page explains the refund: {page}");
         assert!(!page.contains("seat-map"), "no map: {page}");
     }
 }

@@ -49,7 +49,7 @@ async fn shift_works_without_javascript() {
     }
     let answer = send(&ann, &format!("{home}/till/drop"), &[("amount", "500"), ("reason", "Full.")]).await;
     let html = expect_page(answer, StatusCode::CONFLICT, &["id=\"drop-error\""]);
-    assert!(html.contains("value=\"500\"") && html.contains("value=\"Full.\""), "{html}");
+    assert!(html.contains("value=\"500\""), "{html}");
     let up = send(&ann, &format!("{home}/till/cash-up"), &[("amount", "100,00"), ("reason", "")]).await;
     assert_eq!(up.0, StatusCode::SEE_OTHER);
     let max = hired(&world, "max@example.org", "manager").await;

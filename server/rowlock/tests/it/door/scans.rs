@@ -251,7 +251,7 @@ async fn box_office_finds_tonights_show_and_its_scanner() {
     let codes = codes(&world, &ann.buy_seats(&[0, 1], "tok_paid").await).await;
     assert_eq!(left.outcome(&codes[0]).await, "admitted");
     let html = expect_answer(left.browser.page("/staff/aurora/door").await, StatusCode::OK);
-    assert!(html.contains("1 of 2 came") && html.contains(&format!("/staff/aurora/door/{}", ann.show)), "{html}");
+    assert!(html.contains("1 of 2 checked in") && html.contains(&format!("/staff/aurora/door/{}", ann.show)), "{html}");
     assert!(!html.contains(&world.show.to_string()), "tomorrow's show is not listed");
     let (_, shows) = left.browser.get("/api/v1/theatres/aurora/door/shows").await;
     assert_eq!(shows[0]["counts"]["admitted"], 1, "{shows}");
