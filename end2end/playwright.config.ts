@@ -53,7 +53,7 @@ export default defineConfig({
     {
       name: "phone",
       // Staff use a tablet or a laptop; a waiting room is the same on every device, and its stories take long.
-      testIgnore: /(box-office|door|layout-editor|organiser|parked|reports|unusual|waiting-room)\.spec\.ts/,
+      testIgnore: /(box-office|door|layout-editor|organiser|parked|rehearsal|reports|unusual|waiting-room)\.spec\.ts/,
       use: {
         viewport: { width: 390, height: 844 },
         hasTouch: true,

@@ -288,7 +288,7 @@ pub struct GrantRequest {
 }
 
 /// Names of actions in a theatre, as the audit log contains them.
-pub const THEATRE_ACTIONS: [&str; 52] = [
+pub const THEATRE_ACTIONS: [&str; 53] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -308,6 +308,7 @@ pub const THEATRE_ACTIONS: [&str; 52] = [
     "show_terms_changed",
     "show_moved",
     "show_called_off",
+    "show_rehearsed",
     "defective_seats",
     "screen_created",
     "layout_imported",

@@ -2,6 +2,7 @@
 //!
 //! Modules:
 //! - [`organiser`]: theatres, screens, layouts, prices, shows and their terms, cancellations.
+//! - [`rehearsals`]: rehearses the on-sale of a show with simulated visitors.
 //! - [`relocation`]: moves a show to another screen together with its bookings.
 //! - [`box_office`]: the counter: tills and their ledgers, sales, refunds, house seats.
 //! - [`door`]: scans tickets and admits each once, also without a network.
@@ -22,6 +23,7 @@
 pub mod box_office;
 pub mod door;
 pub mod organiser;
+pub mod rehearsals;
 pub mod relocation;
 pub mod reports;
 mod settings;

@@ -69,6 +69,7 @@ impl PlanDocument {
 pub struct Catalogue {
     pool: PgPool,
     shows: Cache<Uuid, Option<Arc<Show>>>,
+    rehearsals: Cache<Uuid, Option<Arc<Show>>>,
     layouts: Cache<Uuid, Arc<Layout>>,
     plans: Cache<(Uuid, PlanPart), Option<Arc<PlanDocument>>>,
     listings: Listings,
@@ -88,6 +89,7 @@ impl Catalogue {
             regions: None,
             pool,
             shows: Cache::builder().max_capacity(SHOWS_KEPT).time_to_live(SHOW_LIFE).build(),
+            rehearsals: Cache::builder().max_capacity(SHOWS_KEPT).time_to_live(SHOW_LIFE).build(),
             layouts: Cache::builder().max_capacity(LAYOUT_SEATS_KEPT).weigher(seats).build(),
             plans: Cache::builder().max_capacity(PLAN_BYTES_KEPT).weigher(bytes).time_to_live(SHOW_LIFE).build(),
         }
@@ -148,10 +150,14 @@ impl Catalogue {
     /// # Errors
     /// 421 when it is of another region, 404 when there is none.
     pub async fn find_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
-        if let Some(show) = self.show(id).await? {
-            return Ok(show);
+        match self.show(id).await? {
+            Some(show) => Ok(show),
+            None => Err(self.unknown_show(id).await?),
         }
-        Err(match Box::pin(self.other_region_of(id)).await? {
+    }
+
+    async fn unknown_show(&self, id: Uuid) -> Result<Problem, sqlx::Error> {
+        Ok(match Box::pin(self.other_region_of(id)).await? {
             Some(address) => Problem::misdirected(address),
             None => Problem::not_found("show"),
         })
@@ -162,8 +168,54 @@ impl Catalogue {
     /// # Errors
     /// 404 when there is no public show of that id.
     pub async fn find_public_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
-        let show = self.find_show(id).await?;
-        if show.sales == Sales::Planned { Err(Problem::not_found("show")) } else { Ok(show) }
+        public(self.find_show(id).await?)
+    }
+
+    /// The show of that id, or that of the running rehearsal of that id. A rehearsal has no row in `shows`: no list,
+    /// report, booking or other function of the catalogue finds it. Its id is random and given to its simulated
+    /// visitors only.
+    ///
+    /// # Errors
+    /// As [`Self::find_show`].
+    pub async fn find_show_or_rehearsal(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+        if let Some(Some(show)) = self.rehearsals.get(&id).await {
+            return Ok(show);
+        }
+        if let Some(show) = self.show(id).await? {
+            return Ok(show);
+        }
+        match Box::pin(self.rehearsal(id)).await? {
+            Some(show) => Ok(show),
+            None => Err(self.unknown_show(id).await?),
+        }
+    }
+
+    /// The public show of that id, or that of the running rehearsal of that id.
+    ///
+    /// # Errors
+    /// As [`Self::find_public_show`].
+    pub async fn find_public_show_or_rehearsal(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+        public(self.find_show_or_rehearsal(id).await?)
+    }
+
+    async fn rehearsal(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
+        let show = load_once(&self.rehearsals, id, || async {
+            let Some(rehearsed) = sql::rehearsed_show(&self.pool, id).await? else { return Ok(None) };
+            let own = self.regions.as_deref().map(Regions::own);
+            let Some(row) = sql::show(&self.pool, rehearsed, own).await? else { return Ok(None) };
+            let layout = self.layout(row.layout_id).await?;
+            Ok(Some(Arc::new(Show::new(row.rehearsed_as(id), layout)?)))
+        })
+        .await?;
+        if show.is_none() {
+            self.rehearsals.invalidate(&id).await;
+        }
+        Ok(show)
+    }
+
+    /// Evicts the show of a rehearsal that has ended.
+    pub async fn evict_rehearsal(&self, id: Uuid) {
+        self.rehearsals.invalidate(&id).await;
     }
 
     /// A show was cancelled: all holders of its `Arc` see that.
@@ -257,6 +309,10 @@ impl Catalogue {
     pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
         sql::shows_of_day(&self.pool, theatre, date).await
     }
+}
+
+fn public(show: Arc<Show>) -> Result<Arc<Show>, Problem> {
+    if show.sales == Sales::Planned { Err(Problem::not_found("show")) } else { Ok(show) }
 }
 
 /// The date in a zone at an instant.

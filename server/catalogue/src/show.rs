@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike, Utc};
 use chrono_tz::Tz;
+use domain::VariantName;
 use domain::api::organiser::Sales;
 use domain::api::{AreaView, CategoryView, PlaceLine, SeatLine};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
 use domain::pricing::{Format, PriceList, ShowSlot, Weekday};
+use domain::rehearsal;
 use domain::seats::{AreaIndex, FLASH_HOLD_MS, HOLD_EXTENSION_MS, MAX_SEATS_PER_PERSON, Places, SeatIndex};
 use domain::time::{MINUTE_MS, Timestamp};
 use serde::Deserialize;
@@ -92,6 +94,8 @@ pub struct Show {
     pub sales_from: Option<Timestamp>,
     /// Its seats are `0..seat_count`.
     pub seat_count: u32,
+    /// True for the show of a rehearsal: only simulated visitors hold its seats, and it has no row in `shows`.
+    pub is_rehearsal: bool,
     /// Set when it is called off, also while others are holding on to this.
     called_off: AtomicBool,
 }
@@ -178,6 +182,7 @@ impl Show {
             sales: row.sales.parse().map_err(|_| wrong_row("shows", "sales", &row.id))?,
             sales_from: row.sales_from.map(clock::from_utc),
             seat_count,
+            is_rehearsal: row.is_rehearsal,
             called_off: AtomicBool::new(row.called_off),
         })
     }
@@ -339,6 +344,7 @@ pub(super) struct ShowRow {
     sales: String,
     sales_from: Option<DateTime<Utc>>,
     called_off: bool,
+    is_rehearsal: bool,
     film_id: String,
     film_title: String,
     hue: i16,
@@ -351,6 +357,23 @@ pub(super) struct ShowRow {
     city_id: String,
     city: String,
     time_zone: String,
+}
+
+impl ShowRow {
+    /// The same show as the rehearsal of that id sells it: at once, in holds that outlast the rehearsal, and without
+    /// areas, whose places Postgres counts.
+    pub(super) fn rehearsed_as(self, id: Uuid) -> Self {
+        Self {
+            id,
+            is_rehearsal: true,
+            sales: Sales::Open.as_str().to_owned(),
+            sales_from: None,
+            hold_ms: rehearsal::HOLD_MS,
+            flash_sale: false,
+            areas: Json(Vec::new()),
+            ..self
+        }
+    }
 }
 
 /// An instant on the clocks of a zone.

@@ -441,7 +441,7 @@ pub fn containing(text: &str) -> String {
 pub(super) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> Result<Option<ShowRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.email_code, s.per_instrument, s.sales, s.sales_from, s.called_off,
-                f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
+                false AS is_rehearsal, f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
                 sc.name AS screen,
                 t.id AS theatre_id, t.name AS theatre, t.address,
                 c.id AS city_id, c.name AS city, c.time_zone,
@@ -459,6 +459,12 @@ pub(super) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> Resul
     .bind(region)
     .fetch_optional(pool)
     .await
+}
+
+/// The show that a running rehearsal sells.
+pub(super) async fn rehearsed_show(pool: &PgPool, rehearsal: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+    let query = "SELECT show_id FROM rehearsals WHERE id = $1 AND ended_at IS NULL";
+    sqlx::query_scalar(query).bind(rehearsal).fetch_optional(pool).await
 }
 
 /// The region of a show, here or elsewhere.

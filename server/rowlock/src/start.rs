@@ -1,13 +1,15 @@
 //! Putting the parts together, and taking them apart again in order.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{AdmissionParts, AdmissionState, fairness, puzzles, waiting_room};
 use anyhow::Context;
-use axum::extract::FromRef;
-use backoffice::{BackofficeParts, BackofficeState, organiser, relocation, reports, webhooks};
+use axum::extract::{FromRef, Request};
+use axum::response::Response;
+use backoffice::{BackofficeParts, BackofficeState, organiser, rehearsals, relocation, reports, webhooks};
 use catalogue::{CatalogueParts, CatalogueState, cdn};
 use http::idempotency::{self, Idempotency};
 use http::{HttpParts, HttpState};
@@ -22,6 +24,7 @@ use sqlx::postgres::PgPool;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::{Service, ServiceExt};
 
 use crate::config::Config;
 use crate::{AppParts, AppState, metrics, web};
@@ -263,12 +266,29 @@ pub fn spawn_background(state: &AppState) {
     tasks.spawn(webhooks::purge_forever(backoffice));
 }
 
+/// The router as the visitors of rehearsals call it: the same as that of connections, so that both share its limits.
+fn site_of(
+    router: impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
+) -> rehearsals::Site {
+    Arc::new(move |request: Request| -> rehearsals::SiteAnswer {
+        let router = router.clone();
+        Box::pin(async move {
+            match router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        })
+    })
+}
+
 /// Serves until `state.stop`: then live connections are closed with a hint to reconnect, open requests finish, and
 /// background work ends.
 pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
     let limits = web::connections::ConnectionLimits::of(&state.config);
-    let server = web::connections::serve(listener, web::router::build(state.clone()), limits, state.stop.clone());
+    let router = web::router::build(state.clone());
+    state.tasks.spawn(rehearsals::serve_forever(BackofficeState::from_ref(&state), site_of(router.clone())));
+    let server = web::connections::serve(listener, router, limits, state.stop.clone());
     let stopped = async {
         state.stop.cancelled().await;
         tokio::time::sleep(STOP_DEADLINE).await;

@@ -99,9 +99,10 @@ pub async fn check(
     Err(puzzle_request.refuse_with_puzzle(Code::PuzzleWanted, detail))
 }
 
-/// True for shows for which puzzles may be required. Reads memory only.
+/// True for shows for which puzzles may be required. Reads memory only. A rehearsal's visitors would solve them on the
+/// server.
 fn is_sold_in_a_rush(state: &AdmissionState, show: &Show) -> bool {
-    show.flash_sale || state.waiting_rooms.of(show.id).is_some()
+    !show.is_rehearsal && (show.flash_sale || state.waiting_rooms.of(show.id).is_some())
 }
 
 /// True if the account works at the show's theatre. The database is queried once a minute per account.

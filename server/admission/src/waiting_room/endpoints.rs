@@ -63,7 +63,7 @@ async fn come(
     headers: HeaderMap,
     key: IdempotencyKey,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.find_show(show).await?;
+    let show = state.catalogue.find_show_or_rehearsal(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     sales_open(&show, state.clock.now())?;
     let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
@@ -115,7 +115,7 @@ async fn look(
     ApiPath(show): ApiPath<Uuid>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.find_show(show).await?;
+    let show = state.catalogue.find_show_or_rehearsal(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     let credentials = entry::read_credentials(&state, &room, &visitor.owner, &headers);
     if let Some(number) = credentials.number {

@@ -291,7 +291,8 @@ impl Rooms {
         self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    pub(super) async fn reload(&self, pg: &PgPool, now: Timestamp) -> Result<(), sqlx::Error> {
+    /// Reads the active rooms again; every replica does so once a second.
+    pub async fn reload(&self, pg: &PgPool, now: Timestamp) -> Result<(), sqlx::Error> {
         let rows = sql::load_active(pg, now, MAX_ROOMS).await?;
         let mut fresh = HashMap::with_capacity(rows.len());
         for row in &rows {

@@ -51,7 +51,7 @@ pub async fn serve_forever(state: AdmissionState) {
 }
 
 async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) -> Result<(), Problem> {
-    let show = state.catalogue.find_show(room.show).await?;
+    let show = state.catalogue.find_show_or_rehearsal(room.show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         return Ok(());
     }

@@ -82,11 +82,12 @@ macro_rules! rooms {
     };
 }
 
-/// Rooms that are on, of shows that have not begun.
+/// Rooms that are on, of shows that have not begun and of rehearsals, which have no row in `shows`.
 pub(super) async fn load_active(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<RoomRow>, sqlx::Error> {
     sqlx::query_as(rooms!(
-        "JOIN shows show ON show.id = room.show_id
-         WHERE room.switched_off_at IS NULL AND show.starts_at > $1 ORDER BY room.opens_at LIMIT $2"
+        "LEFT JOIN shows show ON show.id = room.show_id
+         WHERE room.switched_off_at IS NULL AND (show.id IS NULL OR show.starts_at > $1)
+         ORDER BY room.opens_at LIMIT $2"
     ))
     .bind(to_utc(now))
     .bind(limit)
@@ -228,6 +229,12 @@ pub(super) async fn switch_off(tx: &mut PgConnection, room: Uuid, now: Timestamp
         .bind(to_utc(now))
         .execute(tx)
         .await?;
+    Ok(())
+}
+
+/// Deletes the rooms of a rehearsal.
+pub(super) async fn delete_of(tx: &mut PgConnection, rehearsal: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM waiting_rooms WHERE show_id = $1").bind(rehearsal).execute(tx).await?;
     Ok(())
 }
 

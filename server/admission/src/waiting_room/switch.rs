@@ -171,6 +171,22 @@ async fn switch_on(
     if is_first { Ok("waiting_room_on") } else { Err(SwitchError::Changed) }
 }
 
+/// Switches on the room of a rehearsal. Call [`super::Rooms::reload`] after the commit.
+pub async fn open_for_rehearsal(
+    tx: &mut PgConnection,
+    rehearsal: Uuid,
+    opens_at: Timestamp,
+    per_second: u32,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sql::insert(tx, (ids::new_id(), rehearsal), opens_at, per_second, &new_key(), now).await.map(|_| ())
+}
+
+/// Deletes the room of a rehearsal that has ended. Its keys in Redis expire.
+pub async fn delete_of_rehearsal(tx: &mut PgConnection, rehearsal: Uuid) -> Result<(), sqlx::Error> {
+    sql::delete_of(tx, rehearsal).await
+}
+
 /// The version of a room for optimistic locking: changes with everything that staff control.
 fn version_of(known: Option<&RoomRow>) -> String {
     known.map_or_else(String::new, |row| format!("{}.{}.{}", row.id.simple(), from_utc(row.opens_at).0, row.per_second))

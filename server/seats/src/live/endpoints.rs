@@ -198,7 +198,7 @@ async fn best(
     ApiPath(show): ApiPath<Uuid>,
     ApiQuery(query): ApiQuery<BestQuery>,
 ) -> ApiResult<Json<BestView>> {
-    let show = state.catalogue.find_public_show(show).await?;
+    let show = state.catalogue.find_public_show_or_rehearsal(show).await?;
     catalogue::refuse_called_off(&show)?;
     if !(1..=MAX_SEATS_PER_HOLD).contains(&query.count) {
         return Err(Problem::new(Code::SeatCount, format!("Ask for 1 to {MAX_SEATS_PER_HOLD} seats.")));

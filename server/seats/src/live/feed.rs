@@ -13,7 +13,7 @@ use super::hubs::HubCommand;
 use crate::SeatsState;
 use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
 use catalogue::Show;
-use http::ApiResult;
+use http::{ApiResult, Code};
 use platform::redis_link::SubscriptionEvent;
 
 /// Runs until the server stops. After lost announcements the hub reads a snapshot.
@@ -77,6 +77,8 @@ async fn resync(state: &SeatsState, hub: &Hub) {
             state.catalogue.evict(hub.show).await;
             state.hubs.close(hub);
         }
+        // A rehearsal has ended.
+        Err(problem) if problem.code() == Code::NotFound => state.hubs.close(hub),
         Err(problem) => {
             hub.mark_stale();
             tracing::warn!(?problem, show = %hub.show, "read a snapshot of the seat map failed, retrying");
@@ -85,7 +87,7 @@ async fn resync(state: &SeatsState, hub: &Hub) {
 }
 
 async fn snapshot(state: &SeatsState, show: Uuid) -> ApiResult<(Arc<Show>, MapSnapshot)> {
-    let show = state.catalogue.find_show(show).await?;
+    let show = state.catalogue.find_show_or_rehearsal(show).await?;
     let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
     Ok((show, snapshot))
 }

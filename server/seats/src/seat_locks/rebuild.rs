@@ -63,7 +63,7 @@ pub fn rebuild_source(pg: PgPool, catalogue: Catalogue) -> RebuildSource {
     Arc::new(move |show| {
         let (pg, catalogue) = (pg.clone(), catalogue.clone());
         Box::pin(async move {
-            let known = async { known_in_time(&pg, &*catalogue.find_show(show).await?).await };
+            let known = async { known_in_time(&pg, &*catalogue.find_show_or_rehearsal(show).await?).await };
             known
                 .await
                 .inspect_err(|problem| tracing::warn!(?problem, %show, "read a map for the second lock store failed"))
@@ -138,7 +138,10 @@ async fn known_seats(pg: &mut PgConnection, show: &Show) -> sqlx::Result<Rebuild
     // Read from Postgres, because the cached show may be minutes old: meanwhile staff block and unblock seats, and an
     // organiser moves the show to another screen.
     let room: Option<(Vec<i32>, i32)> = sqlx::query_as(ROOM).bind(show.id).fetch_optional(&mut *pg).await?;
-    let (blocked, seat_count) = room.unwrap_or((Vec::new(), show.seat_count.cast_signed()));
+    // A rehearsal has no row, and its house seats do not change.
+    let (blocked, seat_count) = room.unwrap_or_else(|| {
+        (show.blocked.iter().map(|seat| seat.cast_signed()).collect(), show.seat_count.cast_signed())
+    });
     let mut map = vec![SeatState::Available as u8; seat_count.unsigned_abs() as usize];
     let mut mark = |seat: SeatIndex, state: SeatState| {
         if let Some(byte) = map.get_mut(seat as usize) {

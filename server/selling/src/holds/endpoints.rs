@@ -55,7 +55,7 @@ async fn take(
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldRequest>,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.find_show(show).await?;
+    let show = state.catalogue.find_show_or_rehearsal(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);

@@ -4,6 +4,7 @@
 mod house_seats;
 mod prices;
 mod programme;
+mod rehearsal;
 mod rooms;
 mod show;
 mod terms;
@@ -12,6 +13,7 @@ mod waiting_room;
 pub use house_seats::{FORGET, KEEP, house_seats_page, standing_request};
 pub use prices::{PRICE, PriceLine, prices_page, read_tariff, tariff_form};
 pub use programme::{film_request, films_page, new_plan, planning_page, programme_page, shows_request};
+pub use rehearsal::{RehearsalPage, ShownRehearsal, rehearsal_request};
 pub use rooms::{DrawnRoom, NEW_SCREEN, PUBLISH, Preview, drawing_board_page, room_page, screens_page};
 pub use show::{CANCEL, DEFECTS, ShowPage, TERMS, defects_request, move_page, show_form, terms_request};
 pub use waiting_room::{OPENS, PER_SECOND, RoomPart, RoomStands, WaitingRoomPage};

@@ -126,6 +126,7 @@ impl Page for ShowPage {
                 <ul class="organiser-prices">{prices}</ul>
                 <p><a href=customers>{say!("organiser.as_customers")}</a></p>
                 <p><a href=format!("{base}/waiting-room") data-testid="to-waiting-room">{say!("waiting_room.title")}</a></p>
+                <p><a href=format!("{base}/rehearsal") data-testid="to-rehearsal">{say!("rehearsal.title")}</a></p>
             </div>
             {cancellation}
             {moved}

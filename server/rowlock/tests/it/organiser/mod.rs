@@ -3,6 +3,7 @@
 mod defective_seats;
 mod house_seats;
 mod pages;
+mod rehearsals;
 mod relocation;
 mod rooms;
 mod sales;

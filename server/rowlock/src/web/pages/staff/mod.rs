@@ -6,6 +6,7 @@ mod door;
 mod parked;
 mod prices;
 mod programme;
+mod rehearsal;
 mod reports;
 mod rooms;
 mod show;
@@ -73,6 +74,9 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
             "/staff/{theatre}/shows/{show}/waiting-room/off",
             get(waiting_room::end).post(waiting_room::switch_off),
         ),
+        (Shows, "/staff/{theatre}/shows/{show}/rehearsal", get(rehearsal::show_page).post(rehearsal::start)),
+        (Shows, "/staff/{theatre}/shows/{show}/rehearsal/stop", post(rehearsal::stop)),
+        (Shows, "/staff/{theatre}/shows/{show}/rehearsal/delete", post(rehearsal::delete)),
         (Shows, "/staff/{theatre}/films", get(programme::films).post(programme::add_film)),
         (Rooms, "/staff/{theatre}/screens", get(rooms::screens).post(rooms::create)),
         (Rooms, "/staff/{theatre}/screens/layout", post(rooms::publish)),

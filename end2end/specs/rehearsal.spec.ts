@@ -1,0 +1,32 @@
+// A rehearsal of an on-sale: simulated visitors sell it out, and the page gives a verdict.
+import { expectAccessible } from "../pages/accessibility.js";
+import { claimShow } from "../pages/catalogue.js";
+import { press } from "../pages/show.js";
+import { signInAsManager } from "../pages/staff.js";
+import { expect, test } from "../pages/visitors.js";
+
+test("an organiser rehearses an on-sale until it is sold out, and deletes its figures", async ({ request, newVisitor, anna }) => {
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request, [["C", "7"]], { maxSeats: 100 });
+  await signInAsManager(page);
+  await page.goto(`/staff/${show.theatre}/shows/${show.id}`);
+  await press(page.getByTestId("to-rehearsal"));
+  await expectAccessible(page, "the form of a rehearsal");
+  await page.locator("#people").fill("200");
+  await page.locator("#minutes").fill("0");
+  await page.locator("#rehearsal-reason").fill("On sale on Friday.");
+  await press(page.getByTestId("rehearse"));
+
+  // The page polls while the rehearsal runs.
+  await expect(page.locator('[data-testid="rehearsal-state"][data-state="sold_out"]')).toBeVisible({ timeout: 60_000 });
+  await expect(page.getByTestId("rehearsal-arrived")).toHaveText("200 of 200");
+  await expect(page.getByTestId("rehearsal-advice")).toContainText("another show");
+  await expectAccessible(page, "the verdict of a rehearsal");
+
+  // The show itself has all of its seats.
+  const seats = await anna.visit(show.id);
+  await seats.hold(show.seat("C", "7"));
+
+  await press(page.getByTestId("rehearsal-delete"));
+  await expect(page.getByTestId("rehearsal-state")).toHaveCount(0);
+});

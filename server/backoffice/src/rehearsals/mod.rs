@@ -1,0 +1,233 @@
+//! Rehearsals of an on-sale: simulated visitors try for the seats of a show that exists for the rehearsal only.
+//!
+//! A rehearsal sells the room, prices, house seats and waiting room of a show. It has no row in `shows`: only
+//! `Catalogue::find_show_or_rehearsal` finds it, and only the handlers that lead to a hold ask that function. A hold
+//! counts as a sale, so there is no booking, payment, ticket, mail or webhook. At the end the waiting room and the keys
+//! of the lock store are deleted; the figures stay until staff delete them.
+//!
+//! `start` records a rehearsal, and the next server in [`serve_forever`] claims it. Its reports renew a lease. Without
+//! them every server may end it: a server that stops leaves nothing behind.
+//!
+//! Not rehearsed: payment, puzzles (the server would solve its own), and areas without numbered seats.
+
+mod sql;
+mod visitors;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::rehearsal::{
+    LONGEST_MS, MAX_ARRIVAL_MINUTES, MAX_PEOPLE, RehearsalEnd, RehearsalFigures, RehearsalRequest,
+};
+use domain::time::{MINUTE_MS, SECOND_MS};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::BackofficeState;
+use admission::waiting_room;
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use identity::accounts::StaffAction;
+use platform::background::PeriodicLoop;
+use platform::ids;
+use visitors::{Crowd, Guest};
+pub use visitors::{Site, SiteAnswer};
+
+/// Period of reports, and of looks for rehearsals to begin.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+/// One of so many looks also ends abandoned rehearsals.
+const SWEEP_EVERY: u32 = 10;
+/// Time without a report after which a rehearsal counts as abandoned, milliseconds.
+const LEASE_MS: i64 = 30 * SECOND_MS;
+/// Time after the end in which the lock store's keys are deleted again, milliseconds: a request that was under way may
+/// have loaded the map once more.
+const FORGET_AGAIN_MS: i64 = MINUTE_MS;
+/// Time after which a rehearsal ends.
+const LONGEST: Duration = Duration::from_millis(LONGEST_MS.unsigned_abs());
+/// Shortest time from the start to the opening of the waiting room, milliseconds: every server knows it by then.
+const LEAST_OPENING_MS: u64 = 2_000;
+
+/// A rehearsal for its page.
+#[derive(Clone, Debug)]
+pub struct RehearsalView {
+    /// Its figures.
+    pub figures: RehearsalFigures,
+    /// How it ended; `None` while it runs.
+    pub end: Option<RehearsalEnd>,
+    /// A byte per seat (`domain::seats::SeatState`); empty before the first hold, and after the end.
+    pub map: Vec<u8>,
+}
+
+/// Records a rehearsal, which a server begins within seconds.
+///
+/// # Errors
+/// 400 for an invalid request. 404 for another theatre's show. 409 when the show's sales end too soon, it has no seats
+/// for sale, or a rehearsal of the theatre is running.
+pub async fn start(
+    state: &BackofficeState,
+    action: &StaffAction<'_>,
+    show: Uuid,
+    request: &RehearsalRequest,
+) -> Result<(), Problem> {
+    if !(1..=MAX_PEOPLE).contains(&request.people) || request.arrival_minutes > MAX_ARRIVAL_MINUTES {
+        let detail =
+            format!("A rehearsal has 1 to {MAX_PEOPLE} visitors, who arrive within {MAX_ARRIVAL_MINUTES} minutes.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    // A repeated request has started it before.
+    let Ok(mut begun) = action.begin(state).await? else { return Ok(()) };
+    let show = waiting_room::show_at(state, action.theatre, show).await?;
+    catalogue::sales_open(&show, begun.now.plus_ms(LONGEST_MS))?;
+    let seats = show.seat_count.saturating_sub(u32::try_from(show.blocked.len()).unwrap_or(u32::MAX));
+    if seats == 0 {
+        return Err(Problem::new(Code::WrongState, "This show has no numbered seats for sale."));
+    }
+    let figures = RehearsalFigures {
+        people: request.people,
+        arrival_minutes: request.arrival_minutes,
+        seats,
+        per_person: u32::try_from(show.per_person).unwrap_or(u32::MAX),
+        per_second: waiting_room::overview(state, show.id).await?.map(|room| room.queue.per_second),
+        ..RehearsalFigures::default()
+    };
+    let names = (ids::new_id(), show.id, action.theatre);
+    if !sql::insert(&mut begun.tx, names, &figures, begun.now).await? {
+        let detail = "A rehearsal is running in this theatre. Stop it, or wait for its end.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    begun.finish("show_rehearsed", format!("show {}", show.id), Answer::no_content()).await?;
+    Ok(())
+}
+
+/// The running rehearsal of a show, or the last one.
+pub async fn of_show(state: &BackofficeState, show: Uuid) -> Result<Option<RehearsalView>, Problem> {
+    let Some(row) = sql::of_show(&state.pg, show).await? else { return Ok(None) };
+    let end = row.end()?;
+    let map = match end {
+        // Without a map no seat is held yet.
+        None => state.locks.snapshot(row.id).await.map(|snapshot| snapshot.map.to_vec()).unwrap_or_default(),
+        Some(_) => Vec::new(),
+    };
+    Ok(Some(RehearsalView { figures: row.figures.0, end, map }))
+}
+
+/// Requests that the rehearsal of a show stops, which it does within a second.
+pub async fn request_stop(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<(), Problem> {
+    Ok(sql::request_stop(&state.pg, theatre, show).await?)
+}
+
+/// Deletes the figures of the last rehearsal of a show; a running one stays.
+pub async fn delete(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<(), Problem> {
+    Ok(sql::delete(&state.pg, theatre, show).await?)
+}
+
+/// Runs rehearsals on `site` until the server stops, and ends those that other servers abandoned.
+pub async fn serve_forever(state: BackofficeState, site: Site) {
+    let mut rounds = PeriodicLoop::every(&state.stop, REPORT_EVERY);
+    for round in 0_u32.. {
+        if !rounds.wait_next().await {
+            return;
+        }
+        match claim(&state, &site).await {
+            Ok(Some(claimed)) => {
+                state.tasks.spawn(run(state.clone(), claimed));
+            }
+            Ok(None) => {}
+            Err(problem) => tracing::debug!(?problem, "look for a rehearsal to begin failed"),
+        }
+        if round.is_multiple_of(SWEEP_EVERY)
+            && let Err(problem) = sweep(&state).await
+        {
+            tracing::debug!(?problem, "end abandoned rehearsals failed");
+        }
+    }
+}
+
+/// Claims a rehearsal that no server has begun, and opens its waiting room.
+async fn claim(state: &BackofficeState, site: &Site) -> Result<Option<Arc<Crowd>>, Problem> {
+    let now = state.clock.now();
+    let Some((id, figures)) = sql::claim(&state.pg, now).await? else { return Ok(None) };
+    let figures = figures.0;
+    // Half of the visitors come before the opening, and are drawn.
+    let opens_in_ms = figures.per_second.map_or(0, |_| (arrival_ms(&figures) / 2).max(LEAST_OPENING_MS));
+    if let Some(per_second) = figures.per_second {
+        let opens_at = now.plus_ms(opens_in_ms.cast_signed());
+        let mut connection = state.pg.acquire().await?;
+        waiting_room::open_for_rehearsal(&mut connection, id, opens_at, per_second, now).await?;
+    }
+    state.waiting_rooms.reload(&state.pg, now).await?;
+    let opens_at = Instant::now() + Duration::from_millis(opens_in_ms);
+    Ok(Some(Arc::new(Crowd::new(id, Arc::clone(site), figures, opens_at))))
+}
+
+fn arrival_ms(figures: &RehearsalFigures) -> u64 {
+    u64::from(figures.arrival_minutes) * MINUTE_MS.unsigned_abs()
+}
+
+async fn run(state: BackofficeState, crowd: Arc<Crowd>) {
+    let begun_at = Instant::now();
+    let figures = crowd.figures();
+    let mut guests = JoinSet::new();
+    for number in 0..u16::try_from(figures.people).unwrap_or(u16::MAX) {
+        let after = Duration::from_millis(ids::jitter(arrival_ms(&figures)));
+        guests.spawn(Guest::new(Arc::clone(&crowd), number).visit(after));
+    }
+    let mut rounds = PeriodicLoop::every(&state.stop, REPORT_EVERY);
+    let end = loop {
+        if !rounds.wait_next().await {
+            break RehearsalEnd::Interrupted;
+        }
+        while guests.try_join_next().is_some() {}
+        match report(&state, &crowd).await {
+            Ok(Some(end)) => break end,
+            Ok(None) if guests.is_empty() => break RehearsalEnd::AllServed,
+            Ok(None) if begun_at.elapsed() > LONGEST => break RehearsalEnd::OutOfTime,
+            Ok(None) => {}
+            Err(problem) => tracing::warn!(?problem, rehearsal = %crowd.id, "report of a rehearsal failed, retrying"),
+        }
+    };
+    // Dropping them cancels their requests.
+    guests.shutdown().await;
+    let mut figures = crowd.final_figures();
+    if end == RehearsalEnd::SoldOut {
+        figures.no_seats += figures.unserved();
+    }
+    let ended = async {
+        sql::end(&state.pg, crowd.id, end, Some(&figures), state.clock.now()).await?;
+        forget(&state, crowd.id).await
+    };
+    match ended.await {
+        Ok(()) => tracing::info!(rehearsal = %crowd.id, ?end, "a rehearsal has ended"),
+        Err(problem) => tracing::warn!(?problem, rehearsal = %crowd.id, "end a rehearsal failed; its lease ends it"),
+    }
+}
+
+/// Reports the figures. Returns the end if it has come.
+async fn report(state: &BackofficeState, crowd: &Crowd) -> Result<Option<RehearsalEnd>, Problem> {
+    let figures = crowd.figures();
+    Ok(match sql::report(&state.pg, crowd.id, &figures, state.clock.now()).await? {
+        // Another server ended it: this one was late with its reports.
+        None => Some(RehearsalEnd::Interrupted),
+        Some(true) => Some(RehearsalEnd::Stopped),
+        Some(false) => (figures.taken >= figures.seats).then_some(RehearsalEnd::SoldOut),
+    })
+}
+
+/// Ends abandoned rehearsals, and deletes again what requests under way may have loaded.
+async fn sweep(state: &BackofficeState) -> Result<(), Problem> {
+    let now = state.clock.now();
+    for id in sql::abandoned(&state.pg, now.plus_ms(-LEASE_MS)).await? {
+        sql::end(&state.pg, id, RehearsalEnd::Interrupted, None, now).await?;
+        tracing::warn!(rehearsal = %id, "ended a rehearsal that its server abandoned");
+    }
+    for id in sql::ended(&state.pg, now.plus_ms(-FORGET_AGAIN_MS)).await? {
+        forget(state, id).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the map and the holds of a rehearsal that has ended.
+async fn forget(state: &BackofficeState, id: Uuid) -> Result<(), Problem> {
+    state.catalogue.evict_rehearsal(id).await;
+    Ok(state.locks.forget(id).await?)
+}

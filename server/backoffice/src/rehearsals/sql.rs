@@ -1,0 +1,143 @@
+//! Queries of `rehearsals`.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use domain::VariantName;
+use domain::rehearsal::{RehearsalEnd, RehearsalFigures};
+use domain::time::Timestamp;
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use admission::waiting_room;
+use platform::clock::to_utc;
+
+/// A rehearsal, running or ended.
+#[derive(platform::FromRow)]
+pub(super) struct RehearsalRow {
+    pub(super) id: Uuid,
+    pub(super) figures: Json<RehearsalFigures>,
+    end_reason: Option<String>,
+}
+
+impl RehearsalRow {
+    /// How it ended; `None` while it runs.
+    pub(super) fn end(&self) -> Result<Option<RehearsalEnd>, sqlx::Error> {
+        let end = self.end_reason.as_deref().map(RehearsalEnd::from_str).transpose();
+        end.map_err(|_| sqlx::Error::Decode(format!("rehearsals.end_reason of {} is none", self.id).into()))
+    }
+}
+
+/// Records a rehearsal in place of the last one of its show; `false` while another one of the theatre runs.
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    (id, show, theatre): (Uuid, Uuid, &str),
+    figures: &RehearsalFigures,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query("DELETE FROM rehearsals WHERE show_id = $1 AND ended_at IS NOT NULL")
+        .bind(show)
+        .execute(&mut *tx)
+        .await?;
+    let done = sqlx::query(
+        "INSERT INTO rehearsals (id, show_id, theatre_id, started_at, figures) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(id)
+    .bind(show)
+    .bind(theatre)
+    .bind(to_utc(now))
+    .bind(Json(figures))
+    .execute(tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Claims a rehearsal that no server has begun.
+pub(super) async fn claim(pg: &PgPool, now: Timestamp) -> Result<Option<(Uuid, Json<RehearsalFigures>)>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE rehearsals SET seen_at = $1
+         WHERE id = (SELECT id FROM rehearsals WHERE ended_at IS NULL AND seen_at IS NULL
+                     ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+         RETURNING id, figures",
+    )
+    .bind(to_utc(now))
+    .fetch_optional(pg)
+    .await
+}
+
+/// Records figures and renews the lease. Returns whether a stop is requested; `None` if the rehearsal has ended.
+pub(super) async fn report(
+    pg: &PgPool,
+    id: Uuid,
+    figures: &RehearsalFigures,
+    now: Timestamp,
+) -> Result<Option<bool>, sqlx::Error> {
+    sqlx::query_scalar(
+        "UPDATE rehearsals SET seen_at = $2, figures = $3 WHERE id = $1 AND ended_at IS NULL RETURNING stop_wanted",
+    )
+    .bind(id)
+    .bind(to_utc(now))
+    .bind(Json(figures))
+    .fetch_optional(pg)
+    .await
+}
+
+/// Ends a rehearsal, unless it has ended, and deletes its waiting room. Without figures the reported ones stay.
+pub(super) async fn end(
+    pg: &PgPool,
+    id: Uuid,
+    end: RehearsalEnd,
+    figures: Option<&RehearsalFigures>,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let mut tx = pg.begin().await?;
+    sqlx::query(
+        "UPDATE rehearsals SET ended_at = $2, end_reason = $3, figures = coalesce($4, figures)
+         WHERE id = $1 AND ended_at IS NULL",
+    )
+    .bind(id)
+    .bind(to_utc(now))
+    .bind(end.as_str())
+    .bind(figures.map(Json))
+    .execute(&mut *tx)
+    .await?;
+    waiting_room::delete_of_rehearsal(&mut tx, id).await?;
+    tx.commit().await
+}
+
+/// Running rehearsals without a report since then.
+pub(super) async fn abandoned(pg: &PgPool, since: Timestamp) -> Result<Vec<Uuid>, sqlx::Error> {
+    ids(pg, "SELECT id FROM rehearsals WHERE ended_at IS NULL AND coalesce(seen_at, started_at) < $1", to_utc(since))
+        .await
+}
+
+/// Rehearsals that ended since then.
+pub(super) async fn ended(pg: &PgPool, since: Timestamp) -> Result<Vec<Uuid>, sqlx::Error> {
+    ids(pg, "SELECT id FROM rehearsals WHERE ended_at >= $1", to_utc(since)).await
+}
+
+async fn ids(pg: &PgPool, query: &'static str, since: DateTime<Utc>) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(query).bind(since).fetch_all(pg).await
+}
+
+/// The rehearsal of a show.
+pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RehearsalRow>, sqlx::Error> {
+    sqlx::query_as("SELECT id, figures, end_reason FROM rehearsals WHERE show_id = $1")
+        .bind(show)
+        .fetch_optional(pg)
+        .await
+}
+
+/// Requests that the rehearsal of a show stops.
+pub(super) async fn request_stop(pg: &PgPool, theatre: &str, show: Uuid) -> Result<(), sqlx::Error> {
+    let query = "UPDATE rehearsals SET stop_wanted = true WHERE show_id = $1 AND theatre_id = $2";
+    sqlx::query(query).bind(show).bind(theatre).execute(pg).await.map(|_| ())
+}
+
+/// Deletes the rehearsal of a show, unless it runs.
+pub(super) async fn delete(pg: &PgPool, theatre: &str, show: Uuid) -> Result<(), sqlx::Error> {
+    let query = "DELETE FROM rehearsals WHERE show_id = $1 AND theatre_id = $2 AND ended_at IS NOT NULL";
+    sqlx::query(query).bind(show).bind(theatre).execute(pg).await.map(|_| ())
+}
