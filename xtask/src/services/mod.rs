@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt;
@@ -24,6 +25,10 @@ pub use redis::redis_program;
 
 /// Random bytes per secret.
 const SECRET_BYTES: usize = 24;
+/// A file system in memory, on Linux.
+const MEMORY_DISK: &str = "/dev/shm";
+/// Free space in memory for data that is kept there, bytes: databases of tests take some hundred megabytes.
+const MIN_MEMORY_DISK: u64 = 4 << 30;
 
 /// The data folder of one purpose: "run" keeps its data, "test" starts empty. One process at a time holds it.
 pub struct DataFolder {
@@ -61,9 +66,15 @@ impl DataFolder {
         Ok(folder)
     }
 
-    /// Marks the data as read by no later run.
+    /// Marks the data as read by no later run. It is in memory if there is enough: the file system of a disk needs
+    /// several times as long to copy and drop a database for each test.
     pub fn throwaway(mut self) -> Self {
         self.is_throwaway = true;
+        if has_memory_disk() {
+            let mut place = DefaultHasher::new();
+            self.postgres.hash(&mut place);
+            self.postgres = Path::new(MEMORY_DISK).join(format!("rowlock-{:016x}", place.finish()));
+        }
         self
     }
 
@@ -136,6 +147,20 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
 
 fn variable_value(variable: &str) -> Option<String> {
     std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns true if the system has a file system in memory with enough space.
+fn has_memory_disk() -> bool {
+    rustix::fs::statvfs(MEMORY_DISK).is_ok_and(|space| space.f_bavail * space.f_frsize >= MIN_MEMORY_DISK)
+}
+
+impl Drop for DataFolder {
+    fn drop(&mut self) {
+        if self.is_throwaway {
+            // What cannot be removed now is removed by the next run.
+            let _ = remove(&postgres::data_of(self));
+        }
+    }
 }
 
 /// Removes a folder, if there is one.

@@ -1,7 +1,7 @@
 //! A private Postgres server: found or installed, on a private port, never run as root.
 //!
 //! It has Postgres' default settings, `fsync` and `synchronous_commit` included, as in production. Only
-//! the memory settings differ (`MEMORY`), and of stores for tests `fsync` (`WITHOUT_FSYNC`) and the sign-in
+//! the memory settings differ (`MEMORY`), and of stores for tests `fsync` (`THROWAWAY`) and the sign-in
 //! (`QUICK_SIGN_IN`).
 
 use std::path::{Path, PathBuf};
@@ -27,8 +27,9 @@ const CONNECTIONS: u32 = 400;
 /// Memory for tables and log between two checkpoints: the defaults are for small machines. See
 /// docs/operating.md.
 const MEMORY: [&str; 2] = ["shared_buffers=512MB", "max_wal_size=4GB"];
-/// No waits for the disk. Each integration test drops its database, which writes all others to the disk.
-const WITHOUT_FSYNC: [&str; 2] = ["fsync=off", "full_page_writes=off"];
+/// No waits for the disk, and little memory, which each of thousands of connections maps and unmaps. Each integration
+/// test drops its database, which writes all others to the disk.
+const THROWAWAY: [&str; 4] = ["fsync=off", "full_page_writes=off", "shared_buffers=128MB", "max_wal_size=512MB"];
 /// The method of sign-in.
 const SIGN_IN: &str = "scram-sha-256";
 /// The method for tests. They open thousands of connections, and the 4,096 rounds of SCRAM take some tens of milliseconds
@@ -48,10 +49,15 @@ const NEED: RequiredPackage = RequiredPackage {
     otherwise: "Or set DATABASE_URL to one that runs already.",
 };
 
+/// Returns Postgres' data folder.
+pub(super) fn data_of(folder: &DataFolder) -> PathBuf {
+    folder.postgres.join("postgres")
+}
+
 /// Starts Postgres, creates the database if it is missing, and returns the URL.
 pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
     let programs = programs(stop)?;
-    let data = folder.postgres.join("postgres");
+    let data = data_of(folder);
     end_leftover(&programs, &data, stop)?;
     if folder.fresh {
         super::remove(&data)?;
@@ -70,8 +76,8 @@ pub fn start(folder: &mut DataFolder, processes: &mut Processes<'_>, stop: &Stop
     {
         command.args(["-c", setting]);
     }
-    let without_fsync = WITHOUT_FSYNC.into_iter().filter(|_| folder.is_throwaway);
-    for setting in MEMORY.into_iter().chain(without_fsync) {
+    let throwaway = THROWAWAY.into_iter().filter(|_| folder.is_throwaway);
+    for setting in MEMORY.into_iter().chain(throwaway) {
         command.args(["-c", setting]);
     }
     // SIGINT is the "fast" shutdown: it rolls back open transactions and writes a checkpoint.

@@ -16,7 +16,9 @@ const CREATION_LOCK: i64 = 0x7465_6d70_6c61_7465;
 /// Creates a database with the schema.
 pub async fn copy_of_template(admin_url: &str, admin: &mut PgConnection, database: &str) {
     let template = template(admin_url, admin).await;
-    run(format!("CREATE DATABASE {database} TEMPLATE {template}"), admin).await;
+    // Copying files takes less than half of the time of logging each page. Postgres 14 knows no other way.
+    let strategy = if admin.server_version_num() >= Some(150_000) { " STRATEGY FILE_COPY" } else { "" };
+    run(format!("CREATE DATABASE {database} TEMPLATE {template}{strategy}"), admin).await;
     // As `migrations/0006_selling.sql` does: a database's settings are not copied.
     run(format!("ALTER DATABASE {database} SET jit = off"), admin).await;
 }
