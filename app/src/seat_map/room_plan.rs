@@ -8,6 +8,9 @@ use language::{Arg, say};
 
 use super::appearance::SeatAppearance;
 
+/// The focus of a room without one.
+const NO_FOCUS: &str = "none";
+
 /// One seat of a loaded section.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat<'a> {
@@ -68,9 +71,18 @@ pub(super) fn seat_and_state(seat: &str, look: SeatAppearance) -> String {
     say!("map.seat_and_state", seat = Arg::Ours(seat), state = Arg::Ours(&look.in_words()))
 }
 
-/// The name of the screen or stage.
+/// The name of the screen, stage or field.
 pub(super) fn focus_in_words(focus: &str) -> String {
-    if focus == "stage" { say!("map.stage") } else { say!("map.screen") }
+    match focus {
+        "stage" => say!("map.stage"),
+        "field" => say!("map.field"),
+        _ => say!("map.screen"),
+    }
+}
+
+/// True if the audience faces something.
+pub(super) fn has_focus(plan: &PlanView) -> bool {
+    plan.focus != NO_FOCUS
 }
 
 /// A room plan with the rows that are loaded.
@@ -189,6 +201,8 @@ pub(super) mod tests {
             height: 100,
             focus: "screen".to_owned(),
             focus_at: [50, 0, 80],
+            focus_depth: 10,
+            is_round: false,
             categories: vec![CategoryView {
                 name: "gold".to_owned(),
                 label: "Gold".to_owned(),

@@ -76,10 +76,14 @@ pub struct PlanView {
     pub width: i32,
     /// Height of the room in plan units.
     pub height: i32,
-    /// The focus of the room: `screen` or `stage`.
+    /// The focus of the room: `screen`, `stage`, `field` or `none`. It is at the top of the plan, or in the middle.
     pub focus: String,
     /// Position of the focus: centre x, y and width, in plan units.
     pub focus_at: [i32; 3],
+    /// Depth of the focus in plan units. No seat is within width and depth; 0 if there is no space.
+    pub focus_depth: i32,
+    /// True if seats are all around the focus.
+    pub is_round: bool,
     /// Categories with the prices of this show.
     pub categories: Vec<CategoryView>,
     /// Sections in the order of their seats.

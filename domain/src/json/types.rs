@@ -122,7 +122,21 @@ fields!(Money: minor, currency);
 fields!(CategoryView: name, label, kind, price);
 fields!(RowView: label, first, numbers, x, y, category);
 fields!(AreaView: area, name, category, category_label, price, capacity);
-fields!(PlanView: show, seat_count, width, height, focus, focus_at, categories, sections, overview, areas, room);
+fields!(
+    PlanView: show,
+    seat_count,
+    width,
+    height,
+    focus,
+    focus_at,
+    focus_depth,
+    is_round,
+    categories,
+    sections,
+    overview,
+    areas,
+    room
+);
 fields!(SeatLine: seat, label, category, price);
 fields!(PlaceLine: area, label, category, price, quantity);
 fields!(HoldView: id, show, seats, places, total, expires_at, expires_at_ms, latest_ms, paying, booking);
@@ -233,9 +247,12 @@ mod tests {
     }
 
     fn plan() -> impl Strategy<Value = PlanView> {
-        let room = (any::<u32>(), any::<i32>(), any::<i32>(), any::<String>(), any::<[i32; 3]>(), any::<bool>());
-        (id(), proptest::option::of(id()), room, some(category()), some(section()), some(area())).prop_map(
-            |(show, room, (seat_count, width, height, focus, focus_at, overview), categories, sections, areas)| {
+        let room = (any::<u32>(), any::<i32>(), any::<i32>(), any::<bool>());
+        let focus = (any::<String>(), any::<[i32; 3]>(), any::<i32>(), any::<bool>());
+        (id(), proptest::option::of(id()), (room, focus), some(category()), some(section()), some(area())).prop_map(
+            |(show, room, (measured, focus), categories, sections, areas)| {
+                let (seat_count, width, height, overview) = measured;
+                let (focus, focus_at, focus_depth, is_round) = focus;
                 PlanView {
                     show,
                     seat_count,
@@ -243,6 +260,8 @@ mod tests {
                     height,
                     focus,
                     focus_at,
+                    focus_depth,
+                    is_round,
                     categories,
                     sections,
                     overview,

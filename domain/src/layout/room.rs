@@ -6,35 +6,148 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
 use super::frame::{PlanTransform, is_place};
 use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind};
 use crate::seats::MAX_SEATS_PER_SHOW;
 
+#[cfg(feature = "openapi")]
+use utoipa::ToSchema;
+
 /// Kind of the focus that the audience faces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum FocusKind {
     /// A cinema's screen.
     Screen,
-    /// A stage, including a sports field.
+    /// A stage.
     #[default]
     Stage,
+    /// A sports field, a track or a ring.
+    Field,
+    /// No focus: the room has no front.
+    None,
 }
 
-/// The screen or stage, in units of the drawing.
+/// Side of the drawing that the focus is on.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum FocusSide {
+    /// Above the seats, as rooms are shown.
+    #[default]
+    Top,
+    /// To their right.
+    Right,
+    /// Below them.
+    Bottom,
+    /// To their left.
+    Left,
+    /// In the middle, with seats all around.
+    Round,
+}
+
+impl FocusSide {
+    /// Sides in clockwise order, a quarter turn apart.
+    const CLOCKWISE: [Self; 4] = [Self::Top, Self::Right, Self::Bottom, Self::Left];
+
+    /// Rotates a point or vector of the drawing about the origin, so that this side is at the top. A quarter turn is
+    /// exact, and never mirrors: left and right of a seat stay what they are.
+    #[must_use]
+    pub fn turn_to_top(self, [x, y]: [f64; 2]) -> [f64; 2] {
+        match self {
+            Self::Top | Self::Round => [x, y],
+            Self::Right => [y, -x],
+            Self::Bottom => [-x, -y],
+            Self::Left => [-y, x],
+        }
+    }
+
+    /// Returns the point of the drawing that [`FocusSide::turn_to_top`] turns to this one.
+    #[must_use]
+    pub fn turn_back(self, point: [f64; 2]) -> [f64; 2] {
+        match self {
+            Self::Right => Self::Left.turn_to_top(point),
+            Self::Left => Self::Right.turn_to_top(point),
+            Self::Top | Self::Bottom | Self::Round => self.turn_to_top(point),
+        }
+    }
+
+    /// Returns the side of the drawing that is at `shown` while this side is at the top.
+    #[must_use]
+    pub fn behind(self, shown: Self) -> Self {
+        let quarters = |side| Self::CLOCKWISE.iter().position(|other| *other == side);
+        let Some(turns) = quarters(shown) else { return shown };
+        Self::CLOCKWISE[(quarters(self).unwrap_or_default() + turns) % Self::CLOCKWISE.len()]
+    }
+
+    /// True for [`FocusSide::Top`].
+    #[must_use]
+    pub fn is_top(&self) -> bool {
+        *self == Self::Top
+    }
+}
+
+/// Kind and side of a focus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FocusChoice {
+    /// Kind of the focus.
+    pub kind: FocusKind,
+    /// Side of the drawing that it is on.
+    #[serde(default)]
+    pub side: FocusSide,
+}
+
+/// The focus, in units of the drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Focus {
-    /// Screen or stage.
+    /// Kind of the focus.
     pub kind: FocusKind,
+    /// Side of the drawing that it is on. The room is shown with this side at the top.
+    #[serde(default, skip_serializing_if = "FocusSide::is_top")]
+    pub side: FocusSide,
     /// Centre: x, y.
     pub at: [f64; 2],
-    /// Width.
+    /// Width, from left to right as the audience faces it.
     pub width: f64,
+    /// Depth. Without it the focus is as deep as the seats leave space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<f64>,
+}
+
+/// The focus in plan units, as the room is shown: at the top, or in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedFocus {
+    /// Kind of the focus.
+    pub kind: FocusKind,
+    /// Side of the drawing that it is on.
+    pub side: FocusSide,
+    /// Centre: x, y.
+    pub at: [i32; 2],
+    /// Width.
+    pub width: i32,
+    /// Depth. No seat is within width and depth, unless the drawing has one at the very centre.
+    pub depth: i32,
+}
+
+impl PlacedFocus {
+    /// True if the focus is in front of all seats; false without a focus and in the round.
+    #[must_use]
+    pub fn is_in_front(&self) -> bool {
+        self.kind != FocusKind::None && self.side != FocusSide::Round
+    }
 }
 
 /// A price category of a room.
@@ -72,6 +185,13 @@ pub(super) struct Drawing {
     pub categories: Vec<Category>,
     pub focus: Option<Focus>,
     pub zones: Vec<DrawnZone>,
+}
+
+impl Drawing {
+    /// All seats, in order.
+    pub fn seats(&self) -> impl Iterator<Item = &DrawnSeat> {
+        self.zones.iter().flat_map(|zone| &zone.rows).flat_map(|row| &row.seats)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -129,8 +249,7 @@ pub(super) struct MeasuredRoom {
     pub categories: Vec<Category>,
     pub width: i32,
     pub height: i32,
-    pub focus: FocusKind,
-    pub focus_at: [i32; 3],
+    pub focus: PlacedFocus,
     /// Number of zones with seats in the drawing. `zones` is longer if a zone is divided into parts.
     pub drawn_zones: usize,
     pub zones: Vec<Zone>,
@@ -147,8 +266,7 @@ impl MeasuredRoom {
         let mut room = Self {
             width: frame.width,
             height: frame.height,
-            focus: drawing.focus.map(|focus| focus.kind).unwrap_or_default(),
-            focus_at: frame.focus_at,
+            focus: frame.focus,
             categories: drawing.categories,
             drawn_zones: 0,
             zones: Vec::with_capacity(drawing.zones.len()),

@@ -182,6 +182,43 @@ fn sketch_exported_as_a_seating_plan_is_the_same_room() {
 }
 
 #[test]
+fn focus_is_drawn_at_the_top_or_in_the_middle_and_never_over_a_seat() {
+    let layout = Layout::from_json(STRANGERS_HALL).expect("the fixture is a seating plan");
+    assert_eq!(layout.known_focus(), None, "the file does not state it");
+    for kind in [FocusKind::Screen, FocusKind::Stage, FocusKind::Field, FocusKind::None] {
+        for side in [FocusSide::Top, FocusSide::Right, FocusSide::Bottom, FocusSide::Left, FocusSide::Round] {
+            let choice = FocusChoice { kind, side };
+            let turned = layout.with_focus(choice).expect("the same room");
+            check_invariants(&turned);
+            let stored = serde_json::to_value(&turned).expect("JSON");
+            let stored = serde_json::from_value::<Layout>(stored).expect("it is read again");
+            assert_eq!((stored.known_focus(), stored.focus()), (Some(choice), turned.focus()));
+            let focus = turned.focus();
+            if !focus.is_in_front() {
+                continue;
+            }
+            let seats: Vec<(i32, i32)> =
+                (0..turned.seat_count()).map(|seat| turned.place(seat).expect("one").0).collect();
+            assert!(seats.iter().all(|(_, y)| *y > focus.at[1] + focus.depth / 2), "{choice:?}: {focus:?}");
+        }
+    }
+}
+
+#[test]
+fn sides_are_turned_to_the_top_and_composed() {
+    for side in [FocusSide::Top, FocusSide::Right, FocusSide::Bottom, FocusSide::Left] {
+        assert_eq!(side.turn_back(side.turn_to_top([3.0, 7.0])), [3.0, 7.0]);
+        assert_eq!(side.behind(FocusSide::Top), side);
+        assert_eq!(side.behind(FocusSide::Round), FocusSide::Round);
+    }
+    assert_eq!(FocusSide::Right.turn_to_top([1.0, 0.0]), [0.0, -1.0], "up");
+    assert_eq!(FocusSide::Left.turn_to_top([-1.0, 0.0]), [0.0, -1.0], "up");
+    // The drawing is shown upside down: what is on the left there is on the right in the file.
+    assert_eq!(FocusSide::Bottom.behind(FocusSide::Left), FocusSide::Right);
+    assert_eq!(FocusSide::Round.behind(FocusSide::Left), FocusSide::Left);
+}
+
+#[test]
 fn ring_of_blocks_faces_inwards_and_is_evenly_spaced() {
     let sketch = json!({"sketch": 1, "name": "Ring", "categories": [{"name": "a"}], "zones": [
         {"name": "Block {n}", "category": "a", "rows": [{"rows": "1-2", "seats": "1-3"}],

@@ -9,7 +9,7 @@ use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
 use crate::seat_map::appearance::{SeatAppearance, glyph};
-use crate::seat_map::room_plan::{RoomPlan, focus_in_words, row_in_words, seat_and_state};
+use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units. It contains the row letters.
 const MARGIN: i32 = 2 * SEAT_PITCH;
@@ -77,9 +77,25 @@ pub fn paint(element: &Element, look: SeatAppearance, kind: SeatKind, words: &st
     }
 }
 
-/// The screen or stage: a wide arc, and its light that fades over the front rows.
+/// The screen or stage: a wide arc, and its light that fades over the front rows. In the round it is a rectangle.
 fn focus(out: &mut String, plan: &PlanView, frame: &PlanFrame) {
+    if !has_focus(plan) {
+        return;
+    }
     let [x, y, width] = plan.focus_at;
+    if plan.is_round {
+        let (left, top, depth) = (x - width / 2, y - plan.focus_depth / 2, plan.focus_depth);
+        let label = focus_in_words(&plan.focus);
+        push(
+            out,
+            format_args!(
+                "<g class=\"focus-mark\" aria-hidden=\"true\">\
+                 <rect class=\"focus-arc\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{depth}\" rx=\"6\"/>\
+                 <text class=\"focus-label\" x=\"{x}\" y=\"{y}\">{label}</text></g>"
+            ),
+        );
+        return;
+    }
     let (left, right, edge, crown) = (x - width / 2, x + width / 2, y + 10, y - 14);
     let spread = LIGHT / 2;
     let (wide_left, wide_right) = ((left - spread).max(frame.left), (right + spread).min(frame.left + frame.width));
@@ -209,6 +225,18 @@ mod tests {
         let room = RoomPlan::new(two_sections());
         let rows: Vec<_> = room.rows(Some(1)).collect();
         assert_eq!(PlanFrame::around(room.plan(), &rows, false).view_box(), "-40 40 100 60");
+    }
+
+    #[test]
+    fn the_focus_is_a_rectangle_in_the_round_and_absent_without_one() {
+        let drawn = |focus: &str| {
+            let plan = PlanView { focus: focus.to_owned(), is_round: true, ..two_sections() };
+            let room = RoomPlan::new(plan);
+            let rows: Vec<_> = room.rows(None).collect();
+            markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, true), true)
+        };
+        assert!(drawn("field").contains("<rect class=\"focus-arc\" x=\"10\" y=\"-5\" width=\"80\" height=\"10\""));
+        assert!(!drawn("none").contains("focus-mark"));
     }
 
     #[test]
