@@ -13,6 +13,7 @@ mod frame;
 pub mod import;
 mod room;
 pub mod seating_plan;
+mod shapes;
 pub mod sketch;
 #[cfg(test)]
 mod tests;
@@ -187,8 +188,12 @@ impl Layout {
     /// # Errors
     /// [`LayoutError`] if the room with it is too large.
     pub fn with_focus(&self, choice: FocusChoice) -> Result<Self, LayoutError> {
-        let mut drawing = self.source.draw()?;
+        let drawing = self.source.draw()?;
         let focus = frame::focus_at(&drawing, choice.kind, choice.side);
+        self.refocused(drawing, focus)
+    }
+
+    fn refocused(&self, mut drawing: Drawing, focus: Focus) -> Result<Self, LayoutError> {
         drawing.focus = Some(focus);
         let mut source = self.source.clone();
         source.set_focus(focus);

@@ -98,7 +98,7 @@ impl FocusSide {
 }
 
 /// Kind and side of a focus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FocusChoice {
@@ -185,6 +185,28 @@ pub(super) struct Drawing {
     pub categories: Vec<Category>,
     pub focus: Option<Focus>,
     pub zones: Vec<DrawnZone>,
+    pub shapes: Vec<DrawnShape>,
+}
+
+/// A drawing that is not for sale: a table, a bar, a text.
+#[derive(Clone, Debug)]
+pub(super) struct DrawnShape {
+    /// Its middle.
+    pub at: [f64; 2],
+    /// Corners of its outline; empty for a text alone.
+    pub corners: Vec<[f64; 2]>,
+    /// Its text; may be empty.
+    pub text: String,
+}
+
+impl DrawnShape {
+    /// Returns left, top, right and bottom; its middle if it has no outline.
+    pub fn bounds(&self) -> [f64; 4] {
+        let [x, y] = self.at;
+        self.corners.iter().fold([x, y, x, y], |[left, top, right, bottom], [x, y]| {
+            [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
+        })
+    }
 }
 
 impl Drawing {

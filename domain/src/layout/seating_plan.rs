@@ -2,8 +2,8 @@
 //! that we do not use (areas, row number positions, keys of other editors) stays in the `rest` of its object.
 //!
 //! Optional keys of ours: `label` and `kind` of a category, `focus` of the plan, and `name`, `category` and `capacity`
-//! of a zone's drawing, which make it an area for sale. A file without them is a room of standard seats with a stage at
-//! the top.
+//! of a zone's drawing, which make it an area for sale. A file without them is a room of standard seats; a stage at the
+//! top is assumed until a person states another focus.
 
 use std::collections::HashMap;
 
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::areas::Area;
 use super::error::LayoutError;
 use super::room::{Category, Drawing, DrawnRow, DrawnSeat, DrawnZone, Focus};
+use super::shapes::shapes_of_plan;
 use crate::api::SEAT_PITCH;
 
 /// Larger integers are not exact as floats and are left unchanged.
@@ -164,7 +165,7 @@ impl SeatingPlan {
             }
             zones.push(DrawnZone { name: zone.name.clone().unwrap_or_default(), rows });
         }
-        Ok(Drawing { categories, focus, zones })
+        Ok(Drawing { categories, focus, zones, shapes: shapes_of_plan(self) })
     }
 }
 

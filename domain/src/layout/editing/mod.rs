@@ -35,6 +35,7 @@ pub use command::{Command, CommandError, NewRows};
 pub use history::{History, MAX_UNDO_STEPS};
 pub use numbering::{Numbering, label_after};
 pub use reading::DraftError;
+pub(super) use reading::outline_of;
 
 /// Maximum number of seats in a room that can be edited; larger rooms are read-only. Every change is validated and
 /// drawn at once, which is fast up to this size.

@@ -178,6 +178,16 @@ fn position_of(object: &Value) -> Option<Position> {
     Position::deserialize(object.get("position")?).ok()
 }
 
+/// Returns the middle of a drawing and its corners relative to it.
+pub(in super::super) fn outline_of(
+    drawing: &Value,
+    corner: DrawingPoint,
+    pitch: f64,
+) -> (DrawingPoint, Vec<DrawingPoint>) {
+    let (at, outline) = outline(drawing, corner, pitch);
+    (at, outline.corners())
+}
+
 /// Returns the middle of a drawing and its outline relative to it.
 fn outline(drawing: &Value, corner: DrawingPoint, pitch: f64) -> (DrawingPoint, Outline) {
     let number = |path: &str| drawing.pointer(path).and_then(Value::as_f64);

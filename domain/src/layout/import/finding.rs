@@ -90,7 +90,9 @@ impl Finding {
         Self { kind, place: place.into(), count: u32::try_from(count).unwrap_or(u32::MAX) }
     }
 
-    pub(super) fn of_error(why: &LayoutError) -> Self {
+    /// Returns the finding about an error of the layout.
+    #[must_use]
+    pub fn of_error(why: &LayoutError) -> Self {
         let kind = match why {
             LayoutError::Shape(_) => FindingKind::NotAPlan,
             LayoutError::NoSeats => FindingKind::NoSeats,

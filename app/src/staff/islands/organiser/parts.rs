@@ -12,7 +12,7 @@ use super::editor::Editor;
 use super::fields::{choice, number, text};
 
 /// Words for a kind of focus.
-pub(super) fn focus_kind(kind: FocusKind) -> String {
+pub fn focus_kind(kind: FocusKind) -> String {
     match kind {
         FocusKind::Screen => say!("map.screen"),
         FocusKind::Stage => say!("map.stage"),

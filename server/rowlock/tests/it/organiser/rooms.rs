@@ -45,6 +45,22 @@ async fn imported_plan_becomes_a_screen_sells_and_is_exported_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn focus_is_open_until_the_file_or_the_request_states_it() {
+    let (_world, mut olga) = world_with_organiser(1).await;
+    let open = post_ok(&mut olga, "/layouts", json!({ "plan": foreign_plan() })).await;
+    assert_eq!(open.get("focus"), None, "two rows and a nameless circle state nothing");
+    let below = json!({ "kind": "screen", "side": "bottom" });
+    let stated = post_ok(&mut olga, "/layouts", json!({ "plan": foreign_plan(), "focus": below })).await;
+    assert_eq!((&stated["focus"], &stated["seats"]), (&below, &open["seats"]));
+    let (_, file) = olga.get(&format!("{API}/layouts/{}/file?form=seating_plan", text(&stated["id"]))).await;
+    assert_eq!((&file["focus"]["side"], &file["zones"]), (&json!("bottom"), &foreign_plan()["zones"]));
+    let again = post_ok(&mut olga, "/layouts", json!({ "plan": file })).await;
+    assert_eq!(again["focus"], below, "the file states it");
+    let (status, _) = post(&mut olga, "/layouts", json!({ "plan": foreign_plan(), "focus": { "kind": "pit" } })).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
     let (world, mut olga) = world_with_organiser(1).await;
     let before = world.count("SELECT count(*) FROM layouts").await;

@@ -80,6 +80,7 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
         (Shows, "/staff/{theatre}/layouts/new", get(rooms::draw)),
         (Shows, "/staff/{theatre}/layouts/{layout}", get(rooms::room)),
         (Shows, "/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit)),
+        (Shows, "/staff/{theatre}/layouts/{layout}/focus", post(rooms::set_focus)),
         (Shows, "/staff/{theatre}/prices", get(prices::show_page).post(prices::set)),
         (Shows, "/staff/{theatre}/films", get(programme::films).post(programme::add_film)),
         (Reports, "/staff/{theatre}/reports", get(reports::page)),
