@@ -56,6 +56,11 @@ impl SeatAppearance {
         matches!(self, Self::Booked | Self::Blocked)
     }
 
+    /// Returns true if it is drawn as a chair, which faces a direction.
+    pub const fn is_chair(self) -> bool {
+        matches!(self, Self::Available | Self::Booked)
+    }
+
     /// Returns true if a tap takes or releases the seat. Taps on other seats only show an explanation.
     pub const fn can_be_tapped(self) -> bool {
         matches!(self, Self::Available | Self::Mine | Self::Asked)

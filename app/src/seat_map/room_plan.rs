@@ -24,6 +24,8 @@ pub struct Seat<'a> {
     pub x: i32,
     /// Centre, plan units.
     pub y: i32,
+    /// Direction in which it faces, degrees clockwise from the top.
+    pub turn: i32,
     pub category_index: u8,
     pub category: &'a CategoryView,
 }
@@ -136,6 +138,7 @@ impl RoomPlan {
             number: row.numbers.get(place)?,
             x: *row.x.get(place)?,
             y: *row.y.get(place)?,
+            turn: row.turn.get(place).copied().unwrap_or_default(),
             category_index,
             category: self.plan.categories.get(usize::from(category_index))?,
         })
@@ -183,6 +186,7 @@ pub(super) mod tests {
             x: (0..count).map(|place| 20 * i32::try_from(place).expect("small")).collect(),
             y: vec![y; count as usize],
             category: vec![0; count as usize],
+            turn: Vec::new(),
         };
         let section = |name: &str, first, count, rows| SectionView {
             name: name.to_owned(),
@@ -203,6 +207,7 @@ pub(super) mod tests {
             focus_at: [50, 0, 80],
             focus_depth: 10,
             is_round: false,
+            shapes: Vec::new(),
             categories: vec![CategoryView {
                 name: "gold".to_owned(),
                 label: "Gold".to_owned(),

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{FromJson, Json};
 use crate::api::{
     AreaProblem, AreaView, BestView, CategoryView, HoldView, PlaceLine, PlanView, ProblemView, PuzzleView, RowView,
-    SeatKind, SeatLine, SeatProblem, SectionView, SuggestionView,
+    SeatKind, SeatLine, SeatProblem, SectionView, ShapeView, SuggestionView,
 };
 use crate::best_available::Adjacency;
 use crate::money::{Currency, Money};
@@ -120,7 +120,8 @@ macro_rules! fields {
 }
 fields!(Money: minor, currency);
 fields!(CategoryView: name, label, kind, price);
-fields!(RowView: label, first, numbers, x, y, category);
+fields!(RowView: label, first, numbers, x, y, category, turn);
+fields!(ShapeView: at, corners, text);
 fields!(AreaView: area, name, category, category_label, price, capacity);
 fields!(
     PlanView: show,
@@ -131,6 +132,7 @@ fields!(
     focus_at,
     focus_depth,
     is_round,
+    shapes,
     categories,
     sections,
     overview,
@@ -220,9 +222,18 @@ mod tests {
     }
 
     fn row() -> impl Strategy<Value = RowView> {
-        let places = (some(any::<i32>()), some(any::<i32>()), some(any::<u8>()));
-        (any::<String>(), any::<u32>(), some(any::<String>()), places)
-            .prop_map(|(label, first, numbers, (x, y, category))| RowView { label, first, numbers, x, y, category })
+        let places = (some(any::<i32>()), some(any::<i32>()), some(any::<u8>()), some(any::<i32>()));
+        (any::<String>(), any::<u32>(), some(any::<String>()), places).prop_map(
+            |(label, first, numbers, (x, y, category, turn))| RowView { label, first, numbers, x, y, category, turn },
+        )
+    }
+
+    fn shape() -> impl Strategy<Value = ShapeView> {
+        (any::<[i32; 2]>(), some(any::<i32>()), any::<String>()).prop_map(|(at, corners, text)| ShapeView {
+            at,
+            corners,
+            text,
+        })
     }
 
     fn section() -> impl Strategy<Value = SectionView> {
@@ -248,11 +259,11 @@ mod tests {
 
     fn plan() -> impl Strategy<Value = PlanView> {
         let room = (any::<u32>(), any::<i32>(), any::<i32>(), any::<bool>());
-        let focus = (any::<String>(), any::<[i32; 3]>(), any::<i32>(), any::<bool>());
+        let focus = (any::<String>(), any::<[i32; 3]>(), any::<i32>(), any::<bool>(), some(shape()));
         (id(), proptest::option::of(id()), (room, focus), some(category()), some(section()), some(area())).prop_map(
             |(show, room, (measured, focus), categories, sections, areas)| {
                 let (seat_count, width, height, overview) = measured;
-                let (focus, focus_at, focus_depth, is_round) = focus;
+                let (focus, focus_at, focus_depth, is_round, shapes) = focus;
                 PlanView {
                     show,
                     seat_count,
@@ -262,6 +273,7 @@ mod tests {
                     focus_at,
                     focus_depth,
                     is_round,
+                    shapes,
                     categories,
                     sections,
                     overview,

@@ -19,6 +19,8 @@ const PITCH_SAMPLES: usize = 2_048;
 const FOCUS_HALF_DEPTH: f64 = 10.0;
 /// Greatest depth of a focus without a depth, as a share of its width.
 const FOCUS_DEPTH: f64 = 1.0 / 6.0;
+/// Distance to which drawings beside the seats enlarge the room, as a share of its longer side.
+const SHAPE_REACH: f64 = 0.25;
 /// Width and depth of a focus in the round, as a share of the space that the seats leave in the middle.
 const ROUND_SHARE: f64 = 0.85;
 
@@ -57,6 +59,7 @@ impl PlanTransform {
             let corners = [[x - width / 2.0, y - half_depth], [x + width / 2.0, y + half_depth]];
             bounds = bounds_of(corners.iter().chain(&[[bounds[0], bounds[1]], [bounds[2], bounds[3]]]));
         }
+        bounds = with_shapes(bounds, drawing, side, scale);
         let [left, top, right, bottom] = bounds;
         if right - left > MAX_ROOM_SIDE || bottom - top > MAX_ROOM_SIDE {
             return Err(LayoutError::OutOfBounds("the far side".to_owned()));
@@ -89,6 +92,18 @@ fn bounds_of<'a>(points: impl IntoIterator<Item = &'a [f64; 2]>) -> [f64; 4] {
         [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
         |[left, top, right, bottom], [x, y]| [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)],
     )
+}
+
+/// Returns the bounds with the drawings beside the seats. Drawings far away are cut off, so that the seats stay large.
+fn with_shapes(bounds: [f64; 4], drawing: &Drawing, side: FocusSide, scale: f64) -> [f64; 4] {
+    let [left, top, right, bottom] = bounds;
+    let reach = SHAPE_REACH * (right - left).max(bottom - top);
+    let corners = drawing.shapes.iter().flat_map(|shape| shape.corners.iter().chain(std::iter::once(&shape.at)));
+    let drawn: Vec<[f64; 2]> = corners
+        .map(|corner| side.turn_to_top(*corner).map(|along| along * scale))
+        .map(|[x, y]| [x.clamp(left - reach, right + reach), y.clamp(top - reach, bottom + reach)])
+        .collect();
+    bounds_of(drawn.iter().chain(&[[left, top], [right, bottom]]))
 }
 
 fn in_bounds(focus: Focus) -> Result<Focus, LayoutError> {

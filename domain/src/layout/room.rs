@@ -10,7 +10,8 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
 use super::frame::{PlanTransform, is_place};
-use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind};
+use super::shapes;
+use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind, ShapeView};
 use crate::seats::MAX_SEATS_PER_SHOW;
 
 #[cfg(feature = "openapi")]
@@ -263,6 +264,8 @@ pub(super) struct Seat {
     pub x: i32,
     pub y: i32,
     pub category: u8,
+    /// Direction in which it faces, degrees clockwise from the top.
+    pub turn: i32,
 }
 
 /// A room that is measured, validated and numbered.
@@ -272,6 +275,8 @@ pub(super) struct MeasuredRoom {
     pub width: i32,
     pub height: i32,
     pub focus: PlacedFocus,
+    /// Drawings that are not for sale, without the one that is the focus.
+    pub shapes: Vec<ShapeView>,
     /// Number of zones with seats in the drawing. `zones` is longer if a zone is divided into parts.
     pub drawn_zones: usize,
     pub zones: Vec<Zone>,
@@ -289,6 +294,7 @@ impl MeasuredRoom {
             width: frame.width,
             height: frame.height,
             focus: frame.focus,
+            shapes: drawing.shapes.iter().filter_map(|shape| shapes::placed(shape, &frame)).collect(),
             categories: drawing.categories,
             drawn_zones: 0,
             zones: Vec::with_capacity(drawing.zones.len()),
@@ -299,6 +305,7 @@ impl MeasuredRoom {
             room.push_zone(zone, &frame);
         }
         room.check_names()?;
+        room.turn_seats();
         Ok(room)
     }
 
@@ -317,6 +324,21 @@ impl MeasuredRoom {
         }
     }
 
+    /// Turns seats at a table towards it, and in the round the others towards the focus.
+    fn turn_seats(&mut self) {
+        let focus = self.focus;
+        if focus.kind != FocusKind::None && focus.side == FocusSide::Round {
+            let reach = [focus.width / 2, focus.depth / 2];
+            let bounds = [0, 1].map(|axis| [focus.at[axis] - reach[axis], focus.at[axis] + reach[axis]]);
+            for seat in &mut self.seats {
+                seat.turn = shapes::turn_towards([seat.x, seat.y], bounds);
+            }
+        }
+        for shape in &self.shapes {
+            shapes::turn_to_table(shape, &mut self.seats);
+        }
+    }
+
     fn push_part(&mut self, name: &str, part: String, rows: Vec<DrawnRow>, frame: &PlanTransform) {
         let first = self.seats.len();
         let first_row = self.rows.len();
@@ -332,7 +354,7 @@ impl MeasuredRoom {
             for seat in row.seats {
                 let (x, y) = frame.place(seat.x, seat.y);
                 bounds = [bounds[0].min(x), bounds[1].min(y), bounds[2].max(x), bounds[3].max(y)];
-                self.seats.push(Seat { number: seat.number.trim().to_owned(), x, y, category: seat.category });
+                self.seats.push(Seat { number: seat.number.trim().to_owned(), x, y, category: seat.category, turn: 0 });
             }
         }
         self.zones.push(Zone {

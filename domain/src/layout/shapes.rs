@@ -4,15 +4,18 @@ use serde_json::Value;
 
 use super::areas;
 use super::editing::outline_of;
-use super::frame::is_place;
-use super::room::DrawnShape;
+use super::frame::{PlanTransform, is_place};
+use super::import::kind_named;
+use super::room::{DrawnShape, Seat};
 use super::seating_plan::{Position, SeatingPlan};
-use crate::api::SEAT_PITCH;
+use crate::api::{SEAT_PITCH, ShapeView};
 
 /// Maximum number of shapes that are drawn; a plan with more is a picture.
 const MAX_SHAPES: usize = 500;
 /// Maximum length of a drawn text, characters.
 const MAX_TEXT_CHARS: usize = 60;
+/// Distance from a table's edge within which seats are at the table, plan units: one and a half seats.
+const TABLE_REACH: i32 = SEAT_PITCH * 3 / 2;
 
 /// Returns the drawings of a plan, zone by zone.
 pub(super) fn shapes_of_plan(plan: &SeatingPlan) -> Vec<DrawnShape> {
@@ -44,4 +47,60 @@ fn shape_of(drawing: &Value, origin: [f64; 2]) -> Option<DrawnShape> {
     };
     let is_drawn = at.into_iter().chain(corners.iter().copied().flatten()).all(is_place);
     (is_drawn && (has_outline || !text.is_empty())).then_some(DrawnShape { at, corners, text })
+}
+
+/// Converts a drawing to plan units; `None` for the one that is the focus.
+pub(super) fn placed(shape: &DrawnShape, frame: &PlanTransform) -> Option<ShapeView> {
+    let place = |[x, y]: [f64; 2]| <[i32; 2]>::from(frame.place(x, y));
+    let at = place(shape.at);
+    // Stored numbers are rounded: they may differ in the last digit.
+    let is_there = (0..2).all(|axis| (at[axis] - frame.focus.at[axis]).abs() <= 1);
+    if is_there && kind_named(&shape.text) == Some(frame.focus.kind) {
+        return None;
+    }
+    Some(ShapeView {
+        at,
+        corners: shape.corners.iter().flat_map(|corner| place(*corner)).collect(),
+        text: shape.text.clone(),
+    })
+}
+
+/// Returns the range of a shape along both axes; `None` for a text alone.
+fn bounds_of(shape: &ShapeView) -> Option<[[i32; 2]; 2]> {
+    let along = |axis: usize| shape.corners.iter().skip(axis).step_by(2).copied();
+    let range = |axis: usize| Some([along(axis).min()?, along(axis).max()?]);
+    Some([range(0)?, range(1)?])
+}
+
+/// Returns the vector from a point to the nearest point of a rectangle; zero within it.
+fn way_to([x, y]: [i32; 2], [[left, right], [top, bottom]]: [[i32; 2]; 2]) -> [i32; 2] {
+    [x.clamp(left, right) - x, y.clamp(top, bottom) - y]
+}
+
+/// Returns the direction from a point to a rectangle, degrees clockwise from the top; 0 within it.
+pub(super) fn turn_towards(at: [i32; 2], bounds: [[i32; 2]; 2]) -> i32 {
+    let [x, y] = way_to(at, bounds);
+    f64::from(x).atan2(f64::from(-y)).to_degrees().round() as i32
+}
+
+/// Turns the seats at a table towards it. A shape is a table if seats are near it on sides that are opposite or at a right
+/// angle; others are walls, or bars behind a row.
+pub(super) fn turn_to_table(shape: &ShapeView, seats: &mut [Seat]) {
+    let Some(bounds) = bounds_of(shape) else { return };
+    let is_near = |seat: &Seat| {
+        let way = way_to([seat.x, seat.y], bounds);
+        way != [0, 0] && way.iter().all(|along| along.abs() <= TABLE_REACH)
+    };
+    let Some(first) = seats.iter().find(|seat| is_near(seat)).map(|seat| way_to([seat.x, seat.y], bounds)) else {
+        return;
+    };
+    let is_elsewhere = |seat: &Seat| {
+        let way = way_to([seat.x, seat.y], bounds);
+        way[0] * first[0] + way[1] * first[1] <= 0
+    };
+    if seats.iter().any(|seat| is_near(seat) && is_elsewhere(seat)) {
+        for seat in seats.iter_mut().filter(|seat| is_near(seat)) {
+            seat.turn = turn_towards([seat.x, seat.y], bounds);
+        }
+    }
 }

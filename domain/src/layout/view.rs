@@ -61,6 +61,7 @@ impl Layout {
             focus_at: [room.focus.at[0], room.focus.at[1], room.focus.width],
             focus_depth: room.focus.depth,
             is_round: room.focus.side == FocusSide::Round,
+            shapes: room.shapes.clone(),
             sections: sections.collect(),
             categories,
             overview,
@@ -106,6 +107,11 @@ impl Layout {
             x: seats.iter().map(|seat| seat.x).collect(),
             y: seats.iter().map(|seat| seat.y).collect(),
             category: seats.iter().map(|seat| seat.category).collect(),
+            turn: if seats.iter().any(|seat| seat.turn != 0) {
+                seats.iter().map(|seat| seat.turn).collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 }

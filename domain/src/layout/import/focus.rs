@@ -48,7 +48,7 @@ pub(super) fn find_focus(drawing: &Drawing) -> Option<Focus> {
 }
 
 /// Returns the kind of focus that a drawing's text names.
-pub(in crate::layout) fn kind_named(text: &str) -> Option<FocusKind> {
+pub(in super::super) fn kind_named(text: &str) -> Option<FocusKind> {
     let text = text.to_lowercase();
     let words: BTreeSet<&str> = text.split(|c: char| !c.is_alphabetic() && !is_mark(c)).collect();
     NAMES.iter().find(|(_, names)| names.iter().any(|name| words.contains(name))).map(|(kind, _)| *kind)

@@ -18,6 +18,7 @@ mod tidy;
 use serde_json::Value;
 
 pub use finding::{Finding, FindingKind};
+pub(super) use focus::kind_named;
 
 use super::Layout;
 

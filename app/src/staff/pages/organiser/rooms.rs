@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use domain::VariantName;
-use domain::api::PlanView;
 use domain::api::organiser::{LayoutView, ScreenView};
+use domain::api::{PlanView, ShapeView};
 use domain::layout::editing::MAX_EDITED_SEATS;
 use domain::layout::import::Finding;
 use domain::layout::{FocusChoice, FocusKind, FocusSide};
@@ -304,7 +304,7 @@ impl Preview {
         let paths = paths(&dots).into_iter().enumerate().filter(|(_, path)| !path.is_empty());
         let paths =
             paths.map(|(colour, path)| view! { <path class=format!("preview-seats cat-{colour}") d=path></path> });
-        let focus = focus_view(&plan);
+        let (focus, shapes) = (focus_view(&plan), plan.shapes.iter().map(shape_view).collect_view());
         let names = plan.sections.iter().filter(|_| plan.overview).map(|section| {
             let [left, top, right, bottom] = section.bounds;
             let name = [section.name.as_str(), section.part.as_str()].join(" ").trim().to_owned();
@@ -330,6 +330,7 @@ impl Preview {
         view! {
             <figure class="preview" data-testid="preview">
                 <svg role="img" aria-label=label viewBox=format!("0 0 {} {}", plan.width, plan.height)>
+                    {shapes}
                     {focus}
                     {paths.collect_view()}
                     {rows}
@@ -355,6 +356,16 @@ fn focus_view(plan: &PlanView) -> Option<impl IntoView + use<>> {
         <path class="preview-focus" d=outline></path>
         <text class="preview-section" x=x y=y font-size=size>{focus_kind(kind)}</text>
     })
+}
+
+/// A table, a bar or a text.
+fn shape_view(shape: &ShapeView) -> impl IntoView + use<> {
+    let points: Vec<String> = shape.corners.iter().map(ToString::to_string).collect();
+    let [x, y] = shape.at;
+    view! {
+        <polygon class="preview-shape" points=points.join(" ")></polygon>
+        <text class="preview-row" x=x y=y>{shape.text.clone()}</text>
+    }
 }
 
 /// A path per colour: each dot is a line of zero length with round ends.
