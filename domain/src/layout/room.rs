@@ -12,6 +12,7 @@ use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
 use super::frame::{PlanTransform, is_place};
 use super::shapes;
 use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind, ShapeView};
+use crate::hidden_characters::visible;
 use crate::seats::MAX_SEATS_PER_SHOW;
 
 #[cfg(feature = "openapi")]
@@ -395,7 +396,8 @@ impl MeasuredRoom {
                 if seat.number.is_empty() {
                     return Err(LayoutError::Unnamed { row: row.label.clone() });
                 }
-                let name = self.label(row, seat);
+                // Two names that differ by invisible characters alone look the same.
+                let name = visible(self.label(row, seat));
                 if let Some(name) = seen.replace(name) {
                     return Err(LayoutError::DuplicateName(name));
                 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind, ShapeView};
 use web_sys::Element;
 
-use crate::seat_map::appearance::{SeatAppearance, glyph};
+use crate::seat_map::appearance::{CATEGORY_COLOURS, SeatAppearance, glyph, mark_of};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units. It contains the row letters.
@@ -47,7 +47,8 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
         }
         for seat in (row.first..).take(row.numbers.len()) {
             if let Some(facts) = room.seat(seat) {
-                let (x, y, category) = (facts.x, facts.y, facts.category_index % 8);
+                let (x, y, category) = (facts.x, facts.y, facts.category_index % CATEGORY_COLOURS);
+                let (mark, fading) = (mark_of(facts.category_index), fading(room.plan(), facts.category_index));
                 // The chair turns, a tick or a cross does not: see `paint`.
                 let (turn, rotation) = match facts.turn {
                     0 => Default::default(),
@@ -56,12 +57,12 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
                 push(
                     &mut out,
                     format_args!(
-                        "<g id=\"seat-{seat}\" class=\"seat cat-{category}\" role=\"gridcell\" tabindex=\"-1\" data-seat=\"{seat}\"{turn} \
+                        "<g id=\"seat-{seat}\" class=\"seat cat-{category}\" role=\"gridcell\" tabindex=\"-1\" data-seat=\"{seat}\"{turn}{fading} \
                      transform=\"translate({x} {y})\"><rect class=\"seat-target\" x=\"-10\" y=\"-10\" width=\"20\" height=\"20\" rx=\"6\"/><use/>"
                     ),
                 );
                 if facts.category.kind.rules().has_mark {
-                    push(&mut out, format_args!("<use class=\"seat-mark\" href=\"#mark-{category}\"{rotation}/>"));
+                    push(&mut out, format_args!("<use class=\"seat-mark\" href=\"#mark-{mark}\"{rotation}/>"));
                 }
                 out.push_str("</g>");
             }
@@ -72,6 +73,19 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
         names(&mut out, room.plan(), rows, frame);
     }
     out
+}
+
+/// The attribute by which a seat fades outside the filter, in a room with more categories than colours.
+fn fading(plan: &PlanView, category: u8) -> String {
+    if plan.categories.len() <= usize::from(CATEGORY_COLOURS) {
+        return String::new();
+    }
+    format!(" opacity=\"var({}, 1)\"", opacity_of(category))
+}
+
+/// The style property with the opacity of a category's seats.
+pub fn opacity_of(category: u8) -> String {
+    format!("--category-{category}")
 }
 
 /// Sets a seat's appearance on screen and for screen readers. `words` is the fixed part of its name.
@@ -350,6 +364,23 @@ mod tests {
         let text = markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, true), true);
         assert!(text.contains("<polygon points=\"0 50 40 50 40 60 0 60\"/>") && text.contains("Bar &lt;1>"), "{text}");
         assert_eq!(text.matches("data-turn=\"90\"").count(), 1);
+    }
+
+    #[test]
+    fn a_ninth_category_has_its_own_mark_and_fades_by_itself() {
+        let mut plan = two_sections();
+        plan.sections[1].rows[0].category = vec![8, 0];
+        let drawn = |plan: &PlanView| {
+            let room = RoomPlan::new(plan.clone());
+            let rows: Vec<_> = room.rows(None).collect();
+            markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, false), false)
+        };
+        assert!(!drawn(&plan).contains("opacity"), "colours tell up to eight apart");
+        plan.categories = vec![plan.categories[0].clone(); 9];
+        let text = drawn(&plan);
+        assert!(text.contains("class=\"seat cat-0\"") && !text.contains("cat-8"), "{text}");
+        assert_eq!(text.matches("opacity=\"var(--category-8, 1)\"").count(), 1);
+        assert_eq!((text.matches("#mark-1\"").count(), text.matches("#mark-0\"").count()), (1, 9));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::{Finding, FindingKind, MAX_FINDINGS};
-use crate::hidden_characters::{is_bidi_control, is_zero_width, shown};
+use crate::hidden_characters::{is_bidi_control, is_zero_width, shown, visible};
 use crate::layout::areas::{self, MAX_AREA_CAPACITY};
 use crate::layout::error::{MAX_CATEGORIES, MAX_NAME_CHARS};
 use crate::layout::frame::is_place;
@@ -254,13 +254,14 @@ fn rename_clashing_zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
     }
 }
 
-/// Reports or renumbers seats that would have the same display name.
+/// Reports or renumbers seats whose display names would look the same: they may differ by joiners alone.
 fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let parts = list(plan, "zones").filter(|zone| list(zone, "rows").any(|row| list(row, "seats").next().is_some()));
     let has_parts = parts.count() > 1;
+    let looks = |zone: &str, row: &str, number: &str| visible(name_of(zone, row, number));
     let name = |zone: &Value, row: &Value, seat: &Value| {
         let zone = if has_parts { text(zone, "name") } else { "" };
-        name_of(zone, text(row, "row_number"), text(seat, "seat_number"))
+        looks(zone, text(row, "row_number"), text(seat, "seat_number"))
     };
     let mut count: HashMap<String, usize> = HashMap::new();
     // Seats without a number are reported separately.
@@ -281,7 +282,7 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
             let label = text(row, "row_number").to_owned();
             for seat in list_mut(row, "seats") {
                 let number = text(seat, "seat_number").to_owned();
-                let own = name_of(&zone_name, &label, &number);
+                let own = looks(&zone_name, &label, &number);
                 // The first of them keeps its number.
                 if !twice.contains_key(&own) || seen.insert(own) {
                     continue;
@@ -289,7 +290,7 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
                 let mut copy = 2_u32;
                 let renamed = loop {
                     let wanted = format!("{number} ({copy})");
-                    let name = name_of(&zone_name, &label, &wanted);
+                    let name = looks(&zone_name, &label, &wanted);
                     if !count.contains_key(&name) && !twice.contains_key(&name) {
                         twice.insert(name.clone(), 1);
                         seen.insert(name);

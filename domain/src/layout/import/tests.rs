@@ -87,6 +87,12 @@ fn rows_that_look_alike_are_one_row_or_refused() {
         let place = format!("A[U+{:04X}]", u32::from(hidden.chars().next().expect("one")));
         assert_eq!(found, [(FindingKind::HiddenCharacters, place, 1)], "{hidden:?}");
     }
+    for joiner in ["\u{200c}", "\u{200d}", "\u{fe0f}"] {
+        let found = problems(rows("A", &format!("A{joiner}")));
+        assert_eq!(found, [(FindingKind::DuplicateSeat, "A1".to_owned(), 2)], "{joiner:?}");
+        let mended = import(rows("A", &format!("A{joiner}")), "", true).expect("it can be mended");
+        assert_eq!(labels(&mended.layout)[1], format!("A{joiner}1 (2)"));
+    }
     // Persian text needs a joiner.
     let persian = plan(vec![zone("نیم\u{200c}طبقه", vec![numbered("A", &["1"])])]);
     assert!(import(persian, "", false).is_ok());
