@@ -30,7 +30,7 @@ CREATE TABLE layouts (
     id         uuid PRIMARY KEY,
     name       text NOT NULL,
     plan       jsonb NOT NULL,
-    seat_count integer NOT NULL CHECK (seat_count BETWEEN 1 AND 100000)
+    seat_count integer NOT NULL CHECK (seat_count BETWEEN 0 AND 100000)
 );
 COMMENT ON TABLE layouts IS 'An immutable layout of an auditorium: seats are numbered by their position in it, so an edit makes a new row.';
 COMMENT ON COLUMN layouts.plan IS 'domain::layout::Layout as JSON.';

@@ -47,7 +47,8 @@ impl PlanTransform {
         let side = drawing.focus.map(|focus| focus.side).unwrap_or_default();
         let seats: Vec<[f64; 2]> =
             drawing.seats().map(|seat| side.turn_to_top([seat.x, seat.y]).map(|along| along * scale)).collect();
-        let mut bounds = bounds_of(&seats);
+        // A room that only has areas is as large as its focus.
+        let mut bounds = if seats.is_empty() { [0.0; 4] } else { bounds_of(&seats) };
         let focus = match drawing.focus {
             Some(focus) => in_bounds(focus)?,
             None => focus_at(drawing, FocusKind::default(), FocusSide::default()),

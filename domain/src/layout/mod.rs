@@ -1,5 +1,5 @@
 //! Seating layout of a room: zones, rows and seats. Each seat has a dense index, a position, a category and a display
-//! name.
+//! name. A layout may also have only areas without numbered seats.
 //!
 //! A [`Layout`] is parsed from one of two formats, which are distinguished by their keys: the public seating-plan JSON
 //! ([`seating_plan`]), kept without loss, or a short hand-written [`sketch`]. It is stored as the JSON it was parsed
@@ -93,7 +93,7 @@ impl Layout {
         let plan: SeatingPlan = serde_json::from_value(json).map_err(shape_error)?;
         let areas = areas::areas_of_plan(&plan);
         areas::check(&areas, &plan.categories.iter().map(|category| category.name.as_str()).collect())?;
-        let room = MeasuredRoom::build(plan.draw()?)?;
+        let room = MeasuredRoom::build(plan.draw()?, &areas)?;
         Ok(Self { source: Source::Plan(Box::new(plan)), room, areas })
     }
 
@@ -104,7 +104,7 @@ impl Layout {
     pub fn from_sketch(sketch: Sketch) -> Result<Self, LayoutError> {
         let areas = sketch.areas.clone();
         areas::check(&areas, &sketch.categories.iter().map(|category| category.name.as_str()).collect())?;
-        let room = MeasuredRoom::build(sketch.draw()?)?;
+        let room = MeasuredRoom::build(sketch.draw()?, &areas)?;
         Ok(Self { source: Source::Sketch(Box::new(sketch)), room, areas })
     }
 
@@ -197,7 +197,7 @@ impl Layout {
         drawing.focus = Some(focus);
         let mut source = self.source.clone();
         source.set_focus(focus);
-        Ok(Self { source, room: MeasuredRoom::build(drawing)?, areas: self.areas.clone() })
+        Ok(Self { source, room: MeasuredRoom::build(drawing, &self.areas)?, areas: self.areas.clone() })
     }
 
     /// Returns the areas without numbered seats that are for sale, by index. Drawings of a public seating plan without

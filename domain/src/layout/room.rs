@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use super::areas::Area;
 use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
 use super::frame::{PlanTransform, is_place};
 use super::shapes;
@@ -287,9 +288,9 @@ pub(super) struct MeasuredRoom {
 
 impl MeasuredRoom {
     /// Measures, validates, numbers and names the seats of a drawing.
-    pub fn build(drawing: Drawing) -> Result<Self, LayoutError> {
+    pub fn build(drawing: Drawing, areas: &[Area]) -> Result<Self, LayoutError> {
         check_categories(&drawing.categories)?;
-        check_seats(&drawing)?;
+        check_seats(&drawing, areas)?;
         let frame = PlanTransform::around(&drawing)?;
         let mut room = Self {
             width: frame.width,
@@ -466,7 +467,7 @@ fn check_categories(categories: &[Category]) -> Result<(), LayoutError> {
     Ok(())
 }
 
-fn check_seats(drawing: &Drawing) -> Result<(), LayoutError> {
+fn check_seats(drawing: &Drawing, areas: &[Area]) -> Result<(), LayoutError> {
     let mut count = 0;
     for zone in &drawing.zones {
         check_name(&zone.name)?;
@@ -482,8 +483,8 @@ fn check_seats(drawing: &Drawing) -> Result<(), LayoutError> {
         }
     }
     match count {
-        0 => Err(LayoutError::NoSeats),
-        1..=MAX_SEATS_PER_SHOW => Ok(()),
+        0 if areas.is_empty() => Err(LayoutError::NoSeats),
+        0..=MAX_SEATS_PER_SHOW => Ok(()),
         _ => Err(LayoutError::TooManySeats),
     }
 }

@@ -235,8 +235,9 @@ pub(super) fn write(name: &str, drawing: &Drawing, areas: &[Area]) -> SeatingPla
 /// Areas of a sketch have no position. They are drawn in a line behind the last seat, in a zone without rows.
 fn zone_of_areas(drawing: &Drawing, areas: &[Area]) -> PlanZone {
     let seats = || drawing.zones.iter().flat_map(|zone| &zone.rows).flat_map(|row| &row.seats);
-    let left = seats().map(|seat| seat.x).fold(f64::INFINITY, f64::min);
-    let bottom = seats().map(|seat| seat.y).fold(f64::NEG_INFINITY, f64::max);
+    // A room without seats begins at the origin.
+    let left = seats().map(|seat| seat.x).reduce(f64::min).unwrap_or_default();
+    let bottom = seats().map(|seat| seat.y).reduce(f64::max).unwrap_or_default();
     let [width, height] = AREA_SIZE;
     let drawn = areas.iter().zip(0_u32..).map(|(area, number)| {
         let x = left + f64::from(number) * (width + f64::from(SEAT_PITCH));

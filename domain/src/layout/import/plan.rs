@@ -19,7 +19,8 @@ const MAX_DEVIATION: f64 = 0.35;
 /// Validates a normalised plan, and corrects it if `may_relabel` allows it. Returns the errors.
 pub(super) fn validate(plan: &mut Value, may_relabel: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
     let seats = seats_of(plan).count();
-    if seats == 0 {
+    let has_areas = drawn_areas(plan).any(|area| areas::of_drawing(area).is_some());
+    if seats == 0 && !has_areas {
         return vec![Finding::new(FindingKind::NoSeats, "", 0)];
     }
     if seats > MAX_SEATS_PER_SHOW {
@@ -55,6 +56,10 @@ fn text<'a>(object: &'a Value, key: &str) -> &'a str {
 fn seats_of(plan: &Value) -> impl Iterator<Item = (&Value, &Value, &Value)> {
     list(plan, "zones")
         .flat_map(|zone| list(zone, "rows").flat_map(move |row| list(row, "seats").map(move |seat| (zone, row, seat))))
+}
+
+fn drawn_areas(plan: &Value) -> impl Iterator<Item = &serde_json::Map<String, Value>> {
+    list(plan, "zones").flat_map(|zone| list(zone, "areas")).filter_map(Value::as_object)
 }
 
 /// Display name of a row: `Circle A`.
@@ -310,10 +315,9 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
 
 /// Reports areas that cannot be sold: duplicate names, an invalid capacity, an undefined category.
 fn check_areas(plan: &Value, problems: &mut Vec<Finding>) {
-    let drawn = || list(plan, "zones").flat_map(|zone| list(zone, "areas")).filter_map(Value::as_object);
     let defined: BTreeSet<&str> = list(plan, "categories").filter_map(|category| category["name"].as_str()).collect();
     let mut named: BTreeMap<String, usize> = BTreeMap::new();
-    for area in drawn().filter_map(areas::of_drawing) {
+    for area in drawn_areas(plan).filter_map(areas::of_drawing) {
         if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
             problems.push(Finding::new(FindingKind::AreaCapacity, area.name.clone(), 1));
         }

@@ -333,6 +333,33 @@ fn stated_focus_is_kept() {
 }
 
 #[test]
+fn room_for_standing_only_is_imported() {
+    let floor = json!({"shape": "rectangle", "position": {"x": 0, "y": 0}, "rectangle": {"width": 200, "height": 80},
+        "name": "Floor", "category": "a", "capacity": 800});
+    let mut hall = plan(vec![zone("", vec![])]);
+    hall["zones"][0]["areas"] = json!([floor]);
+    let layout = import(hall.clone(), "", false).expect("a room").layout;
+    assert_eq!((layout.seat_count(), layout.areas()[0].capacity, layout.known_focus()), (0, 800, None));
+    let turned = layout.with_focus(FocusChoice { kind: STAGE, side: FocusSide::Left }).expect("a room");
+    assert_eq!(turned.focus().width, 40, "there is no seat to measure it by");
+    let stored = serde_json::to_value(&turned).expect("JSON");
+    assert_eq!(serde_json::from_value::<Layout>(stored).expect("it is read again").areas(), layout.areas());
+    let prices = crate::pricing::PriceList {
+        currency: crate::money::Currency::parse("EUR").expect("a code"),
+        by_category: [("a".to_owned(), 100)].into(),
+    };
+    let view = turned.plan_view(uuid::Uuid::nil(), &prices, None).expect("a view");
+    assert!(view.sections.is_empty() && !view.overview && view.width > 0);
+    hall["zones"][0]["areas"][0]["capacity"] = json!(null);
+    assert_eq!(problems(hall)[0].0, FindingKind::NoSeats, "a drawing is not for sale");
+    let sketch = json!({"sketch": 1, "name": "Hall", "categories": [{"name": "a"}], "zones": [],
+        "areas": [{"name": "Floor", "category": "a", "capacity": 5}]});
+    let sketch = import(sketch, "", false).expect("a room").layout;
+    let written = import(sketch.to_seating_plan(), "", false).expect("a room").layout;
+    assert_eq!((written.seat_count(), written.areas()), (0, sketch.areas()));
+}
+
+#[test]
 fn no_seats_and_too_many_seats_are_refused() {
     assert_eq!(problems(plan(vec![]))[0].0, FindingKind::NoSeats);
     assert_eq!(problems(plan(vec![zone("Bar", vec![])]))[0].0, FindingKind::NoSeats);

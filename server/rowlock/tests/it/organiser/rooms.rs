@@ -217,6 +217,28 @@ async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
     assert_eq!(file["zones"][0]["areas"], drawn["zones"][0]["areas"]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn room_for_standing_only_is_imported_and_sold() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let hall = json!({ "name": "Hall", "categories": [{ "name": "floor" }], "zones": [{ "rows": [], "areas": [
+        { "shape": "rectangle", "position": { "x": 0, "y": 0 }, "rectangle": { "width": 200, "height": 80 },
+          "name": "Floor", "category": "floor", "capacity": 3 }] }] });
+    let screen = screen_of(&mut olga, &hall).await;
+    assert_eq!(screen["seats"], 0);
+    set_prices(&mut olga, &["floor"]).await;
+    let planned = post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["20:00"])).await;
+    let ann = visitor_of(&world, &planned["shows"][0]);
+    let (_, plan) = ann.get(&format!("/api/v1/shows/{}/plan", ann.show)).await;
+    assert_eq!((&plan["seat_count"], &plan["areas"][0]["capacity"]), (&json!(0), &json!(3)));
+    let path = format!("/api/v1/shows/{}/holds", ann.show);
+    let (status, problem) = ann.call(Method::POST, &path, json!({ "seats": [0] })).await;
+    assert_eq!(text(&problem["code"]), "unknown_seat", "{status}");
+    let hold = expect_answer(ann.hold_places(2).await, StatusCode::CREATED);
+    let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
+    expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
+    wait_until("one place is left", || async { ann.places_left().await == 1 }).await;
+}
+
 fn theatre(city: Value) -> Value {
     let mut request_body =
         json!({ "name": "Foz", "address": "Rua do Farol 3", "currency": "EUR", "reason": "It opens in May." });
