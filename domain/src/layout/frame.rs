@@ -85,6 +85,14 @@ impl PlanTransform {
         let along = |value: f64, origin: f64| (value * self.scale - origin).round() as i32 + MARGIN;
         (along(x, self.left), along(y, self.top))
     }
+
+    /// Converts a point of a drawing to plan units. Drawings may be far outside the room, where they are not shown.
+    pub fn place_drawing(&self, [x, y]: [f64; 2]) -> [i32; 2] {
+        let [x, y] = self.side.turn_to_top([x, y]);
+        let within = |value: f64| value.clamp(-MAX_ROOM_SIDE, 2.0 * MAX_ROOM_SIDE);
+        let along = |value: f64, origin: f64| within(value * self.scale - origin).round() as i32 + MARGIN;
+        [along(x, self.left), along(y, self.top)]
+    }
 }
 
 /// Returns left, top, right and bottom of these points.

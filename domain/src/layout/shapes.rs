@@ -51,8 +51,7 @@ fn shape_of(drawing: &Value, origin: [f64; 2]) -> Option<DrawnShape> {
 
 /// Converts a drawing to plan units; `None` for the one that is the focus.
 pub(super) fn placed(shape: &DrawnShape, frame: &PlanTransform) -> Option<ShapeView> {
-    let place = |[x, y]: [f64; 2]| <[i32; 2]>::from(frame.place(x, y));
-    let at = place(shape.at);
+    let at = frame.place_drawing(shape.at);
     // Stored numbers are rounded: they may differ in the last digit.
     let is_there = (0..2).all(|axis| (at[axis] - frame.focus.at[axis]).abs() <= 1);
     if is_there && kind_named(&shape.text) == Some(frame.focus.kind) {
@@ -60,7 +59,7 @@ pub(super) fn placed(shape: &DrawnShape, frame: &PlanTransform) -> Option<ShapeV
     }
     Some(ShapeView {
         at,
-        corners: shape.corners.iter().flat_map(|corner| place(*corner)).collect(),
+        corners: shape.corners.iter().flat_map(|corner| frame.place_drawing(*corner)).collect(),
         text: shape.text.clone(),
     })
 }
