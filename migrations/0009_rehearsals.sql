@@ -1,4 +1,4 @@
--- Rehearsals of an on-sale (docs/decisions/0079). The show of a rehearsal has no row in `shows`, so that no list,
+-- Rehearsals of an on-sale (docs/decisions/0080). The show of a rehearsal has no row in `shows`, so that no list,
 -- report or booking finds it.
 
 CREATE TABLE rehearsals (

@@ -28,6 +28,22 @@ pub const fn is_zero_width(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{34F}' | '\u{180E}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
 }
 
+/// True if it selects a variant of the character before it, or tags it. Most fonts ignore both.
+#[must_use]
+const fn is_selector(c: char) -> bool {
+    matches!(c, '\u{180B}'..='\u{180D}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0000}'..='\u{E01EF}')
+}
+
+/// Returns the text without all of these characters: two names that look the same are the same text.
+#[must_use]
+pub fn visible(text: String) -> String {
+    if text.is_ascii() {
+        return text;
+    }
+    let is_seen = |c: &char| !(is_bidi_control(*c) || is_joiner(*c) || is_zero_width(*c) || is_selector(*c));
+    text.chars().filter(is_seen).collect()
+}
+
 /// Returns the text with these characters written out, `A[U+202E]1`, so that a person can find them.
 #[must_use]
 pub fn shown(text: &str) -> String {
@@ -51,5 +67,6 @@ mod tests {
     fn hidden_characters_are_written_out_and_others_kept() {
         assert_eq!(shown("A\u{202E}1 e\u{301} \u{200D}\u{FEFF}"), "A[U+202E]1 e\u{301} [U+200D][U+FEFF]");
         assert!(!is_zero_width('\u{200D}') && !is_bidi_control('ل'));
+        assert_eq!(visible("A\u{202E}1 é\u{200D}\u{200C}\u{FEFF}\u{FE0F}ل".to_owned()), "A1 éل");
     }
 }

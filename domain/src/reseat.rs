@@ -70,7 +70,8 @@ fn sum_of_centres(seats: &[PricedSeat]) -> (i32, i32) {
 }
 
 fn are_neighbours(seats: &[PricedSeat]) -> bool {
-    seats.windows(2).all(|pair| (pair[1].x - pair[0].x).abs() <= MAX_STEP)
+    let step = |pair: &[PricedSeat]| (i64::from(pair[1].x - pair[0].x), i64::from(pair[1].y - pair[0].y));
+    seats.windows(2).map(step).all(|(dx, dy)| dx * dx + dy * dy <= i64::from(MAX_STEP).pow(2))
 }
 
 /// Matches seats of each kind by price, so that no seat is cheaper than the one it replaces.

@@ -50,6 +50,12 @@ test("a room is imported, a week is planned and sold, and a show is cancelled", 
   await importPlan(page, false);
   await expect(page.getByTestId("preview").locator(".preview-number")).toHaveCount(11);
   await expectAccessible(page, "a room that was brought");
+  // Two rows do not state where the stage is.
+  await expect(page.getByTestId("new-screen")).toHaveCount(0);
+  await page.locator('select[name="kind"]').selectOption("screen");
+  await press(page.getByTestId("set-focus"));
+  await expect(page.locator(".preview-focus")).toHaveCount(1);
+  await expectAccessible(page, "a room with its screen");
   await page.locator('input[name="name"]').fill(name);
   await press(page.getByTestId("new-screen"));
   await expect(page.getByTestId("screens")).toContainText(name);

@@ -10,7 +10,7 @@ use crate::minify;
 use crate::output::{self, Compression, files_below, has_extension, remove_stale};
 
 /// Sheets of style/ that the page of a live map needs until seats can be taken.
-const MAP_SHEETS: [&str; 11] = [
+const MAP_SHEETS: [&str; 12] = [
     "00-tokens.css",
     "10-base.css",
     "11-account-mark.css",
@@ -20,6 +20,7 @@ const MAP_SHEETS: [&str; 11] = [
     "30-seat-map.css",
     "31-room.css",
     "32-seats.css",
+    "33-shapes.css",
     "34-sections.css",
     "60-languages.css",
 ];

@@ -2,7 +2,7 @@
 //!
 //! Shapes show the state: free is a chair, sold is a chair with a head, held is a hatched square, not for sale is a
 //! cross, and the visitor's own is a tick. Colour only repeats it. Categories have a mark on the cushion besides their
-//! colour. Units: a seat is 20 wide and centred on the origin.
+//! colour: 64 pairs of colour and mark. Units: a seat is 20 wide and centred on the origin.
 
 use domain::api::SeatKind;
 use domain::seats::SeatState;
@@ -60,6 +60,11 @@ impl SeatAppearance {
         matches!(self, Self::Booked | Self::Blocked)
     }
 
+    /// Returns true if it is drawn as a chair, which faces a direction.
+    pub const fn is_chair(self) -> bool {
+        matches!(self, Self::Available | Self::Booked)
+    }
+
     /// Returns true if a tap takes or releases the seat. Taps on other seats only show an explanation.
     pub const fn can_be_tapped(self) -> bool {
         matches!(self, Self::Available | Self::Proposed | Self::Mine | Self::Asked)
@@ -75,6 +80,20 @@ impl From<SeatState> for SeatAppearance {
             SeatState::Blocked => Self::Blocked,
         }
     }
+}
+
+/// Number of category colours, and of marks.
+pub const CATEGORY_COLOURS: u8 = 8;
+
+/// The mark of a category. The first eight categories differ by colour and mark; a further one that has the colour of
+/// another has a different mark.
+pub const fn mark_of(category: u8) -> u8 {
+    (category % CATEGORY_COLOURS + category / CATEGORY_COLOURS) % CATEGORY_COLOURS
+}
+
+/// The bit of a category in the filter. The 65th category shares that of the first.
+pub const fn filter_bit(category: u8) -> u64 {
+    1 << (category % 64)
 }
 
 pub fn glyph(look: SeatAppearance, kind: SeatKind) -> &'static str {
@@ -124,6 +143,17 @@ pub fn definitions() -> impl IntoView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sixty_four_categories_differ_by_colour_or_mark() {
+        let mut pairs: Vec<(u8, u8)> =
+            (0..64).map(|category| (category % CATEGORY_COLOURS, mark_of(category))).collect();
+        assert!((0..8).all(|category| mark_of(category) == category));
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert_eq!(pairs.len(), 64);
+        assert!(mark_of(u8::MAX) < CATEGORY_COLOURS);
+    }
 
     #[test]
     fn every_referenced_symbol_is_defined() {

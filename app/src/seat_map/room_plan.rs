@@ -8,6 +8,9 @@ use language::{Arg, say};
 
 use super::appearance::SeatAppearance;
 
+/// The focus of a room without one.
+const NO_FOCUS: &str = "none";
+
 /// One seat of a loaded section.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat<'a> {
@@ -21,6 +24,8 @@ pub struct Seat<'a> {
     pub x: i32,
     /// Centre, plan units.
     pub y: i32,
+    /// Direction in which it faces, degrees clockwise from the top.
+    pub turn: i32,
     pub category_index: u8,
     pub category: &'a CategoryView,
 }
@@ -68,9 +73,18 @@ pub(super) fn seat_and_state(seat: &str, look: SeatAppearance) -> String {
     say!("map.seat_and_state", seat = Arg::Ours(seat), state = Arg::Ours(&look.in_words()))
 }
 
-/// The name of the screen or stage.
+/// The name of the screen, stage or field.
 pub(super) fn focus_in_words(focus: &str) -> String {
-    if focus == "stage" { say!("map.stage") } else { say!("map.screen") }
+    match focus {
+        "stage" => say!("map.stage"),
+        "field" => say!("map.field"),
+        _ => say!("map.screen"),
+    }
+}
+
+/// True if the audience faces something.
+pub(super) fn has_focus(plan: &PlanView) -> bool {
+    plan.focus != NO_FOCUS
 }
 
 /// A room plan with the rows that are loaded.
@@ -140,6 +154,7 @@ impl RoomPlan {
             number: row.numbers.get(place)?,
             x: *row.x.get(place)?,
             y: *row.y.get(place)?,
+            turn: row.turn.get(place).copied().unwrap_or_default(),
             category_index,
             category: self.plan.categories.get(usize::from(category_index))?,
         })
@@ -235,6 +250,7 @@ pub(super) mod tests {
             x: (0..count).map(|place| 20 * i32::try_from(place).expect("small")).collect(),
             y: vec![y; count as usize],
             category: vec![0; count as usize],
+            turn: Vec::new(),
         };
         let section = |name: &str, first, count, rows| SectionView {
             name: name.to_owned(),
@@ -253,6 +269,9 @@ pub(super) mod tests {
             height: 100,
             focus: "screen".to_owned(),
             focus_at: [50, 0, 80],
+            focus_depth: 10,
+            is_round: false,
+            shapes: Vec::new(),
             categories: vec![CategoryView {
                 name: "gold".to_owned(),
                 label: "Gold".to_owned(),

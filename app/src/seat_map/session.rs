@@ -95,7 +95,7 @@ pub struct MapSession {
     /// The section that was left for the overview, until the focus is back on its card, and whether the keyboard was
     /// used.
     pub(super) left_section: PageCell<Option<(usize, bool)>>,
-    /// The categories to highlight, one bit each by their number modulo eight. Zero means all.
+    /// The categories to highlight, a bit each: see `appearance::filter_bit`. Zero means all.
     pub category_filter: PageSignal<u64>,
     /// True if the section cards of a large room are drawn.
     pub(super) is_overview_drawn: PageSignal<bool>,

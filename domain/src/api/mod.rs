@@ -33,6 +33,7 @@ pub use cancelling::{CancelRequest, LatePaymentHandling, RefundView, StepView};
 pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};
 pub use plan::{
     AreaView, CategoryView, OVERVIEW_ABOVE_SEATS, PlaceLine, PlanView, RowView, SEAT_PITCH, SeatLine, SectionView,
+    ShapeView,
 };
 pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
 pub use seat_kind::{KindTexts, SeatKind, SeatRules};

@@ -40,6 +40,22 @@ pub struct RowView {
     pub y: Vec<i32>,
     /// Index into [`PlanView::categories`] of each seat.
     pub category: Vec<u8>,
+    /// Direction in which each seat faces, degrees clockwise from the top. Empty if all of them face the top.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turn: Vec<i32>,
+}
+
+/// A drawing in the room that is not for sale: a table, a bar, a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct ShapeView {
+    /// Its middle in plan units: x, y.
+    pub at: [i32; 2],
+    /// Corners of its outline in plan units: x, y, x, y… Empty for a text alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub corners: Vec<i32>,
+    /// Its text; may be empty.
+    pub text: String,
 }
 
 /// A named part of the room: stalls, circle, block 104.
@@ -76,10 +92,17 @@ pub struct PlanView {
     pub width: i32,
     /// Height of the room in plan units.
     pub height: i32,
-    /// The focus of the room: `screen` or `stage`.
+    /// The focus of the room: `screen`, `stage`, `field` or `none`. It is at the top of the plan, or in the middle.
     pub focus: String,
     /// Position of the focus: centre x, y and width, in plan units.
     pub focus_at: [i32; 3],
+    /// Depth of the focus in plan units. No seat is within width and depth; 0 if there is no space.
+    pub focus_depth: i32,
+    /// True if seats are all around the focus.
+    pub is_round: bool,
+    /// Drawings that are not for sale.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shapes: Vec<ShapeView>,
     /// Categories with the prices of this show.
     pub categories: Vec<CategoryView>,
     /// Sections in the order of their seats.

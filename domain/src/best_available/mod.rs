@@ -1,7 +1,8 @@
 //! Finds the best available seats: n seats together, as an experienced box-office clerk would pick them.
 //!
 //! Every run of n free neighbours is ranked by its distance from the best spot in the room (the middle, about two
-//! thirds back from a screen or a fifth back from a stage) and by the single seats that it would leave free. If no row
+//! thirds back from a screen or a fifth back from a stage; in the round, or without a focus, the centre) and by the
+//! single seats that it would leave free. If no row
 //! has n seats together, two adjacent rows are tried, and then the best single seats. The caller supplies the state of
 //! the seats; nothing is held here.
 
@@ -223,7 +224,9 @@ impl FreeSeats {
             return None;
         }
         let (a, b) = (self.middle(one)?, self.middle(other)?);
-        let (aside, behind) = ((a.0 - b.0).abs(), (a.1 - b.1).abs());
+        let (across, along) = (b.0 - a.0, b.1 - a.1);
+        let (right, down) = self.row_direction(one.suggestion.seats[0]);
+        let (aside, behind) = ((across * right + along * down).abs(), (along * right - across * down).abs());
         let pitch = f64::from(SEAT_PITCH);
         if behind > ROWS_APART_PITCHES * pitch || aside > one.suggestion.seats.len() as f64 * pitch {
             return None;
@@ -253,10 +256,22 @@ impl FreeSeats {
         Some(Candidate { suggestion: Suggestion { seats, together: Adjacency::Apart, orphans: 0 }, cost: 0.0 })
     }
 
-    fn place(&self, seat: SeatIndex) -> Option<&FreeSeat> {
+    fn run(&self, seat: SeatIndex) -> Option<&SeatRun> {
         // Runs are sorted by seat index.
         let at = self.runs.partition_point(|run| run.places[0].seat <= seat).checked_sub(1)?;
-        self.runs[at].places.iter().find(|place| place.seat == seat)
+        Some(&self.runs[at])
+    }
+
+    fn place(&self, seat: SeatIndex) -> Option<&FreeSeat> {
+        self.run(seat)?.places.iter().find(|place| place.seat == seat)
+    }
+
+    /// Returns the direction of the row of a free seat as a unit vector; to the right if no neighbour is free.
+    fn row_direction(&self, seat: SeatIndex) -> (f64, f64) {
+        let ends = self.run(seat).and_then(|run| Some((run.places.first()?.at, run.places.last()?.at)));
+        let (across, along) = ends.map_or((0.0, 0.0), |(first, last)| (last.0 - first.0, last.1 - first.1));
+        let length = across.hypot(along);
+        if length > 0.0 { (across / length, along / length) } else { (1.0, 0.0) }
     }
 
     fn middle(&self, candidate: &Candidate) -> Option<(f64, f64)> {
@@ -322,38 +337,47 @@ const STAGE_DEPTH: f64 = 0.2;
 const ASIDE_WEIGHT: f64 = 1.3;
 
 /// Best spot of a room and the scale of distances from it.
-struct Rank {
-    best_spot: (f64, f64),
-    half_width: f64,
-    depth: f64,
+enum Rank {
+    /// All seats are behind one another, with the focus at the top.
+    Front { best_spot: (f64, f64), half_width: f64, depth: f64 },
+    /// Seats are all around, or the room has no focus: the nearer to the centre, the better.
+    Around { centre: (f64, f64), near: f64, depth: f64 },
 }
 
 impl Rank {
     fn of(layout: &Layout) -> Self {
-        let (focus, [middle, front, _]) = layout.focus();
+        let focus = layout.focus();
+        let (middle, front) = (f64::from(focus.at[0]), f64::from(focus.at[1]));
         let (mut left, mut right) = (f64::INFINITY, f64::NEG_INFINITY);
         let (mut near, mut far) = (f64::INFINITY, 0.0_f64);
         for seat in 0..layout.seat_count() {
             let Some(((x, y), _)) = layout.place(seat) else { continue };
-            (left, right) = (left.min(f64::from(x)), right.max(f64::from(x)));
-            let away = f64::from(y - front).abs();
+            let (x, y) = (f64::from(x), f64::from(y));
+            (left, right) = (left.min(x), right.max(x));
+            let away = if focus.is_in_front() { (y - front).abs() } else { (x - middle).hypot(y - front) };
             (near, far) = (near.min(away), far.max(away));
         }
-        let share = match focus {
-            FocusKind::Screen => SCREEN_DEPTH,
-            FocusKind::Stage => STAGE_DEPTH,
-        };
-        Self {
-            best_spot: (f64::from(middle), f64::from(front) + near + (far - near) * share),
-            half_width: ((right - left) / 2.0).max(1.0),
-            depth: (far - near).max(1.0),
+        let depth = (far - near).max(1.0);
+        if !focus.is_in_front() {
+            return Self::Around { centre: (middle, front), near, depth };
         }
+        let share = match focus.kind {
+            FocusKind::Screen => SCREEN_DEPTH,
+            FocusKind::Stage | FocusKind::Field | FocusKind::None => STAGE_DEPTH,
+        };
+        let best_spot = (middle, front + near + (far - near) * share);
+        Self::Front { best_spot, half_width: ((right - left) / 2.0).max(1.0), depth }
     }
 
-    /// Cost of a position: 0 at the best spot, about 1 at the sides.
+    /// Cost of a position: 0 at the best spot, about 1 at the sides or furthest away.
     fn cost(&self, at: (f64, f64)) -> f64 {
-        let aside = (at.0 - self.best_spot.0) / self.half_width;
-        let along = (at.1 - self.best_spot.1) / self.depth;
-        (ASIDE_WEIGHT * aside * aside + along * along).sqrt()
+        match *self {
+            Self::Front { best_spot, half_width, depth } => {
+                let aside = (at.0 - best_spot.0) / half_width;
+                let along = (at.1 - best_spot.1) / depth;
+                (ASIDE_WEIGHT * aside * aside + along * along).sqrt()
+            }
+            Self::Around { centre, near, depth } => ((at.0 - centre.0).hypot(at.1 - centre.1) - near) / depth,
+        }
     }
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::layout::{FocusChoice, FocusSide};
 
 /// Ten rows of ten with an aisle after the fourth seat, and a screen in front.
 fn cinema() -> Layout {
@@ -49,6 +50,67 @@ fn three_seats_together_are_near_the_middle_two_thirds_back() {
     let best = names(&layout, &found[0]);
     assert!(best.iter().all(|name| name.starts_with('F') || name.starts_with('G')), "{best:?}");
     assert!(best.contains(&format!("{}5", &best[0][..1])), "beside the aisle of the middle: {best:?}");
+}
+
+#[test]
+fn suggestions_do_not_depend_on_the_side_of_the_drawing_that_the_focus_is_on() {
+    // Ten rows of ten, drawn with the screen on each side: `deep` seats from it, `along` the row.
+    let drawn = |side: FocusSide| {
+        let rows: Vec<serde_json::Value> = ('A'..='J')
+            .zip(1_i32..)
+            .map(|(label, deep)| {
+                let seats: Vec<serde_json::Value> = (1_i32..=10)
+                    .map(|along| {
+                        let [x, y] = side.turn_back([f64::from(along * 20), f64::from(deep * 24)]);
+                        json!({ "seat_number": along.to_string(), "position": { "x": x, "y": y }, "category": "a" })
+                    })
+                    .collect();
+                json!({ "row_number": label.to_string(), "seats": seats })
+            })
+            .collect();
+        let plan = json!({ "name": "Saal", "categories": [{ "name": "a" }], "zones": [{ "rows": rows }] });
+        let layout = Layout::from_seating_plan(plan).expect("a room");
+        layout.with_focus(FocusChoice { kind: FocusKind::Screen, side }).expect("the same room")
+    };
+    let from_above = drawn(FocusSide::Top);
+    let best = ask(&from_above, &[], wish(5), 3);
+    assert!(best[0].seats.iter().all(|seat| (50..70).contains(seat)), "two thirds back: {best:?}");
+    let all: Vec<String> = (0..100).map(|seat| from_above.label(seat).expect("a seat")).collect();
+    let kept = ["D5", "D6", "E5", "E6"];
+    let taken: Vec<&str> = all.iter().map(String::as_str).filter(|name| !kept.contains(name)).collect();
+    for side in [FocusSide::Right, FocusSide::Bottom, FocusSide::Left] {
+        let turned = drawn(side);
+        assert_eq!(turned.known_focus(), Some(FocusChoice { kind: FocusKind::Screen, side }));
+        assert_eq!(ask(&turned, &[], wish(5), 3), best, "{side:?}");
+        let two_rows = ask(&turned, &taken, wish(4), 1);
+        assert_eq!(two_rows[0].together, Adjacency::Rows, "{side:?}");
+        let dots = |layout: &Layout| layout.dots().iter().map(|dot| (dot.x, dot.y)).collect::<Vec<_>>();
+        assert_eq!(dots(&turned), dots(&from_above), "the screen is at the top, and left is left");
+    }
+}
+
+#[test]
+fn in_the_round_the_seats_nearest_to_the_centre_are_best_on_all_sides() {
+    let ring = json!({ "sketch": 1, "name": "Ring", "focus": { "kind": "field", "side": "round", "at": [0, 0], "width": 300, "depth": 200 },
+        "categories": [{ "name": "a" }], "zones": [{ "name": "Block {n}", "category": "a", "rows": [{ "rows": "1-6", "seats": "1-5" }],
+        "repeat": { "from": 1, "around": { "count": 4, "radius": [200, 200], "degrees": [-45, 315] } } }] });
+    let layout = Layout::from_json(&ring.to_string()).expect("a room");
+    let found = ask(&layout, &[], wish(5), 4);
+    let first_rows: BTreeSet<String> = found.iter().map(|one| names(&layout, one)[0].clone()).collect();
+    let wanted = ["Block 1 1-1", "Block 2 1-1", "Block 3 1-1", "Block 4 1-1"];
+    assert_eq!(first_rows, BTreeSet::from(wanted.map(str::to_owned)));
+    // Two rows of a block beside the field, which run from top to bottom.
+    let all: Vec<String> = (0..layout.seat_count()).map(|seat| layout.label(seat).expect("a seat")).collect();
+    let kept = ["Block 2 2-2", "Block 2 2-3", "Block 2 3-2", "Block 2 3-3"];
+    let taken: Vec<&str> = all.iter().map(String::as_str).filter(|name| !kept.contains(name)).collect();
+    assert_eq!(ask(&layout, &taken, wish(4), 1)[0].together, Adjacency::Rows);
+}
+
+#[test]
+fn without_a_focus_the_seats_in_the_middle_are_best() {
+    let room = cinema().with_focus(FocusChoice { kind: FocusKind::None, side: FocusSide::Top }).expect("a room");
+    let best = names(&room, &ask(&room, &[], wish(2), 1)[0]);
+    assert!(best.iter().all(|name| name.starts_with('E') || name.starts_with('F')), "{best:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::{FromJson, Json};
 use crate::api::{
     AreaProblem, AreaView, BestView, CategoryView, HoldView, PlaceLine, PlanView, ProblemView, PuzzleView, RowView,
-    SeatKind, SeatLine, SeatProblem, SectionView, SuggestionView,
+    SeatKind, SeatLine, SeatProblem, SectionView, ShapeView, SuggestionView,
 };
 use crate::best_available::Adjacency;
 use crate::money::{Currency, Money};
@@ -120,9 +120,25 @@ macro_rules! fields {
 }
 fields!(Money: minor, currency);
 fields!(CategoryView: name, label, kind, price);
-fields!(RowView: label, first, numbers, x, y, category);
+fields!(RowView: label, first, numbers, x, y, category, turn);
+fields!(ShapeView: at, corners, text);
 fields!(AreaView: area, name, category, category_label, price, capacity);
-fields!(PlanView: show, seat_count, width, height, focus, focus_at, categories, sections, overview, areas, room);
+fields!(
+    PlanView: show,
+    seat_count,
+    width,
+    height,
+    focus,
+    focus_at,
+    focus_depth,
+    is_round,
+    shapes,
+    categories,
+    sections,
+    overview,
+    areas,
+    room
+);
 fields!(SeatLine: seat, label, category, price);
 fields!(PlaceLine: area, label, category, price, quantity);
 fields!(HoldView: id, show, seats, places, total, expires_at, expires_at_ms, latest_ms, paying, booking);
@@ -206,9 +222,18 @@ mod tests {
     }
 
     fn row() -> impl Strategy<Value = RowView> {
-        let places = (some(any::<i32>()), some(any::<i32>()), some(any::<u8>()));
-        (any::<String>(), any::<u32>(), some(any::<String>()), places)
-            .prop_map(|(label, first, numbers, (x, y, category))| RowView { label, first, numbers, x, y, category })
+        let places = (some(any::<i32>()), some(any::<i32>()), some(any::<u8>()), some(any::<i32>()));
+        (any::<String>(), any::<u32>(), some(any::<String>()), places).prop_map(
+            |(label, first, numbers, (x, y, category, turn))| RowView { label, first, numbers, x, y, category, turn },
+        )
+    }
+
+    fn shape() -> impl Strategy<Value = ShapeView> {
+        (any::<[i32; 2]>(), some(any::<i32>()), any::<String>()).prop_map(|(at, corners, text)| ShapeView {
+            at,
+            corners,
+            text,
+        })
     }
 
     fn section() -> impl Strategy<Value = SectionView> {
@@ -233,9 +258,12 @@ mod tests {
     }
 
     fn plan() -> impl Strategy<Value = PlanView> {
-        let room = (any::<u32>(), any::<i32>(), any::<i32>(), any::<String>(), any::<[i32; 3]>(), any::<bool>());
-        (id(), proptest::option::of(id()), room, some(category()), some(section()), some(area())).prop_map(
-            |(show, room, (seat_count, width, height, focus, focus_at, overview), categories, sections, areas)| {
+        let room = (any::<u32>(), any::<i32>(), any::<i32>(), any::<bool>());
+        let focus = (any::<String>(), any::<[i32; 3]>(), any::<i32>(), any::<bool>(), some(shape()));
+        (id(), proptest::option::of(id()), (room, focus), some(category()), some(section()), some(area())).prop_map(
+            |(show, room, (measured, focus), categories, sections, areas)| {
+                let (seat_count, width, height, overview) = measured;
+                let (focus, focus_at, focus_depth, is_round, shapes) = focus;
                 PlanView {
                     show,
                     seat_count,
@@ -243,6 +271,9 @@ mod tests {
                     height,
                     focus,
                     focus_at,
+                    focus_depth,
+                    is_round,
+                    shapes,
                     categories,
                     sections,
                     overview,

@@ -17,7 +17,7 @@ pub enum LayoutError {
     /// The text is not the JSON of a seating plan or a sketch.
     #[error("this is neither a seating plan nor a sketch: {0}")]
     Shape(String),
-    /// The room has no seats.
+    /// The room has neither seats nor areas.
     #[error("the room has no seats")]
     NoSeats,
     /// The room has more seats than a show can sell.

@@ -1,5 +1,5 @@
 //! Seating layout of a room: zones, rows and seats. Each seat has a dense index, a position, a category and a display
-//! name.
+//! name. A layout may also have only areas without numbered seats.
 //!
 //! A [`Layout`] is parsed from one of two formats, which are distinguished by their keys: the public seating-plan JSON
 //! ([`seating_plan`]), kept without loss, or a short hand-written [`sketch`]. It is stored as the JSON it was parsed
@@ -13,6 +13,7 @@ mod frame;
 pub mod import;
 mod room;
 pub mod seating_plan;
+mod shapes;
 pub mod sketch;
 #[cfg(test)]
 mod tests;
@@ -26,8 +27,8 @@ use serde_json::Value;
 pub use areas::{Area, MAX_AREA_CAPACITY};
 pub use error::{LayoutError, MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS, MAX_ROOM_SIDE};
 pub use frame::MARGIN;
-use room::MeasuredRoom;
-pub use room::{Category, Focus, FocusKind};
+pub use room::{Category, Focus, FocusChoice, FocusKind, FocusSide, PlacedFocus};
+use room::{Drawing, MeasuredRoom};
 use seating_plan::SeatingPlan;
 use sketch::Sketch;
 pub use view::PlanError;
@@ -92,7 +93,7 @@ impl Layout {
         let plan: SeatingPlan = serde_json::from_value(json).map_err(shape_error)?;
         let areas = areas::areas_of_plan(&plan);
         areas::check(&areas, &plan.categories.iter().map(|category| category.name.as_str()).collect())?;
-        let room = MeasuredRoom::build(plan.draw()?)?;
+        let room = MeasuredRoom::build(plan.draw()?, &areas)?;
         Ok(Self { source: Source::Plan(Box::new(plan)), room, areas })
     }
 
@@ -103,7 +104,7 @@ impl Layout {
     pub fn from_sketch(sketch: Sketch) -> Result<Self, LayoutError> {
         let areas = sketch.areas.clone();
         areas::check(&areas, &sketch.categories.iter().map(|category| category.name.as_str()).collect())?;
-        let room = MeasuredRoom::build(sketch.draw()?)?;
+        let room = MeasuredRoom::build(sketch.draw()?, &areas)?;
         Ok(Self { source: Source::Sketch(Box::new(sketch)), room, areas })
     }
 
@@ -165,10 +166,38 @@ impl Layout {
         (self.room.width, self.room.height)
     }
 
-    /// Returns the focus of the room with its centre and width, plan units: x, y, width.
+    /// Returns the focus of the room.
     #[must_use]
-    pub fn focus(&self) -> (FocusKind, [i32; 3]) {
-        (self.room.focus, self.room.focus_at)
+    pub fn focus(&self) -> PlacedFocus {
+        self.room.focus
+    }
+
+    /// Returns kind and side of the focus as the file or a person stated them; `None` if the stage above the seats is an
+    /// assumption. The rows of a sketch begin at its focus.
+    #[must_use]
+    pub fn known_focus(&self) -> Option<FocusChoice> {
+        let is_known = match &self.source {
+            Source::Plan(plan) => plan.rest.contains_key("focus"),
+            Source::Sketch(_) => true,
+        };
+        is_known.then_some(FocusChoice { kind: self.room.focus.kind, side: self.room.focus.side })
+    }
+
+    /// Returns the same room with another focus, on that side of its seats.
+    ///
+    /// # Errors
+    /// [`LayoutError`] if the room with it is too large.
+    pub fn with_focus(&self, choice: FocusChoice) -> Result<Self, LayoutError> {
+        let drawing = self.source.draw()?;
+        let focus = frame::focus_at(&drawing, choice.kind, choice.side);
+        self.refocused(drawing, focus)
+    }
+
+    fn refocused(&self, mut drawing: Drawing, focus: Focus) -> Result<Self, LayoutError> {
+        drawing.focus = Some(focus);
+        let mut source = self.source.clone();
+        source.set_focus(focus);
+        Ok(Self { source, room: MeasuredRoom::build(drawing, &self.areas)?, areas: self.areas.clone() })
     }
 
     /// Returns the areas without numbered seats that are for sale, by index. Drawings of a public seating plan without
@@ -217,6 +246,24 @@ impl Layout {
     #[must_use]
     pub fn find(&self, label: &str) -> Option<SeatIndex> {
         (0..self.seat_count()).find(|index| self.label(*index).as_deref() == Some(label))
+    }
+}
+
+impl Source {
+    fn draw(&self) -> Result<Drawing, LayoutError> {
+        match self {
+            Self::Plan(plan) => plan.draw(),
+            Self::Sketch(sketch) => sketch.draw(),
+        }
+    }
+
+    fn set_focus(&mut self, focus: Focus) {
+        match self {
+            Self::Plan(plan) => {
+                plan.rest.insert("focus".to_owned(), seating_plan::json(&focus));
+            }
+            Self::Sketch(sketch) => sketch.focus = Some(focus),
+        }
     }
 }
 

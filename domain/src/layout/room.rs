@@ -6,35 +6,151 @@
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
+use super::areas::Area;
 use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
 use super::frame::{PlanTransform, is_place};
-use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind};
+use super::shapes;
+use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind, ShapeView};
+use crate::hidden_characters::visible;
 use crate::seats::MAX_SEATS_PER_SHOW;
 
+#[cfg(feature = "openapi")]
+use utoipa::ToSchema;
+
 /// Kind of the focus that the audience faces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum FocusKind {
     /// A cinema's screen.
     Screen,
-    /// A stage, including a sports field.
+    /// A stage.
     #[default]
     Stage,
+    /// A sports field, a track or a ring.
+    Field,
+    /// No focus: the room has no front.
+    None,
 }
 
-/// The screen or stage, in units of the drawing.
+/// Side of the drawing that the focus is on.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum FocusSide {
+    /// Above the seats, as rooms are shown.
+    #[default]
+    Top,
+    /// To their right.
+    Right,
+    /// Below them.
+    Bottom,
+    /// To their left.
+    Left,
+    /// In the middle, with seats all around.
+    Round,
+}
+
+impl FocusSide {
+    /// Sides in clockwise order, a quarter turn apart.
+    const CLOCKWISE: [Self; 4] = [Self::Top, Self::Right, Self::Bottom, Self::Left];
+
+    /// Rotates a point or vector of the drawing about the origin, so that this side is at the top. A quarter turn is
+    /// exact, and never mirrors: left and right of a seat stay what they are.
+    #[must_use]
+    pub fn turn_to_top(self, [x, y]: [f64; 2]) -> [f64; 2] {
+        match self {
+            Self::Top | Self::Round => [x, y],
+            Self::Right => [y, -x],
+            Self::Bottom => [-x, -y],
+            Self::Left => [-y, x],
+        }
+    }
+
+    /// Returns the point of the drawing that [`FocusSide::turn_to_top`] turns to this one.
+    #[must_use]
+    pub fn turn_back(self, point: [f64; 2]) -> [f64; 2] {
+        match self {
+            Self::Right => Self::Left.turn_to_top(point),
+            Self::Left => Self::Right.turn_to_top(point),
+            Self::Top | Self::Bottom | Self::Round => self.turn_to_top(point),
+        }
+    }
+
+    /// Returns the side of the drawing that is at `shown` while this side is at the top.
+    #[must_use]
+    pub fn behind(self, shown: Self) -> Self {
+        let quarters = |side| Self::CLOCKWISE.iter().position(|other| *other == side);
+        let Some(turns) = quarters(shown) else { return shown };
+        Self::CLOCKWISE[(quarters(self).unwrap_or_default() + turns) % Self::CLOCKWISE.len()]
+    }
+
+    /// True for [`FocusSide::Top`].
+    #[must_use]
+    pub fn is_top(&self) -> bool {
+        *self == Self::Top
+    }
+}
+
+/// Kind and side of a focus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FocusChoice {
+    /// Kind of the focus.
+    pub kind: FocusKind,
+    /// Side of the drawing that it is on.
+    #[serde(default)]
+    pub side: FocusSide,
+}
+
+/// The focus, in units of the drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Focus {
-    /// Screen or stage.
+    /// Kind of the focus.
     pub kind: FocusKind,
+    /// Side of the drawing that it is on. The room is shown with this side at the top.
+    #[serde(default, skip_serializing_if = "FocusSide::is_top")]
+    pub side: FocusSide,
     /// Centre: x, y.
     pub at: [f64; 2],
-    /// Width.
+    /// Width, from left to right as the audience faces it.
     pub width: f64,
+    /// Depth. Without it the focus is as deep as the seats leave space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<f64>,
+}
+
+/// The focus in plan units, as the room is shown: at the top, or in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedFocus {
+    /// Kind of the focus.
+    pub kind: FocusKind,
+    /// Side of the drawing that it is on.
+    pub side: FocusSide,
+    /// Centre: x, y.
+    pub at: [i32; 2],
+    /// Width.
+    pub width: i32,
+    /// Depth. No seat is within width and depth, unless the drawing has one at the very centre.
+    pub depth: i32,
+}
+
+impl PlacedFocus {
+    /// True if the focus is in front of all seats; false without a focus and in the round.
+    #[must_use]
+    pub fn is_in_front(&self) -> bool {
+        self.kind != FocusKind::None && self.side != FocusSide::Round
+    }
 }
 
 /// A price category of a room.
@@ -72,6 +188,35 @@ pub(super) struct Drawing {
     pub categories: Vec<Category>,
     pub focus: Option<Focus>,
     pub zones: Vec<DrawnZone>,
+    pub shapes: Vec<DrawnShape>,
+}
+
+/// A drawing that is not for sale: a table, a bar, a text.
+#[derive(Clone, Debug)]
+pub(super) struct DrawnShape {
+    /// Its middle.
+    pub at: [f64; 2],
+    /// Corners of its outline; empty for a text alone.
+    pub corners: Vec<[f64; 2]>,
+    /// Its text; may be empty.
+    pub text: String,
+}
+
+impl DrawnShape {
+    /// Returns left, top, right and bottom; its middle if it has no outline.
+    pub fn bounds(&self) -> [f64; 4] {
+        let [x, y] = self.at;
+        self.corners.iter().fold([x, y, x, y], |[left, top, right, bottom], [x, y]| {
+            [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
+        })
+    }
+}
+
+impl Drawing {
+    /// All seats, in order.
+    pub fn seats(&self) -> impl Iterator<Item = &DrawnSeat> {
+        self.zones.iter().flat_map(|zone| &zone.rows).flat_map(|row| &row.seats)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -121,6 +266,8 @@ pub(super) struct Seat {
     pub x: i32,
     pub y: i32,
     pub category: u8,
+    /// Direction in which it faces, degrees clockwise from the top.
+    pub turn: i32,
 }
 
 /// A room that is measured, validated and numbered.
@@ -129,8 +276,9 @@ pub(super) struct MeasuredRoom {
     pub categories: Vec<Category>,
     pub width: i32,
     pub height: i32,
-    pub focus: FocusKind,
-    pub focus_at: [i32; 3],
+    pub focus: PlacedFocus,
+    /// Drawings that are not for sale, without the one that is the focus.
+    pub shapes: Vec<ShapeView>,
     /// Number of zones with seats in the drawing. `zones` is longer if a zone is divided into parts.
     pub drawn_zones: usize,
     pub zones: Vec<Zone>,
@@ -140,15 +288,15 @@ pub(super) struct MeasuredRoom {
 
 impl MeasuredRoom {
     /// Measures, validates, numbers and names the seats of a drawing.
-    pub fn build(drawing: Drawing) -> Result<Self, LayoutError> {
+    pub fn build(drawing: Drawing, areas: &[Area]) -> Result<Self, LayoutError> {
         check_categories(&drawing.categories)?;
-        check_seats(&drawing)?;
+        check_seats(&drawing, areas)?;
         let frame = PlanTransform::around(&drawing)?;
         let mut room = Self {
             width: frame.width,
             height: frame.height,
-            focus: drawing.focus.map(|focus| focus.kind).unwrap_or_default(),
-            focus_at: frame.focus_at,
+            focus: frame.focus,
+            shapes: drawing.shapes.iter().filter_map(|shape| shapes::placed(shape, &frame)).collect(),
             categories: drawing.categories,
             drawn_zones: 0,
             zones: Vec::with_capacity(drawing.zones.len()),
@@ -159,6 +307,7 @@ impl MeasuredRoom {
             room.push_zone(zone, &frame);
         }
         room.check_names()?;
+        room.turn_seats();
         Ok(room)
     }
 
@@ -177,6 +326,21 @@ impl MeasuredRoom {
         }
     }
 
+    /// Turns seats at a table towards it, and in the round the others towards the focus.
+    fn turn_seats(&mut self) {
+        let focus = self.focus;
+        if focus.kind != FocusKind::None && focus.side == FocusSide::Round {
+            let reach = [focus.width / 2, focus.depth / 2];
+            let bounds = [0, 1].map(|axis| [focus.at[axis] - reach[axis], focus.at[axis] + reach[axis]]);
+            for seat in &mut self.seats {
+                seat.turn = shapes::turn_towards([seat.x, seat.y], bounds);
+            }
+        }
+        for shape in &self.shapes {
+            shapes::turn_to_table(shape, &mut self.seats);
+        }
+    }
+
     fn push_part(&mut self, name: &str, part: String, rows: Vec<DrawnRow>, frame: &PlanTransform) {
         let first = self.seats.len();
         let first_row = self.rows.len();
@@ -192,7 +356,7 @@ impl MeasuredRoom {
             for seat in row.seats {
                 let (x, y) = frame.place(seat.x, seat.y);
                 bounds = [bounds[0].min(x), bounds[1].min(y), bounds[2].max(x), bounds[3].max(y)];
-                self.seats.push(Seat { number: seat.number.trim().to_owned(), x, y, category: seat.category });
+                self.seats.push(Seat { number: seat.number.trim().to_owned(), x, y, category: seat.category, turn: 0 });
             }
         }
         self.zones.push(Zone {
@@ -233,7 +397,8 @@ impl MeasuredRoom {
                 if seat.number.is_empty() {
                     return Err(LayoutError::Unnamed { row: row.label.clone() });
                 }
-                let name = self.label(row, seat);
+                // Two names that differ by invisible characters alone look the same.
+                let name = visible(self.label(row, seat));
                 if let Some(name) = seen.replace(name) {
                     return Err(LayoutError::DuplicateName(name));
                 }
@@ -302,7 +467,7 @@ fn check_categories(categories: &[Category]) -> Result<(), LayoutError> {
     Ok(())
 }
 
-fn check_seats(drawing: &Drawing) -> Result<(), LayoutError> {
+fn check_seats(drawing: &Drawing, areas: &[Area]) -> Result<(), LayoutError> {
     let mut count = 0;
     for zone in &drawing.zones {
         check_name(&zone.name)?;
@@ -318,8 +483,8 @@ fn check_seats(drawing: &Drawing) -> Result<(), LayoutError> {
         }
     }
     match count {
-        0 => Err(LayoutError::NoSeats),
-        1..=MAX_SEATS_PER_SHOW => Ok(()),
+        0 if areas.is_empty() => Err(LayoutError::NoSeats),
+        0..=MAX_SEATS_PER_SHOW => Ok(()),
         _ => Err(LayoutError::TooManySeats),
     }
 }

@@ -2,8 +2,8 @@
 //! that we do not use (areas, row number positions, keys of other editors) stays in the `rest` of its object.
 //!
 //! Optional keys of ours: `label` and `kind` of a category, `focus` of the plan, and `name`, `category` and `capacity`
-//! of a zone's drawing, which make it an area for sale. A file without them is a room of standard seats with a stage at
-//! the top.
+//! of a zone's drawing, which make it an area for sale. A file without them is a room of standard seats; a stage at the
+//! top is assumed until a person states another focus.
 
 use std::collections::HashMap;
 
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::areas::Area;
 use super::error::LayoutError;
 use super::room::{Category, Drawing, DrawnRow, DrawnSeat, DrawnZone, Focus};
+use super::shapes::shapes_of_plan;
 use crate::api::SEAT_PITCH;
 
 /// Larger integers are not exact as floats and are left unchanged.
@@ -164,7 +165,7 @@ impl SeatingPlan {
             }
             zones.push(DrawnZone { name: zone.name.clone().unwrap_or_default(), rows });
         }
-        Ok(Drawing { categories, focus, zones })
+        Ok(Drawing { categories, focus, zones, shapes: shapes_of_plan(self) })
     }
 }
 
@@ -234,8 +235,9 @@ pub(super) fn write(name: &str, drawing: &Drawing, areas: &[Area]) -> SeatingPla
 /// Areas of a sketch have no position. They are drawn in a line behind the last seat, in a zone without rows.
 fn zone_of_areas(drawing: &Drawing, areas: &[Area]) -> PlanZone {
     let seats = || drawing.zones.iter().flat_map(|zone| &zone.rows).flat_map(|row| &row.seats);
-    let left = seats().map(|seat| seat.x).fold(f64::INFINITY, f64::min);
-    let bottom = seats().map(|seat| seat.y).fold(f64::NEG_INFINITY, f64::max);
+    // A room without seats begins at the origin.
+    let left = seats().map(|seat| seat.x).reduce(f64::min).unwrap_or_default();
+    let bottom = seats().map(|seat| seat.y).reduce(f64::max).unwrap_or_default();
     let [width, height] = AREA_SIZE;
     let drawn = areas.iter().zip(0_u32..).map(|(area, number)| {
         let x = left + f64::from(number) * (width + f64::from(SEAT_PITCH));

@@ -182,6 +182,74 @@ fn sketch_exported_as_a_seating_plan_is_the_same_room() {
 }
 
 #[test]
+fn focus_is_drawn_at_the_top_or_in_the_middle_and_never_over_a_seat() {
+    let layout = Layout::from_json(STRANGERS_HALL).expect("the fixture is a seating plan");
+    assert_eq!(layout.known_focus(), None, "the file does not state it");
+    for kind in [FocusKind::Screen, FocusKind::Stage, FocusKind::Field, FocusKind::None] {
+        for side in [FocusSide::Top, FocusSide::Right, FocusSide::Bottom, FocusSide::Left, FocusSide::Round] {
+            let choice = FocusChoice { kind, side };
+            let turned = layout.with_focus(choice).expect("the same room");
+            check_invariants(&turned);
+            let stored = serde_json::to_value(&turned).expect("JSON");
+            let stored = serde_json::from_value::<Layout>(stored).expect("it is read again");
+            assert_eq!((stored.known_focus(), stored.focus()), (Some(choice), turned.focus()));
+            let focus = turned.focus();
+            if !focus.is_in_front() {
+                continue;
+            }
+            let seats: Vec<(i32, i32)> =
+                (0..turned.seat_count()).map(|seat| turned.place(seat).expect("one").0).collect();
+            assert!(seats.iter().all(|(_, y)| *y > focus.at[1] + focus.depth / 2), "{choice:?}: {focus:?}");
+        }
+    }
+}
+
+#[test]
+fn chairs_face_their_table_and_walls_turn_none() {
+    let seat = |number: u32, x: i32, y: i32| json!({"seat_number": number.to_string(), "position": {"x": x, "y": y}, "category": "a"});
+    let row = |label: &str, seats: Vec<Value>| json!({"row_number": label, "seats": seats});
+    let text = |text: &str| json!({"text": text});
+    let plan = json!({"name": "Supper club", "categories": [{"name": "a"}], "zones": [{
+    "rows": [
+        row("Table", vec![seat(1, 0, -25), seat(2, 25, 0), seat(3, 0, 25), seat(4, -25, 0)]),
+        row("Z", (1..=6).map(|n| seat(n, 20 * n.cast_signed() - 70, 200)).collect()),
+    ],
+    "areas": [
+        {"shape": "circle", "position": {"x": 0, "y": 0}, "circle": {"radius": 12}, "text": text("7")},
+        {"shape": "rectangle", "position": {"x": -45, "y": 215}, "rectangle": {"width": 90, "height": 8}},
+        {"shape": "rectangle", "position": {"x": -30, "y": -120}, "rectangle": {"width": 60, "height": 20}, "text": text("Stage")},
+        {"shape": "text", "position": {"x": 90, "y": 100}, "text": text("Bar")},
+        {"shape": "rectangle", "position": {"x": 0, "y": 0}, "rectangle": {"width": 9, "height": 9},
+         "name": "Floor", "category": "a", "capacity": 5},
+    ]}]});
+    let layout = Layout::from_seating_plan(plan).expect("a room");
+    let view = layout.plan_view(Uuid::nil(), &one_price(&layout), None).expect("a view");
+    let rows = &view.sections[0].rows;
+    assert_eq!((rows[0].turn.as_slice(), rows[1].turn.as_slice()), (&[180, -90, 0, 90][..], &[][..]));
+    let texts = |view: &crate::api::PlanView| view.shapes.iter().map(|shape| shape.text.clone()).collect::<Vec<_>>();
+    assert_eq!(texts(&view), ["7", "", "Stage", "Bar"], "an area for sale is no decoration");
+    assert!(view.shapes[3].corners.is_empty() && view.shapes[0].corners.len() == 48);
+    assert!(view.shapes.iter().all(|shape| shape.at[0] <= view.width && shape.at[1] <= view.height));
+    let imported = import::import(layout.to_seating_plan(), "", false).expect("a room").layout;
+    let view = imported.plan_view(Uuid::nil(), &one_price(&imported), None).expect("a view");
+    assert_eq!((texts(&view), view.focus_at[2]), (["7", "", "Bar"].map(str::to_owned).to_vec(), 60), "it is the stage");
+}
+
+#[test]
+fn sides_are_turned_to_the_top_and_composed() {
+    for side in [FocusSide::Top, FocusSide::Right, FocusSide::Bottom, FocusSide::Left] {
+        assert_eq!(side.turn_back(side.turn_to_top([3.0, 7.0])), [3.0, 7.0]);
+        assert_eq!(side.behind(FocusSide::Top), side);
+        assert_eq!(side.behind(FocusSide::Round), FocusSide::Round);
+    }
+    assert_eq!(FocusSide::Right.turn_to_top([1.0, 0.0]), [0.0, -1.0], "up");
+    assert_eq!(FocusSide::Left.turn_to_top([-1.0, 0.0]), [0.0, -1.0], "up");
+    // The drawing is shown upside down: what is on the left there is on the right in the file.
+    assert_eq!(FocusSide::Bottom.behind(FocusSide::Left), FocusSide::Right);
+    assert_eq!(FocusSide::Round.behind(FocusSide::Left), FocusSide::Left);
+}
+
+#[test]
 fn ring_of_blocks_faces_inwards_and_is_evenly_spaced() {
     let sketch = json!({"sketch": 1, "name": "Ring", "categories": [{"name": "a"}], "zones": [
         {"name": "Block {n}", "category": "a", "rows": [{"rows": "1-2", "seats": "1-3"}],

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::Layout;
-use super::room::{SeatRow, Zone};
+use super::room::{FocusSide, SeatRow, Zone};
 use crate::VariantName;
 use crate::api::{CategoryView, OVERVIEW_ABOVE_SEATS, PlanView, RowView, SectionView};
 use crate::money::Money;
@@ -57,8 +57,11 @@ impl Layout {
             seat_count: self.seat_count(),
             width: room.width,
             height: room.height,
-            focus: room.focus.as_str().to_owned(),
-            focus_at: room.focus_at,
+            focus: room.focus.kind.as_str().to_owned(),
+            focus_at: [room.focus.at[0], room.focus.at[1], room.focus.width],
+            focus_depth: room.focus.depth,
+            is_round: room.focus.side == FocusSide::Round,
+            shapes: room.shapes.clone(),
             sections: sections.collect(),
             categories,
             overview,
@@ -104,6 +107,11 @@ impl Layout {
             x: seats.iter().map(|seat| seat.x).collect(),
             y: seats.iter().map(|seat| seat.y).collect(),
             category: seats.iter().map(|seat| seat.category).collect(),
+            turn: if seats.iter().any(|seat| seat.turn != 0) {
+                seats.iter().map(|seat| seat.turn).collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 }

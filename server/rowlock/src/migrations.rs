@@ -9,7 +9,7 @@ use sqlx::postgres::PgPool;
 
 /// Version, description and content of each file. `sqlx::migrate!` would list them by itself, but sqlx's macros compile
 /// all of sqlx a second time.
-const FILES: [(i64, &str, &str); 9] = [
+const FILES: [(i64, &str, &str); 10] = [
     (1, "shared triggers", include_str!("../../../migrations/0001_shared_triggers.sql")),
     (2, "http", include_str!("../../../migrations/0002_http.sql")),
     (3, "catalogue", include_str!("../../../migrations/0003_catalogue.sql")),
@@ -19,6 +19,7 @@ const FILES: [(i64, &str, &str); 9] = [
     (7, "tickets", include_str!("../../../migrations/0007_tickets.sql")),
     (8, "backoffice", include_str!("../../../migrations/0008_backoffice.sql")),
     (9, "rehearsals", include_str!("../../../migrations/0009_rehearsals.sql")),
+    (10, "standing rooms", include_str!("../../../migrations/0010_standing_rooms.sql")),
 ];
 
 /// The schema, step by step.

@@ -10,8 +10,9 @@ use domain::wire::Dot;
 use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
-use super::dots::{CATEGORY_COLOURS, COLOURS, Paint, PaintTarget};
+use super::dots::{COLOURS, Paint, PaintTarget};
 use crate::browser;
+use crate::seat_map::appearance::CATEGORY_COLOURS;
 
 /// Red, green, blue and opacity, as canvases store them.
 pub type Colour = [u8; 4];

@@ -6,7 +6,7 @@
 use domain::seats::SeatIndex;
 use domain::wire::Dot;
 
-use crate::seat_map::appearance::SeatAppearance;
+use crate::seat_map::appearance::{CATEGORY_COLOURS, SeatAppearance, filter_bit};
 
 /// The paint of a dot: an index into the colours of the canvas.
 pub type Paint = u8;
@@ -23,8 +23,6 @@ pub const MINE: Paint = 2;
 pub const FAINT: Paint = 3;
 /// Free; plus the number of the category modulo [`CATEGORY_COLOURS`].
 pub const FREE: Paint = 4;
-/// Number of category colours. Further categories reuse them.
-pub const CATEGORY_COLOURS: u8 = 8;
 pub const COLOURS: usize = FREE as usize + CATEGORY_COLOURS as usize;
 
 /// A canvas for the dots. A trait object, so that its code can load after the map.
@@ -44,7 +42,7 @@ pub struct Dots {
     /// Seats whose paint may have changed, each once at most.
     marked: Vec<SeatIndex>,
     is_marked: Vec<bool>,
-    /// Categories outside the filter, one bit each by their number modulo [`CATEGORY_COLOURS`].
+    /// Categories outside the filter: see [`filter_bit`].
     faint: u64,
 }
 
@@ -109,7 +107,7 @@ impl Dots {
 
 pub fn paint_of(look: SeatAppearance, category: u8, faint: u64) -> Paint {
     match look {
-        SeatAppearance::Available if faint >> (category % CATEGORY_COLOURS) & 1 == 1 => FAINT,
+        SeatAppearance::Available if faint & filter_bit(category) != 0 => FAINT,
         SeatAppearance::Available => FREE + category % CATEGORY_COLOURS,
         SeatAppearance::Locked => HELD,
         SeatAppearance::Booked | SeatAppearance::Blocked => GONE,
@@ -168,11 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn the_ninth_category_shares_the_filter_bit_of_the_first() {
-        assert_eq!(
-            (paint_of(SeatAppearance::Available, 8, 0b01), paint_of(SeatAppearance::Available, 9, 0b01)),
-            (FAINT, FREE + 1)
-        );
+    fn the_ninth_category_shares_the_colour_of_the_first_but_not_its_filter() {
+        let free = |category| paint_of(SeatAppearance::Available, category, 0b01);
+        assert_eq!([0, 8, 9, 64].map(free), [FAINT, FREE, FREE + 1, FAINT]);
     }
 
     #[test]

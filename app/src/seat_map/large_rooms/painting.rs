@@ -4,6 +4,7 @@
 //! with the code that chooses between them. Both implement [`PaintTarget`].
 
 use domain::wire::decode_dots;
+use leptos::prelude::document;
 use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
@@ -13,7 +14,9 @@ use super::canvas::Canvas;
 use super::dots::{Dots, PaintTarget};
 use super::offscreen::{Offscreen, WorkerEvent};
 use crate::browser::{self, calls, events};
+use crate::seat_map::appearance::{CATEGORY_COLOURS, filter_bit};
 use crate::seat_map::deferred::SplitLoaderError;
+use crate::seat_map::plan::drawing::opacity_of;
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::SendWrapper;
 
@@ -21,6 +24,8 @@ use crate::seat_map::signals::SendWrapper;
 const DOTS_FIRST_PAUSE_MS: u32 = 4_000;
 /// …up to this. Sections can be chosen meanwhile.
 const DOTS_LONGEST_PAUSE_MS: u32 = 64_000;
+/// Opacity of seats outside the filter, as in `style/32-seats.css`.
+const FAINT_OPACITY: &str = "0.22";
 
 /// Shows a large room on a canvas in this place while it exists. Until the code has loaded, sections are plain boxes.
 pub(super) fn paint_dots(session: MapSession, place: HtmlElement) {
@@ -39,7 +44,7 @@ fn dots_part(session: MapSession, place: HtmlElement) -> Result<(), SplitLoaderE
     Ok(())
 }
 
-/// Adds or removes a category of the filter. `bit` is that of its number.
+/// Adds or removes a category of the filter. `bit` is that of its number: see [`filter_bit`].
 pub fn toggle_category(session: MapSession, bit: u64) {
     session.category_filter.update(|only| *only ^= bit);
     apply_category_filter(session);
@@ -53,6 +58,20 @@ fn apply_category_filter(session: MapSession) {
             dots.set_faint(if only == 0 { 0 } else { !only });
         }
     });
+    fade_categories(session, only);
+}
+
+/// Fades the seats outside the filter in a room with more categories than colours. The style has rules for colours only.
+fn fade_categories(session: MapSession, only: u64) {
+    let count = session.room.with_untracked(|room| room.as_ref().map_or(0, |room| room.plan().categories.len()));
+    let page = document().document_element().and_then(|page| page.dyn_into::<HtmlElement>().ok());
+    let Some(page) = page.filter(|_| count > usize::from(CATEGORY_COLOURS)) else { return };
+    for category in (0..u8::MAX).take(count) {
+        let is_faint = only != 0 && only & filter_bit(category) == 0;
+        let opacity = if is_faint { FAINT_OPACITY } else { "1" };
+        // Fails only for invalid property names.
+        let _ = HtmlElement::style(&page).set_property(&opacity_of(category), opacity);
+    }
 }
 
 /// Repaints after a change of size or theme: a canvas does not adapt by itself.

@@ -1,7 +1,8 @@
 //! The card of one seat: its place, kind and price, and the view of the screen from it.
 //!
 //! The view is a perspective drawing: the eye looks at the middle of the screen, whose far side is shorter than its near
-//! side. The plan has no heights, so an even rise is assumed (see the constants).
+//! side. The plan has no heights, so an even rise is assumed (see the constants). In the round every seat faces the
+//! focus.
 
 use domain::api::PlanView;
 use domain::seats::SeatIndex;
@@ -13,16 +14,23 @@ use web_sys::HtmlElement;
 use super::drawing::escaped;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::cart::Cart;
-use crate::seat_map::room_plan::{RoomPlan, Seat};
+use crate::seat_map::room_plan::{RoomPlan, Seat, has_focus};
 use crate::seat_map::session::MapSession;
 
 /// Angles below this count as straight ahead, degrees.
 const STRAIGHT_DEGREES: f64 = 6.0;
 
-pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> ViewFromSeat {
+/// The view of the focus from a seat; `None` in a room without one.
+pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> Option<ViewFromSeat> {
+    if !has_focus(plan) {
+        return None;
+    }
+    if plan.is_round {
+        return Some(view_in_the_round((seat.x, seat.y), plan.focus_at, plan.focus_depth));
+    }
     // Sections of a large room have bounds; the nearest one has the first row.
     let first_row = plan.sections.iter().map(|section| section.bounds[1]).min().unwrap_or(0);
-    view_from((seat.x, seat.y), plan.focus_at, first_row)
+    Some(view_from((seat.x, seat.y), plan.focus_at, first_row))
 }
 
 /// The fixed part of a seat's name for screen readers: place, kind, price and view.
@@ -32,7 +40,8 @@ pub fn words_of(plan: &PlanView, seat: &Seat<'_>) -> String {
 
 /// Adds a restricted view to other words about the seat.
 pub fn with_view(plan: &PlanView, seat: &Seat<'_>, words: String) -> String {
-    if sight_of(plan, seat).is_restricted() { say!("map.seat_at_the_side", seat = Arg::Ours(&words)) } else { words }
+    let is_restricted = sight_of(plan, seat).is_some_and(|sight| sight.is_restricted());
+    if is_restricted { say!("map.seat_at_the_side", seat = Arg::Ours(&words)) } else { words }
 }
 
 /// The card of the seat pointed at.
@@ -67,22 +76,30 @@ fn markup(room: &RoomPlan, seat: &Seat<'_>) -> String {
         (false, true) => say!("map.card_row", row = seat.row, number = seat.number),
         (false, false) => say!("map.card_part", part = seat.section, row = seat.row, number = seat.number),
     };
-    let restricted = if sight.is_restricted() {
+    let restricted = if sight.is_some_and(|sight| sight.is_restricted()) {
         format!("<p class=\"seat-card-warning\">{}</p>", say!("map.card_restricted"))
     } else {
         String::new()
     };
+    let (drawing, view) = sight.map_or_else(Default::default, |sight| {
+        let words = view_in_words(&sight, &room.plan().focus);
+        (drawing_of(&sight), format!("<p class=\"seat-card-view\">{words}</p>"))
+    });
     let (place, what) = (escaped(&place), escaped(&what_of(seat)));
     let (price, fees) = (escaped(&money(seat.category.price, current())), say!("map.card_fees"));
-    let (points, view) = (sight.points(), view_in_words(&sight, &room.plan().focus));
-    let (width, height) = (WIDTH as i32, HEIGHT as i32);
+    format!(
+        "{drawing}<div class=\"seat-card-words\"><p class=\"seat-card-place\">{place}</p><p><span class=\"seat-card-kind\">{what}</span> \
+         <strong class=\"seat-card-price\">{price}</strong> <span class=\"seat-card-fees\">{fees}</span></p>{view}{restricted}</div>"
+    )
+}
+
+/// The drawing of the focus as seen from a seat.
+fn drawing_of(sight: &ViewFromSeat) -> String {
+    let (points, width, height) = (sight.points(), WIDTH as i32, HEIGHT as i32);
     format!(
         "<svg class=\"sight\" viewBox=\"0 0 {width} {height}\" focusable=\"false\"><rect class=\"sight-dark\" width=\"{width}\" height=\"{height}\"/>\
          <polygon class=\"sight-glow\" points=\"{points}\"/><polygon class=\"sight-screen\" points=\"{points}\"/>\
-         <path class=\"sight-heads\" d=\"M0 68v-6q5-7 10 0 4-9 11-1 5-8 11 0 4-7 11-1 5-8 11 0 4-8 12 0 4-8 11 0 5-8 11 0 5-7 11 1 5-8 11-1 4-7 10 1 4-6 10-1v8z\"/></svg>\
-         <div class=\"seat-card-words\"><p class=\"seat-card-place\">{place}</p><p><span class=\"seat-card-kind\">{what}</span> \
-         <strong class=\"seat-card-price\">{price}</strong> <span class=\"seat-card-fees\">{fees}</span></p>\
-         <p class=\"seat-card-view\">{view}</p>{restricted}</div>"
+         <path class=\"sight-heads\" d=\"M0 68v-6q5-7 10 0 4-9 11-1 5-8 11 0 4-7 11-1 5-8 11 0 4-8 12 0 4-8 11 0 5-8 11 0 5-7 11 1 5-8 11-1 4-7 10 1 4-6 10-1v8z\"/></svg>"
     )
 }
 
@@ -169,6 +186,17 @@ fn view_from(seat: (i32, i32), focus: [i32; 3], first_row: i32) -> ViewFromSeat 
     }
 }
 
+/// The view of a focus with seats all around: from the same distance, straight ahead. `focus` and `depth` are its centre,
+/// width and depth. Seats at its ends see its depth as its width.
+fn view_in_the_round(seat: (i32, i32), focus: [i32; 3], depth: i32) -> ViewFromSeat {
+    let [x, y, width] = focus;
+    let (dx, dy) = (f64::from(seat.0 - x), f64::from(seat.1 - y));
+    let is_at_an_end = dx.abs() * f64::from(depth) > dy.abs() * f64::from(width);
+    let (across, along) = if is_at_an_end { (depth, width) } else { (width, depth) };
+    let distance = dx.hypot(dy).round() as i32;
+    view_from((x, y + distance), [x, y, across.max(1)], y + along / 2)
+}
+
 impl ViewFromSeat {
     /// Returns true if the seat is so far to the side that buyers must know before they pay.
     pub fn is_restricted(&self) -> bool {
@@ -227,6 +255,28 @@ mod tests {
         assert!((top_left.1 - top_right.1).abs() < 1e-9 && (bottom_left.1 - bottom_right.1).abs() < 1e-9);
         assert!((top_left.0 + top_right.0 - WIDTH).abs() < 1e-9, "as far from the left as from the right");
         assert!(top_left.1 < bottom_left.1, "up is up");
+    }
+
+    #[test]
+    fn a_room_without_a_focus_has_no_view() {
+        let mut plan = two_sections();
+        plan.focus = "none".to_owned();
+        let room = RoomPlan::new(plan);
+        let text = markup(&room, &room.seat(1).expect("it is there"));
+        assert!(text.contains("row A, seat 2") && !text.contains("of your view") && !text.contains("<svg"), "{text}");
+    }
+
+    #[test]
+    fn in_the_round_seats_on_all_sides_face_the_focus() {
+        // A field 400 wide and 200 deep, and seats 100 from each of its edges.
+        let view = |seat| view_in_the_round(seat, [500, 500, 400], 200);
+        let (below, above) = (view((500, 700)), view((500, 300)));
+        assert_eq!(below, above);
+        assert_eq!(view((800, 500)), view((200, 500)));
+        for sight in [below, view((800, 500)), view((250, 350))] {
+            assert!(sight.aside.abs() < 1e-9 && !sight.is_restricted(), "{}", sight.aside);
+        }
+        assert!(below.fills > view((800, 500)).fills, "a long side is wider than an end");
     }
 
     #[test]

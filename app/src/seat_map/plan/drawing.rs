@@ -5,17 +5,24 @@
 
 use std::fmt::Write;
 
-use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
+use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind, ShapeView};
 use web_sys::Element;
 
 use super::row_letters;
-use crate::seat_map::appearance::{SeatAppearance, glyph};
-use crate::seat_map::room_plan::{RoomPlan, focus_in_words, row_in_words, seat_and_state};
+use crate::seat_map::appearance::{CATEGORY_COLOURS, SeatAppearance, glyph, mark_of};
+use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units. It contains the row letters.
 const MARGIN: i32 = 2 * SEAT_PITCH;
 /// Distance of a row's letter from the row's end, plan units.
 const LETTER_DISTANCE: f64 = 21.0;
+/// Distance of a section's name from its first or last row, plan units.
+const NAME_DISTANCE: i32 = 20;
+/// Width of a letter of that name, and half its height, plan units.
+const NAME_LETTER: i32 = 7;
+/// Height of the screen's arc, and depth of its label below it, plan units.
+const FOCUS_ABOVE: i32 = 14;
+const FOCUS_BELOW: i32 = 34;
 /// Reach of the screen's light over the rows, plan units.
 const LIGHT: i32 = 9 * SEAT_PITCH;
 
@@ -28,6 +35,7 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
     if with_focus {
         focus(&mut out, room.plan(), frame);
     }
+    shapes(&mut out, room.plan());
     for (part, row) in rows {
         let name = row_in_words(part, &row.label);
         open(&mut out, "g role=\"row\" aria-label=\"", &escaped(&name));
@@ -45,16 +53,22 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
         }
         for seat in (row.first..).take(row.numbers.len()) {
             if let Some(facts) = room.seat(seat) {
-                let (x, y, category) = (facts.x, facts.y, facts.category_index % 8);
+                let (x, y, category) = (facts.x, facts.y, facts.category_index % CATEGORY_COLOURS);
+                let (mark, fading) = (mark_of(facts.category_index), fading(room.plan(), facts.category_index));
+                // The chair turns, a tick or a cross does not: see `paint`.
+                let (turn, rotation) = match facts.turn {
+                    0 => Default::default(),
+                    turn => (format!(" data-turn=\"{turn}\""), format!(" transform=\"rotate({turn})\"")),
+                };
                 push(
                     &mut out,
                     format_args!(
-                        "<g id=\"seat-{seat}\" class=\"seat cat-{category}\" role=\"gridcell\" tabindex=\"-1\" data-seat=\"{seat}\" \
+                        "<g id=\"seat-{seat}\" class=\"seat cat-{category}\" role=\"gridcell\" tabindex=\"-1\" data-seat=\"{seat}\"{turn}{fading} \
                      transform=\"translate({x} {y})\"><rect class=\"seat-target\" x=\"-10\" y=\"-10\" width=\"20\" height=\"20\" rx=\"6\"/><use/>"
                     ),
                 );
                 if facts.category.kind.rules().has_mark {
-                    push(&mut out, format_args!("<use class=\"seat-mark\" href=\"#mark-{category}\"/>"));
+                    push(&mut out, format_args!("<use class=\"seat-mark\" href=\"#mark-{mark}\"{rotation}/>"));
                 }
                 out.push_str("</g>");
             }
@@ -62,7 +76,23 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
         out.push_str(&kept_in_view);
         out.push_str("</g>");
     }
+    if with_focus {
+        names(&mut out, room.plan(), rows, frame);
+    }
     out
+}
+
+/// The attribute by which a seat fades outside the filter, in a room with more categories than colours.
+fn fading(plan: &PlanView, category: u8) -> String {
+    if plan.categories.len() <= usize::from(CATEGORY_COLOURS) {
+        return String::new();
+    }
+    format!(" opacity=\"var({}, 1)\"", opacity_of(category))
+}
+
+/// The style property with the opacity of a category's seats.
+pub fn opacity_of(category: u8) -> String {
+    format!("--category-{category}")
 }
 
 /// Sets a seat's appearance on screen and for screen readers. `words` is the fixed part of its name.
@@ -81,12 +111,32 @@ pub fn paint(element: &Element, look: SeatAppearance, kind: SeatKind, words: &st
     }
     if let Ok(Some(drawing)) = element.query_selector("use") {
         let _ = drawing.set_attribute("href", glyph(look, kind));
+        if let Some(turn) = element.get_attribute("data-turn") {
+            let turn = if look.is_chair() { format!("rotate({turn})") } else { String::new() };
+            let _ = drawing.set_attribute("transform", &turn);
+        }
     }
 }
 
-/// The screen or stage: a wide arc, and its light that fades over the front rows.
+/// The screen or stage: a wide arc, and its light that fades over the front rows. In the round it is a rectangle.
 fn focus(out: &mut String, plan: &PlanView, frame: &PlanFrame) {
+    if !has_focus(plan) {
+        return;
+    }
     let [x, y, width] = plan.focus_at;
+    if plan.is_round {
+        let (left, top, depth) = (x - width / 2, y - plan.focus_depth / 2, plan.focus_depth);
+        let label = focus_in_words(&plan.focus);
+        push(
+            out,
+            format_args!(
+                "<g class=\"focus-mark\" aria-hidden=\"true\">\
+                 <rect class=\"focus-arc\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{depth}\" rx=\"6\"/>\
+                 <text class=\"focus-label\" x=\"{x}\" y=\"{y}\">{label}</text></g>"
+            ),
+        );
+        return;
+    }
     let (left, right, edge, crown) = (x - width / 2, x + width / 2, y + 10, y - 14);
     let spread = LIGHT / 2;
     let (wide_left, wide_right) = ((left - spread).max(frame.left), (right + spread).min(frame.left + frame.width));
@@ -106,6 +156,67 @@ fn focus(out: &mut String, plan: &PlanView, frame: &PlanFrame) {
             y + 26,
         ),
     );
+}
+
+/// Tables, bars and texts, below the seats.
+fn shapes(out: &mut String, plan: &PlanView) {
+    for shape in &plan.shapes {
+        let [x, y] = shape.at;
+        let text = escaped(&shape.text);
+        push(out, format_args!("<g class=\"room-shape\" aria-hidden=\"true\">{}", outline(shape)));
+        push(out, format_args!("<text class=\"section-name\" x=\"{x}\" y=\"{y}\">{text}</text></g>"));
+    }
+}
+
+/// The outline of a shape as a polygon; empty for a text alone.
+pub fn outline(shape: &ShapeView) -> String {
+    if shape.corners.is_empty() {
+        return String::new();
+    }
+    let numbers: Vec<String> = shape.corners.iter().map(ToString::to_string).collect();
+    format!("<polygon points=\"{}\"/>", numbers.join(" "))
+}
+
+/// The names of sections, above their seats if there is space, else below. Where there is none, the seats' names have
+/// them.
+fn names(out: &mut String, plan: &PlanView, rows: &Rows<'_>, frame: &PlanFrame) {
+    let reach = SEAT_PITCH / 2;
+    let seats = || rows.iter().flat_map(|(_, row)| row.x.iter().zip(&row.y));
+    let seats: Vec<[i32; 4]> = seats().map(|(x, y)| [x - reach, y - reach, x + reach, y + reach]).collect();
+    let mut drawn = vec![focus_area(plan)];
+    drawn.extend(plan.shapes.iter().map(|shape| name_area(&shape.text, shape.at)));
+    for section in plan.sections.iter().filter(|section| !section.name.is_empty()) {
+        let [left, top, right, bottom] = section.bounds;
+        let x = i32::midpoint(left, right);
+        let place = |y: i32| name_area(&section.name, [x, y]);
+        let is_free = |y: &i32| {
+            let covers = |other: &[i32; 4]| overlap(place(*y), *other);
+            frame.contains(place(*y)) && !seats.iter().any(covers) && !drawn.iter().any(covers)
+        };
+        let Some(y) = [top - NAME_DISTANCE, bottom + NAME_DISTANCE].into_iter().find(is_free) else { continue };
+        drawn.push(place(y));
+        let name = escaped(&section.name);
+        push(out, format_args!("<text class=\"section-name\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{name}</text>"));
+    }
+}
+
+/// Left, top, right and bottom of a name.
+fn name_area(name: &str, [x, y]: [i32; 2]) -> [i32; 4] {
+    let letters = i32::try_from(name.chars().count()).unwrap_or(i32::MAX / NAME_LETTER);
+    let half = letters * NAME_LETTER / 2;
+    [x - half, y - NAME_LETTER, x + half, y + NAME_LETTER]
+}
+
+/// Left, top, right and bottom of the screen or stage with its label.
+fn focus_area(plan: &PlanView) -> [i32; 4] {
+    let ([x, y, width], half_depth) = (plan.focus_at, plan.focus_depth / 2);
+    let (above, below) = if plan.is_round { (half_depth, half_depth) } else { (FOCUS_ABOVE, FOCUS_BELOW) };
+    if has_focus(plan) { [x - width / 2, y - above, x + width / 2, y + below] } else { [x, y, x, y] }
+}
+
+/// True if two rectangles (left, top, right, bottom) have a common point inside.
+pub fn overlap(one: [i32; 4], other: [i32; 4]) -> bool {
+    one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
 }
 
 fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
@@ -167,13 +278,19 @@ impl PlanFrame {
         let focus_y = with_focus.then_some(focus_y + SEAT_PITCH);
         let (left, right) = bounds(xs().chain(focus_x.into_iter().flatten()));
         let (top, bottom) = bounds(ys().chain(focus_y));
+        let has_names = with_focus && plan.sections.len() > 1;
         Self {
             left: left - MARGIN,
             top: top - MARGIN,
             width: right - left + 2 * MARGIN,
-            // Below the last row there are no letters.
-            height: bottom - top + MARGIN + SEAT_PITCH,
+            // Below the last row there are no letters, but the name of its section.
+            height: bottom - top + MARGIN + if has_names { MARGIN } else { SEAT_PITCH },
         }
+    }
+
+    /// True if a rectangle (left, top, right, bottom) is in the frame.
+    fn contains(self, [left, top, right, bottom]: [i32; 4]) -> bool {
+        left >= self.left && top >= self.top && right <= self.left + self.width && bottom <= self.top + self.height
     }
 
     pub fn view_box(self) -> String {
@@ -205,6 +322,7 @@ mod tests {
             x: vec![0, 20, 40],
             y: vec![5, 5, 5],
             category: vec![0; 3],
+            turn: Vec::new(),
         };
         assert_eq!(letter_places(&row), [(-21, 5), (61, 5)]);
         std::mem::swap(&mut row.x, &mut row.y);
@@ -216,6 +334,72 @@ mod tests {
         let room = RoomPlan::new(two_sections());
         let rows: Vec<_> = room.rows(Some(1)).collect();
         assert_eq!(PlanFrame::around(room.plan(), &rows, false).view_box(), "-40 40 100 60");
+    }
+
+    #[test]
+    fn section_names_are_drawn_where_no_seat_and_no_other_name_is() {
+        let mut plan = two_sections();
+        plan.sections[0].bounds = [0, 20, 60, 40];
+        plan.sections[1].bounds = [0, 80, 20, 80];
+        let names_of = |plan: PlanView| {
+            let room = RoomPlan::new(plan);
+            let rows: Vec<_> = room.rows(None).collect();
+            markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, true), true)
+        };
+        // The screen is above the stalls, and their name above the circle.
+        let text = names_of(plan.clone());
+        assert!(text.contains("x=\"30\" y=\"60\" aria-hidden=\"true\">Stalls<"), "{text}");
+        assert!(text.contains("x=\"10\" y=\"100\" aria-hidden=\"true\">Circle<"), "{text}");
+        // The circle directly behind the stalls leaves no space for theirs.
+        plan.sections[1].bounds = [0, 60, 20, 60];
+        plan.sections[1].rows[0].y = vec![60; 2];
+        let text = names_of(plan);
+        assert!(
+            text.contains("x=\"10\" y=\"80\" aria-hidden=\"true\">Circle<") && !text.contains(">Stalls<"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn shapes_are_drawn_with_their_text_and_chairs_keep_their_direction() {
+        let mut plan = two_sections();
+        let corners = vec![0, 50, 40, 50, 40, 60, 0, 60];
+        plan.shapes = vec![ShapeView { at: [20, 55], corners, text: "Bar <1>".to_owned() }];
+        plan.sections[1].rows[0].turn = vec![0, 90];
+        let room = RoomPlan::new(plan);
+        let rows: Vec<_> = room.rows(None).collect();
+        let text = markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, true), true);
+        assert!(text.contains("<polygon points=\"0 50 40 50 40 60 0 60\"/>") && text.contains("Bar &lt;1>"), "{text}");
+        assert_eq!(text.matches("data-turn=\"90\"").count(), 1);
+    }
+
+    #[test]
+    fn a_ninth_category_has_its_own_mark_and_fades_by_itself() {
+        let mut plan = two_sections();
+        plan.sections[1].rows[0].category = vec![8, 0];
+        let drawn = |plan: &PlanView| {
+            let room = RoomPlan::new(plan.clone());
+            let rows: Vec<_> = room.rows(None).collect();
+            markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, false), false)
+        };
+        assert!(!drawn(&plan).contains("opacity"), "colours tell up to eight apart");
+        plan.categories = vec![plan.categories[0].clone(); 9];
+        let text = drawn(&plan);
+        assert!(text.contains("class=\"seat cat-0\"") && !text.contains("cat-8"), "{text}");
+        assert_eq!(text.matches("opacity=\"var(--category-8, 1)\"").count(), 1);
+        assert_eq!((text.matches("#mark-1\"").count(), text.matches("#mark-0\"").count()), (1, 9));
+    }
+
+    #[test]
+    fn the_focus_is_a_rectangle_in_the_round_and_absent_without_one() {
+        let drawn = |focus: &str| {
+            let plan = PlanView { focus: focus.to_owned(), is_round: true, ..two_sections() };
+            let room = RoomPlan::new(plan);
+            let rows: Vec<_> = room.rows(None).collect();
+            markup(&room, &rows, &PlanFrame::around(room.plan(), &rows, true), true)
+        };
+        assert!(drawn("field").contains("<rect class=\"focus-arc\" x=\"10\" y=\"-5\" width=\"80\" height=\"10\""));
+        assert!(!drawn("none").contains("focus-mark"));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use super::{legend, minimap, zoom};
 use crate::browser;
 use crate::seat_map::deferred::deferred;
 use crate::seat_map::own_seats::wishes;
-use crate::seat_map::room_plan::{RoomPlan, focus_in_words};
+use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus};
 use crate::seat_map::session::MapSession;
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap zooms in first.
@@ -61,7 +61,8 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
     session.minimap_listener.set_value(None);
     shown.reset();
     let markup = drawing::markup(&on_screen, &rows, &frame, section.is_none());
-    let direction = section.is_some().then(|| direction_view(on_screen.plan(), &frame));
+    let has_direction = section.is_some() && has_focus(room.plan());
+    let direction = has_direction.then(|| direction_view(on_screen.plan(), &frame));
     let scroller = NodeRef::<Div>::new();
     let seats: Vec<SeatIndex> = rows.iter().flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
     let drawing_grid = Rc::clone(&grid);

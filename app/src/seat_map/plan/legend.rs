@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use crate::seat_map::appearance::{SeatAppearance, glyph};
+use crate::seat_map::appearance::{CATEGORY_COLOURS, SeatAppearance, filter_bit, glyph, mark_of};
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
 use crate::seat_map::room_plan::RoomPlan;
@@ -45,19 +45,22 @@ pub fn legend(session: MapSession, room: &RoomPlan, section: Option<usize>) -> i
     }
 }
 
-/// The numbers of the categories outside the filter, for the style. Empty without a filter.
+/// The numbers of the categories outside the filter, for the style. Empty without a filter, and in a room with more
+/// categories than colours: see [`painting::toggle_category`].
 pub fn hidden(session: MapSession) -> String {
     let only = session.category_filter.get();
-    let numbers = (0..8_u8).filter(|category| only != 0 && only >> category & 1 == 0);
+    let count = session.room.with_untracked(|room| room.as_ref().map_or(0, |room| room.plan().categories.len()));
+    let is_filtered = only != 0 && count <= usize::from(CATEGORY_COLOURS);
+    let numbers = (0..CATEGORY_COLOURS).filter(|category| is_filtered && only & filter_bit(*category) == 0);
     numbers.map(|category| category.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn entry(session: MapSession, place: u8, category: &CategoryView) -> impl IntoView + use<> {
-    let bit = 1_u64 << (place % 8);
+    let bit = filter_bit(place);
     let pressed = move || if session.category_filter.get() & bit == 0 { "false" } else { "true" };
     view! {
         <li>
-            <button type="button" class=format!("legend-price cat-{}", place % 8) data-state="available" data-testid="price-filter"
+            <button type="button" class=format!("legend-price cat-{}", place % CATEGORY_COLOURS) data-state="available" data-testid="price-filter"
                 aria-pressed=pressed on:click=move |_| painting::toggle_category(session, bit)>
                 {drawing(SeatAppearance::Available, category.kind, Some(place))}
                 <span class="legend-name">{category.label.clone()}</span>
@@ -68,7 +71,7 @@ fn entry(session: MapSession, place: u8, category: &CategoryView) -> impl IntoVi
 }
 
 fn drawing(look: SeatAppearance, kind: SeatKind, category: Option<u8>) -> impl IntoView {
-    let mark = category.filter(|_| kind.rules().has_mark).map(|category| format!("#mark-{}", category % 8));
+    let mark = category.filter(|_| kind.rules().has_mark).map(|category| format!("#mark-{}", mark_of(category)));
     view! {
         <svg class="legend-drawing" viewBox="-11 -11 22 22" width="24" height="24" aria-hidden="true" focusable="false">
             <use href=glyph(look, kind)></use>

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::api::SeatKind;
+use crate::layout::FocusChoice;
 use crate::layout::import::Finding;
 
 #[cfg(feature = "openapi")]
@@ -20,6 +21,9 @@ pub struct LayoutImport {
     /// True if the import may change printed names that are missing or duplicate.
     #[serde(default, rename = "mend")]
     pub may_relabel: bool,
+    /// Where the screen, stage or field is; otherwise the file, its drawings or the numbers of its rows state it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<FocusChoice>,
     /// The public seating-plan JSON, or Rowlock's own layout file.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub plan: serde_json::Value,
@@ -55,6 +59,9 @@ pub struct LayoutView {
     pub sections: u32,
     /// Number of places in areas without numbered seats.
     pub places: u32,
+    /// Where its screen, stage or field is in the file. Absent if nothing states it: a stage above the seats is assumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<FocusChoice>,
     /// Its categories.
     pub categories: Vec<LayoutCategory>,
     /// Changes that the import made, and warnings.

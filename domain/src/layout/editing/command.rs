@@ -46,7 +46,7 @@ pub struct NewRows {
 pub enum Command {
     /// Renames the room.
     Rename(String),
-    /// Changes position, width or kind of the focus.
+    /// Changes the focus.
     Focus(Focus),
     /// Draws rows.
     AddRows(NewRows),

@@ -27,7 +27,7 @@ use self::curve::add;
 use super::areas::MAX_AREA_CAPACITY;
 use super::error::{MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS};
 use super::import::{Finding, import};
-use super::room::{Category, Focus, FocusKind, name_of};
+use super::room::{Category, Focus, FocusKind, FocusSide, name_of};
 use crate::api::SEAT_PITCH;
 use crate::seats::MAX_AREAS_PER_SHOW;
 
@@ -35,6 +35,7 @@ pub use command::{Command, CommandError, NewRows};
 pub use history::{History, MAX_UNDO_STEPS};
 pub use numbering::{Numbering, label_after};
 pub use reading::DraftError;
+pub(super) use reading::outline_of;
 
 /// Maximum number of seats in a room that can be edited; larger rooms are read-only. Every change is validated and
 /// drawn at once, which is fast up to this size.
@@ -58,7 +59,7 @@ pub struct Draft {
     pub name: String,
     /// Distance between seats, in units of the drawing. All other lengths have the same unit.
     pub pitch: f64,
-    /// Screen or stage.
+    /// Screen, stage or field.
     pub focus: Focus,
     /// Price categories; at least one.
     pub categories: Vec<DraftCategory>,
@@ -195,7 +196,13 @@ impl Draft {
         Self {
             name: name.to_owned(),
             pitch,
-            focus: Focus { kind: FocusKind::Screen, at: [20.0 * pitch, 2.0 * pitch], width: 16.0 * pitch },
+            focus: Focus {
+                kind: FocusKind::Screen,
+                side: FocusSide::Top,
+                at: [20.0 * pitch, 2.0 * pitch],
+                width: 16.0 * pitch,
+                depth: None,
+            },
             categories: vec![DraftCategory { key: 0, category, rest: Map::new() }],
             sections: vec![DraftSection {
                 key: 1,
@@ -309,7 +316,7 @@ impl Draft {
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         let ([x, y], half) = (self.focus.at, self.focus.width / 2.0);
-        let focus = [[x - half, y], [x + half, y]];
+        let focus = [-half, half].map(|end| add(self.focus.at, self.focus.side.turn_back([end, 0.0])));
         bounding_box(self.points_of(|_| true).chain(focus)).unwrap_or([x, y, x, y])
     }
 
@@ -359,8 +366,9 @@ impl Draft {
         }
         let is_in_range = |value: f64| value.is_finite() && value.abs() <= MAX_COORDINATE;
         let is_place = |[x, y]: DrawingPoint| is_in_range(x) && is_in_range(y);
-        let Focus { at, width, .. } = self.focus;
-        let mut is_valid = is_place(at) && is_in_range(width) && width > 0.0;
+        let Focus { at, width, depth, .. } = self.focus;
+        let is_size = |size: f64| is_in_range(size) && size > 0.0;
+        let mut is_valid = is_place(at) && is_size(width) && depth.is_none_or(is_size);
         for row in &self.rows {
             let reach = row.half() + row.bow.abs();
             is_valid &=

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::areas;
-use super::super::frame::median_pitch;
+use super::super::frame::{focus_beside, median_pitch};
 use super::super::room::Focus;
 use super::super::seating_plan::{PlanCategory, PlanRow, PlanZone, Position, SeatingPlan};
 use super::curve::{Curve, add, normalise_angle, rotate};
 use super::{
-    Draft, DraftArea, DraftCategory, DraftRow, DraftSeat, DraftSection, DrawingPoint, FocusKind, MAX_EDITED_SEATS,
-    ObjectKey, Outline,
+    Draft, DraftArea, DraftCategory, DraftRow, DraftSeat, DraftSection, DrawingPoint, FocusKind, FocusSide,
+    MAX_EDITED_SEATS, ObjectKey, Outline,
 };
 use crate::api::SEAT_PITCH;
 
@@ -76,20 +76,17 @@ impl Draft {
         }
         draft.focus = match focus {
             Some(focus) => Focus::deserialize(&focus).map_err(|why| not_a_plan(&why))?,
-            None => draft.default_focus(),
+            // A stage above the seats.
+            None => draft.focus_at(FocusKind::default(), FocusSide::default()),
         };
         Ok(draft)
     }
 
-    /// Returns the default focus for a plan without one: a stage above the seats, over the middle half of the room.
-    fn default_focus(&self) -> Focus {
-        let keys: Vec<ObjectKey> = self.rows.iter().map(|row| row.key).collect();
-        let [left, top, right, _] = self.bounds_of(&keys).unwrap_or_default();
-        Focus {
-            kind: FocusKind::default(),
-            at: [f64::midpoint(left, right), top - 2.0 * self.pitch],
-            width: ((right - left) / 2.0).max(2.0 * self.pitch),
-        }
+    /// Returns a focus on that side of the seats.
+    #[must_use]
+    pub fn focus_at(&self, kind: FocusKind, side: FocusSide) -> Focus {
+        let seats: Vec<DrawingPoint> = self.rows.iter().flat_map(|row| row.points()).collect();
+        focus_beside(&seats, self.pitch, kind, side)
     }
 }
 
@@ -179,6 +176,16 @@ fn point(position: Option<&Position>) -> DrawingPoint {
 
 fn position_of(object: &Value) -> Option<Position> {
     Position::deserialize(object.get("position")?).ok()
+}
+
+/// Returns the middle of a drawing and its corners relative to it.
+pub(in super::super) fn outline_of(
+    drawing: &Value,
+    corner: DrawingPoint,
+    pitch: f64,
+) -> (DrawingPoint, Vec<DrawingPoint>) {
+    let (at, outline) = outline(drawing, corner, pitch);
+    (at, outline.corners())
 }
 
 /// Returns the middle of a drawing and its outline relative to it.

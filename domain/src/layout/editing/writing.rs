@@ -20,6 +20,7 @@ impl Draft {
         let mut rest = self.rest.clone();
         let mut focus = self.focus;
         (focus.at, focus.width) = (focus.at.map(round_to_hundredths), round_to_hundredths(focus.width));
+        focus.depth = focus.depth.map(round_to_hundredths);
         rest.insert("focus".to_owned(), written(&focus));
         if !rest.contains_key("size") {
             let [_, _, right, bottom] = self.bounds();

@@ -29,7 +29,7 @@ pub struct Finding {
 pub enum FindingKind {
     /// The file is neither a seating plan nor a sketch; `place` has the reason.
     NotAPlan,
-    /// The room has no seats.
+    /// The room has neither seats nor areas for sale.
     NoSeats,
     /// The room has more seats than a show can sell.
     TooManySeats,
@@ -90,7 +90,9 @@ impl Finding {
         Self { kind, place: place.into(), count: u32::try_from(count).unwrap_or(u32::MAX) }
     }
 
-    pub(super) fn of_error(why: &LayoutError) -> Self {
+    /// Returns the finding about an error of the layout.
+    #[must_use]
+    pub fn of_error(why: &LayoutError) -> Self {
         let kind = match why {
             LayoutError::Shape(_) => FindingKind::NotAPlan,
             LayoutError::NoSeats => FindingKind::NoSeats,
@@ -117,7 +119,7 @@ impl fmt::Display for Finding {
         let Self { kind, place, count } = self;
         match kind {
             FindingKind::NotAPlan => write!(f, "This is neither a seating plan nor a sketch: {place}."),
-            FindingKind::NoSeats => write!(f, "The room has no seats."),
+            FindingKind::NoSeats => write!(f, "The room has no seats, and no area with a capacity."),
             FindingKind::TooManySeats => {
                 write!(f, "The room has too many seats; a show sells at most {MAX_SEATS_PER_SHOW}.")
             }

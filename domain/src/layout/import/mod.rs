@@ -4,10 +4,12 @@
 //! Always normalised: characters with two encodings, numbers written as numbers, keys that are `null`, seats listed in
 //! another order than their positions, and zones of the same name whose seats have the same names. Corrected on
 //! request: seats with a missing or duplicate number, and categories that are undefined or defined twice. Positions of
-//! seats and the direction of numbering never change. In a sketch only the encoding of characters is normalised.
+//! seats and the direction of numbering never change. A plan without a focus gets one if its drawings or the numbers of
+//! its rows state it; otherwise a person is asked. In a sketch only the encoding of characters is normalised.
 //! Invisible characters in names are refused in both formats, because rows that differ only by them look the same.
 
 mod finding;
+mod focus;
 mod plan;
 #[cfg(test)]
 mod tests;
@@ -16,6 +18,7 @@ mod tidy;
 use serde_json::Value;
 
 pub use finding::{Finding, FindingKind};
+pub(super) use focus::kind_named;
 
 use super::Layout;
 
@@ -52,7 +55,19 @@ pub fn import(mut file: Value, name: &str, may_relabel: bool) -> Result<Imported
     }
     // The remaining errors are found by the layout itself, one at a time.
     let layout = Layout::from_value(file).map_err(|why| vec![Finding::of_error(&why)])?;
-    Ok(Imported { layout, remarks: capped(remarks) })
+    Ok(Imported { layout: with_found_focus(layout), remarks: capped(remarks) })
+}
+
+/// Adds the focus that a plan without one states by its drawings or the numbers of its rows.
+fn with_found_focus(layout: Layout) -> Layout {
+    if layout.known_focus().is_some() {
+        return layout;
+    }
+    let found = layout.source.draw().ok().and_then(|drawing| {
+        let focus = focus::find_focus(&drawing)?;
+        layout.refocused(drawing, focus).ok()
+    });
+    found.unwrap_or(layout)
 }
 
 fn capped(mut findings: Vec<Finding>) -> Vec<Finding> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::{Finding, FindingKind, MAX_FINDINGS};
-use crate::hidden_characters::{is_bidi_control, is_zero_width, shown};
+use crate::hidden_characters::{is_bidi_control, is_zero_width, shown, visible};
 use crate::layout::areas::{self, MAX_AREA_CAPACITY};
 use crate::layout::error::{MAX_CATEGORIES, MAX_NAME_CHARS};
 use crate::layout::frame::is_place;
@@ -19,7 +19,8 @@ const MAX_DEVIATION: f64 = 0.35;
 /// Validates a normalised plan, and corrects it if `may_relabel` allows it. Returns the errors.
 pub(super) fn validate(plan: &mut Value, may_relabel: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
     let seats = seats_of(plan).count();
-    if seats == 0 {
+    let has_areas = drawn_areas(plan).any(|area| areas::of_drawing(area).is_some());
+    if seats == 0 && !has_areas {
         return vec![Finding::new(FindingKind::NoSeats, "", 0)];
     }
     if seats > MAX_SEATS_PER_SHOW {
@@ -55,6 +56,10 @@ fn text<'a>(object: &'a Value, key: &str) -> &'a str {
 fn seats_of(plan: &Value) -> impl Iterator<Item = (&Value, &Value, &Value)> {
     list(plan, "zones")
         .flat_map(|zone| list(zone, "rows").flat_map(move |row| list(row, "seats").map(move |seat| (zone, row, seat))))
+}
+
+fn drawn_areas(plan: &Value) -> impl Iterator<Item = &serde_json::Map<String, Value>> {
+    list(plan, "zones").flat_map(|zone| list(zone, "areas")).filter_map(Value::as_object)
 }
 
 /// Display name of a row: `Circle A`.
@@ -254,13 +259,14 @@ fn rename_clashing_zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
     }
 }
 
-/// Reports or renumbers seats that would have the same display name.
+/// Reports or renumbers seats whose display names would look the same: they may differ by joiners alone.
 fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
     let parts = list(plan, "zones").filter(|zone| list(zone, "rows").any(|row| list(row, "seats").next().is_some()));
     let has_parts = parts.count() > 1;
+    let looks = |zone: &str, row: &str, number: &str| visible(name_of(zone, row, number));
     let name = |zone: &Value, row: &Value, seat: &Value| {
         let zone = if has_parts { text(zone, "name") } else { "" };
-        name_of(zone, text(row, "row_number"), text(seat, "seat_number"))
+        looks(zone, text(row, "row_number"), text(seat, "seat_number"))
     };
     let mut count: HashMap<String, usize> = HashMap::new();
     // Seats without a number are reported separately.
@@ -281,7 +287,7 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
             let label = text(row, "row_number").to_owned();
             for seat in list_mut(row, "seats") {
                 let number = text(seat, "seat_number").to_owned();
-                let own = name_of(&zone_name, &label, &number);
+                let own = looks(&zone_name, &label, &number);
                 // The first of them keeps its number.
                 if !twice.contains_key(&own) || seen.insert(own) {
                     continue;
@@ -289,7 +295,7 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
                 let mut copy = 2_u32;
                 let renamed = loop {
                     let wanted = format!("{number} ({copy})");
-                    let name = name_of(&zone_name, &label, &wanted);
+                    let name = looks(&zone_name, &label, &wanted);
                     if !count.contains_key(&name) && !twice.contains_key(&name) {
                         twice.insert(name.clone(), 1);
                         seen.insert(name);
@@ -309,10 +315,9 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
 
 /// Reports areas that cannot be sold: duplicate names, an invalid capacity, an undefined category.
 fn check_areas(plan: &Value, problems: &mut Vec<Finding>) {
-    let drawn = || list(plan, "zones").flat_map(|zone| list(zone, "areas")).filter_map(Value::as_object);
     let defined: BTreeSet<&str> = list(plan, "categories").filter_map(|category| category["name"].as_str()).collect();
     let mut named: BTreeMap<String, usize> = BTreeMap::new();
-    for area in drawn().filter_map(areas::of_drawing) {
+    for area in drawn_areas(plan).filter_map(areas::of_drawing) {
         if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
             problems.push(Finding::new(FindingKind::AreaCapacity, area.name.clone(), 1));
         }

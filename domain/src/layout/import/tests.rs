@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::OVERVIEW_ABOVE_SEATS;
+use crate::layout::{FocusChoice, FocusKind, FocusSide};
 
 /// Folder with more seating plans to test, on machines that have one.
 const MORE_PLANS: &str = "ROWLOCK_SEATING_PLANS";
@@ -85,6 +86,12 @@ fn rows_that_look_alike_are_one_row_or_refused() {
         let found = problems(rows("A", &format!("A{hidden}")));
         let place = format!("A[U+{:04X}]", u32::from(hidden.chars().next().expect("one")));
         assert_eq!(found, [(FindingKind::HiddenCharacters, place, 1)], "{hidden:?}");
+    }
+    for joiner in ["\u{200c}", "\u{200d}", "\u{fe0f}"] {
+        let found = problems(rows("A", &format!("A{joiner}")));
+        assert_eq!(found, [(FindingKind::DuplicateSeat, "A1".to_owned(), 2)], "{joiner:?}");
+        let mended = import(rows("A", &format!("A{joiner}")), "", true).expect("it can be mended");
+        assert_eq!(labels(&mended.layout)[1], format!("A{joiner}1 (2)"));
     }
     // Persian text needs a joiner.
     let persian = plan(vec![zone("نیم\u{200c}طبقه", vec![numbered("A", &["1"])])]);
@@ -201,6 +208,155 @@ fn large(zones: u32, rows: u32, seats: u32) -> Value {
         zone(format!("Block {z}"), rows.collect())
     });
     plan(zones.collect())
+}
+
+/// A zone whose rows, from `labels`, begin at `front` and follow one another along `back`. A row has five seats across.
+fn stand(name: &str, labels: &[&str], front: [f64; 2], back: [f64; 2]) -> Value {
+    let rows = labels.iter().zip(0_i32..).map(|(label, deep)| {
+        let at = |side: i32| {
+            let (deep, beside) = (24.0 * f64::from(deep), 20.0 * f64::from(side - 2));
+            (front[0] + deep * back[0] - beside * back[1], front[1] + deep * back[1] + beside * back[0])
+        };
+        row(*label, (0..5).map(|side| seat((side + 1).to_string(), at(side).0, at(side).1)).collect())
+    });
+    zone(name, rows.collect())
+}
+
+fn focus_of(file: Value) -> Option<(FocusKind, FocusSide)> {
+    import(file, "", false).expect("a room").layout.known_focus().map(|FocusChoice { kind, side }| (kind, side))
+}
+
+const STAGE: FocusKind = FocusKind::Stage;
+
+#[test]
+fn row_numbers_state_the_side_of_the_stage() {
+    for (back, side) in [
+        ([0.0, 1.0], FocusSide::Top),
+        ([0.0, -1.0], FocusSide::Bottom),
+        ([1.0, 0.0], FocusSide::Left),
+        ([-1.0, 0.0], FocusSide::Right),
+    ] {
+        for labels in [["1", "2", "10", "11"], ["A", "B", "Z", "AA"], ["Ряд А", "Ряд Б", "Ряд В", "Ряд Г"]]
+        {
+            let found = focus_of(plan(vec![stand("", &labels, [0.0, 0.0], back)]));
+            // Words are no row letters.
+            let wanted = (!labels[0].starts_with("Ряд")).then_some((STAGE, side));
+            assert_eq!(found, wanted, "{labels:?}");
+        }
+    }
+    // Stalls and a circle behind them, both counted from the stage below.
+    let theatre = vec![
+        stand("Stalls", &["A", "B", "C"], [0.0, 0.0], [0.0, -1.0]),
+        stand("Circle", &["A", "B", "C"], [0.0, -200.0], [0.2, -0.98]),
+    ];
+    let imported = import(plan(theatre), "", false).expect("a room");
+    assert_eq!(imported.layout.known_focus(), Some(FocusChoice { kind: STAGE, side: FocusSide::Bottom }));
+    let y = |seat| imported.layout.place(seat).expect("a seat").0.1;
+    assert!(imported.layout.focus().at[1] < y(0) && y(0) < y(5) && y(5) < y(29), "it is shown from the stage");
+    let file = imported.layout.to_seating_plan();
+    assert_eq!(file["zones"][0]["rows"][1]["seats"][0]["position"]["y"], json!(-24), "the file keeps its positions");
+}
+
+#[test]
+fn stands_that_face_one_another_are_in_the_round() {
+    let labels = ["1", "2", "3", "4"];
+    let ground = vec![
+        stand("north", &labels, [0.0, -300.0], [0.0, -1.0]),
+        stand("east", &labels, [400.0, 0.0], [1.0, 0.0]),
+        stand("south", &labels, [0.0, 300.0], [0.1, 0.99]),
+        stand("west", &labels, [-400.0, 0.0], [-1.0, 0.1]),
+    ];
+    let layout = import(plan(ground), "", false).expect("a room").layout;
+    assert_eq!(layout.known_focus(), Some(FocusChoice { kind: FocusKind::Field, side: FocusSide::Round }));
+    let focus = layout.focus();
+    let covers =
+        |x: i32, y: i32| (x - focus.at[0]).abs() <= focus.width / 2 && (y - focus.at[1]).abs() <= focus.depth / 2;
+    assert!(layout.dots().iter().all(|dot| !covers(dot.x, dot.y)), "{focus:?}");
+    assert!(focus.width > 400 && focus.depth > 300, "{focus:?}");
+}
+
+#[test]
+fn plans_that_state_no_focus_leave_it_open() {
+    // Stands of a race track, which look at different places.
+    let track = vec![
+        stand("Goal 3", &["A", "B", "C"], [3000.0, 500.0], [0.93, 0.37]),
+        stand("Goal 4", &["A", "B", "C"], [2800.0, 770.0], [0.64, 0.77]),
+        stand("MT1", &["A", "B", "C", "D", "E"], [100.0, 0.0], [-0.5, 0.86]),
+        stand("MT3", &["A", "B", "C", "D", "E"], [30.0, 260.0], [-0.51, 0.86]),
+    ];
+    assert_eq!(focus_of(plan(track)), None);
+    // A club: a floor without rows, and tables around it.
+    let floor: Vec<Value> =
+        (0..90).map(|n| seat((n + 1).to_string(), f64::from(n % 10) * 22.0, f64::from(n / 10) * 22.0)).collect();
+    let club = vec![zone("Floor", vec![row(" ", floor)]), stand("VIP", &["1", "2", "3"], [100.0, 260.0], [0.0, 1.0])];
+    assert_eq!(focus_of(plan(club)), None);
+    // Two rows, and rows whose numbers say nothing.
+    assert_eq!(focus_of(plan(vec![stand("", &["A", "B"], [0.0, 0.0], [0.0, 1.0])])), None);
+    assert_eq!(focus_of(plan(vec![stand("", &["3", "1", "4", "2"], [0.0, 0.0], [0.0, 1.0])])), None);
+    // Halfway between two sides.
+    assert_eq!(focus_of(plan(vec![stand("", &["A", "B", "C"], [0.0, 0.0], [0.7, 0.7])])), None);
+}
+
+#[test]
+fn drawing_with_the_name_of_a_stage_is_the_focus() {
+    let room = |text: &str, y: f64| {
+        let mut stalls = stand("", &["A", "B", "C"], [0.0, 0.0], [0.0, 1.0]);
+        stalls["areas"] = json!([{ "shape": "rectangle", "position": {"x": -60, "y": y}, "rectangle": {"width": 120, "height": 40},
+            "text": {"text": text, "position": {"x": 0, "y": 0}, "color": "#fff"} }]);
+        plan(vec![stalls])
+    };
+    assert_eq!(focus_of(room("Bühne", 100.0)), Some((STAGE, FocusSide::Bottom)), "though the rows count from the top");
+    assert_eq!(focus_of(room("Screen 1", -100.0)), Some((FocusKind::Screen, FocusSide::Top)));
+    assert_eq!(focus_of(room("ЭКРАН", 100.0)), Some((FocusKind::Screen, FocusSide::Bottom)));
+    assert_eq!(focus_of(room("मंच", 100.0)), Some((STAGE, FocusSide::Bottom)));
+    assert_eq!(focus_of(room("Backstage bar", 100.0)), Some((STAGE, FocusSide::Top)), "part of a word is no name");
+    let focus = import(room("Bühne", 100.0), "", false).expect("a room").layout.focus();
+    assert_eq!((focus.width, focus.depth), (120, 40), "as it is drawn");
+    let around = ["1", "2", "3"];
+    let mut ring = plan(vec![
+        stand("n", &around, [0.0, -100.0], [0.0, -1.0]),
+        stand("e", &around, [100.0, 0.0], [1.0, 0.0]),
+        stand("s", &around, [0.0, 100.0], [0.0, 1.0]),
+        stand("w", &around, [-100.0, 0.0], [-1.0, 0.0]),
+    ]);
+    ring["zones"][0]["areas"] = json!([{ "shape": "circle", "position": {"x": 0, "y": 0}, "circle": {"radius": 40}, "text": {"text": "Scène"} }]);
+    assert_eq!(focus_of(ring), Some((STAGE, FocusSide::Round)));
+}
+
+#[test]
+fn stated_focus_is_kept() {
+    let mut file = plan(vec![stand("", &["A", "B", "C"], [0.0, 0.0], [0.0, -1.0])]);
+    file["focus"] = json!({"kind": "screen", "at": [0, 60], "width": 100});
+    assert_eq!(focus_of(file.clone()), Some((FocusKind::Screen, FocusSide::Top)));
+    file["focus"]["kind"] = json!("none");
+    assert_eq!(focus_of(file), Some((FocusKind::None, FocusSide::Top)));
+}
+
+#[test]
+fn room_for_standing_only_is_imported() {
+    let floor = json!({"shape": "rectangle", "position": {"x": 0, "y": 0}, "rectangle": {"width": 200, "height": 80},
+        "name": "Floor", "category": "a", "capacity": 800});
+    let mut hall = plan(vec![zone("", vec![])]);
+    hall["zones"][0]["areas"] = json!([floor]);
+    let layout = import(hall.clone(), "", false).expect("a room").layout;
+    assert_eq!((layout.seat_count(), layout.areas()[0].capacity, layout.known_focus()), (0, 800, None));
+    let turned = layout.with_focus(FocusChoice { kind: STAGE, side: FocusSide::Left }).expect("a room");
+    assert_eq!(turned.focus().width, 40, "there is no seat to measure it by");
+    let stored = serde_json::to_value(&turned).expect("JSON");
+    assert_eq!(serde_json::from_value::<Layout>(stored).expect("it is read again").areas(), layout.areas());
+    let prices = crate::pricing::PriceList {
+        currency: crate::money::Currency::parse("EUR").expect("a code"),
+        by_category: [("a".to_owned(), 100)].into(),
+    };
+    let view = turned.plan_view(uuid::Uuid::nil(), &prices, None).expect("a view");
+    assert!(view.sections.is_empty() && !view.overview && view.width > 0);
+    hall["zones"][0]["areas"][0]["capacity"] = json!(null);
+    assert_eq!(problems(hall)[0].0, FindingKind::NoSeats, "a drawing is not for sale");
+    let sketch = json!({"sketch": 1, "name": "Hall", "categories": [{"name": "a"}], "zones": [],
+        "areas": [{"name": "Floor", "category": "a", "capacity": 5}]});
+    let sketch = import(sketch, "", false).expect("a room").layout;
+    let written = import(sketch.to_seating_plan(), "", false).expect("a room").layout;
+    assert_eq!((written.seat_count(), written.areas()), (0, sketch.areas()));
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Sketch {
                 zones.push(zone_copy.draw(&rows));
             }
         }
-        Ok(Drawing { categories: self.categories.clone(), focus: self.focus, zones })
+        Ok(Drawing { categories: self.categories.clone(), focus: self.focus, zones, shapes: Vec::new() })
     }
 }
 

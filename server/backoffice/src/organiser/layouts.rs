@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use domain::api::organiser::{LayoutCategory, LayoutImport, LayoutView};
-use domain::layout::Layout;
 use domain::layout::import::{self as files, Finding, FindingKind, Imported};
+use domain::layout::{FocusChoice, Layout};
 use domain::seats::MAX_SEATS_PER_SHOW;
 use domain::time::Timestamp;
 use serde_json::Value;
@@ -27,6 +27,8 @@ use platform::ids;
 pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
 /// Audit reason of an import. The reason for using a layout is given when a screen gets it.
 pub const REASON: &str = "Imported from a file or drawn.";
+/// Audit reason of a layout that differs from another one by its focus.
+pub const FOCUS_REASON: &str = "Turned towards its stage.";
 /// Limits parsing to one file at a time per replica: a large one takes half a second of a core, and ten times its size
 /// in memory.
 static PARSING: Semaphore = Semaphore::const_new(1);
@@ -99,7 +101,9 @@ impl File {
         }
         match self {
             Self::Request(bytes) => Ok(axum::Json::<LayoutImport>::from_bytes(&bytes)?.0),
-            Self::Form { name, may_relabel, plan } => Ok(LayoutImport { name, may_relabel, plan: parse_plan(&plan)? }),
+            Self::Form { name, may_relabel, plan } => {
+                Ok(LayoutImport { name, may_relabel, focus: None, plan: parse_plan(&plan)? })
+            }
         }
     }
 }
@@ -124,9 +128,38 @@ pub async fn import(state: &BackofficeState, action: &StaffAction<'_>, file: Fil
         return Ok(answer);
     }
     let Imported { layout, remarks } = read(file).await?;
-    let stored = serde_json::to_string(&layout).map_err(|cause| Problem::internal(&cause))?;
+    store(state, action, &layout, remarks).await
+}
+
+/// Stores a layout with another focus beside the first one, which stays as it is.
+///
+/// # Errors
+/// 404 without such a layout, 400 if it is too large with this focus.
+pub async fn set_focus(
+    state: &BackofficeState,
+    action: &StaffAction<'_>,
+    layout: Uuid,
+    focus: FocusChoice,
+) -> Result<Answer, Problem> {
+    if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
+        return Ok(answer);
+    }
+    let LayoutDetails { layout, view, .. } = room(state, action.theatre, layout).await?;
+    let turning = tokio::task::spawn_blocking(move || layout.with_focus(focus));
+    let turned = turning.await.map_err(|cause| Problem::internal(&cause))?;
+    let turned = turned.map_err(|why| refused(vec![Finding::of_error(&why)]))?;
+    store(state, action, &turned, view.remarks).await
+}
+
+async fn store(
+    state: &BackofficeState,
+    action: &StaffAction<'_>,
+    layout: &Layout,
+    remarks: Vec<Finding>,
+) -> Result<Answer, Problem> {
+    let stored = serde_json::to_string(layout).map_err(|cause| Problem::internal(&cause))?;
     let id = ids::new_id();
-    let view = view_of(id, &layout, remarks, false);
+    let view = view_of(id, layout, remarks, false);
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
@@ -147,9 +180,14 @@ async fn read(file: File) -> Result<Imported, Problem> {
     let reading = tokio::task::spawn_blocking(move || {
         // The permit is held until parsing ends, even if the client disconnects earlier.
         let _turn = turn;
-        let LayoutImport { name, may_relabel, plan } = file.read()?;
+        let LayoutImport { name, may_relabel, focus, plan } = file.read()?;
         let name = if name.trim().is_empty() { "Room".to_owned() } else { name };
-        files::import(plan, &name, may_relabel).map_err(refused)
+        let mut imported = files::import(plan, &name, may_relabel).map_err(refused)?;
+        if let Some(focus) = focus {
+            let turned = imported.layout.with_focus(focus);
+            imported.layout = turned.map_err(|why| refused(vec![Finding::of_error(&why)]))?;
+        }
+        Ok(imported)
     });
     reading.await.map_err(|cause| Problem::internal(&cause))?
 }
@@ -194,6 +232,7 @@ fn view_of(id: Uuid, layout: &Layout, remarks: Vec<Finding>, published: bool) ->
         rows: u32::try_from(layout.rows().count()).unwrap_or(u32::MAX),
         sections: u32::try_from(layout.sections().count()).unwrap_or(u32::MAX),
         places: layout.areas().iter().map(|area| area.capacity).sum(),
+        focus: layout.known_focus(),
         categories: categories.collect(),
         remarks,
         published,

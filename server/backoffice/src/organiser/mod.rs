@@ -21,7 +21,9 @@ mod theatres;
 
 pub use endpoints::routes;
 pub use films::{add as add_film, list as films};
-pub use layouts::{File, LayoutDetails, MAX_FILE_BYTES, REASON as IMPORT_REASON, import, room, sold_seats};
+pub use layouts::{
+    FOCUS_REASON, File, LayoutDetails, MAX_FILE_BYTES, REASON as IMPORT_REASON, import, room, set_focus, sold_seats,
+};
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{
     call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week, withdraw_seats,

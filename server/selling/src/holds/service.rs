@@ -60,7 +60,11 @@ fn check_seats(show: &Show, seats: &[SeatIndex]) -> ApiResult<Vec<SeatIndex>> {
 }
 
 fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
-    Problem::new(Code::UnknownSeat, format!("Seats of this show are 0 to {}; {seat} is none.", show.seat_count - 1))
+    let known = match show.seat_count.checked_sub(1) {
+        Some(last) => format!("Seats of this show are 0 to {last}; {seat} is none."),
+        None => "This show has no numbered seats.".to_owned(),
+    };
+    Problem::new(Code::UnknownSeat, known)
 }
 
 /// Returns the limits of holds of this show.

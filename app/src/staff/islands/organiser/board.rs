@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::api::SeatKind;
-use domain::layout::FocusKind;
 use domain::layout::editing::{DraftArea, DraftRow, ObjectKey};
+use domain::layout::{FocusKind, FocusSide};
 use language::say;
 use leptos::html::Div;
 use leptos::prelude::*;
@@ -14,6 +14,7 @@ use leptos::svg::Svg;
 use super::editor::{Drag, Editor};
 use super::input::{self, ActivePinch, PointerPress};
 use super::markup::{self, SeatLook, tenth};
+use super::parts::focus_kind;
 use crate::seat_map::plan::zoom::{self, WindowRect};
 
 /// Free space around the drawing, units of the drawing.
@@ -198,21 +199,33 @@ fn frame_of(editor: Editor) -> [f64; 4] {
 
 fn focus_path(editor: Editor) -> String {
     let (focus, scale) = editor.draft(|draft| (draft.focus, markup::scale(draft.pitch)));
-    let ([x, y], half) = (focus.at.map(|at| at * scale), focus.width * scale / 2.0);
-    let (left, right, y, crown) = (tenth(x - half), tenth(x + half), tenth(y), tenth(y - 20.0));
-    format!("M{left} {y}Q{} {crown} {right} {y}", tenth(x))
+    let half = focus.width * scale / 2.0;
+    // A point beside and behind the middle of the focus, as the audience faces it.
+    let point = |beside: f64, behind: f64| {
+        let [x, y] = focus.side.turn_back([beside, behind]);
+        format!("{} {}", tenth(focus.at[0] * scale + x), tenth(focus.at[1] * scale + y))
+    };
+    match (focus.kind, focus.side) {
+        (FocusKind::None, _) => String::new(),
+        (_, FocusSide::Round) => {
+            let deep = focus.depth.map_or(half / 2.0, |depth| depth * scale / 2.0);
+            let corners = [point(-half, -deep), point(half, -deep), point(half, deep), point(-half, deep)];
+            format!("M{}Z", corners.join("L"))
+        }
+        _ => format!("M{}Q{} {}", point(-half, 0.0), point(0.0, -20.0), point(half, 0.0)),
+    }
 }
 
-/// Position of the screen's label.
-fn focus_at(editor: Editor, side: usize) -> String {
+/// Position of the screen's label: in front of it.
+fn focus_at(editor: Editor, axis: usize) -> String {
     let (focus, scale) = editor.draft(|draft| (draft.focus, markup::scale(draft.pitch)));
-    tenth(focus.at[side] * scale + [0.0, 14.0][side])
+    tenth(focus.at[axis] * scale + focus.side.turn_back([0.0, 14.0])[axis])
 }
 
 fn focus_words(editor: Editor) -> String {
     match editor.draft(|draft| draft.focus.kind) {
-        FocusKind::Screen => say!("map.screen"),
-        FocusKind::Stage => say!("map.stage"),
+        FocusKind::None => String::new(),
+        kind => focus_kind(kind),
     }
 }
 

@@ -28,6 +28,7 @@ use wasm_bindgen::JsCast;
 
 pub use self::contents::finding_words;
 use self::editor::Editor;
+pub use self::parts::{focus_kind, focus_kinds, focus_sides};
 use crate::browser::{calls, events};
 use crate::staff::islands::{failure_words, in_the_way};
 

@@ -3,7 +3,7 @@
 use domain::VariantName;
 use domain::api::SeatKind;
 use domain::layout::editing::{Command, ObjectKey};
-use domain::layout::{Focus, FocusKind};
+use domain::layout::{Focus, FocusKind, FocusSide};
 use language::say;
 use leptos::prelude::*;
 use strum::VariantArray;
@@ -11,7 +11,34 @@ use strum::VariantArray;
 use super::editor::Editor;
 use super::fields::{choice, number, text};
 
-/// Name, and screen or stage.
+/// Words for a kind of focus.
+pub fn focus_kind(kind: FocusKind) -> String {
+    match kind {
+        FocusKind::Screen => say!("map.screen"),
+        FocusKind::Stage => say!("map.stage"),
+        FocusKind::Field => say!("map.field"),
+        FocusKind::None => say!("editor.no_focus"),
+    }
+}
+
+/// The kinds of focus and their words.
+pub fn focus_kinds() -> Vec<(String, String)> {
+    FocusKind::VARIANTS.iter().map(|kind| (kind.as_str().to_owned(), focus_kind(*kind))).collect()
+}
+
+/// The sides of a focus and their words.
+pub fn focus_sides() -> Vec<(String, String)> {
+    let words = |side| match side {
+        FocusSide::Top => say!("editor.side_top"),
+        FocusSide::Right => say!("editor.side_right"),
+        FocusSide::Bottom => say!("editor.side_bottom"),
+        FocusSide::Left => say!("editor.side_left"),
+        FocusSide::Round => say!("editor.side_round"),
+    };
+    FocusSide::VARIANTS.iter().map(|side| (side.as_str().to_owned(), words(*side))).collect()
+}
+
+/// Name, and screen, stage or field.
 pub(super) fn room(editor: Editor) -> impl IntoView {
     let pitch = editor.pitch();
     let focus = move || editor.draft(|draft| draft.focus);
@@ -20,16 +47,19 @@ pub(super) fn room(editor: Editor) -> impl IntoView {
         change(&mut focus);
         editor.apply(&Command::Focus(focus));
     };
-    let kinds = || vec![("screen".to_owned(), say!("map.screen")), ("stage".to_owned(), say!("map.stage"))];
-    let kind_in = |kind: &str| if kind == "stage" { FocusKind::Stage } else { FocusKind::Screen };
+    let put = move |kind: FocusKind, side: FocusSide| {
+        editor.apply(&Command::Focus(editor.now(|draft| draft.focus_at(kind, side))));
+    };
     view! {
         <details class="layout-part">
             <summary data-testid="layout-room-open"><h2>{say!("editor.room")}</h2></summary>
             <div class="layout-form">
                 {text("room-name", say!("editor.room_name"), move || editor.draft(|draft| draft.name.clone()),
                     move |name| { editor.apply(&Command::Rename(name)); })}
-                {choice("focus-kind", say!("editor.focus"), kinds, move || focus().kind.as_str().to_owned(),
-                    move |kind| change(&|focus| focus.kind = kind_in(&kind)))}
+                {choice("focus-kind", say!("editor.focus"), focus_kinds, move || focus().kind.as_str().to_owned(),
+                    move |kind| change(&|focus| focus.kind = kind.parse().unwrap_or_default()))}
+                {choice("focus-side", say!("editor.side"), focus_sides, move || focus().side.as_str().to_owned(),
+                    move |side| put(untrack(focus).kind, side.parse().unwrap_or_default()))}
                 {number("focus-wide", say!("editor.wide"), "0.5", move || focus().width / pitch,
                     move |wide| change(&|focus| focus.width = wide * pitch))}
                 {number("focus-x", say!("editor.from_left"), "0.25", move || focus().at[0] / pitch,

@@ -104,7 +104,8 @@ impl SavingState {
             return Ok(saved);
         }
         let draft = editor.now(Clone::clone);
-        let request = LayoutImport { name: draft.name.clone(), may_relabel: false, plan: draft.to_seating_plan() };
+        let request =
+            LayoutImport { name: draft.name.clone(), may_relabel: false, focus: None, plan: draft.to_seating_plan() };
         let before = self.unanswered.get_value().filter(|(earlier, _)| *earlier == request);
         let key = before.map_or_else(ids::new_key, |(_, key)| key);
         self.unanswered.set_value(Some((request.clone(), key.clone())));

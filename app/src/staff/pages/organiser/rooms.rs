@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use domain::api::PlanView;
+use domain::VariantName;
 use domain::api::organiser::{LayoutView, ScreenView};
+use domain::api::{PlanView, ShapeView};
 use domain::layout::editing::MAX_EDITED_SEATS;
 use domain::layout::import::Finding;
+use domain::layout::{FocusChoice, FocusKind, FocusSide};
 use domain::wire::Dot;
 use language::{Arg, say};
 use leptos::prelude::*;
@@ -15,7 +17,9 @@ use super::fields::{Field, choice, hidden};
 use super::{Desk, Form, titled_page, untabbed_page};
 use crate::shell::{Head, Page};
 use crate::site;
-use crate::staff::islands::organiser::{StaffLayoutEditor, WORDS, finding_words, too_large};
+use crate::staff::islands::organiser::{
+    StaffLayoutEditor, WORDS, finding_words, focus_kind, focus_kinds, focus_sides, too_large,
+};
 
 const ROOM_NAME: Field = Field::text("name", "organiser.room_name");
 /// Findings are corrected automatically.
@@ -28,6 +32,10 @@ pub const PUBLISH: &str = "publish";
 const COLOURS: usize = 8;
 /// Distance of a row's letter from its first seat, plan units.
 const LETTER_DISTANCE: i32 = 20;
+/// The name of the focus is as wide as this many letters of the focus.
+const FOCUS_LETTERS: i32 = 12;
+/// Smallest letter of that name, plan units.
+const SMALLEST_FOCUS_LETTER: i32 = 12;
 /// Characters of a seat number that fit into a dot at the normal size.
 const MAX_NUMBER_CHARS: usize = 3;
 
@@ -91,7 +99,7 @@ pub fn screens_page(desk: Desk, screens: Vec<ScreenView>, form: Form) -> impl Pa
 pub fn room_page(
     desk: Desk,
     layout: LayoutView,
-    preview: Preview,
+    mut preview: Preview,
     screens: Vec<ScreenView>,
     is_own: bool,
     form: Form,
@@ -109,6 +117,11 @@ pub fn room_page(
             }
         });
         let categories = categories.collect_view();
+        let focus = layout.focus;
+        if focus.is_none() {
+            // Nothing is drawn where nothing is known.
+            preview.plan.focus = FocusKind::None.as_str().to_owned();
+        }
         let file = format!("/api/v1/theatres/{theatre}/layouts/{}/file", layout.id);
         let (remarks, id) = (findings_list(layout.remarks), layout.id);
         let edit = format!("/staff/{theatre}/layouts/{id}/edit");
@@ -122,11 +135,41 @@ pub fn room_page(
                 <a class="button button-quiet" href=format!("{file}?form=seating_plan") download>{say!("organiser.export_plan")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=own") download>{say!("organiser.export_own")}</a>
             </p>
-            {is_own.then(|| assign_forms(desk, &id.to_string(), screens, &form))}
+            {is_own.then(|| focus_form(desk, &id.to_string(), focus))}
+            {(is_own && focus.is_some()).then(|| assign_forms(desk, &id.to_string(), screens, &form))}
         }
         .into_any()
     };
     titled_page(desk, None, Head::default(), move || title.clone(), content)
+}
+
+/// The question where the audience looks, as long as nothing answers it; afterwards a form to change the answer. Sides are
+/// those of the drawing above.
+fn focus_form(desk: &Desk, layout: &str, focus: Option<FocusChoice>) -> impl IntoView + use<> {
+    let Desk { theatre, key, .. } = desk;
+    let action = format!("/staff/{theatre}/layouts/{layout}/focus");
+    let (title, lead) = if focus.is_some() {
+        (say!("organiser.focus_change_title"), say!("organiser.focus_change_lead"))
+    } else {
+        (say!("organiser.focus_title"), say!("organiser.focus_lead"))
+    };
+    let class = if focus.is_some() { "button button-quiet" } else { "button" };
+    // In the drawing a focus is at the top or in the middle.
+    let side = focus.map(|focus| focus.side).filter(|side| *side == FocusSide::Round).unwrap_or_default();
+    let kind = focus.map(|focus| focus.kind).unwrap_or_default();
+    let form = Form::new([("kind", kind.as_str()), ("side", side.as_str())]);
+    view! {
+        <section class="card organiser-card" aria-labelledby="room-focus" data-testid="room-focus">
+            <h2 id="room-focus">{title}</h2>
+            <p class="quiet">{lead}</p>
+            <form class="organiser-form" action=action method="post">
+                {hidden("key", key)}
+                {choice(&form, "kind", say!("editor.focus"), focus_kinds())}
+                {choice(&form, "side", say!("editor.side"), focus_sides())}
+                <button class=class r#type="submit" data-testid="set-focus">{say!("organiser.focus_set")}</button>
+            </form>
+        </section>
+    }
 }
 
 /// Forms that assign the room to a new or an existing screen.
@@ -257,8 +300,7 @@ impl Preview {
         let paths = paths(&dots).into_iter().enumerate().filter(|(_, path)| !path.is_empty());
         let paths =
             paths.map(|(colour, path)| view! { <path class=format!("preview-seats cat-{colour}") d=path></path> });
-        let [x, y, width] = plan.focus_at;
-        let (left, right) = (x - width / 2, x + width / 2);
+        let (focus, shapes) = (focus_view(&plan), plan.shapes.iter().map(shape_view).collect_view());
         let names = plan.sections.iter().filter(|_| plan.overview).map(|section| {
             let [left, top, right, bottom] = section.bounds;
             let name = [section.name.as_str(), section.part.as_str()].join(" ").trim().to_owned();
@@ -284,13 +326,41 @@ impl Preview {
         view! {
             <figure class="preview" data-testid="preview">
                 <svg role="img" aria-label=label viewBox=format!("0 0 {} {}", plan.width, plan.height)>
-                    <path class="preview-focus" d=format!("M{left} {y}Q{x} {} {right} {y}", y - 20)></path>
+                    {shapes}
+                    {focus}
                     {paths.collect_view()}
                     {rows}
                     {names}
                 </svg>
             </figure>
         }
+    }
+}
+
+/// The screen, stage or field with its name; `None` in a room without one.
+fn focus_view(plan: &PlanView) -> Option<impl IntoView + use<>> {
+    let kind = plan.focus.parse::<FocusKind>().ok().filter(|kind| *kind != FocusKind::None)?;
+    let ([x, y, width], half) = (plan.focus_at, plan.focus_depth / 2);
+    let (left, right) = (x - width / 2, x + width / 2);
+    let outline = if plan.is_round {
+        format!("M{left} {}H{right}V{}H{left}Z", y - half, y + half)
+    } else {
+        format!("M{left} {y}Q{x} {} {right} {y}", y - 20)
+    };
+    let size = (width / FOCUS_LETTERS).clamp(SMALLEST_FOCUS_LETTER, 2 * half.max(SMALLEST_FOCUS_LETTER));
+    Some(view! {
+        <path class="preview-focus" d=outline></path>
+        <text class="preview-section" x=x y=y font-size=size>{focus_kind(kind)}</text>
+    })
+}
+
+/// A table, a bar or a text.
+fn shape_view(shape: &ShapeView) -> impl IntoView + use<> {
+    let points: Vec<String> = shape.corners.iter().map(ToString::to_string).collect();
+    let [x, y] = shape.at;
+    view! {
+        <polygon class="preview-shape" points=points.join(" ")></polygon>
+        <text class="preview-row" x=x y=y>{shape.text.clone()}</text>
     }
 }
 

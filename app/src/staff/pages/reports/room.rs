@@ -62,13 +62,7 @@ pub(super) fn view(report: &OccupancyReport, room: Option<&Layout>) -> AnyView {
         (!path.is_empty()).then(|| view! { <path class=format!("heat heat-{step}") d=path /> })
     });
     let steps = steps.collect_view();
-    let (focus, [x, y, width]) = room.focus();
     let size = room.size();
-    let (left, right) = (x - width / 2, x + width / 2);
-    let in_front = match focus {
-        FocusKind::Screen => say!("reports.front_screen"),
-        FocusKind::Stage => say!("reports.front_stage"),
-    };
     let other = (report.shows_in_other_rooms > 0).then(|| {
         view! { <p class="quiet small">{say!("reports.other_rooms", count = report.shows_in_other_rooms)}</p> }
     });
@@ -77,7 +71,7 @@ pub(super) fn view(report: &OccupancyReport, room: Option<&Layout>) -> AnyView {
             aria-labelledby="chart-room-name" aria-describedby="chart-room-description" data-testid="chart-room">
             <title id="chart-room-name">{say!("reports.occupancy")}</title>
             <desc id="chart-room-description">{described.clone()}</desc>
-            <line class="heat-front" x1=left x2=right y1=y y2=y><title>{in_front}</title></line>
+            {front(room)}
             {steps}
         </svg>
         {legend()}
@@ -86,6 +80,22 @@ pub(super) fn view(report: &OccupancyReport, room: Option<&Layout>) -> AnyView {
         {numbers("reports.by_row", &["reports.row", "reports.seats", "reports.sold", "reports.full"], rows(room, report))}
     }
     .into_any()
+}
+
+/// A line where the screen or stage is; the outline of a field or stage in the round.
+fn front(room: &Layout) -> Option<AnyView> {
+    let focus = room.focus();
+    let words = match focus.kind {
+        FocusKind::Screen => say!("reports.front_screen"),
+        FocusKind::Stage => say!("reports.front_stage"),
+        FocusKind::Field => say!("reports.front_field"),
+        FocusKind::None => return None,
+    };
+    let ([x, y], half) = (focus.at, focus.width / 2);
+    let reach = if focus.is_in_front() { 0 } else { focus.depth / 2 };
+    let (left, top, right, bottom) = (x - half, y - reach, x + half, y + reach);
+    let outline = format!("M{left} {top}H{right}V{bottom}H{left}Z");
+    Some(view! { <path class="heat-front" d=outline><title>{words}</title></path> }.into_any())
 }
 
 fn legend() -> AnyView {

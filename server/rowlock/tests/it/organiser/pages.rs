@@ -131,6 +131,40 @@ async fn new_theatre_form_keeps_its_input_until_it_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn importer_asks_where_the_stage_is_and_turns_the_room() {
+    let (_world, mut olga) = world_with_organiser(1).await;
+    let seat =
+        |number: &str, x: i32| json!({ "seat_number": number, "position": { "x": x, "y": 0 }, "category": "gold" });
+    let plan = json!({ "name": "Small", "categories": [{ "name": "gold" }],
+        "zones": [{ "rows": [{ "row_number": "A", "seats": [seat("1", 0), seat("2", 20)] }] }] });
+    let plan = plan.to_string();
+    let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", plan.as_str())];
+    let (status, room, _) = send(&olga, &format!("{PAGES}/layouts"), &fields).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let (_, html) = olga.page(&room).await;
+    assert!(html.contains("data-testid=\"set-focus\"") && !html.contains("preview-focus"), "{html}");
+    assert!(!html.contains("data-testid=\"new-screen\""), "the question comes first");
+    let choose = async |room: &str, key: &str, kind: &str, side: &str| {
+        send(&olga, &format!("{room}/focus"), &[("key", key), ("kind", kind), ("side", side)]).await
+    };
+    let (status, below, _) = choose(&room, "k-1", "stage", "bottom").await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let (_, html) = olga.page(&below).await;
+    assert!(html.contains("preview-focus") && html.contains("data-testid=\"new-screen\""), "{html}");
+    // The drawing is upside down by now: what is on its left is on the right of the file.
+    let (_, aside, _) = choose(&below, "k-2", "screen", "left").await;
+    let (status, _, html) = choose(&aside, "k-3", "screen", "above").await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"set-focus\""), "{html}");
+    let mut focus_of = async |room: &str| {
+        let layout = room.rsplit('/').next().expect("an id").to_owned();
+        olga.get(&format!("{API}/layouts/{layout}")).await.1["focus"].clone()
+    };
+    assert_eq!(focus_of(&room).await, Value::Null, "a stored room does not change");
+    assert_eq!(focus_of(&below).await, json!({ "kind": "stage", "side": "bottom" }));
+    assert_eq!(focus_of(&aside).await, json!({ "kind": "screen", "side": "right" }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn invalid_layout_file_is_reported_on_a_page() {
     let (_world, mut olga) = world_with_organiser(1).await;
     set_prices(&mut olga, &["gold"]).await;

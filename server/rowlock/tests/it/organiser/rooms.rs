@@ -45,6 +45,22 @@ async fn imported_plan_becomes_a_screen_sells_and_is_exported_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn focus_is_open_until_the_file_or_the_request_states_it() {
+    let (_world, mut olga) = world_with_organiser(1).await;
+    let open = post_ok(&mut olga, "/layouts", json!({ "plan": foreign_plan() })).await;
+    assert_eq!(open.get("focus"), None, "two rows and a nameless circle state nothing");
+    let below = json!({ "kind": "screen", "side": "bottom" });
+    let stated = post_ok(&mut olga, "/layouts", json!({ "plan": foreign_plan(), "focus": below })).await;
+    assert_eq!((&stated["focus"], &stated["seats"]), (&below, &open["seats"]));
+    let (_, file) = olga.get(&format!("{API}/layouts/{}/file?form=seating_plan", text(&stated["id"]))).await;
+    assert_eq!((&file["focus"]["side"], &file["zones"]), (&json!("bottom"), &foreign_plan()["zones"]));
+    let again = post_ok(&mut olga, "/layouts", json!({ "plan": file })).await;
+    assert_eq!(again["focus"], below, "the file states it");
+    let (status, _) = post(&mut olga, "/layouts", json!({ "plan": foreign_plan(), "focus": { "kind": "pit" } })).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn invalid_layout_is_refused_with_every_reason_and_not_stored() {
     let (world, mut olga) = world_with_organiser(1).await;
     let before = world.count("SELECT count(*) FROM layouts").await;
@@ -199,6 +215,28 @@ async fn plan_area_with_a_capacity_is_for_sale_and_one_without_is_decoration() {
     assert_eq!(text(&layout["remarks"][0]["kind"]), "areas_not_sold");
     let (_, file) = olga.get(&format!("{API}/layouts/{}/file?form=seating_plan", text(&layout["id"]))).await;
     assert_eq!(file["zones"][0]["areas"], drawn["zones"][0]["areas"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn room_for_standing_only_is_imported_and_sold() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let hall = json!({ "name": "Hall", "categories": [{ "name": "floor" }], "zones": [{ "rows": [], "areas": [
+        { "shape": "rectangle", "position": { "x": 0, "y": 0 }, "rectangle": { "width": 200, "height": 80 },
+          "name": "Floor", "category": "floor", "capacity": 3 }] }] });
+    let screen = screen_of(&mut olga, &hall).await;
+    assert_eq!(screen["seats"], 0);
+    set_prices(&mut olga, &["floor"]).await;
+    let planned = post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["20:00"])).await;
+    let ann = visitor_of(&world, &planned["shows"][0]);
+    let (_, plan) = ann.get(&format!("/api/v1/shows/{}/plan", ann.show)).await;
+    assert_eq!((&plan["seat_count"], &plan["areas"][0]["capacity"]), (&json!(0), &json!(3)));
+    let path = format!("/api/v1/shows/{}/holds", ann.show);
+    let (status, problem) = ann.call(Method::POST, &path, json!({ "seats": [0] })).await;
+    assert_eq!(text(&problem["code"]), "unknown_seat", "{status}");
+    let hold = expect_answer(ann.hold_places(2).await, StatusCode::CREATED);
+    let booking = expect_answer(ann.book(&hold).await, StatusCode::CREATED);
+    expect_state(ann.pay(&booking, Some("tok_paid")).await, StatusCode::OK, "CONFIRMED");
+    wait_until("one place is left", || async { ann.places_left().await == 1 }).await;
 }
 
 fn theatre(city: Value) -> Value {

@@ -85,6 +85,7 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
         (Rooms, "/staff/{theatre}/layouts/new", get(rooms::draw)),
         (Rooms, "/staff/{theatre}/layouts/{layout}", get(rooms::room)),
         (Rooms, "/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit)),
+        (Rooms, "/staff/{theatre}/layouts/{layout}/focus", post(rooms::set_focus)),
         (Prices, "/staff/{theatre}/prices", get(prices::show_page).post(prices::set)),
         (Reports, "/staff/{theatre}/reports", get(reports::page)),
         (Parked, "/staff/{theatre}/parked", get(parked::show_page)),

@@ -4,7 +4,7 @@ use app::staff::islands::house_seats::HouseRow;
 use app::staff::pages::Form;
 use app::staff::pages::organiser::{self as pages, DrawnRoom, FORGET, KEEP, NEW_SCREEN, PUBLISH, Preview};
 use domain::api::organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
-use domain::layout::Layout;
+use domain::layout::{FocusChoice, FocusKind, FocusSide, Layout};
 use domain::pricing::PriceList;
 use domain::seats::SeatIndex;
 use uuid::Uuid;
@@ -39,8 +39,32 @@ async fn imported(visit: &StaffVisit, form: &Form) -> Result<Uuid, Problem> {
     let (file, digest) = file.digested().await?;
     let intent = visit.intent(form, &digest)?;
     let answer = organiser::import(&visit.state, &visit.action(&intent, organiser::IMPORT_REASON), file).await?;
+    stored_id(&answer)
+}
+
+fn stored_id(answer: &Answer) -> Result<Uuid, Problem> {
     let view: LayoutView = serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
     Ok(view.id)
+}
+
+/// Stores the room with the focus that a person chose on its drawing, and shows that room.
+pub(super) async fn set_focus(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
+    let (visit, (_, layout)) = visit.split();
+    let done = async {
+        let unknown = || malformed("Send the form as it is.");
+        let kind: FocusKind = form.get("kind").parse().map_err(|_| unknown())?;
+        let shown: FocusSide = form.get("side").parse().map_err(|_| unknown())?;
+        // The drawing has the known side at the top.
+        let known = organiser::room(&visit.state, &visit.desk.theatre, layout).await?.view.focus.unwrap_or_default();
+        let focus = FocusChoice { kind, side: known.side.behind(shown) };
+        let intent = visit.intent(&form, &focus)?;
+        let action = visit.action(&intent, organiser::FOCUS_REASON);
+        stored_id(&organiser::set_focus(&visit.state, &action, layout, focus).await?)
+    };
+    match done.await {
+        Ok(turned) => Ok(visit.see(&format!("layouts/{turned}"))),
+        Err(problem) => room_page(visit.refuse(&problem)?, layout, form).await,
+    }
 }
 
 pub(super) async fn room(visit: VisitOf<Uuid>) -> SignedInPageResult {
