@@ -175,7 +175,8 @@ impl Grid {
 
     fn is_free_with_restricted_view(&self, seat: SeatIndex) -> bool {
         let is_free = self.session.current_appearance(seat).state() == "available";
-        is_free && self.room.seat(seat).is_some_and(|facts| sight_of(self.room.plan(), &facts).is_restricted())
+        let sight = self.room.seat(seat).and_then(|facts| sight_of(self.room.plan(), &facts));
+        is_free && sight.is_some_and(|sight| sight.is_restricted())
     }
 
     fn key(&self, event: &KeyboardEvent) {

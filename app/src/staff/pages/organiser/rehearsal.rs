@@ -79,7 +79,7 @@ impl Page for RehearsalPage {
             {shown}
             {start}
         };
-        frame(&desk, say!("rehearsal.title"), tabbed(&desk, Tab::Programme, content.into_any()))
+        frame(&desk, say!("rehearsal.title"), tabbed(&desk, Some(Tab::Programme), content.into_any()))
     }
 }
 
@@ -171,8 +171,11 @@ fn whole(value: i64) -> String {
 /// The map, and the button that stops the rehearsal.
 fn stop_form(here: &str, figures: &RehearsalFigures, room: &Layout, map: &[u8]) -> AnyView {
     let described = say!("rehearsal.map", count = figures.taken, all = figures.seats);
-    let (_, [x, y, width]) = room.focus();
-    let (size, left, right) = (room.size(), x - width / 2, x + width / 2);
+    let (size, focus) = (room.size(), room.focus());
+    let front = focus.is_in_front().then(|| {
+        let ([x, y], half) = (focus.at, focus.width / 2);
+        view! { <line class="heat-front" x1=x - half x2=x + half y1=y y2=y /> }
+    });
     let (free, taken) = (dots(room, map, SeatState::Available), dots(room, map, SeatState::Locked));
     view! {
         <form action=format!("{here}/stop") method="post">
@@ -181,7 +184,7 @@ fn stop_form(here: &str, figures: &RehearsalFigures, room: &Layout, map: &[u8]) 
         <svg class="chart chart-room" viewBox=format!("0 0 {} {}", size.0, size.1) role="img"
             aria-labelledby="rehearsal-map-name" data-testid="rehearsal-map">
             <title id="rehearsal-map-name">{described}</title>
-            <line class="heat-front" x1=left x2=right y1=y y2=y />
+            {front}
             <path class="heat heat-0" d=free />
             <path class="heat heat-5" d=taken />
         </svg>
