@@ -269,9 +269,12 @@ fn check_duplicates(plan: &mut Value, may_relabel: bool, problems: &mut Vec<Find
         looks(zone, text(row, "row_number"), text(seat, "seat_number"))
     };
     let mut count: HashMap<String, usize> = HashMap::new();
-    // Seats without a number are reported separately.
-    for (zone, row, seat) in seats_of(plan).filter(|(.., seat)| !text(seat, "seat_number").is_empty()) {
-        *count.entry(name(zone, row, seat)).or_default() += 1;
+    // Seats without a number, and names with invisible characters, are reported separately.
+    for (zone, row, seat) in seats_of(plan) {
+        let (number, own_texts) = (text(seat, "seat_number"), [text(zone, "name"), text(row, "row_number")]);
+        if !number.is_empty() && !has_hidden(number) && !own_texts.into_iter().any(has_hidden) {
+            *count.entry(name(zone, row, seat)).or_default() += 1;
+        }
     }
     let mut twice: BTreeMap<String, usize> =
         count.iter().filter(|(_, count)| **count > 1).map(|(name, count)| (name.clone(), *count)).collect();
