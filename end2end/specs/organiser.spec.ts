@@ -2,9 +2,9 @@
 // its buyer is refunded.
 import { randomUUID } from "node:crypto";
 
-import type { Page } from "@playwright/test";
+import type { Locator, Page } from "@playwright/test";
 
-import { expectAccessible } from "../pages/accessibility.js";
+import { expectAccessible, expectFitsPhone } from "../pages/accessibility.js";
 import { expectBookingState, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
@@ -245,4 +245,62 @@ test("a moved show keeps seats that exist in the new room and offers others for 
   await expect(ben.page.getByTestId("seat-offer")).toHaveCount(0);
   await press(ben.page.getByTestId("ticket-link"));
   await expect(ben.page.locator("main")).toContainText(places.trim());
+});
+
+/** Drags a film to the middle of a cell of the calendar, without a release. */
+async function dragFilm(page: Page, film: Locator, cell: Locator): Promise<void> {
+  await cell.scrollIntoViewIfNeeded();
+  const [from, to] = [await film.boundingBox(), await cell.boundingBox()];
+  if (!from || !to) throw new Error("the film or the cell is not visible");
+  await page.mouse.move(from.x + from.width / 2, from.y + from.height / 2);
+  await page.mouse.down();
+  // A pixel beyond the middle: a step begins exactly there.
+  await page.mouse.move(to.x + to.width / 2 + 1, to.y + to.height / 2, { steps: 3 });
+}
+
+test("a dragged film and a free time chosen by keyboard become drafts on the calendar", async ({ newVisitor }) => {
+  const { page } = await newVisitor(CALM);
+  await signInAsManager(page);
+  const week = `/staff/${ELSEWHERE}/shows?from=2031-03-03`;
+  await page.goto(week);
+  const isReady = () => expect(page.locator("html")).toHaveAttribute("data-live", "ready");
+  const row = (day: string) => page.locator(`tr[data-screen="meridian-berlin-1"][data-day="${day}"]`);
+  const film = page.getByTestId("calendar-film").first();
+  const proposal = page.getByTestId("calendar-proposal");
+  await isReady();
+  await expectAccessible(page, "an empty week");
+
+  // The row has 10:00 to 24:00.
+  await dragFilm(page, film, row("2031-03-04").locator("td"));
+  await expect(proposal).toContainText("17:00");
+  await expect(proposal).not.toHaveAttribute("data-refused");
+  await page.mouse.up();
+  await expect(page.locator("#film")).toHaveValue((await film.getAttribute("data-film")) ?? "");
+  await expect(page.locator("#screen")).toHaveValue("meridian-berlin-1");
+  await expect(page.locator("#day")).toHaveValue("2031-03-04");
+  await expect(page.locator("#time")).toHaveValue("17:00");
+  await page.locator("#language").fill("Deutsch");
+  await press(page.getByTestId("add-show"));
+  await expect(page.getByTestId("organiser-done")).toBeVisible();
+  const added = row("2031-03-04").getByTestId("organised-show");
+  await expect(added).toHaveAttribute("data-state", "planned");
+  await expect(added).toContainText("17:00");
+
+  await isReady();
+  await dragFilm(page, film, row("2031-03-04").locator("td").filter({ has: page.getByTestId("organised-show") }));
+  await expect(proposal).toHaveAttribute("data-refused", "true");
+  await page.mouse.up();
+  await expect(page.getByTestId("calendar-announcement")).not.toBeEmpty();
+  await expect(page.locator("#time")).toHaveValue("");
+
+  // The language is that of the last show.
+  await row("2031-03-05").getByTestId("calendar-free").focus();
+  await page.keyboard.press("Enter");
+  await expect(page.locator("#film")).toBeFocused();
+  await expect(page.locator("#day")).toHaveValue("2031-03-05");
+  await expect(page.locator("#time")).toHaveValue("10:00");
+  await page.locator("#language").press("Enter");
+  await expect(row("2031-03-05").getByTestId("organised-show")).toContainText("10:00");
+  await expectAccessible(page, "a week with drafts");
+  await expectFitsPhone(page, "a week with drafts");
 });

@@ -31,6 +31,25 @@ pub fn element(id: &str) -> Option<web_sys::Element> {
     window().document()?.get_element_by_id(id)
 }
 
+/// The topmost element at a point of the window, pixels.
+pub fn element_at(x: i32, y: i32) -> Option<web_sys::Element> {
+    window().document()?.element_from_point(x as f32, y as f32)
+}
+
+/// The value of the field with this id; empty without one.
+pub fn value_of(id: &str) -> String {
+    let value = element(id).and_then(|field| js_sys::Reflect::get(&field, &"value".into()).ok());
+    value.and_then(|value| value.as_string()).unwrap_or_default()
+}
+
+/// Changes the value of the field with this id.
+pub fn set_value(id: &str, value: &str) {
+    if let Some(field) = element(id) {
+        // Every field accepts a text.
+        let _ = js_sys::Reflect::set(&field, &"value".into(), &value.into());
+    }
+}
+
 /// A new element, not on the page yet.
 pub fn new_element(name: &str) -> Option<web_sys::Element> {
     window().document()?.create_element(name).ok()

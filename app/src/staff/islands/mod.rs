@@ -2,6 +2,7 @@
 //! load. Each is named `Staff…`, which `frontend/static/boot.js` relies on.
 
 pub mod box_office;
+pub mod calendar;
 pub mod door;
 pub mod house_seats;
 pub mod organiser;

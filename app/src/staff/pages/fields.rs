@@ -25,6 +25,7 @@ enum Kind {
     Text,
     Number,
     Date,
+    Time,
     Moment,
     Reason,
     Tick,
@@ -54,6 +55,11 @@ impl Field {
     /// A day.
     pub const fn date(name: &'static str, label: &'static str) -> Self {
         Self::new(name, label, Kind::Date)
+    }
+
+    /// A time of day, in the theatre's time zone.
+    pub const fn time(name: &'static str, label: &'static str) -> Self {
+        Self::new(name, label, Kind::Time)
     }
 
     /// A date and time, in the theatre's time zone.
@@ -127,6 +133,7 @@ impl Field {
         let kind_name = match kind {
             Kind::Number => "number",
             Kind::Date => "date",
+            Kind::Time => "time",
             Kind::Moment => "datetime-local",
             Kind::Text | Kind::Reason | Kind::Tick => "text",
         };

@@ -137,6 +137,10 @@ pub struct OrganisedShow {
     pub starts_local: String,
     /// The same in milliseconds since 1970.
     pub starts_at_ms: i64,
+    /// Running time of the film, minutes.
+    pub running_minutes: u32,
+    /// Time for cleaning after the show, minutes.
+    pub cleaning_minutes: u32,
     /// Language spoken.
     pub language: String,
     /// Projection format.

@@ -1,6 +1,7 @@
-//! Pages of organisers: programme, planning, shows, screens and rooms, prices, films. Plain forms that work without a
-//! script; a small script reads a room file.
+//! Pages of organisers: calendar, planning, shows, screens and rooms, prices, films. Plain forms that work without a
+//! script; islands fill in those of the calendar and of house seats, and a small script reads a room file.
 
+mod calendar;
 mod house_seats;
 mod prices;
 mod programme;
@@ -10,9 +11,10 @@ mod show;
 mod terms;
 mod waiting_room;
 
+pub use calendar::{CalendarPage, new_show, show_request};
 pub use house_seats::{FORGET, KEEP, house_seats_page, standing_request};
 pub use prices::{PRICE, PriceLine, prices_page, read_tariff, tariff_form};
-pub use programme::{film_request, films_page, new_plan, planning_page, programme_page, shows_request};
+pub use programme::{film_request, films_page, new_plan, planning_page, shows_request};
 pub use rehearsal::{RehearsalPage, ShownRehearsal, rehearsal_request};
 pub use rooms::{DrawnRoom, NEW_SCREEN, PUBLISH, Preview, drawing_board_page, room_page, screens_page};
 pub use show::{CANCEL, DEFECTS, ShowPage, TERMS, defects_request, move_page, show_form, terms_request};

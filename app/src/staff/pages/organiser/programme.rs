@@ -1,9 +1,8 @@
-//! The programme: seven days of a theatre with planned, open and called-off shows; planning weeks of shows by a pattern; and
-//! the list of films, with the form of a new one.
+//! Planning weeks of shows by a pattern, and the list of films, with the form of a new one.
 
 use domain::VariantName;
 use domain::api::organiser::{
-    DayPattern, FilmChoice, FilmRequest, OrganisedShow, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale,
+    DayPattern, FilmChoice, FilmRequest, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale,
 };
 use domain::pricing::{Format, Weekday};
 use language::{Moment, say};
@@ -11,68 +10,8 @@ use leptos::prelude::*;
 use strum::VariantArray;
 
 use super::fields::{Field, choice, hidden};
-use super::{Desk, Form, Tab, page, sales_words, terms};
+use super::{Desk, Form, Tab, page, terms};
 use crate::shell::Page;
-
-/// The page of seven days of the programme, from `from`, `2026-12-07`; `before` and `after` are seven days away.
-pub fn programme_page(desk: Desk, from: String, before: String, after: String, shows: Vec<OrganisedShow>) -> impl Page {
-    page(desk, Tab::Programme, move |desk| {
-        let base = format!("/staff/{}/shows", desk.theatre);
-        let nothing = shows.is_empty().then(|| view! { <p class="quiet">{say!("organiser.nothing_planned")}</p> });
-        let mut days: Vec<(String, Vec<OrganisedShow>)> = Vec::new();
-        for show in shows {
-            let day = show.starts_local.get(..10).unwrap_or_default().to_owned();
-            match days.last_mut().filter(|(last, _)| *last == day) {
-                Some((_, shows)) => shows.push(show),
-                None => days.push((day, vec![show])),
-            }
-        }
-        let days = days.into_iter().map(|(day, shows)| {
-            let name = Moment::parse(&day).map_or(day, |moment| moment.date(language::current()));
-            let lines = shows.into_iter().map(|show| line(&base, show)).collect_view();
-            view! {
-                <section class="organiser-day">
-                    <h2>{name}</h2>
-                    <ul class="organiser-list">{lines}</ul>
-                </section>
-            }
-        });
-        let days = days.collect_view();
-        view! {
-            <nav class="organiser-ways" aria-label=say!("organiser.weeks_nav")>
-                <a class="button button-quiet" href=format!("{base}?from={before}")>{say!("organiser.week_before")}</a>
-                <form class="organiser-jump" action=base.clone() method="get">
-                    <label for="from">{say!("organiser.from")}</label>
-                    <input id="from" name="from" r#type="date" value=from />
-                    <button class="button button-quiet" r#type="submit">{say!("organiser.go")}</button>
-                </form>
-                <a class="button button-quiet" href=format!("{base}?from={after}")>{say!("organiser.week_after")}</a>
-            </nav>
-            {nothing}
-            {days}
-        }
-        .into_any()
-    })
-}
-
-fn line(base: &str, show: OrganisedShow) -> impl IntoView + use<> {
-    let state = match &show.cancellation {
-        Some(_) => say!("organiser.called_off"),
-        None => sales_words(show.terms.sales),
-    };
-    let time = Moment::parse(&show.starts_local).map_or(show.starts_local, |moment| moment.time(language::current()));
-    view! {
-        <li>
-            <a class="card organiser-show" href=format!("{base}/{}", show.id) data-testid="organised-show" data-called-off=show.cancellation.is_some().then_some("true")>
-                <strong>{time}</strong>
-                <span><bdi>{show.title}</bdi>" "<span class="quiet small"><bdi>{show.language}</bdi>" · "{show.format}</span></span>
-                <span class="quiet"><bdi>{show.screen_name}</bdi></span>
-                <span>{say!("organiser.sold", sold = show.sold, seats = show.seats)}</span>
-                <span class="organiser-state">{state}</span>
-            </a>
-        </li>
-    }
-}
 
 /// A Monday, from which the weekdays' names are derived.
 const SOME_MONDAY: &str = "2024-01-0";
@@ -86,18 +25,22 @@ const DAYS: [(&str, Weekday); 7] = [
     ("saturday", Weekday::Saturday),
     ("sunday", Weekday::Sunday),
 ];
-const LANGUAGE: Field = Field::text("language", "organiser.language").required();
+pub(super) const LANGUAGE: Field = Field::text("language", "organiser.language").required();
 const FROM: Field = Field::date("from", "organiser.from").required();
 const WEEKS: Field = Field::number("weeks", "organiser.weeks").required();
-const CLEANING: Field = Field::number("cleaning", "organiser.cleaning").required();
+pub(super) const CLEANING: Field = Field::number("cleaning", "organiser.cleaning").required();
+/// Usual cleaning time, minutes.
+pub(super) const USUAL_CLEANING: &str = "20";
+/// Usual projection format.
+pub(super) const USUAL_FORMAT: &str = "2D";
 /// A time skipped by a clock change is moved.
 const MOVES: Field = Field::tick("moves", "organiser.moves");
 
 /// The form for a week from this day.
 #[must_use]
 pub fn new_plan(from: String) -> Form {
-    let week = [("format", "2D".to_owned()), ("from", from), ("weeks", "1".to_owned()), ("cleaning", "20".to_owned())];
-    let week = week.map(|(name, value)| (name.to_owned(), value));
+    let week = [("format", USUAL_FORMAT), ("from", from.as_str()), ("weeks", "1"), ("cleaning", USUAL_CLEANING)];
+    let week = week.map(|(name, value)| (name.to_owned(), value.to_owned()));
     Form::new(week.into_iter().chain(terms::values(TermsOfSale::default())))
 }
 
@@ -111,12 +54,11 @@ pub fn shows_request(form: &Form) -> Result<ShowsRequest, String> {
         let times = times.split([',', ' ', ';']).map(str::trim).filter(|time| !time.is_empty());
         Some(DayPattern { weekday, times: times.map(str::to_owned).collect() })
     });
-    let format = form.get("format").parse::<Format>();
     Ok(ShowsRequest {
         screen: form.text("screen"),
         film: form.text("film"),
         language: form.text(LANGUAGE),
-        format: format.map_err(|_| "Say how it is shown: 2D, 3D, IMAX or LIVE.")?,
+        format: read_format(form)?,
         from: form.text(FROM),
         weeks: form.whole(WEEKS, "Weeks")?,
         pattern: pattern.collect(),
@@ -127,6 +69,53 @@ pub fn shows_request(form: &Form) -> Result<ShowsRequest, String> {
     })
 }
 
+pub(super) fn read_format(form: &Form) -> Result<Format, String> {
+    form.get("format").parse().map_err(|_| "Say how it is shown: 2D, 3D, IMAX or LIVE.".to_owned())
+}
+
+/// The first step that a theatre lacks before its shows: the address of its page and the words of the link.
+pub(super) fn missing_step(
+    theatre: &str,
+    screens: &[ScreenView],
+    films: &[FilmChoice],
+    has_prices: bool,
+) -> Option<(String, String)> {
+    if screens.is_empty() {
+        Some((format!("/staff/{theatre}/screens"), say!("organiser.first_screens")))
+    } else if !has_prices {
+        Some((format!("/staff/{theatre}/prices"), say!("organiser.first_prices")))
+    } else if films.is_empty() {
+        Some((format!("/staff/{theatre}/films"), say!("organiser.first_films")))
+    } else {
+        None
+    }
+}
+
+/// The link to a missing step.
+pub(super) fn missing_step_link((href, words): (String, String)) -> AnyView {
+    view! { <p class="organiser-first"><a href=href>{words}</a></p> }.into_any()
+}
+
+/// A film in a list to choose from: `Salt Road (1 h 52 min)`.
+pub(super) fn film_words(film: &FilmChoice) -> String {
+    format!("{} ({})", film.title, say!("list.minutes", minutes = film.running_minutes))
+}
+
+pub(super) fn screen_field(form: &Form, screens: &[ScreenView]) -> AnyView {
+    let screens = screens.iter().map(|screen| (screen.id.clone(), screen.name.clone()));
+    choice(form, "screen", say!("organiser.screen"), screens.collect())
+}
+
+pub(super) fn film_field(form: &Form, films: &[FilmChoice]) -> AnyView {
+    let films = films.iter().map(|film| (film.id.clone(), film_words(film)));
+    choice(form, "film", say!("organiser.film"), films.collect())
+}
+
+pub(super) fn format_field(form: &Form) -> AnyView {
+    let formats = Format::VARIANTS.iter().map(|format| (format.as_str().to_owned(), format.as_str().to_owned()));
+    choice(form, "format", say!("organiser.format"), formats.collect())
+}
+
 /// The planning page, with the values of the form.
 pub fn planning_page(
     desk: Desk,
@@ -135,33 +124,13 @@ pub fn planning_page(
     has_prices: bool,
     form: Form,
 ) -> impl Page {
-    page(desk, Tab::Planning, move |desk| {
-        let theatre = &desk.theatre;
-        let first = if screens.is_empty() {
-            Some((format!("/staff/{theatre}/screens"), say!("organiser.first_screens")))
-        } else if !has_prices {
-            Some((format!("/staff/{theatre}/prices"), say!("organiser.first_prices")))
-        } else if films.is_empty() {
-            Some((format!("/staff/{theatre}/films"), say!("organiser.first_films")))
-        } else {
-            None
-        };
-        match first {
-            Some((href, words)) => view! { <p class="organiser-first"><a href=href>{words}</a></p> }.into_any(),
-            None => plan_form(desk, screens, films, &form).into_any(),
-        }
+    page(desk, Tab::Planning, move |desk| match missing_step(&desk.theatre, &screens, &films, has_prices) {
+        Some(step) => missing_step_link(step),
+        None => plan_form(desk, &screens, &films, &form).into_any(),
     })
 }
 
-fn plan_form(desk: &Desk, screens: Vec<ScreenView>, films: Vec<FilmChoice>, form: &Form) -> impl IntoView + use<> {
-    let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
-    let films = films.into_iter().map(|film| {
-        let words = format!("{} ({})", film.title, say!("list.minutes", minutes = film.running_minutes));
-        (film.id, words)
-    });
-    let films = films.collect();
-    let formats =
-        Format::VARIANTS.iter().map(|format| (format.as_str().to_owned(), format.as_str().to_owned())).collect();
+fn plan_form(desk: &Desk, screens: &[ScreenView], films: &[FilmChoice], form: &Form) -> impl IntoView + use<> {
     let days = DAYS.into_iter().zip(1..).map(|((day, _), number)| {
         let name = Moment::parse(&format!("{SOME_MONDAY}{number}")).map(|moment| moment.weekday(language::current()));
         view! {
@@ -175,10 +144,10 @@ fn plan_form(desk: &Desk, screens: Vec<ScreenView>, films: Vec<FilmChoice>, form
     view! {
         <form class="organiser-form card organiser-card" action=format!("/staff/{}/shows/plan", desk.theatre) method="post">
             {hidden("key", &desk.key)}
-            {choice(form, "screen", say!("organiser.screen"), screens)}
-            {choice(form, "film", say!("organiser.film"), films)}
+            {screen_field(form, screens)}
+            {film_field(form, films)}
             {LANGUAGE.view(form)}
-            {choice(form, "format", say!("organiser.format"), formats)}
+            {format_field(form)}
             {FROM.view(form)}
             {WEEKS.view(form)}
             <fieldset class="organiser-wide organiser-days">

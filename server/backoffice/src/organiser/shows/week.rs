@@ -91,6 +91,8 @@ pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
         screen_name: row.screen_name,
         starts_local: row.starts_at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string(),
         starts_at_ms: from_utc(row.starts_at).0,
+        running_minutes: row.running_minutes.unsigned_abs(),
+        cleaning_minutes: row.cleaning_minutes.unsigned_abs(),
         language: row.language,
         format: row.format,
         currency: row.currency,
@@ -114,6 +116,8 @@ pub(super) struct OrganisedRow {
     pub screen_name: String,
     pub starts_at: DateTime<Utc>,
     pub time_zone: String,
+    pub running_minutes: i32,
+    pub cleaning_minutes: i32,
     pub language: String,
     pub format: String,
     pub currency: String,
@@ -141,8 +145,8 @@ pub(super) struct OrganisedRow {
 
 const ORGANISED: &str = "
     SELECT show.id, film.id AS film, film.title, screen.id AS screen, screen.name AS screen_name, show.starts_at,
-           city.time_zone, show.language, show.format, show.currency, show.prices, show.sales, show.sales_from,
-           show.hold_ms, show.flash_sale, show.per_person, show.email_code, show.per_instrument, show.terms_version, show.terms_at,
+           city.time_zone, film.running_minutes, show.cleaning_minutes, show.language, show.format, show.currency,
+           show.prices, show.sales, show.sales_from, show.hold_ms, show.flash_sale, show.per_person, show.email_code, show.per_instrument, show.terms_version, show.terms_at,
            show.called_off, show.is_moving,
            room.seat_count + stock.places AS seats,
            (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') + stock.sold AS sold,

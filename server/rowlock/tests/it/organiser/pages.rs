@@ -1,6 +1,6 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use super::{API, post_ok, set_prices, world_with_organiser};
+use super::{API, post_ok, screen_of, set_prices, world_with_organiser};
 use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;
@@ -189,6 +189,53 @@ async fn invalid_layout_file_is_reported_on_a_page() {
     ];
     let (status, _, html) = send(&olga, &format!("{PAGES}/prices"), &wrong).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calendar_keeps_its_columns_when_the_clocks_change_and_adds_drafts() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let screen = screen_of(&mut olga, &serde_json::from_str(PLAN).expect("a plan")).await;
+    let screen = text(&screen["id"]);
+    set_prices(&mut olga, &["gold"]).await;
+    let page = format!("{PAGES}/shows");
+    // In Lisbon, the hour from 1:00 is there twice on this Sunday: the first show is drawn until 2:10.
+    let add = async |key: &'static str, time: &'static str| {
+        let fields = [
+            ("key", key),
+            ("from", "2030-10-21"),
+            ("screen", screen),
+            ("film", "tide"),
+            ("language", "English"),
+            ("format", "2D"),
+            ("day", "2030-10-27"),
+            ("time", time),
+            ("cleaning", "20"),
+        ];
+        send(&olga, &page, &fields).await
+    };
+    for (key, time) in [("k-early", "00:10"), ("k-late", "02:00")] {
+        let (status, on, html) = add(key, time).await;
+        assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{page}?from=2030-10-21&done=true")), "{html}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM shows WHERE sales = 'planned' AND cleaning_minutes = 20").await, 2);
+    let (status, _, html) = add("k-overlap", "00:30").await;
+    assert!(status == StatusCode::CONFLICT && html.contains("organiser-trouble"), "{html}");
+    assert!(input(&html, "time").contains("value=\"00:30\""), "{html}");
+
+    let asked = format!("{page}?from=2030-10-21&screen={screen}&day=2030-10-22&time=18:00");
+    let chosen = format!("value=\"{screen}\" selected");
+    let html = expect_page(olga.page(&asked).await, StatusCode::OK, &["StaffCalendar", &chosen]);
+    assert!(input(&html, "day").contains("value=\"2030-10-22\"") && input(&html, "time").contains("value=\"18:00\""));
+    assert_eq!(html.matches("data-state=\"planned\"").count(), 2, "{html}");
+    let rows = html.split("<tr data-screen=").skip(1).filter_map(|rest| rest.split("</tr>").next());
+    let columns = |row: &str| {
+        let numbers = row.split("colspan=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<u32>().ok());
+        numbers.sum::<u32>()
+    };
+    let widths: Vec<u32> = rows.map(columns).collect();
+    // Two screens, seven days, and a second row for the overlap; 24 hours of five-minute columns.
+    assert_eq!(widths, [288; 15], "{html}");
+    assert_eq!(html.matches("rowspan=\"2\"").count(), 1, "{html}");
 }
 
 fn input<'a>(html: &'a str, name: &str) -> &'a str {

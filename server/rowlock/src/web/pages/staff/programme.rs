@@ -1,9 +1,11 @@
 //! The programme: films, weeks of shows, and planning them.
 
 use app::staff::pages::Form;
-use app::staff::pages::organiser::{film_request, films_page, new_plan, planning_page, programme_page, shows_request};
+use app::staff::pages::organiser::{
+    CalendarPage, film_request, films_page, new_plan, new_show, planning_page, show_request, shows_request,
+};
 use chrono::{Days, NaiveDate};
-use domain::api::organiser::WeekQuery;
+use serde::Deserialize;
 
 use super::super::{PageError, PageQuery, SignedInPageResult};
 use super::visit::{SentForm, StaffVisit, malformed};
@@ -12,15 +14,54 @@ use http::Code;
 
 const WEEK: u64 = 7;
 
-pub(super) async fn week(visit: StaffVisit, PageQuery(asked): PageQuery<WeekQuery>) -> SignedInPageResult {
-    let found = organiser::week(&visit.state, &visit.desk.theatre, asked.from.as_deref()).await;
+/// A week of the calendar, and the place of a new show in its form.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CalendarQuery {
+    /// First of seven days; default: today.
+    from: Option<String>,
+    screen: String,
+    day: String,
+    time: String,
+}
+
+pub(super) async fn calendar(visit: StaffVisit, PageQuery(asked): PageQuery<CalendarQuery>) -> SignedInPageResult {
+    let CalendarQuery { from, screen, day, time } = asked;
+    show_calendar(visit, from.as_deref(), new_show(screen, day, time)).await
+}
+
+async fn show_calendar(visit: StaffVisit, from: Option<&str>, form: Form) -> SignedInPageResult {
+    let (state, theatre) = (&visit.state, &visit.desk.theatre);
+    let found = organiser::week(state, theatre, from).await;
     let (from, shows) = found.map_err(|problem| match problem.code() {
         Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
         _ => problem.into(),
     })?;
+    let days: Vec<String> = from.iter_days().take(WEEK as usize).map(|day| day.to_string()).collect();
     let before = from.checked_sub_days(Days::new(WEEK)).unwrap_or(from).to_string();
     let after = from.checked_add_days(Days::new(WEEK)).unwrap_or(from).to_string();
-    Ok(visit.show(|desk| programme_page(desk, from.to_string(), before, after, shows)))
+    let screens = organiser::screens(state, theatre).await?;
+    let films = organiser::films(state).await?;
+    let has_prices = organiser::tariff(state, theatre).await?.version > 0;
+    Ok(visit.show(|desk| CalendarPage { desk, days, before, after, screens, shows, films, has_prices, form }))
+}
+
+pub(super) async fn add_show(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
+    let from = form.filled("from").filter(|from| catalogue::day(from).is_some());
+    let done = async {
+        let day = catalogue::day(form.get("day").trim());
+        let day = day.ok_or_else(|| malformed("Choose a day like 2026-12-07."))?;
+        let request = show_request(&form, catalogue::weekday_of(day)).map_err(malformed)?;
+        let intent = visit.intent(&form, &request)?;
+        organiser::plan_shows(&visit.state, &visit.action(&intent, &request.reason), &request).await
+    };
+    match done.await {
+        Ok(_) => {
+            let from = from.map(|day| format!("from={day}&")).unwrap_or_default();
+            Ok(visit.see(&format!("shows?{from}done=true")))
+        }
+        Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), form).await,
+    }
 }
 
 pub(super) async fn planning(visit: StaffVisit) -> SignedInPageResult {

@@ -1,0 +1,343 @@
+//! The programme of a week as a calendar: for each day a row per screen, with a block per show and a link per free time;
+//! and the form of a new show, which an island fills in when a film is dragged.
+//!
+//! It is a table whose columns are five minutes wide, so that no style depends on data. On a narrow screen the same cells
+//! are an agenda.
+
+mod layout;
+
+use domain::api::organiser::{
+    DayPattern, FilmChoice, OrganisedShow, Sales, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale,
+};
+use domain::pricing::Weekday;
+use language::{Arg, Moment, say};
+use leptos::prelude::*;
+
+use self::layout::{CalendarCell, HOUR, columns};
+use super::fields::{Field, hidden};
+use super::programme::{
+    CLEANING, LANGUAGE, USUAL_CLEANING, USUAL_FORMAT, film_field, film_words, format_field, missing_step,
+    missing_step_link, read_format, screen_field,
+};
+use super::{Desk, Form, Tab, frame, head, tabbed};
+use crate::shell::{Head, Page};
+use crate::staff::islands::calendar::{
+    ADD_BUTTON, DAY_MINUTES, MinuteRange, StaffCalendar, TakenTime, WORDS, clock_words, field_time,
+};
+
+const DAY: Field = Field::date("day", "calendar.day").required();
+const TIME: Field = Field::time("time", "calendar.time").required();
+/// Shortest free time with a link to add a show, minutes. Its cell has space for a finger.
+const LEAST_OFFERED: u32 = 60;
+
+/// The form of a new show at this place of the calendar; each part may be empty.
+#[must_use]
+pub fn new_show(screen: String, day: String, time: String) -> Form {
+    let usual = [("format", USUAL_FORMAT.to_owned()), (CLEANING.as_ref(), USUAL_CLEANING.to_owned())];
+    let place = [("screen", screen), (DAY.as_ref(), day), (TIME.as_ref(), time)];
+    Form::new(place.into_iter().chain(usual))
+}
+
+/// The show of a sent form, as a draft. `weekday` is the weekday of its day.
+///
+/// # Errors
+/// A field cannot be read.
+pub fn show_request(form: &Form, weekday: Weekday) -> Result<ShowsRequest, String> {
+    Ok(ShowsRequest {
+        screen: form.text("screen"),
+        film: form.text("film"),
+        language: form.text(LANGUAGE),
+        format: read_format(form)?,
+        from: form.text(DAY),
+        weeks: 1,
+        pattern: vec![DayPattern { weekday, times: vec![form.text(TIME)] }],
+        cleaning_minutes: form.whole(CLEANING, "Minutes between shows")?,
+        in_gap: SkippedTimeHandling::Refuse,
+        terms: TermsOfSale { sales: Sales::Planned, ..TermsOfSale::default() },
+        reason: form.reason(),
+    })
+}
+
+/// The calendar of seven days.
+pub struct CalendarPage {
+    /// Navigation of the theatre and outcome of the form.
+    pub desk: Desk,
+    /// The days, `2026-12-07`.
+    pub days: Vec<String>,
+    /// The first of the seven days before.
+    pub before: String,
+    /// The first of the seven days after.
+    pub after: String,
+    /// The screens of the theatre.
+    pub screens: Vec<ScreenView>,
+    /// The shows of these days, by start.
+    pub shows: Vec<OrganisedShow>,
+    /// Films to choose from.
+    pub films: Vec<FilmChoice>,
+    /// True if the theatre has prices.
+    pub has_prices: bool,
+    /// The values of the form of a new show.
+    pub form: Form,
+}
+
+impl CalendarPage {
+    fn missing_step(&self) -> Option<(String, String)> {
+        missing_step(&self.desk.theatre, &self.screens, &self.films, self.has_prices)
+    }
+}
+
+impl Page for CalendarPage {
+    fn head(&self) -> Head {
+        let has_form = self.missing_step().is_none();
+        Head { has_island: has_form, words: if has_form { WORDS } else { &[] }, ..head(Tab::Programme.words()) }
+    }
+
+    fn view(self) -> AnyView {
+        let missing = self.missing_step();
+        let Self { desk, days, before, after, screens, shows, films, form, .. } = self;
+        let base = format!("/staff/{}/shows", desk.theatre);
+        let from = days.first().cloned().unwrap_or_default();
+        let nothing = shows.is_empty().then(|| view! { <p class="quiet">{say!("organiser.nothing_planned")}</p> });
+        let side = match missing {
+            Some(step) => missing_step_link(step),
+            None => new_show_form(&desk.key, (&base, &days), &shows, &screens, &films, form),
+        };
+        let content = view! {
+            <nav class="organiser-ways" aria-label=say!("organiser.weeks_nav")>
+                <a class="button button-quiet" href=format!("{base}?from={before}")>{say!("organiser.week_before")}</a>
+                <form class="organiser-jump" action=base.clone() method="get">
+                    <label for="from">{say!("organiser.from")}</label>
+                    <input id="from" name="from" r#type="date" value=from />
+                    <button class="button button-quiet" r#type="submit">{say!("organiser.go")}</button>
+                </form>
+                <a class="button button-quiet" href=format!("{base}?from={after}")>{say!("organiser.week_after")}</a>
+            </nav>
+            {nothing}
+            <div class="calendar">
+                {table(&base, &days, &screens, shows)}
+                {side}
+            </div>
+        };
+        frame(&desk, Tab::Programme.words(), tabbed(&desk, Some(Tab::Programme), content.into_any()))
+    }
+}
+
+fn table(base: &str, days: &[String], screens: &[ScreenView], shows: Vec<OrganisedShow>) -> AnyView {
+    let hours = layout::hours(shows.iter().map(range_of));
+    let mut of_days: Vec<Vec<OrganisedShow>> = days.iter().map(|_| Vec::new()).collect();
+    for show in shows {
+        if let Some(number) = number_of(days, &show) {
+            of_days[number].push(show);
+        }
+    }
+    let of_days = days.iter().zip(0..).zip(of_days).map(|((day, number), shows)| {
+        let midnight = number * DAY_MINUTES;
+        let row = RowPlace { base, week: &days[0], day, midnight, hours };
+        row.day_view(screens, shows)
+    });
+    let of_days = of_days.collect_view();
+    view! {
+        <table class="calendar-table" data-testid="calendar">
+            <caption class="visually-hidden">{say!("organiser.programme")}</caption>
+            <colgroup>
+                <col class="calendar-names" />
+                <col span=columns(hours) />
+            </colgroup>
+            {of_days}
+        </table>
+    }
+    .into_any()
+}
+
+/// From its start to the end of cleaning, on the clocks of its day.
+fn range_of(show: &OrganisedShow) -> MinuteRange {
+    let part = |from: usize| show.starts_local.get(from..from + 2).and_then(|text| text.parse::<u32>().ok());
+    // `2026-12-07T20:15:00`
+    let from = part(11).unwrap_or(0) * HOUR + part(14).unwrap_or(0);
+    MinuteRange { from, until: from + show.running_minutes + show.cleaning_minutes }
+}
+
+/// The number of its day among these.
+fn number_of(days: &[String], show: &OrganisedShow) -> Option<usize> {
+    days.iter().position(|day| show.starts_local.starts_with(day.as_str()))
+}
+
+/// The rows of a day.
+struct RowPlace<'a> {
+    /// Address of the programme.
+    base: &'a str,
+    /// The first day of the calendar.
+    week: &'a str,
+    day: &'a str,
+    /// The day's midnight, minutes since the first of the calendar.
+    midnight: u32,
+    hours: MinuteRange,
+}
+
+impl RowPlace<'_> {
+    fn day_view(&self, screens: &[ScreenView], mut shows: Vec<OrganisedShow>) -> AnyView {
+        let name = day_words(self.day);
+        let scale = (self.hours.from / HOUR..self.hours.until / HOUR).map(|hour| {
+            let range = MinuteRange { from: hour * HOUR, until: (hour + 1) * HOUR };
+            view! { <td class="calendar-hour" colspan=columns(range)>{clock_words(range.from)}</td> }
+        });
+        let scale = scale.collect_view();
+        // A cancelled show gives way to the others.
+        shows.sort_by_key(|show| show.cancellation.is_some());
+        let rows = screens.iter().map(|screen| {
+            let own = shows.iter().filter(|show| show.screen == screen.id).map(|show| (range_of(show), show));
+            self.screen_rows(screen, layout::lanes(own, self.hours))
+        });
+        let rows = rows.collect_view();
+        view! {
+            <tbody>
+                <tr class="calendar-scale">
+                    <th scope="rowgroup">{name}</th>
+                    {scale}
+                </tr>
+                {rows}
+            </tbody>
+        }
+        .into_any()
+    }
+
+    fn screen_rows(&self, screen: &ScreenView, lanes: Vec<Vec<CalendarCell<&OrganisedShow>>>) -> AnyView {
+        let count = lanes.len();
+        let rows = lanes.into_iter().enumerate().map(|(lane, cells)| {
+            let name = (lane == 0).then(|| {
+                view! { <th scope="row" rowspan=count><bdi>{screen.name.clone()}</bdi></th> }
+            });
+            let cells = cells.into_iter().map(|CalendarCell { range, show }| {
+                let content = match show {
+                    Some(show) => Some(block(self.base, show)),
+                    None if lane == 0 => self.free_time(screen, range),
+                    None => None,
+                };
+                view! {
+                    <td colspan=columns(range) data-from=range.from.to_string() data-until=range.until.to_string()>{content}</td>
+                }
+            });
+            let cells = cells.collect_view();
+            view! {
+                <tr data-screen=screen.id.clone() data-day=self.day.to_owned() data-midnight=self.midnight.to_string()>
+                    {name}
+                    {cells}
+                </tr>
+            }
+        });
+        rows.collect_view().into_any()
+    }
+
+    /// The link to add a show, if the time is long enough for one and starts on this day.
+    fn free_time(&self, screen: &ScreenView, range: MinuteRange) -> Option<AnyView> {
+        if range.minutes() < LEAST_OFFERED || range.from >= DAY_MINUTES {
+            return None;
+        }
+        let Self { base, week, day, .. } = self;
+        let time = field_time(range.from);
+        let href = format!("{base}?from={week}&screen={}&day={day}&time={time}#new-show", screen.id);
+        let words = say!("calendar.add_to", screen = &screen.name, day = Arg::Ours(&day_words(day)));
+        let link = view! {
+            <a class="calendar-add" href=href data-add="true" data-testid="calendar-free">
+                <span class="visually-hidden">{words}" "</span>
+                <span>{range.in_words()}</span>
+            </a>
+        };
+        Some(link.into_any())
+    }
+}
+
+fn day_words(day: &str) -> String {
+    Moment::parse(day).map_or_else(|| day.to_owned(), |moment| moment.date(language::current()))
+}
+
+fn block(base: &str, show: &OrganisedShow) -> AnyView {
+    let (state, state_words) = match (&show.cancellation, show.terms.sales) {
+        (Some(_), _) => ("called_off", say!("organiser.called_off")),
+        (None, Sales::Planned) => ("planned", say!("calendar.draft")),
+        (None, Sales::Paused) => ("paused", say!("calendar.paused")),
+        (None, Sales::Open) => ("open", say!("reports.percent", percent = percent_sold(show))),
+    };
+    let sold = say!("organiser.sold", sold = show.sold, seats = show.seats);
+    let facts = format!("{} · {} · {} · {sold}", show.screen_name, show.language, show.format);
+    let hover = format!("{} · {facts}", show.title);
+    view! {
+        <a class="calendar-show" href=format!("{base}/{}", show.id) title=hover data-testid="organised-show" data-state=state>
+            <span class="calendar-line"><strong>{clock_words(range_of(show).from)}</strong>" "<span>{state_words}</span></span>
+            <bdi class="calendar-title">{show.title.clone()}</bdi>
+            <span class="calendar-facts"><bdi>{facts}</bdi></span>
+        </a>
+    }
+    .into_any()
+}
+
+fn percent_sold(show: &OrganisedShow) -> u32 {
+    (u64::from(show.sold) * 100 / u64::from(show.seats.max(1))) as u32
+}
+
+fn new_show_form(
+    key: &str,
+    (base, days): (&str, &[String]),
+    shows: &[OrganisedShow],
+    screens: &[ScreenView],
+    films: &[FilmChoice],
+    mut form: Form,
+) -> AnyView {
+    let from = days.first().cloned().unwrap_or_default();
+    let language = shows.last().map(|show| show.language.clone());
+    for (field, value) in [(DAY, Some(from.clone())), (LANGUAGE, language)] {
+        if form.filled(field).is_none() {
+            form.set(field, value.unwrap_or_default());
+        }
+    }
+    let taken = shows.iter().filter(|show| show.cancellation.is_none()).filter_map(|show| {
+        let midnight = u32::try_from(number_of(days, show)?).ok()? * DAY_MINUTES;
+        Some(TakenTime { screen: show.screen.clone(), range: range_of(show).later(midnight) })
+    });
+    let taken: Vec<TakenTime> = taken.collect();
+    let listed = films.iter().map(|film| {
+        view! { <li data-film=film.id.clone() data-minutes=film.running_minutes.to_string() data-testid="calendar-film"><bdi>{film_words(film)}</bdi></li> }
+    });
+    let listed = listed.collect_view();
+    view! {
+        <section class="calendar-side card" aria-labelledby="new-show">
+            <h2 id="new-show">{say!("calendar.new_show")}</h2>
+            <div class="calendar-films" tabindex="0" role="group" aria-label=say!("organiser.films")>
+                <p class="quiet small">{say!("calendar.drag")}</p>
+                <ul>{listed}</ul>
+            </div>
+            <form class="calendar-form" action=base.to_owned() method="post">
+                {hidden("key", key)}
+                {hidden("from", from)}
+                {film_field(&form, films)}
+                {screen_field(&form, screens)}
+                {DAY.view(&form)}
+                {TIME.view(&form)}
+                {LANGUAGE.view(&form)}
+                {format_field(&form)}
+                {CLEANING.view(&form)}
+                <StaffCalendar taken=taken />
+                <button id=ADD_BUTTON class="button" r#type="submit" data-testid="add-show">{say!("calendar.add_draft")}</button>
+            </form>
+        </section>
+    }
+    .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sent_form_plans_one_draft() {
+        let mut form = new_show("one".to_owned(), "2026-12-07".to_owned(), "20:15".to_owned());
+        form.set("film", "tide");
+        form.set(LANGUAGE, "English");
+        let request = show_request(&form, Weekday::Monday).expect("a request");
+        assert_eq!((request.screen.as_str(), request.from.as_str(), request.weeks), ("one", "2026-12-07", 1));
+        assert_eq!(request.pattern, [DayPattern { weekday: Weekday::Monday, times: vec!["20:15".to_owned()] }]);
+        assert_eq!((request.cleaning_minutes, request.terms.sales), (20, Sales::Planned));
+        form.set(CLEANING, "some");
+        assert!(show_request(&form, Weekday::Monday).is_err());
+    }
+}
