@@ -60,7 +60,6 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
         painters: RefCell::new(Vec::new()),
     });
     let shown = session.map_view;
-    session.pointed_seat.set(None);
     session.minimap_listener.set_value(None);
     shown.reset();
     let markup = drawing::markup(&on_screen, &rows, &frame, section.is_none());
@@ -68,6 +67,10 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
     let direction = has_direction.then(|| direction_view(on_screen.plan(), &frame));
     let scroller = NodeRef::<Div>::new();
     let seats: Vec<SeatIndex> = rows.iter().flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
+    // A proposal points at a seat before its section is on screen.
+    if session.pointed_seat.get_untracked().is_some_and(|seat| !seats.contains(&seat)) {
+        session.pointed_seat.set(None);
+    }
     let drawing_grid = Rc::clone(&grid);
     let letters = RowLetters::new(rows.iter().map(|(_, row)| *row), frame);
     Effect::new(move |_: Option<()>| {
