@@ -123,6 +123,21 @@ test("the first tap on small seats zooms in, the next one selects the seat", asy
   await expect(map.scroller).toBeVisible();
 });
 
+test("the first tap on a free seat with a restricted view shows its card, the next one selects the seat", async ({ request, anna }) => {
+  test.skip(!isPhone(), "a mouse sees the card before it presses");
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  const atSide = anna.page.locator('.seat[data-state="available"][aria-label*="view from the side"]').first();
+  const index = Number(await atSide.getAttribute("data-seat"));
+  // Seats that are large enough for a finger: no tap magnifies the map.
+  await new MapView(anna.page).zoom("in", 4);
+  await press(hers.seat(index));
+  await expect(anna.page.getByTestId("seat-card")).toContainText(messages("en")["map.card_restricted"]!);
+  await press(hers.seat(index));
+  await hers.expectSeat(index, "mine");
+  await expect(hers.heldSeats()).toHaveCount(1);
+});
+
 test("the focused seat is always in view", async ({ request, anna }) => {
   test.skip(isPhone(), "phones have no keyboard");
   const show = await claimShow(request);

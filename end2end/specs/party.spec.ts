@@ -38,6 +38,7 @@ test("a proposal can be held on the map, closed, and swiped", async ({ request, 
   await expect(proposed).toHaveCount(2);
   await press(anna.page.getByTestId("party-close"));
   await expect(proposed).toHaveCount(0);
+  await expect(anna.page.getByTestId("party-find"), "the focus returns").toBeFocused();
   await press(anna.page.getByTestId("party-find"));
   await expect(proposed).toHaveCount(2);
   if (test.info().project.use.hasTouch) {

@@ -111,12 +111,13 @@ pub(crate) fn start(session: MapSession) {
     });
 }
 
-/// Moves the focus to the heading of the section on screen, once it is drawn.
+/// Moves the focus to the heading of the section on screen, once it is drawn. A control that has the focus keeps it, as
+/// the party finder does when its proposal is in another section.
 fn focus_section(session: MapSession) {
     // Two frames: a section that replaces another is drawn in the second.
     request_animation_frame(move || {
         request_animation_frame(move || {
-            if session.section.get_untracked().is_some() {
+            if session.section.get_untracked().is_some() && browser::has_no_focus() {
                 browser::focus(SECTION_HEADING);
             }
         });

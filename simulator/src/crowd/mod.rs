@@ -243,6 +243,7 @@ impl DemoCrowd {
     /// Buys seats side by side until so many percent are sold.
     async fn sell_part(&self, show: Uuid, percent: u64) -> anyhow::Result<()> {
         for _ in 0..MAX_EARLY_PARTIES {
+            self.wait_for_pause().await;
             let visitor = DemoVisitor::new();
             let Some(states) = self.seat_states(&visitor, show).await? else { return Ok(()) };
             if SeatShares::of(&states).sold_percent >= percent {
@@ -262,6 +263,7 @@ impl DemoCrowd {
     /// When the site does not answer.
     pub async fn sell_out(&self, show: Uuid) -> anyhow::Result<()> {
         for parties in 0..MAX_EARLY_PARTIES {
+            self.wait_for_pause().await;
             let visitor = DemoVisitor::new();
             let Some(states) = self.seat_states(&visitor, show).await? else { return Ok(()) };
             let largest = party_size(draw_percent());
@@ -281,7 +283,6 @@ impl DemoCrowd {
     }
 
     async fn buy(&self, visitor: &DemoVisitor, show: Uuid, seats: &[SeatIndex]) -> anyhow::Result<()> {
-        sleep(self.pause_left(clock::now_ms())).await;
         match self.hold(visitor, show, seats).await? {
             Some(hold) => self.pay(visitor, &hold).await,
             None => Ok(()),
@@ -383,6 +384,10 @@ impl DemoCrowd {
             self.paused_until_ms.fetch_max(clock::now_ms() + seconds * 1_000, Ordering::Relaxed);
         }
         Ok(None)
+    }
+
+    async fn wait_for_pause(&self) {
+        sleep(self.pause_left(clock::now_ms())).await;
     }
 
     fn pause_left(&self, now_ms: i64) -> Duration {

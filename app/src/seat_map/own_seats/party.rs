@@ -5,7 +5,7 @@
 use domain::api::{AreaQuantity, BestView, CategoryView, SuggestionView};
 use domain::best_available::Adjacency;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
-use language::{Arg, listed, say};
+use language::{Arg, current, listed, say};
 use leptos::ev::PointerEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -118,8 +118,10 @@ fn proposal_view(
     let swipe = move |event: PointerEvent| {
         let by = touched.get_value().map_or(0, |start| event.client_x() - start);
         touched.set_value(None);
-        if by.abs() >= SWIPE_PX {
-            show_other(session, suggestions, by < 0);
+        // With a mouse, a drag on a button is also a click on it.
+        if event.pointer_type() == "touch" && by.abs() >= SWIPE_PX {
+            // The next one comes from the end of the line.
+            show_other(session, suggestions, (by < 0) != current().is_right_to_left());
         }
     };
     let words = move || suggestions.with(|suggestions| suggestions.shown().map(in_words).unwrap_or_default());
@@ -132,7 +134,8 @@ fn proposal_view(
     };
     let close = move |_| {
         wishes::propose(session, Vec::new());
-        browser::focus(FIND);
+        // Until then it is hidden.
+        request_animation_frame(|| browser::focus(FIND));
     };
     view! {
         <div class="party-proposal" hidden=move || !is_proposing.get()

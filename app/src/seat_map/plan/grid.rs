@@ -38,6 +38,8 @@ struct Grid {
     steps: Steps,
     /// The seat with the tab stop.
     focused: Cell<Option<SeatIndex>>,
+    /// The seat tapped last, whose card has been seen. Not the seat pointed at: a finger points before it taps.
+    tapped: Cell<Option<SeatIndex>>,
     plane: RefCell<Option<Rc<Plane>>>,
     /// The effects that keep the seats painted.
     painters: RefCell<Vec<RenderEffect<()>>>,
@@ -53,11 +55,11 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
         room: Arc::clone(room),
         steps: Steps::new(rows.iter().map(|(_, row)| *row)),
         focused: Cell::new(None),
+        tapped: Cell::new(None),
         plane: RefCell::new(None),
         painters: RefCell::new(Vec::new()),
     });
     let shown = session.map_view;
-    session.pointed_seat.set(None);
     session.minimap_listener.set_value(None);
     shown.reset();
     let markup = drawing::markup(&on_screen, &rows, &frame, section.is_none());
@@ -65,6 +67,10 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
     let direction = has_direction.then(|| direction_view(on_screen.plan(), &frame));
     let scroller = NodeRef::<Div>::new();
     let seats: Vec<SeatIndex> = rows.iter().flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
+    // A proposal points at a seat before its section is on screen.
+    if session.pointed_seat.get_untracked().is_some_and(|seat| !seats.contains(&seat)) {
+        session.pointed_seat.set(None);
+    }
     let drawing_grid = Rc::clone(&grid);
     let letters = RowLetters::new(rows.iter().map(|(_, row)| *row), frame);
     Effect::new(move |_: Option<()>| {
@@ -156,7 +162,7 @@ impl Grid {
         let Some((seat, target)) = seat_at(event) else { return };
         // A finger's tap on a tiny seat is a guess, so zoom in first.
         let by_finger = event.dyn_ref::<PointerEvent>().is_some_and(|event| event.pointer_type() == "touch");
-        let is_first_tap = self.session.pointed_seat.get_untracked() != Some(seat);
+        let is_first_tap = self.tapped.replace(Some(seat)) != Some(seat);
         self.session.pointed_seat.set(Some(seat));
         if by_finger && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
             let about = (f64::from(event.client_x()), f64::from(event.client_y()));

@@ -11,13 +11,13 @@ use leptos::prelude::*;
 use super::selling::CounterSaleState;
 use crate::browser::{focus, keep_focus};
 use crate::checkout::total_of;
-use crate::seat_map::own_seats::cart::Cart;
+use crate::seat_map::SEATS;
 
 /// Id of the amount of cash, which gets the focus of a cash payment.
 const CASH_GIVEN: &str = "cash-given";
 /// Id of the button that confirms, which gets the focus of a card payment.
 const CONFIRM: &str = "confirm-payment";
-/// Selector of the button that asks for cash.
+/// Selector of the button that asks for cash; an exchange has none.
 const ASK_FOR_CASH: &str = "#sell-cash";
 
 /// A sale that waits for its payment.
@@ -102,8 +102,10 @@ pub(super) fn payment_form(selling: CounterSaleState, payment: CounterPayment) -
             focus(if is_cash { CASH_GIVEN } else { CONFIRM });
         }
     });
+    // The customer may have paid this amount: after a change of the cart the seller asks for the new one.
+    let asked_for = untrack(|| total_of(selling.session));
     Effect::new(move |_| {
-        if of_caller.is_none() && selling.session.cart.with(Cart::is_empty) {
+        if of_caller.is_none() && total_of(selling.session) != asked_for {
             selling.close_payment();
         }
     });
@@ -145,7 +147,7 @@ impl CounterSaleState {
     pub(super) fn close_payment(self) {
         if self.payment.with_untracked(Option::is_some) {
             self.payment.set(None);
-            keep_focus(&[ASK_FOR_CASH]);
+            keep_focus(&[ASK_FOR_CASH, SEATS]);
         }
     }
 

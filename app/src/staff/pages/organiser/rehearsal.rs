@@ -84,7 +84,7 @@ impl Page for RehearsalPage {
 }
 
 fn start_form(here: &str, form: Form, key: &str) -> AnyView {
-    let is_new = form.get(PEOPLE).is_empty();
+    let is_new = form.get(PEOPLE).is_empty() && !form.is_refused();
     let form = if is_new {
         Form::new([(PEOPLE, DEFAULT_PEOPLE.to_string()), (MINUTES, DEFAULT_MINUTES.to_string())])
     } else {
