@@ -119,12 +119,13 @@ fn heading(show: &SeatMapPage) -> impl IntoView + use<> {
                     <path d="M12.5 4 6.5 10l6 6" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" />
                 </svg>
             </a>
-            // The map needs the space: place and facts are behind the title on a phone.
+            <div class="show-title">
+                <h1><bdi>{film.name}</bdi></h1>
+                <time class="show-when" datetime=starts_at>{starts}</time>
+            </div>
+            // The map needs the space: on a phone, place and facts are behind a button.
             <details class="show-about" open=!is_on_sale>
-                <summary>
-                    <h1><bdi>{film.name}</bdi></h1>
-                    <time class="show-when" datetime=starts_at>{starts}</time>
-                </summary>
+                <summary aria-label=say!("show.about")></summary>
                 <div class="show-more">
                     <p class="crumbs"><a href=theatre.href><bdi>{theatre.name}</bdi></a><bdi>{screen}</bdi></p>
                     <ul class="show-facts">{facts}</ul>

@@ -43,10 +43,15 @@ pub fn tap_seat(session: MapSession, seat: SeatIndex) {
     show_outcome(session, outcome);
 }
 
-/// Replaces the wish with the proposed seats.
+/// Replaces the wish with the proposed seats, if all of them are still free.
 pub fn accept_proposal(session: MapSession) {
     let seats = session.cart.with_untracked(|cart| cart.proposed().to_vec());
-    replace_wish(session, &seats);
+    if seats.iter().all(|seat| session.current_appearance(*seat) == SeatAppearance::Proposed) {
+        replace_wish(session, &seats);
+    } else {
+        propose(session, Vec::new());
+        session.notice.set(Some(Notice::new(say!("party.gone"))));
+    }
 }
 
 /// Proposes these seats on the map. Empty: none.

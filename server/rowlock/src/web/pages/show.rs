@@ -49,9 +49,11 @@ async fn show(
     let opens = show.sales_from.filter(|from| *from > now && show.sales == Sales::Open && !show.is_called_off());
     let buyer = accounts::name_and_address(&state, visitor.account).await?;
     let event = if show.starts_at > now {
-        let seats_left =
-            tokio::time::timeout(SEATS_LEFT_DEADLINE, state.catalogue.listings().seats_left(id, now)).await;
-        let seats_left = seats_left.ok().and_then(Result::ok).flatten();
+        // In a task, which goes on after the deadline: a slow database is not asked by every page again.
+        let catalogue = state.catalogue.clone();
+        let loading = state.tasks.spawn(async move { catalogue.listings().seats_left(id, now).await });
+        let loaded = tokio::time::timeout(SEATS_LEFT_DEADLINE, loading).await.ok().and_then(Result::ok);
+        let seats_left = loaded.and_then(Result::ok).flatten();
         Some(search_engines::event(&show, seats_left, state.site.origin(), now))
     } else {
         None
