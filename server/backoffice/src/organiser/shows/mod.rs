@@ -83,7 +83,7 @@ fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
     let local = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE).ok().filter(|_| is_day);
     let no_time = || Problem::new(Code::Malformed, format!("{text:?} is no time like 2026-12-01T10:00."));
     let local = local.ok_or_else(no_time)?;
-    let detail = || format!("The clocks there jump over {text}. Choose another time.");
+    let detail = || format!("{text} does not exist there, because the clocks change. Choose another time.");
     let found = zone.from_local_datetime(&local).earliest();
     Ok(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
 }

@@ -76,7 +76,7 @@ pub(super) fn starts(
     if !missing.is_empty() {
         let named = missing.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
         let detail = format!(
-            "The clocks there jump over {named}. Choose another time for that day, or have it moved to when the clocks go on."
+            "{named} does not exist there, because the clocks change. Choose another time, or start when they resume."
         );
         return Err(Problem::new(Code::NoSuchTime, detail));
     }
