@@ -72,6 +72,7 @@ async function expectUsableAtZoom(page: Page, state: string): Promise<void> {
   const usual = page.viewportSize();
   const before = await visibleControls(page);
   await page.setViewportSize(ZOOMED);
+  await openDetailsOfShow(page, true);
   // The layout changes in the next frame; the cart becomes a bar with a button that opens it.
   await expect
     .poll(async () => {
@@ -80,7 +81,13 @@ async function expectUsableAtZoom(page: Page, state: string): Promise<void> {
     }, `${state}: lost at 200 %`)
     .toEqual([]);
   expect(await sideways(page), `${state} scrolls sideways at 200 %`).toBeLessThanOrEqual(0);
+  await openDetailsOfShow(page, false);
   if (usual) await page.setViewportSize(usual);
+}
+
+/** Opens or closes the place and facts of a show, which a narrow page has behind a button. */
+async function openDetailsOfShow(page: Page, open: boolean): Promise<void> {
+  await page.locator("details.show-about").evaluateAll((all, isOpen) => all.forEach((one) => ((one as HTMLDetailsElement).open = isOpen)), open);
 }
 
 /** Returns the names of all visible headings and controls outside of the cart. */

@@ -118,6 +118,7 @@ impl Plane {
             plane.listeners.borrow_mut().push(closure);
         }
         plane.update_view();
+        plane.update_limit();
         plane
     }
 
@@ -169,8 +170,14 @@ impl Plane {
         self.zoom.set(times);
         self.style("--zoom", &zoom::decimal(times));
         self.shown.zoom.set(times);
-        self.shown.largest.set(zoom::clamped(times * 1.01, self.seat_px()) <= times);
+        self.update_limit();
         true
+    }
+
+    /// Updates whether the largest magnification is reached: one percent more is not possible.
+    fn update_limit(&self) {
+        let more = self.zoom.get() * 1.01;
+        self.shown.largest.set(zoom::clamped(more, self.seat_px()) < more);
     }
 
     fn style(&self, name: &str, value: &str) {
