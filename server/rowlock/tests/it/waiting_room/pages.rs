@@ -188,7 +188,7 @@ async fn invalid_settings_are_reported_and_keep_the_input() {
         (&*soon, "0", "R.", StatusCode::BAD_REQUEST, "per_second", "Say how many people"),
         (&*soon, "1001", "R.", StatusCode::BAD_REQUEST, "per_second", "1 to 1,000"),
         (&*soon, "many", "R.", StatusCode::BAD_REQUEST, "per_second", "Say how many people"),
-        (&*soon, "10", " ", StatusCode::BAD_REQUEST, "room-reason", "Say why, in one line"),
+        (&*soon, "10", " ", StatusCode::BAD_REQUEST, "room-reason", "Enter a reason of up to"),
     ] {
         let key = new_id().to_string();
         let fields = [("key", &*key), ("seen", ""), ("opens", opens), ("per_second", pace), ("reason", reason)];
