@@ -137,7 +137,6 @@ test("an invalid theatre keeps the typed values", async ({ newVisitor }) => {
     city_name: "Ulm",
     country: "DE",
     time_zone: "Europe/Ulm",
-    reason: "It opens in May.",
   };
   await signInAsManager(page);
   await page.goto("/staff");
