@@ -180,7 +180,8 @@ impl Grid {
     }
 
     fn is_free_with_restricted_view(&self, seat: SeatIndex) -> bool {
-        let is_free = self.session.current_appearance(seat).state() == "available";
+        // Staff who look up a seat take none.
+        let is_free = !self.session.is_read_only && self.session.current_appearance(seat).state() == "available";
         let sight = self.room.seat(seat).and_then(|facts| sight_of(self.room.plan(), &facts));
         is_free && sight.is_some_and(|sight| sight.is_restricted())
     }
