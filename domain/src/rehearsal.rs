@@ -25,7 +25,7 @@ const USUAL_PER_PERSON: u32 = 4;
 /// 99th percentile of the answers above which the server counts as slow, milliseconds.
 const SLOW_MS: u32 = 1_000;
 
-/// What an organiser asks for.
+/// The options of a rehearsal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RehearsalRequest {
     /// Number of visitors, 1 to [`MAX_PEOPLE`].
@@ -94,7 +94,7 @@ impl RehearsalFigures {
         self.people.saturating_sub(self.served + self.no_seats + self.lost_race + self.turned_away)
     }
 
-    /// What the organiser should change; empty if nothing.
+    /// Recommended changes; empty if there are none.
     #[must_use]
     pub fn advice(&self, end: RehearsalEnd) -> Vec<Advice> {
         let percent = |people: u32| u64::from(people) * 100 / u64::from(self.people.max(1));

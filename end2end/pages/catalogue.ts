@@ -88,7 +88,7 @@ export async function claimShow(
   throw new Error(`no unclaimed show of the demo has ${needed.map((name) => name.join("")).join(", ")} free`);
 }
 
-/** Returns one show for each room of the demo: rooms are told apart by theatre and number of seats. */
+/** Returns one show for each room of the demo. A room is identified by its theatre and number of seats. */
 export async function roomsOfTheDemo(request: APIRequestContext): Promise<{ name: string; show: string }[]> {
   const rooms = new Map<string, string>();
   for (const show of await upcomingShows(request)) {

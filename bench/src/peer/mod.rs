@@ -41,7 +41,7 @@ use steal::MachineTime;
 const MAX_STOLEN: f64 = 0.05;
 /// Maximum repetitions of a round with more; the last one counts, and is named.
 const MAX_REPEATS: u32 = 3;
-/// Port of Postgres that the peer's `stack.sh` has unless told otherwise.
+/// Default Postgres port of the peer's `stack.sh`.
 const POSTGRES_PORT: u16 = 55_433;
 /// Variant of Rowlock's rows.
 const ROWLOCK: &str = "candidate";

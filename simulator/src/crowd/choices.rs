@@ -29,7 +29,7 @@ const MAX_PART_SOLD_SEATS: u32 = 600;
 /// Concerts have places without numbers, which simulated visitors do not take.
 const CONCERT: &str = "LIVE";
 
-/// What a simulated visitor does with held seats.
+/// The end of a simulated visit that holds seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Pays with a test card.

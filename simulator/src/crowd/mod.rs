@@ -67,7 +67,7 @@ fn jitter_ms(limit: u64) -> i64 {
     clock::jitter(limit).cast_signed()
 }
 
-/// A simulated visitor: a cookie of its own.
+/// A simulated visitor with a separate cookie.
 struct DemoVisitor {
     cookie: String,
     name: &'static str,
@@ -94,7 +94,7 @@ pub struct VisitPlan {
     pub party: usize,
     /// Time from the hold to its end.
     pub linger: Duration,
-    /// What the visitor does then, unless the show is well sold.
+    /// The end of the visit, unless the show is well sold.
     pub ending: Ending,
 }
 

@@ -60,7 +60,7 @@ fn card(session: MapSession, seat: Option<SeatIndex>, is_sold_out: bool) -> Stri
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))
     });
-    // An element of its own for each seat, so that its animation starts anew.
+    // A new element for each seat restarts the animation.
     format!("<div class=\"seat-card-face\">{}</div>", found.unwrap_or_else(|| hint(is_sold_out)))
 }
 

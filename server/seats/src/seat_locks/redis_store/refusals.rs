@@ -3,7 +3,7 @@
 //! A transaction reads what `lock.lua` decides by, with one command of each kind for all attempts of a call. It writes
 //! nothing, so nothing is replicated, appended or announced. Only an attempt that the script would refuse for its seats at
 //! this instant is refused. The script decides the rest: a free seat, a request whose answer is stored (a retry gets
-//! that answer, whoever has the seat now), an owner with a hold or without room below the limit, and all attempts while a
+//! that answer, even if the seat is taken), an owner with a hold or without room below the limit, and all attempts while a
 //! hold is due, because the script frees it first.
 
 use domain::seats::SeatState;
