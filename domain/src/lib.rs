@@ -13,7 +13,7 @@
 //! | [`seats`], [`wire`], [`json`] | seat states, frames of the live map, a small JSON parser for the browser |
 //! | [`pricing`], [`money`], [`till`] | prices, amounts, sums of a till |
 //! | [`waiting_list`], [`waiting_room`] | queues: for a sold-out show, on the day sales begin |
-//! | [`rehearsal`] | figures and advice of a rehearsed on-sale |
+//! | [`rehearsal`], [`party_size`] | figures and advice of a rehearsed on-sale; sizes of simulated parties |
 //! | [`puzzle`], [`fairness`] | proof of work, rate limits, detection of unusual behaviour |
 //! | [`door`] | ticket codes, admission, settlement of offline scans |
 //! | [`roles`], [`person`], [`hidden_characters`], [`csv`], [`time`] | permissions, checks of names, safe CSV, instants |
@@ -33,6 +33,7 @@ pub mod hidden_characters;
 pub mod json;
 pub mod layout;
 pub mod money;
+pub mod party_size;
 pub mod person;
 pub mod pricing;
 pub mod puzzle;

@@ -126,17 +126,6 @@ pub enum Advice {
     SlowAnswers,
 }
 
-/// Size of a party, for a random percentage below 100.
-#[must_use]
-pub const fn party_of(draw_percent: u64) -> u32 {
-    match draw_percent {
-        0..20 => 1,
-        20..80 => 2,
-        80..90 => 3,
-        _ => 4,
-    }
-}
-
 /// Share of pairs in ascending order, percent; `None` without a pair. `turns` are places in the waiting room, or ranks
 /// of arrival, in the order in which their visitors got seats.
 #[must_use]
@@ -213,12 +202,5 @@ mod tests {
         let sorted: Vec<u32> = (1..=200).collect();
         assert_eq!((percentile(&sorted, 50), percentile(&sorted, 99)), (101, 199));
         assert_eq!((percentile(&[4], 99), percentile(&[], 99)), (4, 0));
-    }
-
-    #[test]
-    fn most_parties_are_couples() {
-        let sizes: Vec<u32> = (0..100).map(party_of).collect();
-        let of = |size: u32| sizes.iter().filter(|other| **other == size).count();
-        assert_eq!([1, 2, 3, 4].map(of), [20, 60, 10, 10]);
     }
 }

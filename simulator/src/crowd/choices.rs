@@ -7,8 +7,6 @@ use domain::api::catalogue::{ShowStatus, ShowView};
 use domain::best_available::Adjacency;
 use domain::seats::SeatIndex;
 
-/// Sizes of parties, each with its share in percent: most people come in twos, families are three to six.
-const PARTIES: [(usize, u64); 6] = [(1, 12), (2, 46), (3, 14), (4, 18), (5, 6), (6, 4)];
 /// Visitors who pay, percent. The others give their seats back.
 const PAYING_PERCENT: u64 = 12;
 /// Visitors who close the tab, percent. The rest release their seats.
@@ -57,16 +55,6 @@ impl Ending {
             ending => ending,
         }
     }
-}
-
-/// Returns the size of a party for a draw of 0 to 99.
-pub(super) fn party_size(draw: u64) -> usize {
-    let mut below = 0;
-    let fits = |(_, percent): &&(usize, u64)| {
-        below += percent;
-        draw < below
-    };
-    PARTIES.iter().find(fits).map_or(1, |(size, _)| *size)
 }
 
 /// Shares of a show's seats.
@@ -145,9 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parties_and_endings_have_their_shares() {
-        let share = |size| (0..100).filter(|draw| party_size(*draw) == size).count() as u64;
-        assert!(PARTIES.iter().all(|(size, percent)| share(*size) == *percent));
+    fn endings_have_their_shares() {
         let share = |ending| (0..100).filter(|draw| Ending::of_draw(*draw) == ending).count() as u64;
         assert_eq!([share(Ending::Pays), share(Ending::Leaves)], [PAYING_PERCENT, LEAVING_PERCENT]);
         assert!(share(Ending::Releases) > share(Ending::Pays), "most seats come back");

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use domain::api::catalogue::{CityView, ShowList, ShowStatus, ShowView};
 use domain::api::{BestView, HoldView};
+use domain::party_size::party_size;
 use domain::seats::SeatIndex;
 use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
@@ -27,7 +28,7 @@ use uuid::Uuid;
 
 use crate::{clock, webhooks};
 pub use choices::Ending;
-use choices::{EarlySales, SeatShares, find_free_run, party_size, pick_suggestion};
+use choices::{EarlySales, SeatShares, find_free_run, pick_suggestion};
 use pace::Pace;
 
 /// Interval at which the watched shows are read.
@@ -61,6 +62,10 @@ const NAMES: [&str; 6] = ["Ana Duarte", "Jonas Weber", "Priya Nair", "Tiago Roch
 /// Random draws, percent.
 fn draw_percent() -> u64 {
     clock::jitter(99)
+}
+
+fn draw_party() -> usize {
+    party_size(draw_percent()) as usize
 }
 
 fn jitter_ms(limit: u64) -> i64 {
@@ -101,7 +106,7 @@ pub struct VisitPlan {
 impl VisitPlan {
     fn draw() -> Self {
         Self {
-            party: party_size(draw_percent()),
+            party: draw_party(),
             linger: Duration::from_millis(LINGER_MS + clock::jitter(LINGER_SPREAD_MS)),
             ending: Ending::of_draw(draw_percent()),
         }
@@ -249,7 +254,7 @@ impl DemoCrowd {
             if SeatShares::of(&states).sold_percent >= percent {
                 return Ok(());
             }
-            let party = party_size(draw_percent());
+            let party = draw_party();
             if let Some(seats) = self.choose_seats(&visitor, show, party, &states).await? {
                 self.buy(&visitor, show, &seats).await?;
             }
@@ -266,7 +271,7 @@ impl DemoCrowd {
             self.wait_for_pause().await;
             let visitor = DemoVisitor::new();
             let Some(states) = self.seat_states(&visitor, show).await? else { return Ok(()) };
-            let largest = party_size(draw_percent());
+            let largest = draw_party();
             match (1..=largest).rev().find_map(|size| find_free_run(&states, size, 0)) {
                 Some(seats) => self.buy(&visitor, show, &seats).await?,
                 // It was sold out by an earlier run, which has joined the list.

@@ -12,7 +12,8 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::Response;
 use domain::api::waiting_room::{QueueState, QueueView};
 use domain::api::{BestView, HoldRequest};
-use domain::rehearsal::{RehearsalFigures, in_turn_percent, party_of, percentile};
+use domain::party_size::party_size;
+use domain::rehearsal::{RehearsalFigures, in_turn_percent, percentile};
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 
@@ -156,7 +157,7 @@ impl Guest {
         let turn = if self.crowd.has_room { self.wait_for_entry().await } else { Some(arrival) };
         let Some(turn) = turn else { return Outcome::TurnedAway };
         tokio::time::sleep(Duration::from_millis(ids::jitter(CHOOSING_MS))).await;
-        let mut party = party_of(ids::jitter(99)).min(self.crowd.per_person);
+        let mut party = party_size(ids::jitter(99)).min(self.crowd.per_person);
         for _ in 0..MAX_TRIES {
             let seats = loop {
                 match self.choose(party).await {
