@@ -181,12 +181,16 @@ fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -
     if section.is_some_and(|section| !room.is_loaded(section)) {
         return mount_part(place, move || (back_link, skeleton()));
     }
-    if as_list.get() {
-        let load = move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as PendingPart;
-        mount_part(place, move || (appearance::definitions(), back_link, deferred(|| true, "room-coming", load)))
-    } else {
-        mount_part(place, move || (appearance::definitions(), back_link, grid::grid(session, &room, section)))
-    }
+    let load: Box<dyn Fn(HtmlElement) -> PendingPart> = match section {
+        _ if as_list.get() => {
+            Box::new(move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as PendingPart)
+        }
+        Some(section) => Box::new(move |place| {
+            Box::pin(overview::section_part(session, Arc::clone(&room), section, place)) as PendingPart
+        }),
+        None => return mount_part(place, move || (appearance::definitions(), grid::grid(session, &room, &room, None))),
+    };
+    mount_part(place, move || (appearance::definitions(), back_link, deferred(|| true, "room-coming", load)))
 }
 
 /// The legend of the seats or sections on screen, or nothing while none is drawn.

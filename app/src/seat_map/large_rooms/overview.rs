@@ -18,7 +18,7 @@ use crate::browser;
 use crate::seat_map::appearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::plan::drawing;
+use crate::seat_map::plan::{drawing, grid};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus};
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::{DrawnOnce, PageSignal};
@@ -267,6 +267,18 @@ pub fn overview_part(
     place: HtmlElement,
 ) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || overview(session, &room)))
+}
+
+/// The map of a section, turned upright.
+#[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub fn section_part(
+    session: MapSession,
+    room: Arc<RoomPlan>,
+    section: usize,
+    place: HtmlElement,
+) -> Result<MountedPart, SplitLoaderError> {
+    let upright = Arc::new(room.turned_upright(section));
+    Ok(mount_part(place, move || grid::grid(session, &room, &upright, Some(section))))
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ use wasm_bindgen::JsCast;
 use super::card::{sight_of, words_of};
 use super::drawing::{self, PlanFrame};
 use super::plane::Plane;
-use super::row_letters::RowLetters;
 use super::steps::{MapStep, Steps};
 use super::{legend, minimap, zoom};
 use crate::browser;
@@ -45,9 +44,13 @@ struct Grid {
     painters: RefCell<Vec<RenderEffect<()>>>,
 }
 
-/// The map of a section, or of the whole room.
-pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -> impl IntoView + use<> {
-    let on_screen = section.map_or_else(|| Arc::clone(room), |section| Arc::new(room.turned_upright(section)));
+/// The map of a section, or of the whole room. `on_screen` is the room as it is drawn: it may be turned.
+pub fn grid(
+    session: MapSession,
+    room: &Arc<RoomPlan>,
+    on_screen: &Arc<RoomPlan>,
+    section: Option<usize>,
+) -> impl IntoView + use<> {
     let rows: Vec<(&str, &RowView)> = on_screen.rows(section).collect();
     let frame = PlanFrame::around(on_screen.plan(), &rows, section.is_none());
     let grid = Rc::new(Grid {
@@ -62,7 +65,7 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
     let shown = session.map_view;
     session.minimap_listener.set_value(None);
     shown.reset();
-    let markup = drawing::markup(&on_screen, &rows, &frame, section.is_none());
+    let markup = drawing::markup(on_screen, &rows, &frame, section.is_none());
     let has_direction = section.is_some() && has_focus(room.plan());
     let direction = has_direction.then(|| direction_view(on_screen.plan(), &frame));
     let scroller = NodeRef::<Div>::new();
@@ -72,7 +75,6 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
         session.pointed_seat.set(None);
     }
     let drawing_grid = Rc::clone(&grid);
-    let letters = RowLetters::new(rows.iter().map(|(_, row)| *row), frame);
     Effect::new(move |_: Option<()>| {
         let Some(scroller) = scroller.get() else { return };
         let Some(drawing) = scroller.first_element_child() else { return };
@@ -82,9 +84,6 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
         let plane = Plane::new((*scroller).clone().into(), drawing.unchecked_into(), frame.width, shown);
         grid.plane.replace(Some(plane));
     });
-    Effect::new(move |_: Option<()>| {
-        letters.keep_in_view(shown.part.get());
-    });
     let zooming_grid = Rc::clone(&grid);
     Effect::new(move |_: Option<()>| {
         if let Some(factor) = shown.wanted.get() {
@@ -92,7 +91,7 @@ pub fn grid(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
             zooming_grid.zoom(factor);
         }
     });
-    let minimap_place = minimap_place(&grid, &on_screen, section, frame);
+    let minimap_place = minimap_place(&grid, on_screen, section, frame);
     let (tapping, typing, pointing, focusing) =
         (Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid));
 

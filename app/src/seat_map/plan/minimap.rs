@@ -1,4 +1,5 @@
-//! The minimap: the whole room while the map is zoomed in, with the visible part marked.
+//! What a magnified map needs: the minimap, which shows the whole room with the visible part marked, and row letters that
+//! stay in view.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -13,6 +14,7 @@ use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use super::drawing::PlanFrame;
+use super::row_letters::RowLetters;
 use super::zoom::{self, WindowPoint};
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::canvas::Canvas;
@@ -43,6 +45,8 @@ pub fn minimap(
     show: Rc<dyn Fn(WindowPoint)>,
 ) -> impl IntoView + use<> {
     let map = Minimap::new(session, room, section, frame);
+    let letters = RowLetters::new(room.rows(section).map(|(_, row)| row), frame);
+    Effect::new(move |_: Option<()>| letters.keep_in_view(session.map_view.part.get()));
     let (marking, showing) = (Rc::downgrade(&map), Rc::downgrade(&map));
     let mark: SeatListener = Rc::new(move |seat| {
         if let Some(map) = marking.upgrade() {
