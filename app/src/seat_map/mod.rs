@@ -35,7 +35,7 @@ use self::large_rooms::{overview, painting};
 use self::live::connection::{self, SILENCE_CHECK_MS};
 use self::own_seats::{areas, own_hold, party, reoffer, watched};
 use self::plan::drawing::escaped;
-use self::plan::{card, grid, legend, list, zoom};
+use self::plan::{card, grid, legend, list, zoom_buttons};
 use self::room_plan::RoomPlan;
 use self::session::{ConnectionStatus, MapSession};
 use self::signals::PageSignal;
@@ -65,7 +65,9 @@ pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView
             <div class="seat-map-bar">
                 {live_mark(session)}
                 {seats_left(session)}
-                {zoom_buttons(session, as_list)}
+                {deferred(move || session.is_drawn(), "room-zoom-coming", move |place| {
+                    Box::pin(zoom_buttons::zoom_buttons_part(session, as_list, place))
+                })}
                 {view_switch(session, as_list)}
             </div>
             {(!session.is_read_only).then(|| {
@@ -223,7 +225,7 @@ fn back_link(room: &Arc<RoomPlan>, section: usize) -> impl IntoView + use<> {
 }
 
 /// Returns true if single seats are on screen, not the overview of a large room. Subscribes.
-fn shows_seats(session: MapSession) -> bool {
+pub(crate) fn shows_seats(session: MapSession) -> bool {
     let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
     !overview || session.section.get().is_some()
 }
@@ -235,32 +237,6 @@ fn seats_left(session: MapSession) -> impl IntoView {
         if is_known { say!("map.seats_left", seats = session.count_left()) } else { String::new() }
     };
     view! { <p class="seats-left" data-testid="seats-left">{left}</p> }
-}
-
-/// The buttons for the map's magnification. The map obeys [`MapView::wanted`](plan::plane::MapView::wanted).
-fn zoom_buttons(session: MapSession, as_list: PageSignal<bool>) -> impl IntoView {
-    let view = session.map_view;
-    let is_hidden = move || as_list.get() || !shows_seats(session);
-    let whole = move || match session.section.get() {
-        Some(_) => say!("map.zoom_whole_section"),
-        None => say!("map.zoom_whole"),
-    };
-    let at_limit = |limit: bool| if limit { "true" } else { "false" };
-    view! {
-        <div class="room-zoom" role="group" aria-label=say!("map.size") hidden=is_hidden>
-            // Not disabled: a disabled button would lose the focus.
-            <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="zoom-out"
-                aria-disabled=move || at_limit(view.zoom.get() <= 1.0) on:click=move |_| view.wanted.set(Some(1.0 / zoom::STEP))>"−"</button>
-            <button type="button" class="zoom-button" aria-label=whole data-testid="zoom-whole"
-                aria-disabled=move || at_limit(view.zoom.get() <= 1.0) on:click=move |_| view.wanted.set(Some(0.0))>
-                <svg class="icon" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false">
-                    <path d="M3 7V3h4M13 3h4v4M17 13v4h-4M7 17H3v-4" fill="none" stroke="currentColor" stroke-width="2" stroke-linejoin="round"></path>
-                </svg>
-            </button>
-            <button type="button" class="zoom-button" aria-label=say!("map.zoom_in") data-testid="zoom-in"
-                aria-disabled=move || at_limit(view.largest.get()) on:click=move |_| view.wanted.set(Some(zoom::STEP))>"+"</button>
-        </div>
-    }
 }
 
 /// Switches between map and list. Hidden in the overview, which has no seats to list.

@@ -18,7 +18,7 @@ use super::live::board::Board;
 use super::live::connection_state::ConnectionState;
 use super::notice::Notice;
 use super::own_seats::cart::Cart;
-use super::plan::plane::MapView;
+use super::plan::map_view::MapView;
 use super::room_plan::RoomPlan;
 use super::signals::{PageCell, PageSignal, SendWrapper};
 use crate::browser::events::Tabs;

@@ -18,7 +18,8 @@ use crate::browser;
 use crate::seat_map::appearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::plan::{drawing, grid};
+use crate::seat_map::plan::drawing::PlanFrame;
+use crate::seat_map::plan::{annotations, grid};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus};
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::{DrawnOnce, PageSignal};
@@ -110,7 +111,7 @@ fn focus_box(plan: &PlanView) -> Option<[i32; 4]> {
 
 /// Tables, bars and texts.
 fn shapes_view(plan: &PlanView) -> impl IntoView + use<> {
-    let outlines: String = plan.shapes.iter().map(drawing::outline).collect();
+    let outlines: String = plan.shapes.iter().map(annotations::outline).collect();
     view! { <g class="room-shape" inner_html=outlines></g> }
 }
 
@@ -146,7 +147,7 @@ fn labels_of(plan: &PlanView) -> Vec<Option<SectionLabel>> {
             let x = i32::midpoint(left, right).clamp(half_width, plan.width - half_width);
             let y = i32::midpoint(top, bottom).clamp(half_height, plan.height - half_height);
             let covered = [x - half_width, y - half_height, x + half_width, y + half_height];
-            if drawn.iter().all(|other| !drawing::overlap(covered, *other)) {
+            if drawn.iter().all(|other| !annotations::overlap(covered, *other)) {
                 drawn.push(covered);
                 labels[place] = Some(SectionLabel { text, at: (x, y), size });
                 break;
@@ -278,7 +279,28 @@ pub fn section_part(
     place: HtmlElement,
 ) -> Result<MountedPart, SplitLoaderError> {
     let upright = Arc::new(room.turned_upright(section));
-    Ok(mount_part(place, move || grid::grid(session, &room, &upright, Some(section))))
+    let direction = has_focus(room.plan()).then(|| direction_view(&upright, section));
+    Ok(mount_part(place, move || (direction, grid::grid(session, &room, &upright, Some(section)))))
+}
+
+/// An arrow towards the screen or stage, for when it is out of view.
+fn direction_view(room: &RoomPlan, section: usize) -> impl IntoView + use<> {
+    let (plan, rows) = (room.plan(), room.rows(Some(section)).collect::<Vec<_>>());
+    let frame = PlanFrame::around(plan, &rows, false);
+    let [x, y, _] = plan.focus_at;
+    let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);
+    // The arrow is drawn pointing up.
+    let turn = f64::from(dx).atan2(f64::from(-dy)).to_degrees().round() as i32;
+    let label = focus_in_words(&plan.focus);
+    view! {
+        <p class="room-direction">
+            <svg viewBox="-12 -12 24 24" width="22" height="22" aria-hidden="true" focusable="false">
+                <path transform=format!("rotate({turn})") d="M0 9V-8M-6-2 0-8 6-2" fill="none" stroke="currentColor"
+                    stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"></path>
+            </svg>
+            {label}
+        </p>
+    }
 }
 
 #[cfg(test)]
@@ -321,7 +343,7 @@ mod tests {
             .collect();
         for (number, one) in boxes.iter().enumerate() {
             assert!(one[0] >= 0 && one[1] >= 0 && one[2] <= 4_400 && one[3] <= 3_000, "{one:?} is cut off");
-            assert!(boxes[number + 1..].iter().all(|other| !drawing::overlap(*one, *other)), "{one:?}");
+            assert!(boxes[number + 1..].iter().all(|other| !annotations::overlap(*one, *other)), "{one:?}");
         }
         assert_eq!(labels[0].as_ref().map(|label| (label.text.as_str(), label.at)), Some(("Stalls", (2_200, 1_000))));
         assert_eq!(labels[1], None, "the stage is there");

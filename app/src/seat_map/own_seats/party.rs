@@ -21,6 +21,7 @@ use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::connection;
 use crate::seat_map::notice::Notice;
+use crate::seat_map::plan::map_view::ZoomRequest;
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::DrawnOnce;
 
@@ -241,7 +242,7 @@ fn show(session: MapSession, suggestions: RwSignal<Suggestions>) {
     // The card shows their view of the screen.
     session.pointed_seat.set(Some(middle));
     // A magnified map may not show them.
-    session.map_view.wanted.set(Some(0.0));
+    session.map_view.wanted.set(Some(ZoomRequest::Whole));
     session.announcement.set(in_words(&place));
     let notice = (place.together == Adjacency::Apart).then(|| Notice::new(say!("party.apart")));
     session.notice.set(notice);

@@ -1,13 +1,13 @@
 //! The map: every seat of a room or a section at its real position.
 //!
 //! Drawn once as markup; afterwards each seat's own signal repaints that seat. One listener for all seats, one tab
-//! stop, and arrow keys that follow the rows. `plane` moves and zooms it.
+//! stop, and arrow keys that follow the rows. `after_seats` loads what moves and magnifies it.
 
 use std::cell::{Cell, RefCell};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use domain::api::{PlanView, RowView};
+use domain::api::RowView;
 use domain::seats::SeatIndex;
 use language::say;
 use leptos::ev::{FocusEvent, KeyboardEvent, MouseEvent, PointerEvent};
@@ -17,13 +17,13 @@ use wasm_bindgen::JsCast;
 
 use super::card::{sight_of, words_of};
 use super::drawing::{self, PlanFrame};
-use super::plane::Plane;
+use super::map_view::ZoomRequest;
 use super::steps::{MapStep, Steps};
-use super::{legend, minimap, zoom};
+use super::{after_seats, legend, zoom};
 use crate::browser;
 use crate::seat_map::deferred::deferred;
 use crate::seat_map::own_seats::wishes;
-use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus};
+use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap zooms in first.
@@ -39,7 +39,6 @@ struct Grid {
     focused: Cell<Option<SeatIndex>>,
     /// The seat tapped last, whose card has been seen. Not the seat pointed at: a finger points before it taps.
     tapped: Cell<Option<SeatIndex>>,
-    plane: RefCell<Option<Rc<Plane>>>,
     /// The effects that keep the seats painted.
     painters: RefCell<Vec<RenderEffect<()>>>,
 }
@@ -59,15 +58,11 @@ pub fn grid(
         steps: Steps::new(rows.iter().map(|(_, row)| *row)),
         focused: Cell::new(None),
         tapped: Cell::new(None),
-        plane: RefCell::new(None),
         painters: RefCell::new(Vec::new()),
     });
-    let shown = session.map_view;
     session.minimap_listener.set_value(None);
-    shown.reset();
+    session.map_view.reset();
     let markup = drawing::markup(on_screen, &rows, &frame, section.is_none());
-    let has_direction = section.is_some() && has_focus(room.plan());
-    let direction = has_direction.then(|| direction_view(on_screen.plan(), &frame));
     let scroller = NodeRef::<Div>::new();
     let seats: Vec<SeatIndex> = rows.iter().flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
     // A proposal points at a seat before its section is on screen.
@@ -76,29 +71,25 @@ pub fn grid(
     }
     let drawing_grid = Rc::clone(&grid);
     Effect::new(move |_: Option<()>| {
-        let Some(scroller) = scroller.get() else { return };
-        let Some(drawing) = scroller.first_element_child() else { return };
-        let grid = &drawing_grid;
-        grid.keep_painted(&seats);
-        grid.set_first_tab_stop();
-        let plane = Plane::new((*scroller).clone().into(), drawing.unchecked_into(), frame.width, shown);
-        grid.plane.replace(Some(plane));
-    });
-    let zooming_grid = Rc::clone(&grid);
-    Effect::new(move |_: Option<()>| {
-        if let Some(factor) = shown.wanted.get() {
-            shown.wanted.set(None);
-            zooming_grid.zoom(factor);
+        if scroller.get().is_some() {
+            drawing_grid.keep_painted(&seats);
+            drawing_grid.set_first_tab_stop();
         }
     });
-    let minimap_place = minimap_place(&grid, on_screen, section, frame);
+    let room = Arc::clone(on_screen);
+    let after_seats = deferred(
+        move || session.is_drawn(),
+        "minimap-coming",
+        move |place| {
+            Box::pin(after_seats::after_seats_part(session, Arc::clone(&room), section, frame, scroller, place))
+        },
+    );
     let (tapping, typing, pointing, focusing) =
         (Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid));
 
     view! {
         <div class="room-view">
-            {direction}
-            {minimap_place}
+            {after_seats}
             <div class="room-pan" data-testid="room-pan" node_ref=scroller
                 style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
                 <svg class="room" role="grid" aria-label=say!("map.seats") aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
@@ -110,28 +101,6 @@ pub fn grid(
             </div>
         </div>
     }
-}
-
-fn minimap_place(
-    grid: &Rc<Grid>,
-    room: &Arc<RoomPlan>,
-    section: Option<usize>,
-    frame: PlanFrame,
-) -> impl IntoView + use<> {
-    let (session, grid, room) = (grid.session, Rc::downgrade(grid), Arc::clone(room));
-    deferred(
-        move || session.is_drawn(),
-        "minimap-coming",
-        move |place| {
-            let grid = Weak::clone(&grid);
-            let show = Rc::new(move |at: zoom::WindowPoint| {
-                if let Some(plane) = grid.upgrade().and_then(|grid| grid.plane.borrow().clone()) {
-                    plane.show(at);
-                }
-            });
-            Box::pin(minimap::minimap_part(session, Arc::clone(&room), section, frame, show, place))
-        },
-    )
 }
 
 impl Grid {
@@ -151,10 +120,8 @@ impl Grid {
         self.painters.replace(painters);
     }
 
-    fn zoom(&self, factor: f64) {
-        if let Some(plane) = &*self.plane.borrow() {
-            plane.zoom_by(factor, None, true);
-        }
+    fn zoom(&self, request: ZoomRequest) {
+        self.session.map_view.wanted.set(Some(request));
     }
 
     fn tap(&self, event: &MouseEvent) {
@@ -165,9 +132,7 @@ impl Grid {
         self.session.pointed_seat.set(Some(seat));
         if by_finger && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
             let about = (f64::from(event.client_x()), f64::from(event.client_y()));
-            if let Some(plane) = &*self.plane.borrow() {
-                plane.zoom_to_seats(about);
-            }
+            self.zoom(ZoomRequest::ForFingers(about));
             return;
         }
         // A mouse has seen the card's warning before it presses; a finger sees it now.
@@ -206,9 +171,9 @@ impl Grid {
                     wishes::tap_seat(self.session, seat);
                 }
             }
-            "+" => self.zoom(zoom::STEP),
-            "-" => self.zoom(1.0 / zoom::STEP),
-            "0" => self.zoom(0.0),
+            "+" => self.zoom(ZoomRequest::By(zoom::STEP)),
+            "-" => self.zoom(ZoomRequest::By(1.0 / zoom::STEP)),
+            "0" => self.zoom(ZoomRequest::Whole),
             _ => {}
         }
     }
@@ -239,24 +204,6 @@ impl Grid {
         if let Some(seat) = self.steps.start(free) {
             self.set_tab_stop(seat);
         }
-    }
-}
-
-/// An arrow towards the screen or stage, for when it is out of view.
-fn direction_view(plan: &PlanView, frame: &PlanFrame) -> impl IntoView + use<> {
-    let [x, y, _] = plan.focus_at;
-    let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);
-    // The arrow is drawn pointing up.
-    let turn = f64::from(dx).atan2(f64::from(-dy)).to_degrees().round() as i32;
-    let label = focus_in_words(&plan.focus);
-    view! {
-        <p class="room-direction">
-            <svg viewBox="-12 -12 24 24" width="22" height="22" aria-hidden="true" focusable="false">
-                <path transform=format!("rotate({turn})") d="M0 9V-8M-6-2 0-8 6-2" fill="none" stroke="currentColor"
-                    stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"></path>
-            </svg>
-            {label}
-        </p>
     }
 }
 

@@ -1,22 +1,17 @@
-//! What a magnified map needs: the minimap, which shows the whole room with the visible part marked, and row letters that
-//! stay in view.
+//! The minimap: the whole room while the map is zoomed in, with the visible part marked.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 
 use domain::seats::SeatIndex;
 use domain::wire::Dot;
 use leptos::ev::PointerEvent;
 use leptos::html::{self, Div};
 use leptos::prelude::*;
-use leptos::wasm_split::wasm_split;
-use web_sys::HtmlElement;
 
 use super::drawing::PlanFrame;
-use super::row_letters::RowLetters;
-use super::zoom::{self, WindowPoint};
-use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
+use super::plane::Plane;
+use super::zoom;
 use crate::seat_map::large_rooms::canvas::Canvas;
 use crate::seat_map::large_rooms::dots::Dots;
 use crate::seat_map::room_plan::RoomPlan;
@@ -35,18 +30,15 @@ struct Minimap {
     is_scheduled: Cell<bool>,
 }
 
-/// The minimap of a section or the whole room. Hidden while all of it is in view. `show` moves a point, in percent, to
-/// the middle of the view.
+/// The minimap of a section or the whole room. Hidden while all of it is in view. A press on it moves the `plane`.
 pub fn minimap(
     session: MapSession,
     room: &RoomPlan,
     section: Option<usize>,
     frame: PlanFrame,
-    show: Rc<dyn Fn(WindowPoint)>,
+    plane: Rc<Plane>,
 ) -> impl IntoView + use<> {
     let map = Minimap::new(session, room, section, frame);
-    let letters = RowLetters::new(room.rows(section).map(|(_, row)| row), frame);
-    Effect::new(move |_: Option<()>| letters.keep_in_view(session.map_view.part.get()));
     let (marking, showing) = (Rc::downgrade(&map), Rc::downgrade(&map));
     let mark: SeatListener = Rc::new(move |seat| {
         if let Some(map) = marking.upgrade() {
@@ -68,7 +60,7 @@ pub fn minimap(
             });
         }
     });
-    view(map, is_needed, show)
+    view(map, is_needed, plane)
 }
 
 impl Minimap {
@@ -125,7 +117,7 @@ impl Minimap {
     }
 }
 
-fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(WindowPoint)>) -> impl IntoView {
+fn view(map: Rc<Minimap>, is_needed: Memo<bool>, plane: Rc<Plane>) -> impl IntoView {
     let (element, frame, part) = (map.element, map.frame, map.session.map_view.part);
     let window = NodeRef::<Div>::new();
     Effect::new(move |_| {
@@ -146,7 +138,7 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(WindowPoint)>) 
             share(event.client_x(), place.left(), place.width()),
             share(event.client_y(), place.top(), place.height()),
         );
-        show(at);
+        plane.show(at);
     });
     let drag = Rc::clone(&go);
     view! {
@@ -169,16 +161,4 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(WindowPoint)>) 
             <div class="minimap-window" node_ref=window></div>
         </div>
     }
-}
-
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub fn minimap_part(
-    session: MapSession,
-    room: Arc<RoomPlan>,
-    section: Option<usize>,
-    frame: PlanFrame,
-    show: Rc<dyn Fn(WindowPoint)>,
-    place: HtmlElement,
-) -> Result<MountedPart, SplitLoaderError> {
-    Ok(mount_part(place, move || minimap(session, &room, section, frame, show)))
 }

@@ -13,8 +13,8 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
 
+use super::map_view::{MapView, ZoomRequest};
 use super::zoom::{self, Pinch, WindowPoint, WindowRect};
-use crate::seat_map::signals::PageSignal;
 
 /// Mouse movement below this while pressed is a click, pixels.
 const DRAG_PX: f64 = 5.0;
@@ -26,40 +26,6 @@ const OVERHANG_PX: f64 = 4.0;
 /// Kept as long as its element may call it.
 type Listener = Closure<dyn FnMut(Event)>;
 type Reaction = fn(&Plane, &Event);
-
-/// The visible part of the map, for the page.
-#[derive(Clone, Copy)]
-pub struct MapView {
-    /// Magnification; 1 is the whole room.
-    pub zoom: PageSignal<f64>,
-    /// True if the largest magnification is reached.
-    pub largest: PageSignal<bool>,
-    /// The part in view, in percent of the map: left, top, width, height. `None` if all of it is.
-    pub part: PageSignal<Option<[f64; 4]>>,
-    /// A factor by which the page wants the map magnified, until the map has obeyed. Zero shows the whole room.
-    pub wanted: PageSignal<Option<f64>>,
-}
-
-impl Default for MapView {
-    fn default() -> Self {
-        Self {
-            zoom: PageSignal::new(1.0),
-            largest: PageSignal::default(),
-            part: PageSignal::default(),
-            wanted: PageSignal::default(),
-        }
-    }
-}
-
-impl MapView {
-    /// Shows the whole room again.
-    pub fn reset(self) {
-        self.zoom.set(1.0);
-        self.largest.set(false);
-        self.part.set(None);
-        self.wanted.set(None);
-    }
-}
 
 /// A map that can be panned and zoomed.
 pub struct Plane {
@@ -127,9 +93,18 @@ impl Plane {
         f64::from(SEAT_PITCH) * self.place().width / self.zoom.get() / self.units
     }
 
+    /// Changes the magnification as the page requests.
+    pub fn change(&self, request: ZoomRequest) {
+        match request {
+            ZoomRequest::By(factor) => self.zoom_by(factor, None, true),
+            ZoomRequest::Whole => self.zoom_by(0.0, None, true),
+            ZoomRequest::ForFingers(about) => self.zoom_for_fingers(about),
+        }
+    }
+
     /// Multiplies the magnification, around this point of the window or the middle of the view. A factor of zero shows
     /// the whole room.
-    pub fn zoom_by(&self, factor: f64, about: Option<WindowPoint>, smoothly: bool) {
+    fn zoom_by(&self, factor: f64, about: Option<WindowPoint>, smoothly: bool) {
         let looks = self.place();
         self.stop_animation();
         let before = self.place();
@@ -145,7 +120,7 @@ impl Plane {
     }
 
     /// Zooms until seats are large enough for a finger, around this point.
-    pub fn zoom_to_seats(&self, about: WindowPoint) {
+    fn zoom_for_fingers(&self, about: WindowPoint) {
         // During a transition seats have another size.
         self.stop_animation();
         self.zoom_by(zoom::for_fingers(self.seat_px()) / self.zoom.get(), Some(about), true);

@@ -1,0 +1,72 @@
+//! The parts of the map that load after its seats: moving and magnifying, the minimap, row letters that stay in view, and
+//! names and outlines around the seats.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use leptos::html::Div;
+use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, HtmlElement};
+
+use super::annotations;
+use super::drawing::PlanFrame;
+use super::minimap::minimap;
+use super::plane::Plane;
+use super::row_letters::RowLetters;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
+use crate::seat_map::room_plan::RoomPlan;
+use crate::seat_map::session::MapSession;
+
+/// Adds them to the drawing in `scroller`. The minimap is their view.
+fn after_seats(
+    session: MapSession,
+    room: &RoomPlan,
+    section: Option<usize>,
+    frame: PlanFrame,
+    scroller: Element,
+    drawing: Element,
+) -> impl IntoView + use<> {
+    if section.is_none() {
+        annotate(&drawing, room, &frame);
+    }
+    let view = session.map_view;
+    let letters = RowLetters::new(room.rows(section).map(|(_, row)| row), frame);
+    Effect::new(move |_: Option<()>| letters.keep_in_view(view.part.get()));
+    let plane = Plane::new(scroller, drawing.unchecked_into(), frame.width, view);
+    let changing = Rc::clone(&plane);
+    Effect::new(move |_: Option<()>| {
+        if let Some(request) = view.wanted.get() {
+            view.wanted.set(None);
+            changing.change(request);
+        }
+    });
+    minimap(session, room, section, frame, plane)
+}
+
+/// Draws shapes below the seats, and names of sections above them.
+fn annotate(drawing: &Element, room: &RoomPlan, frame: &PlanFrame) {
+    let rows: Vec<_> = room.rows(None).collect();
+    let (shapes, names) = (annotations::shapes(room.plan()), annotations::names(room.plan(), &rows, frame));
+    for (place, markup) in [("afterbegin", shapes), ("beforeend", names)] {
+        // Fails only for invalid places.
+        let _ = drawing.insert_adjacent_html(place, &markup);
+    }
+}
+
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub fn after_seats_part(
+    session: MapSession,
+    room: Arc<RoomPlan>,
+    section: Option<usize>,
+    frame: PlanFrame,
+    scroller: NodeRef<Div>,
+    place: HtmlElement,
+) -> Result<MountedPart, SplitLoaderError> {
+    Ok(mount_part(place, move || {
+        let scroller: Option<Element> = scroller.get_untracked().map(|scroller| (*scroller).clone().into());
+        let drawing = scroller.as_ref().and_then(Element::first_element_child);
+        scroller.zip(drawing).map(|(scroller, drawing)| after_seats(session, &room, section, frame, scroller, drawing))
+    }))
+}
