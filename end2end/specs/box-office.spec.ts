@@ -23,6 +23,13 @@ async function use(page: Page, control: Locator): Promise<void> {
   }
 }
 
+/** Takes or returns a seat: by finger as a moviegoer does, else by keyboard. */
+async function choose(page: Page, seat: number): Promise<void> {
+  const counter = new ShowPage(page);
+  if (test.info().project.use.hasTouch) await counter.pressSeat(seat);
+  else await use(page, counter.seat(seat));
+}
+
 /** Returns the expected cash in the till, in minor units. */
 async function expected(page: Page): Promise<number> {
   return Number(await page.getByTestId("till").getAttribute("data-expected"));
@@ -53,7 +60,7 @@ async function swap(
   press: (page: Page) => Promise<void> = (page) => use(page, page.getByTestId("swap")),
 ): Promise<string> {
   const counter = new ShowPage(page);
-  for (const seat of seats) await use(page, counter.seat(seat));
+  for (const seat of seats) await choose(page, seat);
   await expect(counter.heldSeats()).toHaveCount(seats.length);
   const difference = page.getByTestId("difference");
   await expect(difference).toHaveAttribute("data-change", change);
@@ -144,8 +151,8 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   const moviegoer = await ben.visit(show.id);
   await moviegoer.hold(show.seat("C", "7"));
   await counter.expectSeat(show.seat("C", "7"), "locked");
-  await use(seller, counter.seat(show.seat("C", "5")));
-  await use(seller, counter.seat(show.seat("C", "6")));
+  await choose(seller, show.seat("C", "5"));
+  await choose(seller, show.seat("C", "6"));
   await expect(counter.heldSeats()).toHaveCount(2);
   await moviegoer.expectSeat(show.seat("C", "6"), "locked");
   await use(seller, seller.getByTestId("sell-cash"));
@@ -161,7 +168,7 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
 
   const sold = (await seller.getByTestId("sold").getAttribute("data-booking")) ?? "";
   // Undo reverses the last sale only.
-  await use(seller, counter.seat(show.seat("C", "8")));
+  await choose(seller, show.seat("C", "8"));
   await expect(counter.heldSeats()).toHaveCount(1);
   await use(seller, seller.getByTestId("sell-card"));
   await use(seller, seller.getByTestId("payment-back"));
