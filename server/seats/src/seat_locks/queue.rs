@@ -23,8 +23,10 @@ use platform::telemetry::{self, LockOutcome, STEP};
 
 /// Attempts per call: with more, other shows wait longer for Redis than the sharing saves.
 const MAX_PER_CALL: usize = 64;
-/// Minimum time between two calls of one queue, with or without a reply to the first.
+/// Minimum time between two calls of one queue.
 const BATCH_INTERVAL: Duration = Duration::from_millis(1);
+/// A call without a reply delays the next one of its queue for this long at most.
+const REPLY_WAIT: Duration = Duration::from_millis(10);
 /// Concurrent calls of one queue.
 const MAX_CALLS: usize = 8;
 /// Attempts in one queue; more are refused.
@@ -153,7 +155,7 @@ async fn run_queue(state: SeatsState, key: QueueKey) {
     let mut guard = QueueGuard { queue: &state.lock_queue, key: Some(key) };
     let slots = Arc::new(tokio::sync::Semaphore::new(MAX_CALLS));
     loop {
-        let interval = tokio::time::sleep(BATCH_INTERVAL);
+        let (interval, reply_wait) = (tokio::time::sleep(BATCH_INTERVAL), tokio::time::sleep(REPLY_WAIT));
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         let batch = state.lock_queue.next(key);
         if batch.is_empty() {
@@ -166,12 +168,10 @@ async fn run_queue(state: SeatsState, key: QueueKey) {
             send_batch(&calling, batch, key.seems_taken).await;
             drop(slot);
         });
-        tokio::pin!(interval);
         tokio::select! {
             biased;
             () = &mut call => interval.await,
-            // A slow reply does not delay the next call.
-            () = &mut interval => drop(state.tasks.spawn(call)),
+            () = reply_wait => drop(state.tasks.spawn(call)),
         }
     }
 }
