@@ -1,4 +1,6 @@
-// Measures how fast a change of 1,000 of 50,000 seats is decoded and painted, and how smoothly a cinema's map pans.
+// Measures how fast a change of 1,000 of 50,000 seats is decoded and painted, how smoothly a cinema's map pans, and how
+// many frames a second a phone with a slow CPU shows while a finger drags, and two pinch, a magnified map: that of a
+// cinema, and a section of the arena while 200 of its 50,000 seats change ten times a second.
 //
 // The candidate is the product's page of an arena, fed with frames by a simulated live connection. The baseline is an
 // SVG node per seat in the same page, which reads the same frames and sets the class of changed seats. They take
@@ -23,6 +25,11 @@ const MIN_RATIO = 50;
 const CINEMA_SEATS = 2_500;
 // Mouse moves, one per frame.
 const MOVES = 90;
+// Slowdown of the phone's CPU, and frames a second of its gestures.
+const SLOW_CPU = 4;
+const MIN_FRAMES_PER_S = 50;
+// Distances between two fingers, pixels.
+const PINCH_PX = { from: 80, to: 240 };
 const DEADLINE_MS = 60_000;
 // Timeout for the canvas to show a change: some frames.
 const PAINT_TIMEOUT_MS = 2_000;
@@ -50,6 +57,15 @@ try {
     }
   }
   await cinema.close();
+  for (const [room, most] of [["cinema", CINEMA_SEATS], ["arena", Infinity]]) {
+    const phone = await openPhone(await largestShow(most), room === "arena");
+    for (let round = 1; round <= rounds; round += 1) {
+      for (const gesture of ["drag", "pinch"]) {
+        report.round({ bench: "render", variant: "candidate", what: gesture, room, round, seats: phone.seats, ...(await phone.measure(gesture)) });
+      }
+    }
+    await phone.close();
+  }
   report.summarise();
   const of = (variant, key, what = "change") => report.median({ variant, what }, key);
   report.promise("script a change of 1,000 seats, p95, ms", of("candidate", "script_p95_ms"), "<=", SCRIPT_BUDGET_MS);
@@ -61,6 +77,12 @@ try {
     report.printLine(`        less the benchmark's own part in both: ${((theirs - nothing) / (ours - nothing)).toFixed(1)}`);
   }
   report.promise("frames while panning against frames at rest, p95", of("candidate", "frame_p95_ms", "pan") / of("idle", "frame_p95_ms", "pan"), "<=", 1.25);
+  for (const room of ["cinema", "arena"]) {
+    for (const what of ["drag", "pinch"]) {
+      const rate = report.median({ variant: "candidate", what, room }, "frames_per_s");
+      report.promise(`frames a second, ${what} on a slow phone, ${room}`, rate, ">=", MIN_FRAMES_PER_S);
+    }
+  }
   report.close();
 } finally {
   await browser.close();
@@ -244,6 +266,67 @@ async function openCinema(show) {
       return { frame_p50_ms: quantile(frames, 0.5), frame_p95_ms: quantile(frames, 0.95), frame_max_ms: Math.max(...frames) };
     },
   };
+}
+
+/** Opens the map of a room, or the first section of a large one, magnified, on a phone with a slow CPU. */
+async function openPhone(show, isLarge) {
+  const context = await browser.newContext(DEVICES.phone);
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  if (isLarge) await page.addInitScript(fakeLive);
+  await page.goto(`${BASE}/shows/${show.id}`);
+  if (isLarge) {
+    await page.waitForFunction(() => window.live.sockets.at(-1)?.onmessage, undefined, { timeout: DEADLINE_MS });
+    await page.evaluate((seats) => {
+      window.states = new Uint8Array(seats);
+      window.live.receive(window.live.snapshot(window.states));
+      window.live.receive(window.live.noHolds());
+    }, show.seat_count);
+    await page.locator(".section-card").first().tap();
+  }
+  await page.waitForSelector('[role="gridcell"][data-state="available"]', { timeout: DEADLINE_MS });
+  const magnify = page.getByTestId("zoom-in");
+  await magnify.waitFor();
+  while ((await magnify.getAttribute("aria-disabled")) !== "true") await magnify.tap();
+  await session.send("Emulation.setCPUThrottlingRate", { rate: SLOW_CPU });
+  const pan = page.getByTestId("room-pan");
+  const box = await pan.boundingBox();
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  const place = () => page.evaluate(() => JSON.stringify(document.querySelector("svg.room").getBoundingClientRect()));
+  const fingers = (type, touchPoints) => session.send("Input.dispatchTouchEvent", { type, touchPoints });
+  const points = {
+    drag: (turn) => [{ x: x + 100 * Math.sin(turn), y: y + 60 * Math.sin(turn / 2) }],
+    // From the larger distance: the map is as large as it gets.
+    pinch: (turn) => {
+      const half = (PINCH_PX.from + (PINCH_PX.to - PINCH_PX.from) * (0.5 + Math.cos(turn) / 2)) / 2;
+      return [{ x: x - half, y, id: 0 }, { x: x + half, y, id: 1 }];
+    },
+  };
+  return {
+    seats: show.seat_count,
+    close: () => context.close(),
+    measure: async (gesture) => {
+      await page.evaluate(watchFrames);
+      if (isLarge) await page.evaluate(startChanges);
+      const before = await place();
+      await fingers("touchStart", points[gesture](0));
+      for (let move = 1; move <= MOVES; move += 1) {
+        await fingers("touchMove", points[gesture]((move / MOVES) * 6 * Math.PI));
+        if (move === Math.round(MOVES / 12) && (await place()) === before) throw new Error(`after a ${gesture} the map is where it was`);
+      }
+      const frames = await page.evaluate(() => window.frameTimes());
+      await fingers("touchEnd", []);
+      if (isLarge) await page.evaluate(() => clearInterval(window.changes));
+      const total = frames.reduce((sum, ms) => sum + ms, 0);
+      return { frames_per_s: (1000 * frames.length) / total, frame_p95_ms: quantile(frames, 0.95), frame_max_ms: Math.max(...frames) };
+    },
+  };
+}
+
+/** In the page: changes seats of the whole room until the interval is cleared. */
+function startChanges() {
+  const { live, states } = window;
+  window.changes = setInterval(() => live.receive(live.delta(live.change(states, 200))), 100);
 }
 
 /** In the page: records the time between frames until `frameTimes` is called. */
