@@ -279,6 +279,23 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expectFitsPhone(seller, "bookings looked for by name");
 });
 
+test("a hold is extended before the customer is asked for money", async ({ request, newVisitor }) => {
+  // A server with holds of four seconds.
+  const server = process.env.SHORT_HOLD_URL ?? "";
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request);
+  const { theatre } = (await (await request.get(`/api/v1/shows/${show.id}`)).json()) as { theatre: string };
+  await signInAsManager(page, server);
+  await page.goto(`${server}/staff/${theatre}/box-office/shows/${show.id}`);
+  const counter = new ShowPage(page);
+  await counter.waitUntilLive();
+  await choose(page, show.seat("C", "7"));
+  await expect(counter.heldSeats()).toHaveCount(1);
+  await use(page, page.getByTestId("sell-cash"));
+  await expect(counter.countdown).toHaveText(/^[23]:/);
+  await expect(page.getByTestId("payment")).toBeVisible();
+});
+
 test("a show after the end of sales still has a map for staff", async ({ request, newVisitor }) => {
   const staff = await newVisitor({ reducedMotion: "reduce" });
   const { page } = staff;

@@ -9,14 +9,17 @@ use leptos::html;
 use leptos::prelude::*;
 
 use super::selling::CounterSaleState;
-use crate::browser::{focus, keep_focus};
+use crate::browser::{clock, focus, keep_focus};
 use crate::checkout::total_of;
 use crate::seat_map::SEATS;
+use crate::seat_map::own_seats::own_hold;
 
 /// Id of the amount of cash, which gets the focus of a cash payment.
 const CASH_GIVEN: &str = "cash-given";
 /// Id of the button that confirms, which gets the focus of a card payment.
 const CONFIRM: &str = "confirm-payment";
+/// A hold with less time left is extended before the customer is asked for money, milliseconds.
+const PAYMENT_TIME_MS: i64 = 180_000;
 /// Selector of the button that asks for cash; an exchange has none.
 const ASK_FOR_CASH: &str = "#sell-cash";
 
@@ -139,8 +142,17 @@ impl CounterSaleState {
         let can_sell = if caller.is_some() { !self.busy.get_untracked() } else { untrack(|| self.ready()).is_some() };
         if can_sell && !self.is_blocked_by_pending() {
             self.trouble.set(None);
+            if caller.is_none() && self.is_near_expiry() {
+                own_hold::extend_hold(self.session);
+            }
             self.payment.set(Some(CounterPayment { means, caller }));
         }
+    }
+
+    /// True if the held seats expire before a customer has paid.
+    fn is_near_expiry(self) -> bool {
+        let expires_ms = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.expires_at_ms));
+        expires_ms.zip(clock::server_now()).is_some_and(|(expires_ms, now)| expires_ms - now.0 < PAYMENT_TIME_MS)
     }
 
     /// Closes the form of a payment, if it is open. The focus goes to the buttons in its place.
