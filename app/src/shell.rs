@@ -86,6 +86,8 @@ pub struct Head {
     /// True if search engines must not index it, and links to it have no preview: bookings, tickets, errors. It does not
     /// decide about caches.
     pub is_private: bool,
+    /// Path of the picture in the preview of a link to it; empty if it has none.
+    pub picture: String,
     /// The subject of the page for search engines: a JSON-LD document.
     pub structured_data: Option<String>,
     /// The offline storage of the page, if it has one.
@@ -196,8 +198,7 @@ fn document(
 }
 
 /// Tags for search engines and for the preview of a link in a chat: the canonical address, without the query, because that
-/// only chooses a part of the page; and Open Graph's title, description and address. There is no picture: posters are SVG,
-/// which chats do not show.
+/// only chooses a part of the page; and Open Graph's title, description, address and picture.
 fn preview(head: &Head, full_title: &str, address: String) -> impl IntoView + use<> {
     let title = if head.title.is_empty() { full_title } else { &head.title };
     let canonical = address.split('?').next().unwrap_or_default().to_owned();
@@ -206,12 +207,18 @@ fn preview(head: &Head, full_title: &str, address: String) -> impl IntoView + us
         ("og:type", "website".to_owned()),
         ("og:title", title.to_owned()),
         ("og:description", head.description.clone()),
-        ("og:url", address),
     ];
+    let picture = (!head.picture.is_empty()).then(|| ("og:image", format!("{}{}", origin_of(&address), head.picture)));
+    let properties = properties.into_iter().chain(picture).chain([("og:url", address)]);
     view! {
         <link rel="canonical" href=canonical />
-        {properties.into_iter().map(|(name, content)| meta().content(content).attr("property", name)).collect_view()}
+        {properties.map(|(name, content)| meta().content(content).attr("property", name)).collect_view()}
     }
+}
+
+/// The scheme and host of an absolute address.
+fn origin_of(address: &str) -> &str {
+    address.match_indices('/').nth(2).map_or(address, |(end, _)| &address[..end])
 }
 
 /// Style of a live map until its seats can be taken. The rest and the font load then

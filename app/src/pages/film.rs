@@ -4,12 +4,14 @@ use language::{current, say, text_language};
 use leptos::prelude::*;
 
 use super::listing::{ShowGroup, StripChoice, nothing, strip};
-use super::poster::poster;
+use super::poster::{poster, poster_path};
 use crate::shell::{Head, Page, PageLink};
 
 /// The page of a film.
 #[derive(Clone, Debug)]
 pub struct FilmPage {
+    /// Its address, without a query.
+    pub path: String,
     /// Title.
     pub title: String,
     /// One line about it.
@@ -36,6 +38,7 @@ impl Page for FilmPage {
             title: self.title.clone(),
             description: format!("{} {}", self.tagline, self.synopsis),
             city: self.city.clone(),
+            picture: poster_path(&self.path),
             ..Head::default()
         }
     }
@@ -99,6 +102,7 @@ mod tests {
 
     fn film() -> FilmPage {
         FilmPage {
+            path: "/films/gate".to_owned(),
             title: "باب الحديد".to_owned(),
             tagline: "She counted what they took.".to_owned(),
             synopsis: "A schoolteacher proves with chalk that her district has been robbed.".to_owned(),

@@ -3,10 +3,12 @@
 //! An inline SVG of flat shapes: no download, no id that could collide, no style attribute, which the content security
 //! policy forbids.
 
+use std::fmt;
+
 use leptos::prelude::*;
 
 /// Width of the drawing in its own units. Posters are two by three.
-const WIDTH: i32 = 240;
+pub const WIDTH: i32 = 240;
 const HEIGHT: i32 = 360;
 /// Distance of the title from its starting edge.
 const MARGIN: i32 = 18;
@@ -14,22 +16,16 @@ const MARGIN: i32 = 18;
 const LINE_LETTERS: usize = 13;
 const TITLE_LINES: usize = 4;
 
+/// The address of the poster of a film as a PNG picture, of that of its page.
+pub fn poster_path(film: &str) -> String {
+    format!("{film}/poster.png")
+}
+
 /// The poster of a film. Decorative: the title is beside it as text.
 pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
+    let (ground, shapes) = drawing(title, hue);
+    let shapes = shapes.into_iter().map(Shape::view).collect_view();
     let hue = i32::from(hue);
-    let mut dice = TitleRandom::of(title);
-    let ground = colour(hue, 38, 14);
-    let drawing = match dice.up_to(8) {
-        0 => sun_over_hills(hue, &mut dice),
-        1 => ripples(hue, &mut dice),
-        2 => beams(hue, &mut dice),
-        3 => stairs(hue, &mut dice),
-        4 => windows(hue, &mut dice),
-        5 => bands(hue, &mut dice),
-        6 => road(hue, &mut dice),
-        _ => petals(hue, &mut dice),
-    };
-    let shapes = drawing.into_iter().map(Shape::view).collect_view();
     let lines = title_lines(title);
     let first_line = HEIGHT - 22 - 28 * (i32::try_from(lines.len()).unwrap_or(1) - 1);
     let ink = colour(hue, 70, 94);
@@ -42,38 +38,86 @@ pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
         .collect_view();
     view! {
         <svg class="poster" viewBox=format!("0 0 {WIDTH} {HEIGHT}") aria-hidden="true" focusable="false">
-            <rect width=WIDTH height=HEIGHT fill=ground />
+            <rect width=WIDTH height=HEIGHT fill=ground.to_string() />
             {shapes}
             {shade(hue, first_line)}
-            <g fill=ink font-size="25" font-weight="800" direction=direction unicode-bidi="isolate">{text}</g>
+            <g fill=ink.to_string() font-size="25" font-weight="800" direction=direction unicode-bidi="isolate">{text}</g>
         </svg>
     }
+}
+
+/// The poster without its title: the colour of the ground, and the shapes on it from back to front.
+pub fn drawing(title: &str, hue: u16) -> (Colour, Vec<Shape>) {
+    let hue = i32::from(hue);
+    let mut dice = TitleRandom::of(title);
+    let shapes = match dice.up_to(8) {
+        0 => sun_over_hills(hue, &mut dice),
+        1 => ripples(hue, &mut dice),
+        2 => beams(hue, &mut dice),
+        3 => stairs(hue, &mut dice),
+        4 => windows(hue, &mut dice),
+        5 => bands(hue, &mut dice),
+        6 => road(hue, &mut dice),
+        _ => petals(hue, &mut dice),
+    };
+    (colour(hue, 38, 14), shapes)
 }
 
 /// Darkens the bottom in thin steps for the title's contrast; a gradient would need an id.
 fn shade(hue: i32, first_line: i32) -> impl IntoView {
     let step = |number: i32| {
         let top = first_line - 96 + number * 12;
-        view! { <rect y=top width=WIDTH height=HEIGHT - top fill=colour(hue, 45, 8) fill-opacity="0.13" /> }
+        view! { <rect y=top width=WIDTH height=HEIGHT - top fill=colour(hue, 45, 8).to_string() fill-opacity="0.13" /> }
     };
     (0..8).map(step).collect_view()
 }
 
-struct Shape {
-    path: String,
-    fill: String,
+/// A flat shape.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Its outline, in the syntax of SVG's paths.
+    pub path: String,
+    /// Its colour.
+    pub fill: Colour,
     /// Percent.
-    opacity: i32,
+    pub opacity: i32,
+}
+
+/// A colour by hue in degrees, saturation and lightness in percent.
+#[derive(Clone, Copy, Debug)]
+pub struct Colour {
+    hue: i32,
+    saturation: i32,
+    lightness: i32,
+}
+
+impl Colour {
+    /// Red, green and blue from 0 to 255 (CSS Color Module Level 4, section 7.1).
+    pub fn rgb(self) -> [u8; 3] {
+        let (saturation, lightness) = (f64::from(self.saturation) / 100.0, f64::from(self.lightness) / 100.0);
+        let reach = saturation * lightness.min(1.0 - lightness);
+        [0.0, 8.0, 4.0].map(|shift| {
+            let k = (shift + f64::from(self.hue) / 30.0) % 12.0;
+            let level = lightness - reach * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0);
+            (level * 255.0).round() as u8
+        })
+    }
+}
+
+impl fmt::Display for Colour {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "hsl({},{}%,{}%)", self.hue, self.saturation, self.lightness)
+    }
 }
 
 impl Shape {
-    fn new(path: String, fill: String, opacity: i32) -> Self {
+    fn new(path: String, fill: Colour, opacity: i32) -> Self {
         Self { path, fill, opacity }
     }
 
     fn view(self) -> impl IntoView {
         let opacity = (self.opacity < 100).then(|| format!("0.{:02}", self.opacity));
-        view! { <path d=self.path fill=self.fill fill-opacity=opacity /> }
+        view! { <path d=self.path fill=self.fill.to_string() fill-opacity=opacity /> }
     }
 }
 
@@ -205,10 +249,10 @@ fn circle(x: i32, y: i32, radius: i32) -> String {
 }
 
 /// A colour of the wheel. Yellow-green to cyan would glare at the common saturation, so it gets less.
-fn colour(hue: i32, saturation: i32, lightness: i32) -> String {
+fn colour(hue: i32, saturation: i32, lightness: i32) -> Colour {
     let hue = hue.rem_euclid(360);
     let saturation = if (55..190).contains(&hue) { saturation * 3 / 5 } else { saturation };
-    format!("hsl({hue},{saturation}%,{}%)", lightness.clamp(4, 96))
+    Colour { hue, saturation, lightness: lightness.clamp(4, 96) }
 }
 
 /// Returns true if the first directional letter is of a right-to-left script, such as Hebrew or Arabic (Unicode
@@ -309,6 +353,13 @@ mod tests {
         let drawn = |title| poster(title, 30).to_html();
         assert_eq!(drawn("The Long Tide"), drawn("The Long Tide"));
         assert_ne!(drawn("The Long Tide"), drawn("Harbour Lights"));
+    }
+
+    #[test]
+    fn a_colour_has_the_red_green_and_blue_of_css() {
+        let rgb = |hue, saturation, lightness| Colour { hue, saturation, lightness }.rgb();
+        assert_eq!((rgb(0, 100, 50), rgb(120, 100, 25), rgb(240, 0, 60)), ([255, 0, 0], [0, 128, 0], [153; 3]));
+        assert_eq!((rgb(30, 60, 40), rgb(200, 40, 80)), ([163, 102, 41], [184, 211, 224]));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::film::fact_items;
+use super::poster::poster_path;
 use crate::checkout::BUYER;
 use crate::seat_map::{self, SHOW, SeatMap};
 use crate::shell::{Head, Page, PageLink, WasmModule};
@@ -75,6 +76,7 @@ impl Page for SeatMapPage {
             city: Some(self.city.clone()),
             is_private: self.event.is_none(),
             structured_data: self.event.clone(),
+            picture: poster_path(&self.film.href),
             ..Head::default()
         }
     }

@@ -56,6 +56,7 @@ pub const TABLE: &[ClassifiedRoute] = &[
     ("/cities/{id}", Shared),
     ("/theatres/{id}", Shared),
     ("/films/{id}", Shared),
+    ("/films/{id}/poster.png", Shared),
     ("/search", Shared),
     ("/docs/problems", Shared),
     ("/sitemap.xml", Shared),

@@ -15,7 +15,7 @@ pub mod mail;
 pub mod notice;
 pub mod pdf;
 mod plain_mail;
-mod png;
+pub mod png;
 pub mod qr;
 mod settings;
 mod signing;

@@ -1,4 +1,4 @@
-//! A QR code as a PNG picture, for mails: programs that read them show no SVG. One bit a pixel, black on white.
+//! PNG pictures: QR codes in mails, whose programs show no SVG, and posters in previews of links.
 
 use std::io::Write;
 
@@ -10,32 +10,52 @@ use super::qr::Drawing;
 /// Pixels of a module: enough to be read from the screen of another phone.
 const PIXELS_PER_MODULE: usize = 6;
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
-/// One bit a pixel, shades of grey, no interlacing.
-const FORMAT: [u8; 5] = [1, 0, 0, 0, 0];
+
+/// How the bytes of a line are pixels.
+#[derive(Clone, Copy, Debug)]
+pub enum PixelFormat {
+    /// One bit a pixel, the highest first; 1 is white.
+    BlackAndWhite,
+    /// Three bytes a pixel.
+    Rgb,
+}
+
+impl PixelFormat {
+    /// Bits, kind of colour, usual compression and filters, no interlacing.
+    const fn header(self) -> [u8; 5] {
+        match self {
+            Self::BlackAndWhite => [1, 0, 0, 0, 0],
+            Self::Rgb => [8, 2, 0, 0, 0],
+        }
+    }
+}
+
+/// Packs lines of pixels, from the top, as a PNG file. Each has the bytes of `width` pixels.
+pub fn file<'a>(width: u32, height: u32, format: PixelFormat, lines: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
+    for line in lines {
+        // Each line begins with how it is filtered: not at all. Writing to a Vec cannot fail.
+        let _infallible = packed.write_all(&[0]).and_then(|()| packed.write_all(line));
+    }
+    let mut file = SIGNATURE.to_vec();
+    chunk(&mut file, *b"IHDR", &[&width.to_be_bytes()[..], &height.to_be_bytes(), &format.header()].concat());
+    chunk(&mut file, *b"IDAT", &packed.finish().unwrap_or_default());
+    chunk(&mut file, *b"IEND", &[]);
+    file
+}
 
 /// The picture of a drawn code.
 pub(super) fn of_drawing(Drawing { side, bars }: &Drawing) -> Vec<u8> {
     let pixels = side * PIXELS_PER_MODULE;
-    let row_bytes = pixels.div_ceil(8);
-    let mut rows = vec![vec![0xFF_u8; row_bytes]; *side];
+    let mut rows = vec![vec![0xFF_u8; pixels.div_ceil(8)]; *side];
     for (column, row, run) in bars {
         for pixel in column * PIXELS_PER_MODULE..(column + run) * PIXELS_PER_MODULE {
             rows[*row][pixel / 8] &= !(0x80 >> (pixel % 8));
         }
     }
-    let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
-    for row in &rows {
-        for _ in 0..PIXELS_PER_MODULE {
-            // Each line begins with how it is filtered: not at all. Writing to a Vec cannot fail.
-            let _infallible = packed.write_all(&[0]).and_then(|()| packed.write_all(row));
-        }
-    }
-    let side = u32::try_from(pixels).unwrap_or(u32::MAX).to_be_bytes();
-    let mut file = SIGNATURE.to_vec();
-    chunk(&mut file, *b"IHDR", &[&side[..], &side, &FORMAT].concat());
-    chunk(&mut file, *b"IDAT", &packed.finish().unwrap_or_default());
-    chunk(&mut file, *b"IEND", &[]);
-    file
+    let lines = rows.iter().flat_map(|row| std::iter::repeat_n(row.as_slice(), PIXELS_PER_MODULE));
+    let pixels = u32::try_from(pixels).unwrap_or(u32::MAX);
+    file(pixels, pixels, PixelFormat::BlackAndWhite, lines)
 }
 
 /// Length, name, content, and the checksum of the last two.

@@ -79,6 +79,14 @@ async fn show_page_has_a_preview_and_may_be_indexed_until_it_begins() {
     let html = show_page(&world).await;
     let page = format!("{origin}/shows/{}", world.show);
     assert!(!html.contains("noindex") && html.contains(&format!("<link rel=\"canonical\" href=\"{page}\">")), "{html}");
+    let picture = format!("{origin}/films/tide/poster.png");
+    assert!(html.contains(&format!("<meta content=\"{picture}\" property=\"og:image\">")), "{html}");
+    let film = expect_page(world.visitor().page("/films/tide").await, StatusCode::OK, &[]);
+    assert!(film.contains(&format!("<meta content=\"{picture}\" property=\"og:image\">")), "{film}");
+    let loaded = world.visitor().client.get(&picture).send().await.expect("an answer");
+    assert_eq!((loaded.status(), loaded.headers()["content-type"].as_bytes()), (StatusCode::OK, &b"image/png"[..]));
+    assert!(loaded.bytes().await.expect("a file").starts_with(b"\x89PNG\r\n"));
+    assert_eq!(world.visitor().page("/films/unknown/poster.png").await.0, StatusCode::NOT_FOUND);
     assert!(html.contains("property=\"og:title\"") && html.contains("Choose your seats for Tide at Aurora"), "{html}");
 
     let begun = insert_show(&world.pg, 300_000, -60).await;

@@ -26,15 +26,17 @@ use http::page_locale;
 use platform::clock;
 
 mod listing;
+mod poster_picture;
 
 pub(super) use listing::days;
 
-pub(super) fn pages() -> [Page; 5] {
+pub(super) fn pages() -> [Page; 6] {
     [
         ("/", get(home), BROWSING),
         ("/cities/{id}", get(city), BROWSING),
         ("/theatres/{id}", get(theatre), BROWSING),
         ("/films/{id}", get(film), BROWSING),
+        ("/films/{id}/poster.png", get(poster_picture::poster), BROWSING),
         ("/search", get(search), BROWSING),
     ]
 }
@@ -196,6 +198,7 @@ async fn film(
 /// The page of a film that is on nowhere.
 fn empty_film_page(film: &FilmView) -> FilmPage {
     FilmPage {
+        path: listing::film_path(&film.id, None, None),
         title: film.title.clone(),
         tagline: film.tagline.clone(),
         synopsis: film.synopsis.clone(),
