@@ -13,6 +13,7 @@ use super::fields::{Field, hidden};
 use super::form::REASON;
 use super::{Desk, Form, Tab, frame, head, tabbed, when};
 use crate::shell::{Head, Page};
+use crate::site;
 
 const PEOPLE: &str = "people";
 const MINUTES: &str = "minutes";
@@ -114,7 +115,7 @@ fn rehearsal_view(here: &str, rehearsal: ShownRehearsal) -> AnyView {
     };
     view! {
         <p class="organiser-state" data-testid="rehearsal-state" data-state=state>{words}</p>
-        <dl class="reports-totals">{lines(&figures)}</dl>
+        <dl class="reports-totals" data-figures="figures">{lines(&figures)}</dl>
         {verdict}
     }
     .into_any()
@@ -168,7 +169,7 @@ fn whole(value: i64) -> String {
     number(value, language::current())
 }
 
-/// The map, and the button that stops the rehearsal.
+/// The map, and the button that stops the rehearsal. A script keeps figures and map current, and hides the link.
 fn stop_form(here: &str, figures: &RehearsalFigures, room: &Layout, map: &[u8]) -> AnyView {
     let described = say!("rehearsal.map", count = figures.taken, all = figures.seats);
     let (size, focus) = (room.size(), room.focus());
@@ -181,13 +182,15 @@ fn stop_form(here: &str, figures: &RehearsalFigures, room: &Layout, map: &[u8]) 
         <form action=format!("{here}/stop") method="post">
             <button class="button button-danger" r#type="submit" data-testid="rehearsal-stop">{say!("rehearsal.stop")}</button>
         </form>
+        <p data-figures-link><a href=here.to_owned() data-testid="rehearsal-refresh">{say!("rehearsal.refresh")}</a></p>
         <svg class="chart chart-room" viewBox=format!("0 0 {} {}", size.0, size.1) role="img"
-            aria-labelledby="rehearsal-map-name" data-testid="rehearsal-map">
+            aria-labelledby="rehearsal-map-name" data-testid="rehearsal-map" data-figures="map">
             <title id="rehearsal-map-name">{described}</title>
             {front}
             <path class="heat heat-0" d=free />
             <path class="heat heat-5" d=taken />
         </svg>
+        <script r#type="module" src=site::address("/pkg/live-figures.js")></script>
     }
     .into_any()
 }

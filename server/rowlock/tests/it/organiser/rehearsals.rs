@@ -93,7 +93,8 @@ async fn rehearsal_sells_out_without_a_booking_payment_mail_or_webhook() {
 async fn rehearsal_is_found_by_no_public_address_and_stops_on_request() {
     let (world, olga) = world_with_organiser().await;
     let rehearsal = start_long(&world, &olga).await;
-    expect_page(olga.page(&page_of(world.show)).await, StatusCode::OK, &["data-testid=\"rehearsal-map\""]);
+    let parts = ["data-testid=\"rehearsal-map\"", "data-testid=\"rehearsal-refresh\"", "live-figures.js"];
+    expect_page(olga.page(&page_of(world.show)).await, StatusCode::OK, &parts);
     let ann = world.visitor();
     for path in ["", "/seats", "/plan", "/hold", "/waiting-list"] {
         let (status, answer) = ann.get(&format!("/api/v1/shows/{rehearsal}{path}")).await;

@@ -2,7 +2,6 @@
 
 use app::staff::pages::Form;
 use app::staff::pages::organiser::{RehearsalPage, ShownRehearsal, rehearsal_request};
-use axum::http::{HeaderValue, header};
 use uuid::Uuid;
 
 use super::super::SignedInPageResult;
@@ -10,9 +9,6 @@ use super::visit::{SentForm, StaffVisit, VisitOf};
 use admission::waiting_room;
 use backoffice::rehearsals;
 use http::Code;
-
-/// Reload interval of a running rehearsal, seconds.
-const LOOK_AGAIN_S: &str = "2";
 
 pub(super) async fn show_page(visit: VisitOf<Uuid>) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
@@ -22,26 +18,20 @@ pub(super) async fn show_page(visit: VisitOf<Uuid>) -> SignedInPageResult {
 async fn page(visit: StaffVisit, show: Uuid, form: Form) -> SignedInPageResult {
     let show = waiting_room::show_at(&visit.state, &visit.desk.theatre, show).await?;
     let rehearsal = rehearsals::of_show(&visit.state, show.id).await?;
-    let is_running = rehearsal.as_ref().is_some_and(|rehearsal| rehearsal.end.is_none());
-    let is_read = visit.desk.trouble.is_none();
     let rehearsal = rehearsal.map(|rehearsal| ShownRehearsal {
         figures: rehearsal.figures,
         end: rehearsal.end,
         room: show.layout.clone(),
         map: rehearsal.map,
     });
-    let mut page = visit.show(|desk| RehearsalPage {
+    Ok(visit.show(|desk| RehearsalPage {
         desk,
         show: show.id,
         title: show.film.clone(),
         starts_local: show.local_iso(show.starts_at),
         rehearsal,
         form,
-    });
-    if is_running && is_read {
-        page.headers_mut().insert(header::REFRESH, HeaderValue::from_static(LOOK_AGAIN_S));
-    }
-    Ok(page)
+    }))
 }
 
 pub(super) async fn start(visit: VisitOf<Uuid>, SentForm(mut form): SentForm) -> SignedInPageResult {
