@@ -48,6 +48,8 @@ pub enum RehearsalEnd {
     Stopped,
     /// It took longer than [`LONGEST_MS`].
     OutOfTime,
+    /// A show was about to go on sale.
+    GaveWay,
     /// Its server stopped.
     Interrupted,
 }

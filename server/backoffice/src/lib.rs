@@ -17,7 +17,7 @@
 //!
 //! To add an endpoint: write the handler in the module's `endpoints`, which takes a `StaffRequest` or a `StaffMutation` of
 //! its roles (`staff_request`), the rule in the file of its subject, and the query beside the rule or in the module's `sql`;
-//! then add the route to `routes`. To add a setting of webhooks: [`WebhookSettings`]. To add a report table:
+//! then add the route to `routes`. To add a setting: the file `settings`. To add a report table:
 //! `reports::tables`.
 
 pub mod box_office;
@@ -31,5 +31,5 @@ mod staff_request;
 mod state;
 pub mod webhooks;
 
-pub use settings::WebhookSettings;
+pub use settings::{RehearsalSettings, WebhookSettings};
 pub use state::{BackofficeParts, BackofficeState};

@@ -1,6 +1,23 @@
-//! Settings of webhooks to other systems.
+//! Settings of rehearsals, and of webhooks to other systems.
 
 use clap::Args;
+use domain::time::MINUTE_MS;
+
+/// Settings of rehearsals.
+#[derive(Clone, Debug, Args)]
+pub struct RehearsalSettings {
+    /// Minutes before and after the opening of a show's waiting room in which no rehearsal may start; 0: none.
+    #[arg(long, env = "REHEARSAL_QUIET_MIN", default_value_t = 60)]
+    pub rehearsal_quiet_min: u32,
+}
+
+impl RehearsalSettings {
+    /// The same time in milliseconds.
+    #[must_use]
+    pub fn quiet_ms(&self) -> i64 {
+        i64::from(self.rehearsal_quiet_min) * MINUTE_MS
+    }
+}
 
 /// Settings of webhooks to other systems.
 #[derive(Clone, Debug, Args)]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::WebhookSettings;
 use crate::reports::Reports;
 use crate::webhooks::WebhookClient;
+use crate::{RehearsalSettings, WebhookSettings};
 use http::HttpState;
 use identity::IdentityState;
 use selling::SellingState;
@@ -23,6 +23,8 @@ pub struct BackofficeParts {
     pub webhooks: WebhookClient,
     /// Settings of webhooks.
     pub webhook_settings: WebhookSettings,
+    /// Settings of rehearsals.
+    pub rehearsal_settings: RehearsalSettings,
 }
 
 platform::shared_state!(BackofficeState(BackofficeParts), selling_state: SellingState, HttpState, IdentityState);

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use admission::AdmissionSettings;
-use backoffice::WebhookSettings;
+use backoffice::{RehearsalSettings, WebhookSettings};
 use catalogue::CatalogueSettings;
 use payments::PaymentSettings;
 use selling::SellingSettings;
@@ -89,6 +89,9 @@ pub struct Config {
     /// Webhooks to other systems.
     #[command(flatten)]
     pub webhooks: WebhookSettings,
+    /// Rehearsals.
+    #[command(flatten)]
+    pub rehearsals: RehearsalSettings,
 }
 
 #[cfg(test)]

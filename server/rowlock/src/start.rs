@@ -132,6 +132,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         reports: reports::Reports::default(),
         webhooks: webhooks::WebhookClient::new(&config.webhooks)?,
         webhook_settings: config.webhooks.clone(),
+        rehearsal_settings: config.rehearsals.clone(),
         selling_state: selling,
     });
     web::files::announce(&config.site_root);

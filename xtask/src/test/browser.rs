@@ -69,11 +69,14 @@ pub fn test(
         product.make_manager(&format!("manager-{project}@example.org"), STAFF_PASSWORD, stop)?;
     }
     product.start_simulator_for_tests(processes, folder)?;
+    // Other tests open waiting rooms at any time.
+    let never_quiet = ("REHEARSAL_QUIET_MIN", "0".to_owned());
     let mut normal = without_hold_limits();
-    normal.push(("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string()));
+    normal.extend([never_quiet.clone(), ("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())]);
     let normal = ServerSettings::on_free_port(folder, "rowlock", normal)?;
     let mut short = without_hold_limits();
-    short.extend([("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())]);
+    let short_times = [("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())];
+    short.extend(short_times.into_iter().chain([never_quiet]));
     let short = ServerSettings::on_free_port(folder, "rowlock-short", short)?;
     for server in [&normal, &short] {
         product.start_server(processes, server, Output::File(folder.log(server.name)))?;

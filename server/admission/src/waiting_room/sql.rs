@@ -107,6 +107,22 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, 
         .await
 }
 
+/// True if a room of a show opens between these times. Rooms of rehearsals have no row in `shows`.
+pub(super) async fn opens_between(
+    connection: &mut PgConnection,
+    after: Timestamp,
+    before: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM waiting_rooms room JOIN shows show ON show.id = room.show_id
+                        WHERE room.switched_off_at IS NULL AND room.opens_at > $1 AND room.opens_at < $2)",
+    )
+    .bind(to_utc(after))
+    .bind(to_utc(before))
+    .fetch_one(connection)
+    .await
+}
+
 /// The active room of a show, locked until the transaction ends.
 pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
     sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL FOR UPDATE"))

@@ -187,6 +187,15 @@ pub async fn delete_of_rehearsal(tx: &mut PgConnection, rehearsal: Uuid) -> Resu
     sql::delete_of(tx, rehearsal).await
 }
 
+/// True if the active room of any show opens between these times, or has opened then.
+pub async fn opens_between(
+    connection: &mut PgConnection,
+    after: Timestamp,
+    before: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    sql::opens_between(connection, after, before).await
+}
+
 /// The version of a room for optimistic locking: changes with everything that staff control.
 fn version_of(known: Option<&RoomRow>) -> String {
     known.map_or_else(String::new, |row| format!("{}.{}.{}", row.id.simple(), from_utc(row.opens_at).0, row.per_second))

@@ -8,6 +8,10 @@
 //! `start` records a rehearsal, and the next server in [`serve_forever`] claims it. Its reports renew a lease. Without
 //! them every server may end it: a server that stops leaves nothing behind.
 //!
+//! One runs at a time in the whole deployment, which the unique index `rehearsals_one_running` enforces. None starts near
+//! the opening of a show's waiting room (`REHEARSAL_QUIET_MIN`). An opening that is set meanwhile ends it: each report
+//! looks for one.
+//!
 //! Not rehearsed: payment, puzzles (the server would solve its own), and areas without numbered seats.
 
 mod sql;
@@ -19,7 +23,8 @@ use std::time::{Duration, Instant};
 use domain::rehearsal::{
     LONGEST_MS, MAX_ARRIVAL_MINUTES, MAX_PEOPLE, RehearsalEnd, RehearsalFigures, RehearsalRequest,
 };
-use domain::time::{MINUTE_MS, SECOND_MS};
+use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use sqlx::PgConnection;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -39,6 +44,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_EVERY: u32 = 10;
 /// Time without a report after which a rehearsal counts as abandoned, milliseconds.
 const LEASE_MS: i64 = 30 * SECOND_MS;
+/// Time before the opening of a show's waiting room at which a running rehearsal ends, milliseconds.
+const GIVE_WAY_MS: i64 = 5 * MINUTE_MS;
 /// Time after the end in which the lock store's keys are deleted again, milliseconds: a request that was under way may
 /// have loaded the map once more.
 const FORGET_AGAIN_MS: i64 = MINUTE_MS;
@@ -62,7 +69,7 @@ pub struct RehearsalView {
 ///
 /// # Errors
 /// 400 for an invalid request. 404 for another theatre's show. 409 when the show's sales end too soon, it has no seats
-/// for sale, or a rehearsal of the theatre is running.
+/// for sale, any rehearsal is running, or an on-sale is near.
 pub async fn start(
     state: &BackofficeState,
     action: &StaffAction<'_>,
@@ -82,6 +89,11 @@ pub async fn start(
     if seats == 0 {
         return Err(Problem::new(Code::WrongState, "This show has no numbered seats for sale."));
     }
+    if is_near_opening(state, &mut begun.tx, state.rehearsal_settings.quiet_ms(), begun.now).await? {
+        let detail = "A show with a waiting room goes on sale soon, or has just done so, and a rehearsal would slow it \
+                      down. Please rehearse later.";
+        return Err(Problem::new(Code::OnSaleNear, detail));
+    }
     let figures = RehearsalFigures {
         people: request.people,
         arrival_minutes: request.arrival_minutes,
@@ -92,11 +104,23 @@ pub async fn start(
     };
     let names = (ids::new_id(), show.id, action.theatre);
     if !sql::insert(&mut begun.tx, names, &figures, begun.now).await? {
-        let detail = "A rehearsal is running in this theatre. Stop it, or wait for its end.";
-        return Err(Problem::new(Code::WrongState, detail));
+        let detail = "Another rehearsal is running, perhaps in another theatre. Only one runs at a time: please wait \
+                      for its end.";
+        return Err(Problem::new(Code::RehearsalRunning, detail));
     }
     begun.finish("show_rehearsed", format!("show {}", show.id), Answer::no_content()).await?;
     Ok(())
+}
+
+/// True if a show's waiting room opens within `ahead_ms`, or has opened within the quiet time.
+async fn is_near_opening(
+    state: &BackofficeState,
+    connection: &mut PgConnection,
+    ahead_ms: i64,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let quiet_ms = state.rehearsal_settings.quiet_ms();
+    waiting_room::opens_between(connection, now.plus_ms(-quiet_ms), now.plus_ms(ahead_ms.min(quiet_ms))).await
 }
 
 /// The running rehearsal of a show, or the last one.
@@ -204,12 +228,16 @@ async fn run(state: BackofficeState, crowd: Arc<Crowd>) {
 
 /// Reports the figures. Returns the end if it has come.
 async fn report(state: &BackofficeState, crowd: &Crowd) -> Result<Option<RehearsalEnd>, Problem> {
-    let figures = crowd.figures();
-    Ok(match sql::report(&state.pg, crowd.id, &figures, state.clock.now()).await? {
+    let (figures, now) = (crowd.figures(), state.clock.now());
+    Ok(match sql::report(&state.pg, crowd.id, &figures, now).await? {
         // Another server ended it: this one was late with its reports.
         None => Some(RehearsalEnd::Interrupted),
         Some(true) => Some(RehearsalEnd::Stopped),
-        Some(false) => (figures.taken >= figures.seats).then_some(RehearsalEnd::SoldOut),
+        Some(false) if figures.taken >= figures.seats => Some(RehearsalEnd::SoldOut),
+        Some(false) => {
+            let mut connection = state.pg.acquire().await?;
+            is_near_opening(state, &mut connection, GIVE_WAY_MS, now).await?.then_some(RehearsalEnd::GaveWay)
+        }
     })
 }
 

@@ -29,7 +29,7 @@ impl RehearsalRow {
     }
 }
 
-/// Records a rehearsal in place of the last one of its show; `false` while another one of the theatre runs.
+/// Records a rehearsal in place of the last one of its show; `false` while any rehearsal runs.
 pub(super) async fn insert(
     tx: &mut PgConnection,
     (id, show, theatre): (Uuid, Uuid, &str),

@@ -144,6 +144,10 @@ pub enum Code {
     UndoTooLate,
     /// Manager and PIN do not go together.
     PinWrong,
+    /// A rehearsal of this or another theatre is running.
+    RehearsalRunning,
+    /// A show goes on sale too soon for a rehearsal, or has just done so.
+    OnSaleNear,
     /// The lock store cannot be reached.
     LockStoreUnavailable,
     /// The database cannot be reached or is overloaded.
@@ -241,6 +245,8 @@ impl Code {
             Self::TillDiffers => (S::CONFLICT, "till_differs", "The till does not add up"),
             Self::UndoTooLate => (S::CONFLICT, "undo_too_late", "This sale cannot be undone any more"),
             Self::PinWrong => (S::UNPROCESSABLE_ENTITY, "pin_wrong", "Manager and PIN do not go together"),
+            Self::RehearsalRunning => (S::CONFLICT, "rehearsal_running", "A rehearsal is running"),
+            Self::OnSaleNear => (S::CONFLICT, "on_sale_near", "An on-sale is too near"),
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")
             }

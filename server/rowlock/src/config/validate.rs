@@ -42,7 +42,7 @@ impl fmt::Display for SettingError {
 type Number = fn(&Config) -> Option<i64>;
 
 /// Numbers, what they are, and what they may be.
-pub(super) const LIMITS: [(&str, Number, RangeInclusive<i64>); 15] = [
+pub(super) const LIMITS: [(&str, Number, RangeInclusive<i64>); 16] = [
     ("TRUSTED_PROXIES", |config| whole(config.site.trusted_proxies), 0..=10),
     // Four transactions of the pipeline, four that run by themselves, and some for all other work.
     ("DATABASE_CONNECTIONS", |config| whole(config.database_connections), 10..=1_000),
@@ -62,6 +62,7 @@ pub(super) const LIMITS: [(&str, Number, RangeInclusive<i64>); 15] = [
     ("WAITING_OFFER_MS", |config| Some(config.selling.waiting_offer_ms), 1_000..=86_400_000),
     ("WEBHOOK_DEADLINE_MS", |config| whole(config.webhooks.webhook_deadline_ms), 1..=60_000),
     ("WEBHOOK_FIRST_PAUSE_MS", |config| whole(config.webhooks.webhook_first_pause_ms), 1..=3_600_000),
+    ("REHEARSAL_QUIET_MIN", |config| whole(config.rehearsals.rehearsal_quiet_min), 0..=1_440),
 ];
 
 impl Config {

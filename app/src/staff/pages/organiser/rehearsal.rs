@@ -129,6 +129,7 @@ fn state_of(end: Option<RehearsalEnd>) -> (&'static str, String) {
         Some(RehearsalEnd::AllServed) => say!("rehearsal.all_served"),
         Some(RehearsalEnd::Stopped) => say!("rehearsal.stopped"),
         Some(RehearsalEnd::OutOfTime) => say!("rehearsal.out_of_time"),
+        Some(RehearsalEnd::GaveWay) => say!("rehearsal.gave_way"),
         Some(RehearsalEnd::Interrupted) => say!("rehearsal.interrupted"),
     };
     (end.map_or("running", Into::into), words)

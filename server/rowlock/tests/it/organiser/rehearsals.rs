@@ -29,9 +29,13 @@ fn page_of(show: Uuid) -> String {
 }
 
 async fn start(olga: &Browser, show: Uuid, people: &str, minutes: &str) -> (StatusCode, String) {
+    start_at(olga, &page_of(show), people, minutes).await
+}
+
+async fn start_at(organiser: &Browser, page: &str, people: &str, minutes: &str) -> (StatusCode, String) {
     let key = new_id().to_string();
     let fields = [("key", key.as_str()), ("people", people), ("minutes", minutes), ("reason", "Before Friday.")];
-    let (status, _, html) = send(olga, &page_of(show), &fields).await;
+    let (status, _, html) = send(organiser, page, &fields).await;
     (status, html)
 }
 
@@ -133,13 +137,52 @@ async fn second_rehearsal_of_a_theatre_is_refused_while_one_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rehearsal_has_a_waiting_room_like_that_of_its_show() {
+async fn one_of_two_rehearsals_that_two_theatres_start_at_once_is_refused() {
     let (world, olga) = world_with_organiser().await;
-    let opens_at = platform::clock::rfc3339(platform::clock::now().plus_ms(3_600_000));
-    let show = world.show.to_string();
+    another_theatre(&world).await;
+    let other = insert_show(&world.pg, 300_000, 24 * 3_600).await;
+    let screen = "UPDATE screens SET theatre_id = 'rialto' WHERE id = (SELECT screen_id FROM shows WHERE id = $1)";
+    assert_eq!(world.run(sqlx::query(screen).bind(other)).await, 1);
+    let mut rita = register_and_log_in(&world, "rita@example.org").await;
+    grant(&world, "rita@example.org", "rialto", "organiser").await;
+    expect_answer(rita.log_in("rita@example.org", PASSWORD).await, StatusCode::OK);
+    let page = format!("/staff/rialto/shows/{other}/rehearsal");
+    let (one, two) = tokio::join!(start(&olga, world.show, "2", "10"), start_at(&rita, &page, "2", "10"));
+    let mut answers = [one, two];
+    answers.sort_by_key(|(status, _)| status.as_u16());
+    let [(begun, _), (refused, html)] = &answers;
+    assert_eq!((*begun, *refused), (StatusCode::SEE_OTHER, StatusCode::CONFLICT), "{html}");
+    assert!(html.contains("Only one runs at a time"), "{html}");
+    assert_eq!(world.count("SELECT count(*) FROM rehearsals").await, 1);
+}
+
+/// Gives a show a waiting room that opens after that time.
+async fn switch_room_on(world: &World, show: Uuid, opens_in_ms: i64) {
+    let opens_at = platform::clock::rfc3339(platform::clock::now().plus_ms(opens_in_ms));
+    let show = show.to_string();
     let words = ["waiting-room", "on", &show, "--opens-at", &opens_at, "--per-second", "50", "--reason", "On sale."];
     let (is_done, said) = world.command(&words).await;
     assert!(is_done, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rehearsal_ends_before_an_on_sale_and_none_starts_until_an_hour_after_it() {
+    let (world, olga) = world_with_organiser().await;
+    let other = insert_show(&world.pg, 300_000, 24 * 3_600).await;
+    start_long(&world, &olga).await;
+    switch_room_on(&world, other, 4 * 60_000).await;
+    wait_for_end(&world, &olga, "gave_way").await;
+    let (status, html) = start(&olga, world.show, "2", "10").await;
+    assert!(status == StatusCode::CONFLICT && html.contains("goes on sale soon"), "{status}: {html}");
+    world.execute("UPDATE waiting_rooms SET opens_at = opens_at - interval '65 minutes'").await;
+    let (status, html) = start(&olga, world.show, "2", "10").await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rehearsal_has_a_waiting_room_like_that_of_its_show() {
+    let (world, olga) = world_with_organiser().await;
+    switch_room_on(&world, world.show, 3 * 3_600_000).await;
     let (status, html) = start(&olga, world.show, "30", "0").await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
     let html = wait_for_end(&world, &olga, "sold_out").await;
