@@ -17,8 +17,9 @@ use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::DrawnOnce;
 
 /// The states explained, in the order in which a visitor meets them.
-const STATES: [(SeatAppearance, &str); 4] = [
+const STATES: [(SeatAppearance, &str); 5] = [
     (SeatAppearance::Mine, "map.legend_mine"),
+    (SeatAppearance::Proposed, "map.legend_proposed"),
     (SeatAppearance::Locked, "map.legend_locked"),
     (SeatAppearance::Booked, "map.legend_booked"),
     (SeatAppearance::Blocked, "map.legend_blocked"),
