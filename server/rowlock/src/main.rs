@@ -50,7 +50,7 @@ enum Command {
         #[command(flatten)]
         database: Database,
     },
-    /// Let every hold of a show go, but for those being paid: the room is closed, the show is called off.
+    /// Let every hold of a show go, but for those being paid: the room is closed, the show is cancelled.
     ReleaseHolds {
         /// The show.
         show: Uuid,

@@ -450,7 +450,7 @@ async fn undo(
     take_back::undo(&state, mutation.from.counter(), mutation.from.path.booking, &mutation.body, &mutation.intent).await
 }
 
-/// Pay out the refund that waits at the counter, for a counter booking whose show was called off.
+/// Pay out the refund that waits at the counter, for a counter booking whose show was cancelled.
 ///
 /// Pay out the money that waits at the counter, `{"reason": …}`.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",

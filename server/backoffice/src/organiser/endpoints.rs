@@ -268,7 +268,7 @@ async fn plan(
     shows::plan(&state, &mutation.action(&mutation.body.reason), &mutation.body).await
 }
 
-/// A show of your theatre; if it was called off, with the progress of its refunds.
+/// A show of your theatre; if it was cancelled, with the progress of its refunds.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
     responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
@@ -323,7 +323,7 @@ async fn cancel(
         NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state: it has begun, was called off or is being moved; still_running")))]
+        (status = 409, body = ProblemView, description = "wrong_state: it has begun, was cancelled or is being moved; still_running")))]
 async fn defective_seats(
     State(state): State<BackofficeState>,
     mutation: StaffMutation<Organisers, ShowPath, DefectiveSeatsRequest>,

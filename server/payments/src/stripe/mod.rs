@@ -295,7 +295,7 @@ fn settled(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
         PaymentStatus::Succeeded { amount } => Ok(VoidAnswer::AlreadyCharged(*amount)),
         PaymentStatus::Voided => Ok(VoidAnswer::Voided),
         PaymentStatus::Pending { .. } | PaymentStatus::Failed { .. } => {
-            Err(GatewayError::unreachable("the payment cannot be called off and is not decided"))
+            Err(GatewayError::unreachable("the payment cannot be cancelled and is not decided"))
         }
     }
 }

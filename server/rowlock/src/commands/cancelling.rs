@@ -26,7 +26,7 @@ pub async fn booking(reference: &str, seats: &[String], reason: &str, database: 
 pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Result<()> {
     let pg = database.connect(2).await?;
     if !bookings::call_off(&pg, show, reason, clock::now()).await.map_err(in_words)? {
-        eprintln!("it was called off before; going on with what is left");
+        eprintln!("it was cancelled before; going on with what is left");
     }
     let (mut undone, mut busy) = (0, 0);
     while busy < MAX_BUSY_LOOKS {
@@ -45,7 +45,7 @@ pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Resu
     if busy == MAX_BUSY_LOOKS {
         eprintln!("the servers go on with what is left");
     }
-    println!("called off; {undone} bookings undone here, refunds and mails are queued");
+    println!("cancelled; {undone} bookings undone here, refunds and mails are queued");
     Ok(())
 }
 

@@ -12,7 +12,7 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 15] = [
     (
         OLDEST_PENDING,
         Unit::Seconds,
-        "Age of the oldest payment that is neither paid nor called off; 0 when there is none.",
+        "Age of the oldest payment that is neither paid nor cancelled; 0 when there is none.",
     ),
     (OUTBOX_WAITING, Unit::Count, "Effects that are still to be done, of all replicas."),
     (OUTBOX_OLDEST, Unit::Seconds, "Age of the oldest of them."),

@@ -242,7 +242,7 @@ async fn cancelled_show_refunds_everyone_in_full_in_any_state() {
     eva.hold(&[7]).await;
 
     let (well, said) = world.command(&["cancel-show", &show, "--reason", "The projector is broken."]).await;
-    assert!(well && said.contains("called off"), "{said}");
+    assert!(well && said.contains("cancelled; "), "{said}");
     assert_eq!(ann.wait_for_money(&sold, "REFUNDED").await["state"], "CANCELLED");
     assert_eq!(ann.booking(&sold).await["refunds"][0]["amount"]["minor"], 2 * PRICE);
     let seen = ben.wait_for_money(&part, "REFUNDED").await;

@@ -119,7 +119,7 @@ struct LiveQuery {
     params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
         ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),
     responses((status = 101), (status = 400), (status = 403), (status = 404),
-        (status = 409, description = "sales_closed: the show was called off"), (status = 429), (status = 503)))]
+        (status = 409, description = "sales_closed: the show was cancelled"), (status = 429), (status = 503)))]
 async fn live(
     State(state): State<SeatsState>,
     visitor: Visitor,
@@ -192,7 +192,7 @@ struct BestQuery {
         ("category" = Option<String>, Query, description = "Name of a category, `gold`: only its seats"),
         ("most" = Option<usize>, Query, description = "Suggestions at most, 1 to 8; 3 unless said")),
     responses((status = 200, body = BestView), (status = 400, description = "malformed, seat_count"), (status = 404),
-        (status = 409, description = "sales_closed: the show was called off")))]
+        (status = 409, description = "sales_closed: the show was cancelled")))]
 async fn best(
     State(state): State<SeatsState>,
     ApiPath(show): ApiPath<Uuid>,

@@ -38,7 +38,7 @@ pub(super) mod causes {
     pub(crate) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
     pub(crate) const SHOW_STARTED: Cause<'_> = Cause::of("system", "The show had started when the payment came.");
     pub(crate) const SHOW_CALLED_OFF: Cause<'_> =
-        Cause::of("system", "The show had been called off when the payment came.");
+        Cause::of("system", "The show had been cancelled when the payment came.");
     pub(crate) const ALL_CLAIMED: Cause<'_> = Cause::of("system", "Every seat was still claimed for this booking.");
     pub(crate) const CLAIM_GONE: Cause<'_> = Cause::of("system", "A seat was no longer claimed for this booking.");
 

@@ -108,7 +108,7 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
         match undo(&mut tx, &row, Canceller::Staff, Cause { actor: "staff", reason: &words }, now).await {
             Ok(_) => undone += 1,
             Err(MoveError::Refused(why)) => {
-                tracing::warn!(booking = %row.id, %why, "a booking of a called-off show could not be cancelled");
+                tracing::warn!(booking = %row.id, %why, "a booking of a cancelled show could not be cancelled");
             }
             Err(error) => return Err(super::unmoved(error)),
         }
@@ -173,7 +173,7 @@ pub async fn work_forever(state: SellingState) {
     let mut rounds = PeriodicLoop::every(&state.stop, LOOK_EVERY);
     while rounds.wait_next().await {
         if let Err(problem) = one_round(&state).await {
-            tracing::warn!(?problem, "processing called-off shows failed");
+            tracing::warn!(?problem, "processing cancelled shows failed");
         }
     }
 }
