@@ -22,7 +22,7 @@ use crate::browser::{self, events};
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
-use crate::seat_map::{SEATS, waiting_list};
+use crate::seat_map::{SEATS, WAITING_LIST};
 
 /// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
 pub const BUYER: &str = "signed-in-buyer";
@@ -126,7 +126,7 @@ fn empty(session: MapSession) -> impl IntoView {
         <p class="cart-empty" data-testid="cart-empty">{words}</p>
         {move || is_sold_out.get().then(|| view! {
             <button type="button" class="button button-quiet cart-wait" data-testid="to-waiting-list"
-                on:click=move |_| browser::focus(waiting_list::BOX)>{say!("cart.to_waiting_list")}</button>
+                on:click=move |_| browser::focus(WAITING_LIST)>{say!("cart.to_waiting_list")}</button>
         })}
     }
 }

@@ -20,7 +20,7 @@ pub(crate) mod plan;
 mod room_plan;
 pub mod session;
 mod signals;
-pub(crate) mod waiting_list;
+mod waiting_list;
 
 use std::sync::Arc;
 
@@ -54,6 +54,9 @@ pub const SHOW: &str = "show-of-the-map";
 /// Focus target after the focused element was removed: the map's tab stop, else the first seat of the list or the first
 /// section.
 pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
+
+/// Id of the waiting list's box, to which the cart links.
+pub(crate) const WAITING_LIST: &str = "waiting-list";
 
 const SECTION_HEADING: &str = "section-heading";
 

@@ -18,14 +18,12 @@ use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::{SEATS, SHOW};
+use crate::seat_map::{SEATS, SHOW, WAITING_LIST};
 
 /// Polling interval while waiting, milliseconds. An offer lasts minutes.
 const POLL_EVERY_MS: u32 = 5_000;
 /// Polling interval while the page is hidden, milliseconds. Its title announces an offer.
 const POLL_HIDDEN_EVERY_MS: u32 = 30_000;
-/// Id of the box, to which the cart links.
-pub const BOX: &str = "waiting-list";
 /// Focus targets after joining or leaving: the box, or the seats if it is gone.
 const FOCUS_TARGETS: &[&str] = &[".waiting", SEATS];
 
@@ -231,7 +229,7 @@ fn offered_hold(place: Option<&WaitingView>) -> Option<Uuid> {
 fn content(own: WaitingEntry) -> impl IntoView {
     let state = Memo::new(move |_| own.state());
     view! {
-        <section class="waiting" id=BOX tabindex="-1" data-testid="waiting-list" aria-label=say!("wait.label")>
+        <section class="waiting" id=WAITING_LIST tabindex="-1" data-testid="waiting-list" aria-label=say!("wait.label")>
             {move || match state.get() {
                 Some(WaitingState::Waiting) => EitherOf3::A(in_line(own)),
                 Some(WaitingState::Offered) => EitherOf3::B(offered(own)),
