@@ -58,7 +58,8 @@ test("dragging by mouse pans the map and selects no seat", async ({ request, ann
   await map.drag(from, { x: -90, y: 0 });
   await expect.poll(async () => (await map.scrolled()).x).not.toBe(before.x);
   await expect(hers.cartSeats).toHaveCount(0);
-  // A movement of a few pixels counts as a click.
+  // A movement of a few pixels counts as a click. The drag may have moved the seat out of view.
+  await anna.page.locator(`#seat-${show.seat("C", "7")}`).scrollIntoViewIfNeeded();
   await map.drag(await map.seatAt(show.seat("C", "7")), { x: 2, y: 1 });
   await hers.expectSeat(show.seat("C", "7"), "mine");
 });
