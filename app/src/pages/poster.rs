@@ -16,7 +16,7 @@ const MARGIN: i32 = 18;
 const LINE_LETTERS: usize = 13;
 const TITLE_LINES: usize = 4;
 
-/// The address of the poster of a film as a PNG picture, of that of its page.
+/// Returns the address of a film's poster as a PNG picture. `film` is the address of the film's page.
 pub fn poster_path(film: &str) -> String {
     format!("{film}/poster.png")
 }

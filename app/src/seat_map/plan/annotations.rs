@@ -1,5 +1,4 @@
-//! What is drawn around the seats and loads after them: tables, bars and texts, and the names of sections where there is
-//! space.
+//! The drawing around the seats, loaded after them: tables, bars, texts, and names of sections that have space.
 
 use domain::api::{PlanView, SEAT_PITCH, ShapeView};
 

@@ -20,8 +20,8 @@ use tickets::png::{self, PixelFormat};
 /// Size of a picture, pixels: the smallest that chats show in full width.
 const WIDTH: u32 = 600;
 const HEIGHT: u32 = 315;
-/// The part of the poster that is in the picture begins here, in the poster's units: above it is sky, below it ground.
-const TOP: f32 = 70.0;
+/// Top of the picture in units of the poster: it cuts no sun.
+const TOP: f32 = 20.0;
 /// Pictures kept, each of some ten kilobytes. Drawing one takes milliseconds.
 const MAX_KEPT: u64 = 256;
 
