@@ -11,6 +11,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::NewStart;
 use super::placement::{self, LayoutPair, MovePlacement, Mover};
 use super::sql::{self, CarriedCounts, MoveRow, MovedBooking, ShowNow};
 use crate::{BackofficeState, box_office};
@@ -33,40 +34,43 @@ pub(super) enum MoveAttempt {
 /// Carries a move out if nothing is pending. A crash rolls back the transaction, and a later round retries.
 pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> Result<MoveAttempt, Problem> {
     let rooms = LayoutPair::load(state, open.from_layout, open.to_layout).await?;
-    let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
-    let Some(row) = sql::lock_move(&mut tx, open.id, "closing").await? else { return Ok(MoveAttempt::Busy) };
-    sql::lock_sold(&mut tx, row.show_id).await?;
-    let show = sql::lock_show(&mut tx, row.show_id).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let attempt = carry_in(&mut tx, open.id, &rooms, None, state.clock.now()).await?;
+    tx.commit().await?;
+    Ok(attempt)
+}
+
+/// The same in the transaction of the caller. With `start` the show has another start as well.
+pub(super) async fn carry_in(
+    tx: &mut PgConnection,
+    id: Uuid,
+    rooms: &LayoutPair,
+    start: Option<NewStart>,
+    now: Timestamp,
+) -> Result<MoveAttempt, Problem> {
+    let Some(row) = sql::lock_move(tx, id, "closing").await? else { return Ok(MoveAttempt::Busy) };
+    sql::lock_sold(tx, row.show_id).await?;
+    let show = sql::lock_show(tx, row.show_id).await?.ok_or_else(|| Problem::not_found("show"))?;
     if show.called_off {
-        sql::drop_move(&mut tx, &row, now).await?;
-        tx.commit().await?;
+        sql::drop_move(tx, &row, now).await?;
         return Ok(MoveAttempt::Dropped);
     }
     // Bookings sold while waiting for the lock.
-    sql::lock_sold(&mut tx, row.show_id).await?;
-    if sql::is_unsettled(&mut tx, row.show_id).await? {
+    sql::lock_sold(tx, row.show_id).await?;
+    if sql::is_unsettled(tx, row.show_id).await? {
         return Ok(MoveAttempt::NotYet);
     }
-    let placement = placement::compute_placement(
-        &mut tx,
-        row.show_id,
-        &show,
-        &rooms,
-        (&row.to_screen, row.to_layout),
-        &row.prices.0,
-    )
-    .await?;
-    let outcome = write(&mut tx, &row, &show, &rooms, &placement, now).await?;
-    tx.commit().await?;
-    tracing::info!(show = %row.show_id, ?outcome, "show {} moved to screen {}", row.show_id, row.to_screen);
+    let there = (row.to_screen.as_str(), row.to_layout);
+    let placement = placement::compute_placement(tx, row.show_id, &show, rooms, there, &row.prices.0).await?;
+    let outcome = write(tx, &row, (&show, start), rooms, &placement, now).await?;
+    tracing::info!(show = %row.show_id, ?outcome, "moving show {} to screen {}", row.show_id, row.to_screen);
     Ok(MoveAttempt::Done)
 }
 
 async fn write(
     tx: &mut PgConnection,
     row: &MoveRow,
-    show: &ShowNow,
+    (show, start): (&ShowNow, Option<NewStart>),
     rooms: &LayoutPair,
     placement: &MovePlacement,
     now: Timestamp,
@@ -83,7 +87,7 @@ async fn write(
     let mut kept: Vec<SeatIndex> = placement.kept.iter().map(|(_, seat)| *seat).chain(standing).collect();
     kept.sort_unstable();
     let kept: Vec<i32> = kept.into_iter().map(SeatIndex::cast_signed).collect();
-    sql::open_room(tx, row, &rooms.after, &kept, now).await?;
+    sql::open_room(tx, row, &rooms.after, &kept, start, now).await?;
     sql::carry_seats(tx, id, &placement::seats(&movers, &rooms.after), now).await?;
     sql::carry_places(tx, id, &placement::places(&movers, &rooms.after), now).await?;
     record_moves(tx, row, rooms, &movers, until, now).await?;

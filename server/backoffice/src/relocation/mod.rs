@@ -20,12 +20,14 @@ mod sql;
 
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, NaiveDate, Utc};
 use domain::api::moving::MoveView;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 pub use mails::send_forever as send_mails_forever;
+pub(crate) use placement::LayoutPair;
 pub use preview::preview;
 pub use rounds::{round, work_forever};
 
@@ -52,14 +54,42 @@ pub struct RequestedMove {
     pub reason: String,
 }
 
+/// The new start of a show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewStart {
+    /// The start.
+    pub at: DateTime<Utc>,
+    /// Its day in the theatre's time zone.
+    pub day: NaiveDate,
+}
+
+/// Moves a show without bookings to another screen and start, in the transaction of the caller, who has locked it against
+/// writers of its bookings. Any replica rebuilds its map ([`round`]).
+///
+/// # Errors
+/// As [`begin_in`].
+pub(crate) async fn move_at_once(
+    tx: &mut PgConnection,
+    requested: &RequestedMove,
+    rooms: &LayoutPair,
+    start: NewStart,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let id = begin_in(tx, requested, now).await?;
+    match carry::carry_in(tx, id, rooms, Some(start), now).await? {
+        carry::MoveAttempt::Done => Ok(()),
+        left => Err(Problem::internal(&format!("the move of show {} without bookings is {left:?}", requested.show))),
+    }
+}
+
 /// Begins a move in the transaction of the caller, who has locked the show against other organisers. Tries, for a
 /// bounded time, to lock it against writers of its bookings as well. Any replica does the rest ([`round`]), and waits
-/// for that lock before it moves a booking.
+/// for that lock before it moves a booking. Returns the id of the move.
 ///
 /// # Errors
 /// 409 when the show has begun, was called off, is being moved, was moved too often, or has unanswered offers of the
 /// last move.
-pub async fn begin_in(tx: &mut PgConnection, requested: &RequestedMove, now: Timestamp) -> Result<(), Problem> {
+pub async fn begin_in(tx: &mut PgConnection, requested: &RequestedMove, now: Timestamp) -> Result<Uuid, Problem> {
     selling::bookings::lock_show_before_mark(tx, requested.show).await?;
     let show = sql::show(tx, requested.show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let refuse = |words: &str| Err(Problem::new(Code::WrongState, words));
@@ -78,8 +108,9 @@ pub async fn begin_in(tx: &mut PgConnection, requested: &RequestedMove, now: Tim
     if sql::has_open_offers(tx, requested.show).await? {
         return refuse("Buyers may still say whether they take the seats of the last move. Move it again after that.");
     }
-    sql::begin(tx, ids::new_id(), requested, &show, now).await?;
-    Ok(())
+    let id = ids::new_id();
+    sql::begin(tx, id, requested, &show, now).await?;
+    Ok(id)
 }
 
 /// Returns the last move of a show; `local` formats an instant in the theatre's time zone.

@@ -18,7 +18,7 @@ use http::{Code, Problem};
 
 /// The current and the new layout of a show.
 #[derive(Clone)]
-pub(super) struct LayoutPair {
+pub(crate) struct LayoutPair {
     pub before: Arc<Layout>,
     pub after: Arc<Layout>,
 }

@@ -14,8 +14,8 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::RequestedMove;
 use super::placement::{PlaceColumns, SeatColumns};
+use super::{NewStart, RequestedMove};
 use platform::clock::to_utc;
 
 /// The facts of a show that a move depends on.
@@ -337,17 +337,20 @@ pub(super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid) -> Result
     Ok(())
 }
 
-/// Gives the show its new layout: screen, seats, prices, areas, labels. Increments `times_moved`.
+/// Gives the show its new layout: screen, seats, prices, areas, labels; and its new start, if it has one. Increments
+/// `times_moved`.
 pub(super) async fn open_room(
     tx: &mut PgConnection,
     row: &MoveRow,
     room: &Layout,
     kept: &[i32],
+    start: Option<NewStart>,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let moved = sqlx::query(
         "UPDATE shows SET screen_id = $2, layout_id = $3, prices = $4, blocked = $5, times_moved = times_moved + 1,
-                terms_version = terms_version + 1, terms_at = $6
+                terms_version = terms_version + 1, terms_at = $6, starts_at = coalesce($8, starts_at),
+                local_date = coalesce($9, local_date)
          WHERE id = $1 AND layout_id = $7 AND is_moving AND NOT called_off",
     )
     .bind(row.show_id)
@@ -357,6 +360,8 @@ pub(super) async fn open_room(
     .bind(kept)
     .bind(to_utc(now))
     .bind(row.from_layout)
+    .bind(start.map(|start| start.at))
+    .bind(start.map(|start| start.day))
     .execute(&mut *tx)
     .await?;
     if moved.rows_affected() != 1 {
