@@ -288,7 +288,7 @@ pub struct GrantRequest {
 }
 
 /// Names of actions in a theatre, as the audit log contains them.
-pub const THEATRE_ACTIONS: [&str; 53] = [
+pub const THEATRE_ACTIONS: [&str; 54] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -307,6 +307,7 @@ pub const THEATRE_ACTIONS: [&str; 53] = [
     "shows_planned",
     "show_terms_changed",
     "show_moved",
+    "draft_moved",
     "show_called_off",
     "show_rehearsed",
     "defective_seats",

@@ -15,13 +15,27 @@ pub struct MoveQuery {
     pub screen: String,
 }
 
-/// `POST …/programme/{show}/move`: moves the show to another screen.
+/// The new start of a draft.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DraftStart {
+    /// Start in the theatre's time zone, `2026-12-07T20:15`.
+    pub at: String,
+    /// Version of the show that the move was made from.
+    pub version: u32,
+}
+
+/// `POST …/programme/{show}/move`: moves the show to another screen, or a draft to another start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveRequest {
-    /// Slug of the target screen in the same theatre.
+    /// Slug of the target screen in the same theatre. With a start it may be the screen of the show.
     pub screen: String,
+    /// New start, for drafts only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<DraftStart>,
     /// The reason in one line. Buyers read it.
     pub reason: String,
 }

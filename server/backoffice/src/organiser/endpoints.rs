@@ -350,14 +350,15 @@ async fn look_at_move(
 }
 
 /// Move a show to another screen of the theatre. Bookings whose places exist there keep them. The others are offered
-/// places that are no worse, or are refunded.
+/// places that are no worse, or are refunded. A draft also moves to another start, at once.
 ///
-/// Relocate a show to another screen, `{"screen": …, "reason": …}`.
+/// Relocate a show to another screen, `{"screen": …, "reason": …}`; with a `start` move a draft to another time.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = OrganisedShow, description = "Continues in the background: `moved` has the progress"),
+    responses((status = 200, body = OrganisedShow, description = "A draft with its new start"),
+        (status = 202, body = OrganisedShow, description = "Continues in the background: `moved` has the progress"),
         NotStaff, KeyReused,
-        (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
+        (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running")))]
 async fn start_move(

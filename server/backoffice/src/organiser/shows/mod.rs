@@ -2,6 +2,7 @@
 
 mod defective_seats;
 mod moving;
+mod moving_drafts;
 mod pattern;
 mod plan;
 mod terms;

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::api::moving::{MovePreview, MoveRequest};
-use domain::layout::Category;
+use domain::layout::{Category, Layout};
 use domain::money::Currency;
 use domain::pricing::{Format, PriceList, ShowSlot};
 use domain::relocation::answer_until;
@@ -14,6 +14,7 @@ use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
+use super::moving_drafts::move_draft;
 use super::plan::{ScreenPeriod, require_free_screen};
 use super::week::{self, LOCAL_SECOND};
 use super::zone_of;
@@ -43,13 +44,15 @@ pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen:
     let zone = zone_of(&known.time_zone)?;
     check_screen_free(&mut connection, show, &known, (screen, &place.name), zone).await?;
     drop(connection);
-    let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
+    let room = layouts::room(state, theatre, place.layout_id).await?.layout;
+    let prices = prices(state, theatre, &known, &room, zone).await?;
     let until = to_utc(answer_until(state.clock.now(), from_utc(known.starts_at)));
     let until = until.with_timezone(&zone).format(LOCAL_SECOND).to_string();
     relocation::preview(state, show, (screen, place.name, place.layout_id), &prices, until).await
 }
 
-/// Starts the move of a show. The answer contains the progress; the move continues in the background.
+/// Starts the move of a show. The answer contains the progress; the move continues in the background. With a start,
+/// it moves a draft at once.
 ///
 /// # Errors
 /// As [`preview`]; 409 when the show has begun, was called off or is already being moved.
@@ -63,27 +66,22 @@ pub async fn begin(
         return Ok(answer);
     }
     let (theatre, screen) = (action.theatre, request.screen.as_str());
+    if let Some(start) = &request.start {
+        return move_draft(state, action, show, screen, start).await;
+    }
     let mut connection = state.pg.acquire().await?;
     let known = load_show(&mut connection, theatre, show).await?;
     let place = screens::facts(&mut connection, theatre, screen).await?;
     drop(connection);
     let zone = zone_of(&known.time_zone)?;
-    let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
+    let room = layouts::room(state, theatre, place.layout_id).await?.layout;
+    let prices = prices(state, theatre, &known, &room, zone).await?;
 
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    // The locks prevent concurrent planning and layout changes on both screens. Sorted: two shows may swap screens.
-    let mut both = [known.screen_id.as_str(), screen];
-    both.sort_unstable();
-    for each in both {
-        let room = screens::lock(&mut begun.tx, theatre, each).await?.ok_or_else(|| Problem::not_found("screen"))?;
-        if each == screen && room != place.layout_id {
-            let detail = "The screen was given another room just now. Please look at the move again.";
-            return Err(Problem::new(Code::WrongState, detail));
-        }
-    }
+    lock_screens(&mut begun.tx, theatre, &known.screen_id, (screen, place.layout_id)).await?;
     week::lock(&mut begun.tx, theatre, show).await?;
     let locked = load_show(&mut begun.tx, theatre, show).await?;
     if locked.prices.0 != known.prices.0 || locked.screen_id != known.screen_id {
@@ -111,8 +109,29 @@ pub async fn begin(
     Ok(answer)
 }
 
+/// Locks both screens, which prevents concurrent planning and layout changes on them. Fails when the target has another
+/// layout by now.
+pub(super) async fn lock_screens(
+    tx: &mut PgConnection,
+    theatre: &str,
+    from: &str,
+    (to, layout): (&str, Uuid),
+) -> Result<(), Problem> {
+    // Sorted: two shows may swap screens.
+    let mut both = [from, to];
+    both.sort_unstable();
+    for each in both {
+        let room = screens::lock(tx, theatre, each).await?.ok_or_else(|| Problem::not_found("screen"))?;
+        if each == to && room != layout {
+            let detail = "The screen was given another room just now. Please look at the move again.";
+            return Err(Problem::new(Code::WrongState, detail));
+        }
+    }
+    Ok(())
+}
+
 /// Fails when another show is on the screen at that time.
-async fn check_screen_free(
+pub(super) async fn check_screen_free(
     tx: &mut PgConnection,
     id: Uuid,
     show: &MovingShow,
@@ -125,14 +144,13 @@ async fn check_screen_free(
 }
 
 /// Returns the prices for the new layout's categories: the show's own where it has one, else the theatre's tariff.
-async fn prices(
+pub(super) async fn prices(
     state: &BackofficeState,
     theatre: &str,
     show: &MovingShow,
-    layout: Uuid,
+    room: &Layout,
     zone: Tz,
 ) -> Result<BTreeMap<String, i64>, Problem> {
-    let room = layouts::room(state, theatre, layout).await?.layout;
     let known = |name: &str| show.prices.0.get(name).map(|minor| (name.to_owned(), *minor));
     let new: Vec<&str> =
         room.categories().iter().map(|category| category.name.as_str()).filter(|name| known(name).is_none()).collect();
@@ -156,7 +174,7 @@ async fn prices(
     Ok(prices)
 }
 
-fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<ShowSlot, Problem> {
+pub(super) fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<ShowSlot, Problem> {
     let format = format.parse::<Format>().map_err(|_| Problem::internal(&"a show's format is none"))?;
     Ok(slot_of(starts_at.with_timezone(&zone).naive_local(), format))
 }
@@ -167,9 +185,11 @@ fn currency(code: &str) -> Result<Currency, Problem> {
 
 /// The facts of a show that a move depends on.
 #[derive(platform::FromRow)]
-struct MovingShow {
+pub(super) struct MovingShow {
     /// The current screen.
     pub screen_id: String,
+    /// The current layout.
+    pub layout_id: Uuid,
     pub title: String,
     pub running_minutes: i32,
     pub cleaning_minutes: i32,
@@ -180,9 +200,9 @@ struct MovingShow {
     pub prices: Json<BTreeMap<String, i64>>,
 }
 
-async fn load_show(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<MovingShow, Problem> {
+pub(super) async fn load_show(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<MovingShow, Problem> {
     let found: Option<MovingShow> = sqlx::query_as(
-        "SELECT show.screen_id, film.title, film.running_minutes, show.cleaning_minutes, show.starts_at,
+        "SELECT show.screen_id, show.layout_id, film.title, film.running_minutes, show.cleaning_minutes, show.starts_at,
                 city.time_zone, show.format, show.currency, show.prices
          FROM shows show
          JOIN films film ON film.id = show.film_id

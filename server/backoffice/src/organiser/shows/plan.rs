@@ -205,7 +205,7 @@ pub(super) async fn require_free_screen(
     let named = named.collect::<Vec<_>>().join("; ");
     let more = found.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    let detail = format!("On {screen_name}: {named}{more}. Nothing was planned.");
+    let detail = format!("On {screen_name}: {named}{more}. Nothing was changed.");
     Err(Problem::new(Code::ShowsOverlap, detail))
 }
 

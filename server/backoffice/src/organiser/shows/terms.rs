@@ -85,8 +85,9 @@ pub async fn change(
     Ok(answer)
 }
 
-/// Releases all holds: a customer must not pay a price they did not see. If this fails, the prices stay unchanged.
-async fn release_holds(state: &BackofficeState, show: Uuid) -> Result<(), Problem> {
+/// Releases all holds: a customer must not pay a price that they did not see, or for another start. If this fails, the
+/// show stays unchanged.
+pub(super) async fn release_holds(state: &BackofficeState, show: Uuid) -> Result<(), Problem> {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => Ok(()),
         Err(cause) => Err(cause.into()),
@@ -99,6 +100,15 @@ async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now:
         let detail = "Its sales are open. Pause them first, so that customers pay the price they saw.";
         return Err(Problem::new(Code::WrongState, detail));
     }
+    require_no_buyers(tx, row, now).await
+}
+
+/// Fails while customers may hold seats of a show with closed sales, or pay for them.
+pub(super) async fn require_no_buyers(
+    tx: &mut PgConnection,
+    row: &OrganisedRow,
+    now: Timestamp,
+) -> Result<(), Problem> {
     if row.terms_at.is_some_and(|at| now.since(from_utc(at)) < MIN_TERMS_AGE_MS) {
         let detail = "It was paused, or changed, only just now. Please try again in a few seconds.";
         return Err(Problem::new(Code::WrongState, detail));
@@ -129,7 +139,7 @@ fn checked_prices(
 }
 
 /// Returns `true` when seats or places of a show are sold or claimed.
-async fn is_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM seat_claims WHERE show_id = $1 AND state <> 'released')
              OR EXISTS (SELECT 1 FROM area_stock WHERE show_id = $1 AND claimed + sold > 0)",

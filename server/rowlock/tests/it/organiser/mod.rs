@@ -1,6 +1,7 @@
 //! Organisers: layouts from files, weeks of shows, prices, sales settings, cancelled shows.
 
 mod defective_seats;
+mod drafts;
 mod house_seats;
 mod pages;
 mod rehearsals;

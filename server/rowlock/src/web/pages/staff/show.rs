@@ -139,7 +139,7 @@ async fn preview_page(mut visit: StaffVisit, show: Uuid, screen: &str, form: For
 
 pub(super) async fn start_move(visit: VisitOf<Uuid>, SentForm(form): SentForm) -> SignedInPageResult {
     let (visit, (_, show)) = visit.split();
-    let request = MoveRequest { screen: form.text("screen"), reason: form.text(REASON) };
+    let request = MoveRequest { screen: form.text("screen"), start: None, reason: form.text(REASON) };
     let done = async {
         let intent = visit.intent(&form, &request)?;
         organiser::move_show(&visit.state, &visit.action(&intent, &request.reason), show, &request).await

@@ -1,0 +1,137 @@
+//! Moves of a draft to another start, and to another screen of its theatre. A draft has no buyers, so one transaction moves
+//! it, under the checks of planning. A published show keeps its start: its buyers know it.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use chrono_tz::Tz;
+use domain::VariantName;
+use domain::api::moving::DraftStart;
+use domain::api::organiser::Sales;
+use domain::pricing::Tariff;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use super::moving::{MovingShow, check_screen_free, load_show, lock_screens, prices, slot};
+use super::week::{self, OrganisedRow};
+use super::{read_instant, terms, zone_of};
+use crate::BackofficeState;
+use crate::organiser::{screens, tariffs};
+use crate::relocation::{self, LayoutPair, NewStart, RequestedMove};
+use http::idempotency::Answer;
+use http::{Code, Problem};
+use identity::accounts::StaffAction;
+use platform::clock::{from_utc, to_utc};
+
+/// Moves a draft. Prices that the tariff gave it follow its start; the others stay.
+///
+/// # Errors
+/// 404 for another theatre's show or screen, 400 for a start that is over or skipped by the clocks, or a category without a
+/// price, 409 when another show overlaps, and for a show that is published, was changed concurrently or has buyers.
+pub(super) async fn move_draft(
+    state: &BackofficeState,
+    action: &StaffAction<'_>,
+    show: Uuid,
+    screen: &str,
+    start: &DraftStart,
+) -> Result<Answer, Problem> {
+    let theatre = action.theatre;
+    let mut connection = state.pg.acquire().await?;
+    let known = load_show(&mut connection, theatre, show).await?;
+    let place = screens::facts(&mut connection, theatre, screen).await?;
+    let tariff = tariffs::find_tariff(&mut connection, theatre).await?.map(|(tariff, _)| tariff);
+    drop(connection);
+    let zone = zone_of(&known.time_zone)?;
+    let starts_at = to_utc(read_instant(start.at.trim(), zone)?);
+    if from_utc(starts_at) <= state.clock.now() {
+        return Err(Problem::new(Code::Malformed, "That time is over. Choose a later one."));
+    }
+    let is_same_screen = known.screen_id == screen;
+    let layout = if is_same_screen { known.layout_id } else { place.layout_id };
+    let rooms = LayoutPair::load(state, known.layout_id, layout).await?;
+    let own = own_prices(&known, tariff.as_ref(), zone)?;
+    let moved = MovingShow { starts_at, prices: Json(own), ..known };
+    let prices = prices(state, theatre, &moved, &rooms.after, zone).await?;
+
+    let mut begun = match action.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    lock_screens(&mut begun.tx, theatre, &moved.screen_id, (screen, place.layout_id)).await?;
+    week::lock(&mut begun.tx, theatre, show).await?;
+    let row = week::find(&mut begun.tx, theatre, show).await?;
+    require_draft(&row, start.version, begun.now)?;
+    week::lock_against_bookings(&mut begun.tx, show).await?;
+    terms::require_no_buyers(&mut begun.tx, &row, begun.now).await?;
+    if terms::is_bought(&mut begun.tx, show).await? {
+        return Err(Problem::new(Code::WrongState, "Seats of this show are taken, so its guests know its time."));
+    }
+    check_screen_free(&mut begun.tx, show, &moved, (screen, &place.name), zone).await?;
+    let new_start = NewStart { at: starts_at, day: starts_at.with_timezone(&zone).date_naive() };
+    if is_same_screen {
+        set_start(&mut begun.tx, show, start.version, new_start, &prices).await?;
+    } else {
+        let reason = begun.reason.to_owned();
+        let requested = RequestedMove { show, screen: screen.to_owned(), layout, prices, reason };
+        relocation::move_at_once(&mut begun.tx, &requested, &rooms, new_start, begun.now).await?;
+    }
+    terms::release_holds(state, show).await?;
+    let row = week::find(&mut begun.tx, theatre, show).await?;
+    let view = week::of_row(&mut begun.tx, row).await?;
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    let subject = format!("show {show} to {} on screen {screen}", start.at.trim());
+    let answer = begun.finish("draft_moved", subject, answer).await?;
+    state.catalogue.evict(show).await;
+    Ok(answer)
+}
+
+fn require_draft(row: &OrganisedRow, version: u32, now: Timestamp) -> Result<(), Problem> {
+    let refuse = |detail: &str| Err(Problem::new(Code::WrongState, detail));
+    if row.called_off || from_utc(row.starts_at) <= now {
+        return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
+    }
+    if row.sales != Sales::Planned.as_str() {
+        return refuse("This show is published, so its time stays. Cancel it, and plan another.");
+    }
+    if row.is_moving {
+        return refuse("This show is being moved to another screen. Please try again in a few seconds.");
+    }
+    if row.terms_version.unsigned_abs() != version {
+        return refuse("Someone else has changed this show in the meantime. Look at it again, then move it.");
+    }
+    Ok(())
+}
+
+/// The prices of a show that are not the tariff's for its current start.
+fn own_prices(show: &MovingShow, tariff: Option<&Tariff>, zone: Tz) -> Result<BTreeMap<String, i64>, Problem> {
+    let Some(tariff) = tariff else { return Ok(show.prices.0.clone()) };
+    let slot = slot(show.starts_at, zone, &show.format)?;
+    let is_of_tariff = |name: &str, minor: i64| tariff.price_minor(name, slot).is_ok_and(|price| price == minor);
+    let own = show.prices.0.iter().filter(|(name, minor)| !is_of_tariff(name, **minor));
+    Ok(own.map(|(name, minor)| (name.clone(), *minor)).collect())
+}
+
+/// Gives a locked draft its start on the same screen. `terms_at` stays, because it is the time since which no server sells
+/// the show; its publication makes every server read its start.
+async fn set_start(
+    tx: &mut PgConnection,
+    show: Uuid,
+    version: u32,
+    start: NewStart,
+    prices: &BTreeMap<String, i64>,
+) -> Result<(), sqlx::Error> {
+    let moved = sqlx::query(
+        "UPDATE shows SET starts_at = $3, local_date = $4, prices = $5, terms_version = terms_version + 1
+         WHERE id = $1 AND terms_version = $2 AND sales = 'planned' AND NOT called_off AND NOT is_moving",
+    )
+    .bind(show)
+    .bind(version.cast_signed())
+    .bind(start.at)
+    .bind(start.day)
+    .bind(Json(prices))
+    .execute(tx)
+    .await?;
+    if moved.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
+}
