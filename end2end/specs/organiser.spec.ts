@@ -246,11 +246,11 @@ test("a moved show keeps seats that exist in the new room and offers others for 
   await expect(ben.page.locator("main")).toContainText(places.trim());
 });
 
-/** Drags a film to the middle of a cell of the calendar, without a release. */
-async function dragFilm(page: Page, film: Locator, cell: Locator): Promise<void> {
+/** Drags a film or a draft by its middle to the middle of a cell of the calendar, without a release. */
+async function drag(page: Page, dragged: Locator, cell: Locator): Promise<void> {
   await cell.scrollIntoViewIfNeeded();
-  const [from, to] = [await film.boundingBox(), await cell.boundingBox()];
-  if (!from || !to) throw new Error("the film or the cell is not visible");
+  const [from, to] = [await dragged.boundingBox(), await cell.boundingBox()];
+  if (!from || !to) throw new Error("the dragged show or the cell is not visible");
   await page.mouse.move(from.x + from.width / 2, from.y + from.height / 2);
   await page.mouse.down();
   // A pixel beyond the middle: a step begins exactly there.
@@ -270,7 +270,7 @@ test("a dragged film and a free time chosen by keyboard become drafts on the cal
   await expectAccessible(page, "an empty week");
 
   // The row has 10:00 to 24:00.
-  await dragFilm(page, film, row("2031-03-04").locator("td"));
+  await drag(page, film, row("2031-03-04").locator("td"));
   await expect(proposal).toContainText("17:00");
   await expect(proposal).not.toHaveAttribute("data-refused");
   await page.mouse.up();
@@ -286,7 +286,7 @@ test("a dragged film and a free time chosen by keyboard become drafts on the cal
   await expect(added).toContainText("17:00");
 
   await isReady();
-  await dragFilm(page, film, row("2031-03-04").locator("td").filter({ has: page.getByTestId("organised-show") }));
+  await drag(page, film, row("2031-03-04").locator("td").filter({ has: page.getByTestId("organised-show") }));
   await expect(proposal).toHaveAttribute("data-refused", "true");
   await page.mouse.up();
   await expect(page.getByTestId("calendar-announcement")).not.toBeEmpty();
@@ -302,4 +302,73 @@ test("a dragged film and a free time chosen by keyboard become drafts on the cal
   await expect(row("2031-03-05").getByTestId("organised-show")).toContainText("10:00");
   await expectAccessible(page, "a week with drafts");
   await expectFitsPhone(page, "a week with drafts");
+});
+
+test("a draft moves by a drag and by keyboard, and stays where it does not fit", async ({ newVisitor }) => {
+  const { page } = await newVisitor(CALM);
+  await signInAsManager(page);
+  // A week that no other test plans.
+  const days = ["2031-04-07", "2031-04-08", "2031-04-09"] as const;
+  await page.goto(`/staff/${ELSEWHERE}/shows?from=${days[0]}`);
+  const isReady = () => expect(page.locator("html")).toHaveAttribute("data-live", "ready");
+  const row = (day: string, screen = "meridian-berlin-1") => page.locator(`tr[data-screen="${screen}"][data-day="${day}"]`);
+  const draft = (day: string) => row(day).getByTestId("organised-show");
+  const proposal = page.getByTestId("calendar-proposal");
+  for (const day of [days[0], days[1]]) {
+    await isReady();
+    await row(day).getByTestId("calendar-free").click();
+    await page.locator("#time").fill("17:00");
+    await page.locator("#language").fill("Deutsch");
+    await press(page.getByTestId("add-show"));
+    await expect(draft(day)).toContainText("17:00");
+  }
+
+  // The other draft is in the way: this one stays, and its page does not open.
+  await isReady();
+  await drag(page, draft(days[0]), draft(days[1]));
+  await expect(proposal).toContainText("17:00");
+  await expect(proposal).toHaveAttribute("data-refused", "true");
+  await page.mouse.up();
+  await expect(page.getByTestId("calendar-announcement")).not.toBeEmpty();
+  await expect(draft(days[0])).toContainText("17:00");
+
+  // An empty day has one cell from 10:00 to 24:00, so its middle is that of a show around 17:00.
+  await drag(page, draft(days[0]), row(days[2]).locator("td"));
+  await expect(proposal).not.toHaveAttribute("data-refused");
+  const [moved] = (await proposal.innerText()).split("–");
+  await page.mouse.up();
+  await expect(page.getByTestId("organiser-done")).toBeVisible();
+  await expect(draft(days[0])).toHaveCount(0);
+  await expect(draft(days[2])).toContainText(moved ?? "a start");
+
+  // By keyboard: the draft, then a free time, then the button that has the focus.
+  await isReady();
+  await page.locator("#draft").selectOption((await draft(days[2]).getAttribute("data-draft")) ?? "");
+  await row(days[0]).getByTestId("calendar-free").focus();
+  await page.keyboard.press("Enter");
+  await expect(page.getByTestId("move-draft")).toBeFocused();
+  await expect(page.locator("#move_day")).toHaveValue(days[0]);
+  await expect(page.locator("#move_time")).toHaveValue("10:00");
+  await page.keyboard.press("Enter");
+  await expect(page.getByTestId("organiser-done")).toBeVisible();
+  await expect(draft(days[0])).toContainText("10:00");
+  await expect(draft(days[2])).toHaveCount(0);
+
+  // The server refuses the time of another show and says why: the draft stays. The other screen is free then.
+  await isReady();
+  const chosen = (await draft(days[0]).getAttribute("data-draft")) ?? "";
+  await page.locator("#draft").selectOption(chosen);
+  await page.locator("#move_screen").selectOption("meridian-berlin-1");
+  await page.locator("#move_day").fill(days[1]);
+  await page.locator("#move_time").fill("17:00");
+  await press(page.getByTestId("move-draft"));
+  await expect(page.getByTestId("organiser-trouble")).toBeVisible();
+  await expect(draft(days[0])).toContainText("10:00");
+  await isReady();
+  await page.locator("#move_screen").selectOption("meridian-berlin-2");
+  await press(page.getByTestId("move-draft"));
+  await expect(page.getByTestId("organiser-done")).toBeVisible();
+  await expect(row(days[1], "meridian-berlin-2").getByTestId("organised-show")).toContainText("17:00");
+  await expect(draft(days[0])).toHaveCount(0);
+  await expectAccessible(page, "a week with moved drafts");
 });

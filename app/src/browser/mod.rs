@@ -62,6 +62,13 @@ pub fn focus(id: &str) {
     }
 }
 
+/// Presses the button with this id.
+pub fn click(id: &str) {
+    if let Some(button) = element(id).and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok()) {
+        button.click();
+    }
+}
+
 /// Focuses the first element of this selector without scrolling.
 pub fn focus_first(selector: &str) {
     focus_first_in_view(selector, false);

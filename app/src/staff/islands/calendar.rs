@@ -1,5 +1,6 @@
 //! Planning on the calendar of a week: a film that is dragged onto a free time, or the link of a free time, fills in the
-//! form of a new show. The form saves; the server checks it again.
+//! form of a new show. A draft that is dragged onto a free time moves there; the link of a free time fills in the form that
+//! moves the chosen draft. Forms save; the server checks them again.
 //!
 //! The calendar itself is rendered by the server only. The listeners read the attributes of its cells.
 
@@ -21,8 +22,18 @@ pub const STEP_MINUTES: u32 = 5;
 pub const DAY_MINUTES: u32 = 24 * 60;
 /// Movement below this while pressed is a click, pixels.
 const DRAG_PX: f64 = 4.0;
-/// Id of the form's button.
+/// Half a step: a draft that is dragged by less keeps its start.
+const HALF_STEP: f64 = STEP_MINUTES as f64 / 2.0;
+/// Id of the button that adds a show.
 pub const ADD_BUTTON: &str = "add-show";
+/// Id of the button that moves a draft.
+pub const MOVE_BUTTON: &str = "move-draft";
+/// Name of the field of the draft to be moved.
+pub const DRAFT: &str = "draft";
+/// Names of the fields of a new show's screen, day and time.
+pub const NEW_PLACE: [&str; 3] = ["screen", "day", "time"];
+/// Names of the fields of a moved draft's screen, day and time.
+pub const MOVE_PLACE: [&str; 3] = ["move_screen", "move_day", "move_time"];
 
 /// A range of local time, in minutes since a midnight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,14 +81,30 @@ pub struct TakenTime {
     pub screen: String,
     /// From the show's start to the end of cleaning.
     pub range: MinuteRange,
+    /// Value of the show in the field of drafts; `None` if it is published.
+    pub draft: Option<String>,
 }
 
-/// A pressed film of the list.
+/// A place on the calendar: screen, day and minute of the day.
+type CalendarPlace = (String, String, u32);
+
+/// Something that can be dragged.
 #[derive(Clone, Debug, PartialEq)]
-struct PressedFilm {
-    /// Slug of the film.
-    id: String,
-    running_minutes: u32,
+enum Dragged {
+    /// A film of the list, by its slug.
+    Film(String),
+    /// A draft, by its value in the field of drafts, and its place.
+    Draft(String, CalendarPlace),
+}
+
+/// A pressed film or draft.
+#[derive(Clone, Debug, PartialEq)]
+struct Pressed {
+    item: Dragged,
+    /// Running time of a film; a draft has its cleaning in it.
+    minutes: u32,
+    /// Minutes from the start under the pointer back to the start of the show.
+    grip: f64,
     pointer: i32,
     /// Position of the press in the window.
     at: (i32, i32),
@@ -100,7 +127,7 @@ struct Proposal {
     height: f64,
 }
 
-/// The block under a dragged film, and what a release did.
+/// The block under a dragged film or draft, and what a release did.
 #[island]
 pub fn StaffCalendar(
     /// The shows of the week that are not cancelled.
@@ -109,8 +136,9 @@ pub fn StaffCalendar(
     let proposal = RwSignal::new(None::<Proposal>);
     let announcement = RwSignal::new(String::new());
     Effect::new(move |_| {
-        follow_films(taken.clone(), proposal, announcement);
-        follow_links(announcement);
+        let was_dragged = StoredValue::new(false);
+        follow_drags(taken.clone(), proposal, announcement, was_dragged);
+        follow_links(announcement, was_dragged);
     });
     view! {
         <div>
@@ -131,70 +159,103 @@ fn block(proposal: Proposal) -> impl IntoView {
     }
 }
 
-/// Listens to films that are dragged with a mouse, a pen or a finger.
-fn follow_films(taken: Vec<TakenTime>, proposal: RwSignal<Option<Proposal>>, announcement: RwSignal<String>) {
-    let pressed = StoredValue::new(None::<PressedFilm>);
+/// Listens to films and drafts that are dragged with a mouse, a pen or a finger.
+fn follow_drags(
+    taken: Vec<TakenTime>,
+    proposal: RwSignal<Option<Proposal>>,
+    announcement: RwSignal<String>,
+    was_dragged: StoredValue<bool>,
+) {
+    let pressed = StoredValue::new(None::<Pressed>);
     let cancel = move || {
         pressed.set_value(None);
         proposal.set(None);
     };
     on_pointer("pointerdown", move |event| {
         if event.button() == 0 && pressed.with_value(Option::is_none) {
-            pressed.set_value(pressed_film(event));
+            was_dragged.set_value(false);
+            pressed.set_value(pressed_item(event));
         }
     });
     on_pointer("pointermove", move |event| {
-        let Some(film) = pressed.get_value().filter(|film| film.pointer == event.pointer_id()) else { return };
-        let (x, y) = (event.client_x() - film.at.0, event.client_y() - film.at.1);
-        if proposal.with_untracked(Option::is_some) || f64::from(x).hypot(f64::from(y)) >= DRAG_PX {
-            proposal.set(propose(&film, event, &taken));
+        let Some(pressed) = pressed.get_value().filter(|pressed| pressed.pointer == event.pointer_id()) else { return };
+        let (x, y) = (event.client_x() - pressed.at.0, event.client_y() - pressed.at.1);
+        if was_dragged.get_value() || f64::from(x).hypot(f64::from(y)) >= DRAG_PX {
+            was_dragged.set_value(true);
+            proposal.set(propose(&pressed, event, &taken));
         }
     });
     on_pointer("pointerup", move |event| {
-        let Some(film) = pressed.get_value().filter(|film| film.pointer == event.pointer_id()) else { return };
+        let released = pressed.get_value().filter(|pressed| pressed.pointer == event.pointer_id());
+        let Some(Pressed { item, .. }) = released else { return };
         let dropped = proposal.get_untracked();
         cancel();
-        browser::set_value("film", &film.id);
+        announcement.set(String::new());
+        if let Dragged::Film(film) = &item {
+            browser::set_value("film", film);
+        }
         match dropped {
-            Some(Proposal { screen, day, range, is_free: true, .. }) => {
-                fill_in(&screen, &day, range.from);
-                let (from, until) = (clock_words(range.from), clock_words(range.until));
-                announcement.set(say!("calendar.fits", from = Arg::Ours(&from), until = Arg::Ours(&until)));
-                browser::focus(ADD_BUTTON);
-            }
+            Some(dropped) if dropped.is_free => drop_on_free_time(item, dropped, announcement),
             Some(_) => announcement.set(say!("calendar.overlaps")),
-            None => announcement.set(String::new()),
+            None => {}
         }
     });
     on_pointer("pointercancel", move |_| cancel());
     events::on_document("keydown", move |event| {
         if event.dyn_ref::<KeyboardEvent>().is_some_and(|key| key.key() == "Escape") {
             cancel();
+        } else {
+            // A key that opens a link follows no drag.
+            was_dragged.set_value(false);
         }
     });
 }
 
+/// Fills in the form of a dropped film, and sends that of a dropped draft, unless it is where it was.
+fn drop_on_free_time(item: Dragged, Proposal { screen, day, range, .. }: Proposal, announcement: RwSignal<String>) {
+    let place = (screen, day, range.from);
+    match item {
+        Dragged::Film(_) => {
+            fill_in(NEW_PLACE, &place);
+            let (from, until) = (clock_words(range.from), clock_words(range.until));
+            announcement.set(say!("calendar.fits", from = Arg::Ours(&from), until = Arg::Ours(&until)));
+            browser::focus(ADD_BUTTON);
+        }
+        Dragged::Draft(draft, before) if before != place => {
+            browser::set_value(DRAFT, &draft);
+            fill_in(MOVE_PLACE, &place);
+            browser::click(MOVE_BUTTON);
+        }
+        Dragged::Draft(..) => {}
+    }
+}
+
 /// Listens to the links of free times. Without a script they load the page with the form filled in.
-fn follow_links(announcement: RwSignal<String>) {
+fn follow_links(announcement: RwSignal<String>, was_dragged: StoredValue<bool>) {
     events::on_document("click", move |event| {
         let opens_elsewhere =
             |click: &MouseEvent| click.ctrl_key() || click.meta_key() || click.shift_key() || click.button() != 0;
         if event.dyn_ref::<MouseEvent>().is_none_or(opens_elsewhere) {
             return;
         }
-        let slot = target_within(&event, "[data-add]").and_then(|link| free_time(&link));
-        if let Some((screen, day, from)) = slot {
+        // The release of a dragged draft does not open its page.
+        if was_dragged.get_value() && target_within(&event, "[data-draft]").is_some() {
             event.prevent_default();
-            fill_in(&screen, &day, from);
+        }
+        if let Some(place) = target_within(&event, "[data-add]").and_then(|link| place_of(&link)) {
+            event.prevent_default();
             announcement.set(String::new());
-            browser::focus("film");
+            let (fields, next) =
+                if browser::value_of(DRAFT).is_empty() { (NEW_PLACE, "film") } else { (MOVE_PLACE, MOVE_BUTTON) };
+            fill_in(fields, &place);
+            browser::focus(next);
         }
     });
 }
 
-/// The screen, day and start of a link.
-fn free_time(link: &Element) -> Option<(String, String, u32)> {
-    let (cell, row) = (closest(link, "[data-from]")?, closest(link, "[data-screen]")?);
+/// The place where the cell of an element starts.
+fn place_of(element: &Element) -> Option<CalendarPlace> {
+    let (cell, row) = (closest(element, "[data-from]")?, closest(element, "[data-screen]")?);
     Some((row.get_attribute("data-screen")?, row.get_attribute("data-day")?, number(&cell, "data-from")?))
 }
 
@@ -206,52 +267,79 @@ fn on_pointer(name: &str, mut react: impl FnMut(&PointerEvent) + 'static) {
     });
 }
 
-fn pressed_film(event: &PointerEvent) -> Option<PressedFilm> {
-    let film = target_within(event, "[data-film]")?;
-    Some(PressedFilm {
-        id: film.get_attribute("data-film")?,
-        running_minutes: number(&film, "data-minutes")?,
-        pointer: event.pointer_id(),
-        at: (event.client_x(), event.client_y()),
-    })
+fn pressed_item(event: &PointerEvent) -> Option<Pressed> {
+    let element = target_within(event, "[data-film], [data-draft]")?;
+    let (item, grip) = match element.get_attribute("data-draft") {
+        None => (Dragged::Film(element.get_attribute("data-film")?), 0.0),
+        Some(draft) => {
+            let cell = closest(&element, "[data-from]")?;
+            let inside = share_of(&cell, event) * f64::from(hours_of(&cell)?.minutes());
+            (Dragged::Draft(draft, place_of(&cell)?), inside - HALF_STEP)
+        }
+    };
+    let at = (event.client_x(), event.client_y());
+    Some(Pressed { item, minutes: number(&element, "data-minutes")?, grip, pointer: event.pointer_id(), at })
 }
 
-/// The show that starts under the pointer; `None` beside the calendar.
-fn propose(film: &PressedFilm, event: &PointerEvent, taken: &[TakenTime]) -> Option<Proposal> {
+/// The show that a release under the pointer would make; `None` beside the calendar.
+fn propose(pressed: &Pressed, event: &PointerEvent, taken: &[TakenTime]) -> Option<Proposal> {
     let cell = closest(&browser::element_at(event.client_x(), event.client_y())?, "[data-from]")?;
+    // The agenda of a narrow screen has no scale of hours.
+    if browser::style_of(&cell, "display") != "table-cell" {
+        return None;
+    }
     let row = closest(&cell, "[data-screen]")?;
-    let hours = MinuteRange { from: number(&cell, "data-from")?, until: number(&cell, "data-until")? };
+    let hours = hours_of(&cell)?;
     let sides = cell.get_bounding_client_rect();
-    let is_mirrored = browser::style_of(&cell, "direction") == "rtl";
-    let x = f64::from(event.client_x());
-    let across = if is_mirrored { sides.right() - x } else { x - sides.left() };
-    let from = start_at(across / sides.width().max(1.0), hours);
-    let cleaning = browser::value_of("cleaning").trim().parse().unwrap_or(0_u32).min(DAY_MINUTES);
-    let range = MinuteRange { from, until: from + film.running_minutes + cleaning };
+    let from = start_at(share_of(&cell, event), hours, pressed.grip);
+    let (draft, cleaning) = match &pressed.item {
+        Dragged::Film(_) => (None, browser::value_of("cleaning").trim().parse().unwrap_or(0_u32).min(DAY_MINUTES)),
+        Dragged::Draft(draft, _) => (Some(draft.as_str()), 0),
+    };
+    let range = MinuteRange { from, until: from + pressed.minutes + cleaning };
     let minute_px = sides.width() / f64::from(hours.minutes().max(1));
     let width = f64::from(range.minutes()) * minute_px;
-    // A dropped film may start before the cell under the pointer: no show starts after midnight.
+    // A dropped show may start before the cell under the pointer: a draft is held where it was pressed, and no show starts
+    // after midnight.
     let start = (f64::from(from) - f64::from(hours.from)) * minute_px;
-    let left = if is_mirrored { sides.right() - start - width } else { sides.left() + start };
+    let left = if is_mirrored(&cell) { sides.right() - start - width } else { sides.left() + start };
     let (screen, day) = (row.get_attribute("data-screen")?, row.get_attribute("data-day")?);
-    let is_free = is_free(taken, &screen, range.later(number(&row, "data-midnight")?));
+    let is_free = is_free(taken, draft, &screen, range.later(number(&row, "data-midnight")?));
     Some(Proposal { screen, day, range, is_free, left, top: sides.top(), width, height: sides.height() })
 }
 
-/// The start of a show dropped at this share of a cell: whole steps, and before midnight.
-fn start_at(share: f64, cell: MinuteRange) -> u32 {
-    let steps = share.clamp(0.0, 1.0) * f64::from(cell.minutes()) / f64::from(STEP_MINUTES);
-    (cell.from + steps as u32 * STEP_MINUTES).min(DAY_MINUTES - STEP_MINUTES)
+fn hours_of(cell: &Element) -> Option<MinuteRange> {
+    Some(MinuteRange { from: number(cell, "data-from")?, until: number(cell, "data-until")? })
 }
 
-/// Returns true if no show is on the screen in this range of the week.
-fn is_free(taken: &[TakenTime], screen: &str, range: MinuteRange) -> bool {
-    !taken.iter().any(|show| show.screen == screen && show.range.overlaps(range))
+fn is_mirrored(cell: &Element) -> bool {
+    browser::style_of(cell, "direction") == "rtl"
 }
 
-fn fill_in(screen: &str, day: &str, from: u32) {
-    let time = field_time(from);
-    for (field, value) in [("screen", screen), ("day", day), ("time", time.as_str())] {
+/// The part of a cell before the pointer, 0 to 1.
+fn share_of(cell: &Element, event: &PointerEvent) -> f64 {
+    let (sides, x) = (cell.get_bounding_client_rect(), f64::from(event.client_x()));
+    let across = if is_mirrored(cell) { sides.right() - x } else { x - sides.left() };
+    (across / sides.width().max(1.0)).clamp(0.0, 1.0)
+}
+
+/// The start of a show dropped at this share of a cell, less the minutes before its grip: whole steps of one day.
+fn start_at(share: f64, cell: MinuteRange, grip: f64) -> u32 {
+    let minute = f64::from(cell.from) + share * f64::from(cell.minutes()) - grip;
+    // The conversion makes a start before midnight 0.
+    let steps = (minute / f64::from(STEP_MINUTES)) as u32;
+    (steps * STEP_MINUTES).min(DAY_MINUTES - STEP_MINUTES)
+}
+
+/// Returns true if no show but the dragged draft is on the screen in this range of the week.
+fn is_free(taken: &[TakenTime], dragged: Option<&str>, screen: &str, range: MinuteRange) -> bool {
+    let is_other = |show: &TakenTime| dragged.is_none() || show.draft.as_deref() != dragged;
+    !taken.iter().any(|show| is_other(show) && show.screen == screen && show.range.overlaps(range))
+}
+
+fn fill_in(fields: [&str; 3], (screen, day, from): &CalendarPlace) {
+    let time = field_time(*from);
+    for (field, value) in fields.into_iter().zip([screen, day, &time]) {
         browser::set_value(field, value);
     }
 }
@@ -285,21 +373,45 @@ mod tests {
     #[test]
     fn a_dropped_film_starts_at_a_whole_step_before_midnight() {
         let evening = range(18 * 60, 24 * 60);
-        assert_eq!(start_at(0.0, evening), 18 * 60);
-        assert_eq!(start_at(0.5, evening), 21 * 60);
-        assert_eq!(start_at(0.51, evening), 21 * 60, "3.6 minutes later");
-        assert_eq!(start_at(0.52, evening), 21 * 60 + 5);
-        assert_eq!(start_at(1.5, evening), 23 * 60 + 55);
-        assert_eq!(start_at(0.5, range(25 * 60, 26 * 60)), 23 * 60 + 55, "the row's own day");
+        assert_eq!(start_at(0.0, evening, 0.0), 18 * 60);
+        assert_eq!(start_at(0.5, evening, 0.0), 21 * 60);
+        assert_eq!(start_at(0.51, evening, 0.0), 21 * 60, "3.6 minutes later");
+        assert_eq!(start_at(0.52, evening, 0.0), 21 * 60 + 5);
+        assert_eq!(start_at(1.5, evening, 0.0), 23 * 60 + 55);
+        assert_eq!(start_at(0.5, range(25 * 60, 26 * 60), 0.0), 23 * 60 + 55, "the row's own day");
+    }
+
+    #[test]
+    fn a_dragged_draft_is_held_where_it_was_pressed() {
+        // Pressed in its middle: the draft runs from 20:00 to 22:00.
+        let (draft, grip) = (range(20 * 60, 22 * 60), 60.0 - HALF_STEP);
+        assert_eq!(start_at(0.5, draft, grip), 20 * 60);
+        assert_eq!((start_at(0.485, draft, grip), start_at(0.515, draft, grip)), (20 * 60, 20 * 60), "1.8 minutes");
+        assert_eq!((start_at(0.45, draft, grip), start_at(0.55, draft, grip)), (19 * 60 + 55, 20 * 60 + 5));
+        assert_eq!(start_at(0.0, range(0, 60), grip), 0, "not on the day before");
     }
 
     #[test]
     fn a_time_is_free_until_a_show_of_its_screen_starts_also_after_midnight() {
-        let late = TakenTime { screen: "one".to_owned(), range: range(23 * 60, 25 * 60) };
+        let late = TakenTime { screen: "one".to_owned(), range: range(23 * 60, 25 * 60), draft: Some("a".to_owned()) };
         let taken = [late];
-        assert!(is_free(&taken, "one", range(21 * 60, 23 * 60)) && is_free(&taken, "two", range(23 * 60, 24 * 60)));
-        assert!(!is_free(&taken, "one", range(21 * 60, 23 * 60 + 5)));
+        let is_free = |screen, range| is_free(&taken, None, screen, range);
+        assert!(is_free("one", range(21 * 60, 23 * 60)) && is_free("two", range(23 * 60, 24 * 60)));
+        assert!(!is_free("one", range(21 * 60, 23 * 60 + 5)));
         let next_day = |from, until| range(from, until).later(DAY_MINUTES);
-        assert!(!is_free(&taken, "one", next_day(30, 150)) && is_free(&taken, "one", next_day(60, 180)));
+        assert!(!is_free("one", next_day(30, 150)) && is_free("one", next_day(60, 180)));
+    }
+
+    #[test]
+    fn a_draft_is_not_in_its_own_way() {
+        let show = |draft: Option<&str>, from, until| TakenTime {
+            screen: "one".to_owned(),
+            range: range(from, until),
+            draft: draft.map(str::to_owned),
+        };
+        let taken = [show(Some("a"), 600, 720), show(Some("b"), 800, 900), show(None, 1_000, 1_100)];
+        assert!(is_free(&taken, Some("a"), "one", range(650, 770)));
+        assert!(!is_free(&taken, Some("a"), "one", range(700, 820)) && !is_free(&taken, None, "one", range(650, 770)));
+        assert!(!is_free(&taken, None, "one", range(1_000, 1_010)), "a published show has no value");
     }
 }

@@ -11,7 +11,7 @@ mod show;
 mod terms;
 mod waiting_room;
 
-pub use calendar::{CalendarPage, new_show, show_request};
+pub use calendar::{CalendarPage, draft_request, new_show, refused_move, show_request};
 pub use house_seats::{FORGET, KEEP, house_seats_page, standing_request};
 pub use prices::{PRICE, PriceLine, prices_page, read_tariff, tariff_form};
 pub use programme::{film_request, films_page, new_plan, planning_page, shows_request};

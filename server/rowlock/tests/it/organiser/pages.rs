@@ -1,6 +1,6 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use super::{API, post_ok, screen_of, set_prices, world_with_organiser};
+use super::{API, post_ok, screen_of, set_prices, week, world_with_organiser};
 use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;
@@ -236,6 +236,34 @@ async fn calendar_keeps_its_columns_when_the_clocks_change_and_adds_drafts() {
     // Two screens, seven days, and a second row for the overlap; 24 hours of five-minute columns.
     assert_eq!(widths, [288; 15], "{html}");
     assert_eq!(html.matches("rowspan=\"2\"").count(), 1, "{html}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chosen_draft_moves_by_a_form_and_a_refused_one_stays_with_the_reason() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let screen = screen_of(&mut olga, &serde_json::from_str(PLAN).expect("a plan")).await;
+    let screen = text(&screen["id"]);
+    set_prices(&mut olga, &["gold"]).await;
+    let mut plan = week(&json!(screen), "2030-01-07", "monday", &["14:00", "20:00"]);
+    plan["terms"] = json!({ "sales": "planned", "hold_seconds": 300, "flash_sale": false, "per_person": 10 });
+    let planned = post_ok(&mut olga, "/programme", plan).await;
+    let draft = format!("{}/1", text(&planned["shows"][0]["id"]));
+    let page = format!("{PAGES}/shows");
+    let html = expect_page(olga.page(&format!("{page}?from=2030-01-07")).await, StatusCode::OK, &["data-draft=\""]);
+    assert!(html.contains(&format!("<option value=\"{draft}\"")), "{html}");
+    let move_draft = async |key: &'static str, draft: &str, time: &'static str| {
+        let place = [("move_screen", screen), ("move_day", "2030-01-07"), ("move_time", time)];
+        let fields = [&[("key", key), ("from", "2030-01-07"), ("draft", draft)][..], &place[..]].concat();
+        send(&olga, &format!("{page}/move"), &fields).await
+    };
+    let (status, _, html) = move_draft("k-overlap", &draft, "18:30").await;
+    assert!(status == StatusCode::CONFLICT && html.contains("organiser-trouble"), "{html}");
+    assert!(html.contains(&format!("<option value=\"{draft}\" selected")), "{html}");
+    assert!(input(&html, "move_time").contains("value=\"18:30\""), "{html}");
+    assert_eq!(move_draft("k-none", "", "17:00").await.0, StatusCode::BAD_REQUEST);
+    let (status, on, html) = move_draft("k-move", &draft, "17:00").await;
+    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{page}?from=2030-01-07&done=true")), "{html}");
+    assert_eq!(world.count("SELECT count(*) FROM shows WHERE starts_at = '2030-01-07T17:00Z'").await, 1);
 }
 
 fn input<'a>(html: &'a str, name: &str) -> &'a str {

@@ -1,20 +1,22 @@
 //! The programme of a week as a calendar: for each day a row per screen, with a block per show and a link per free time;
-//! and the form of a new show, which an island fills in when a film is dragged.
+//! and the forms of a new show and of a moved draft, which an island fills in when a film or a draft is dragged.
 //!
 //! It is a table whose columns are five minutes wide, so that no style depends on data. On a narrow screen the same cells
 //! are an agenda.
 
 mod layout;
 
+use domain::api::moving::{DraftStart, MoveRequest};
 use domain::api::organiser::{
     DayPattern, FilmChoice, OrganisedShow, Sales, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale,
 };
 use domain::pricing::Weekday;
 use language::{Arg, Moment, say};
 use leptos::prelude::*;
+use uuid::Uuid;
 
 use self::layout::{CalendarCell, HOUR, columns};
-use super::fields::{Field, hidden};
+use super::fields::{Field, choice, hidden};
 use super::programme::{
     CLEANING, LANGUAGE, USUAL_CLEANING, USUAL_FORMAT, film_field, film_words, format_field, missing_step,
     missing_step_link, read_format, screen_field,
@@ -22,11 +24,15 @@ use super::programme::{
 use super::{Desk, Form, Tab, frame, head, tabbed};
 use crate::shell::{Head, Page};
 use crate::staff::islands::calendar::{
-    ADD_BUTTON, DAY_MINUTES, MinuteRange, StaffCalendar, TakenTime, WORDS, clock_words, field_time,
+    ADD_BUTTON, DAY_MINUTES, DRAFT, MOVE_BUTTON, MOVE_PLACE, MinuteRange, NEW_PLACE, StaffCalendar, TakenTime, WORDS,
+    clock_words, field_time,
 };
 
-const DAY: Field = Field::date("day", "calendar.day").required();
-const TIME: Field = Field::time("time", "calendar.time").required();
+const DAY: Field = Field::date(NEW_PLACE[1], "calendar.day").required();
+const TIME: Field = Field::time(NEW_PLACE[2], "calendar.time").required();
+const MOVE_SCREEN: &str = MOVE_PLACE[0];
+const MOVE_DAY: Field = Field::date(MOVE_PLACE[1], "calendar.day").required();
+const MOVE_TIME: Field = Field::time(MOVE_PLACE[2], "calendar.time").required();
 /// Shortest free time with a link to add a show, minutes. Its cell has space for a finger.
 const LEAST_OFFERED: u32 = 60;
 
@@ -58,6 +64,29 @@ pub fn show_request(form: &Form, weekday: Weekday) -> Result<ShowsRequest, Strin
     })
 }
 
+/// The show and the request of a sent form that moves a draft.
+///
+/// # Errors
+/// No draft is chosen.
+pub fn draft_request(form: &Form) -> Result<(Uuid, MoveRequest), String> {
+    let chosen = form.get(DRAFT).split_once('/');
+    let chosen = chosen.and_then(|(show, version)| Some((show.parse().ok()?, version.parse().ok()?)));
+    let (show, version) = chosen.ok_or("Choose a draft.")?;
+    let at = format!("{}T{}", form.get(MOVE_DAY).trim(), form.get(MOVE_TIME).trim());
+    let start = Some(DraftStart { at, version });
+    Ok((show, MoveRequest { screen: form.text(MOVE_SCREEN), start, reason: form.reason() }))
+}
+
+/// The forms of the calendar after a refused move: the sent values, and an empty new show.
+#[must_use]
+pub fn refused_move(sent: &Form) -> Form {
+    let mut form = new_show(String::new(), String::new(), String::new());
+    for field in [DRAFT].into_iter().chain(MOVE_PLACE) {
+        form.set(field, sent.text(field));
+    }
+    form
+}
+
 /// The calendar of seven days.
 pub struct CalendarPage {
     /// Navigation of the theatre and outcome of the form.
@@ -76,7 +105,7 @@ pub struct CalendarPage {
     pub films: Vec<FilmChoice>,
     /// True if the theatre has prices.
     pub has_prices: bool,
-    /// The values of the form of a new show.
+    /// The values of the forms of a new show and of a moved draft.
     pub form: Form,
 }
 
@@ -100,7 +129,7 @@ impl Page for CalendarPage {
         let nothing = shows.is_empty().then(|| view! { <p class="quiet">{say!("organiser.nothing_planned")}</p> });
         let side = match missing {
             Some(step) => missing_step_link(step),
-            None => new_show_form(&desk.key, (&base, &days), &shows, &screens, &films, form),
+            None => side_view(&desk.key, (&base, &days), &shows, &screens, &films, form),
         };
         let content = view! {
             <nav class="organiser-ways" aria-label=say!("organiser.weeks_nav")>
@@ -261,8 +290,11 @@ fn block(base: &str, show: &OrganisedShow) -> AnyView {
     let sold = say!("organiser.sold", sold = show.sold, seats = show.seats);
     let facts = format!("{} · {} · {} · {sold}", show.screen_name, show.language, show.format);
     let hover = format!("{} · {facts}", show.title);
+    let draft = draft_value(show);
+    let (minutes, is_draggable) = draft.as_ref().map(|_| (range_of(show).minutes().to_string(), "false")).unzip();
     view! {
-        <a class="calendar-show" href=format!("{base}/{}", show.id) title=hover data-testid="organised-show" data-state=state>
+        <a class="calendar-show" href=format!("{base}/{}", show.id) title=hover data-testid="organised-show" data-state=state
+            data-draft=draft data-minutes=minutes draggable=is_draggable>
             <span class="calendar-line"><strong>{clock_words(range_of(show).from)}</strong>" "<span>{state_words}</span></span>
             <bdi class="calendar-title">{show.title.clone()}</bdi>
             <span class="calendar-facts"><bdi>{facts}</bdi></span>
@@ -271,11 +303,17 @@ fn block(base: &str, show: &OrganisedShow) -> AnyView {
     .into_any()
 }
 
+/// The value of a draft in the field of drafts: its id, and the version that the page shows.
+fn draft_value(show: &OrganisedShow) -> Option<String> {
+    let is_draft = show.cancellation.is_none() && show.terms.sales == Sales::Planned;
+    is_draft.then(|| format!("{}/{}", show.id, show.version))
+}
+
 fn percent_sold(show: &OrganisedShow) -> u32 {
     (u64::from(show.sold) * 100 / u64::from(show.seats.max(1))) as u32
 }
 
-fn new_show_form(
+fn side_view(
     key: &str,
     (base, days): (&str, &[String]),
     shows: &[OrganisedShow],
@@ -292,13 +330,15 @@ fn new_show_form(
     }
     let taken = shows.iter().filter(|show| show.cancellation.is_none()).filter_map(|show| {
         let midnight = u32::try_from(number_of(days, show)?).ok()? * DAY_MINUTES;
-        Some(TakenTime { screen: show.screen.clone(), range: range_of(show).later(midnight) })
+        let range = range_of(show).later(midnight);
+        Some(TakenTime { screen: show.screen.clone(), range, draft: draft_value(show) })
     });
     let taken: Vec<TakenTime> = taken.collect();
     let listed = films.iter().map(|film| {
         view! { <li data-film=film.id.clone() data-minutes=film.running_minutes.to_string() data-testid="calendar-film"><bdi>{film_words(film)}</bdi></li> }
     });
     let listed = listed.collect_view();
+    let move_form = move_form(key, (base, &from), shows, screens, &form);
     view! {
         <section class="calendar-side card" aria-labelledby="new-show">
             <h2 id="new-show">{say!("calendar.new_show")}</h2>
@@ -319,9 +359,45 @@ fn new_show_form(
                 <StaffCalendar taken=taken />
                 <button id=ADD_BUTTON class="button" r#type="submit" data-testid="add-show">{say!("calendar.add_draft")}</button>
             </form>
+            {move_form}
         </section>
     }
     .into_any()
+}
+
+/// The form that moves a draft of the week; `None` without one.
+fn move_form(
+    key: &str,
+    (base, from): (&str, &str),
+    shows: &[OrganisedShow],
+    screens: &[ScreenView],
+    form: &Form,
+) -> Option<AnyView> {
+    let drafts = shows.iter().filter_map(|show| Some((draft_value(show)?, draft_words(show))));
+    let drafts: Vec<_> = [(String::new(), say!("calendar.choose_draft"))].into_iter().chain(drafts).collect();
+    if drafts.len() == 1 {
+        return None;
+    }
+    let screens: Vec<_> = screens.iter().map(|screen| (screen.id.clone(), screen.name.clone())).collect();
+    let content = view! {
+        <h2>{say!("calendar.move_draft")}</h2>
+        <p class="calendar-move-lead quiet small">{say!("calendar.move_lead")}</p>
+        <form class="calendar-form" action=format!("{base}/move") method="post">
+            {hidden("key", key)}
+            {hidden("from", from)}
+            {choice(form, DRAFT, say!("calendar.draft"), drafts)}
+            {choice(form, MOVE_SCREEN, say!("organiser.screen"), screens)}
+            {MOVE_DAY.view(form)}
+            {MOVE_TIME.view(form)}
+            <button id=MOVE_BUTTON class="button button-quiet" r#type="submit" data-testid="move-draft">{say!("organiser.move")}</button>
+        </form>
+    };
+    Some(content.into_any())
+}
+
+fn draft_words(show: &OrganisedShow) -> String {
+    let day = show.starts_local.get(..10).map(day_words).unwrap_or_default();
+    format!("{day}, {} · {} · {}", clock_words(range_of(show).from), show.title, show.screen_name)
 }
 
 #[cfg(test)]
@@ -339,5 +415,21 @@ mod tests {
         assert_eq!((request.cleaning_minutes, request.terms.sales), (20, Sales::Planned));
         form.set(CLEANING, "some");
         assert!(show_request(&form, Weekday::Monday).is_err());
+    }
+
+    #[test]
+    fn a_sent_form_moves_the_chosen_draft_and_is_shown_again_after_a_refusal() {
+        let show = Uuid::from_u128(7);
+        let place = ["two", "2026-12-08", "17:30"];
+        let sent =
+            Form::new([(DRAFT, format!("{show}/3").as_str())].into_iter().chain(MOVE_PLACE.into_iter().zip(place)));
+        let (moved, request) = draft_request(&sent).expect("a request");
+        let start = request.start.expect("a start");
+        assert_eq!((moved, request.screen.as_str()), (show, "two"));
+        assert_eq!((start.at.as_str(), start.version), ("2026-12-08T17:30", 3));
+        let shown = refused_move(&sent);
+        assert_eq!(draft_request(&shown), draft_request(&sent));
+        assert_eq!((shown.get(DAY), shown.get(CLEANING)), ("", USUAL_CLEANING));
+        assert!(draft_request(&Form::default()).is_err());
     }
 }

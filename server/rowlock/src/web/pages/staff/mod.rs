@@ -61,6 +61,7 @@ fn of_theatre() -> Vec<(Section, &'static str, MethodRouter<AppState>)> {
         (Door, "/staff/{theatre}/door", get(door::shows)),
         (Door, "/staff/{theatre}/door/{show}", get(door::scanner)),
         (Shows, "/staff/{theatre}/shows", get(programme::calendar).post(programme::add_show)),
+        (Shows, "/staff/{theatre}/shows/move", post(programme::move_draft)),
         (Shows, "/staff/{theatre}/shows/plan", get(programme::planning).post(programme::plan)),
         (Shows, "/staff/{theatre}/shows/{show}", get(show::show_page)),
         (Shows, "/staff/{theatre}/shows/{show}/terms", post(show::terms)),

@@ -2,8 +2,10 @@
 
 use app::staff::pages::Form;
 use app::staff::pages::organiser::{
-    CalendarPage, film_request, films_page, new_plan, new_show, planning_page, show_request, shows_request,
+    CalendarPage, draft_request, film_request, films_page, new_plan, new_show, planning_page, refused_move,
+    show_request, shows_request,
 };
+use axum::response::Response;
 use chrono::{Days, NaiveDate};
 use serde::Deserialize;
 
@@ -46,8 +48,19 @@ async fn show_calendar(visit: StaffVisit, from: Option<&str>, form: Form) -> Sig
     Ok(visit.show(|desk| CalendarPage { desk, days, before, after, screens, shows, films, has_prices, form }))
 }
 
+/// The first day of the calendar that a form was sent from.
+fn week_of(form: &Form) -> Option<String> {
+    form.filled("from").filter(|from| catalogue::day(from).is_some())
+}
+
+/// The calendar after a form was saved.
+fn see_calendar(visit: &StaffVisit, from: Option<String>) -> Response {
+    let from = from.map(|day| format!("from={day}&")).unwrap_or_default();
+    visit.see(&format!("shows?{from}done=true"))
+}
+
 pub(super) async fn add_show(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
-    let from = form.filled("from").filter(|from| catalogue::day(from).is_some());
+    let from = week_of(&form);
     let done = async {
         let day = catalogue::day(form.get("day").trim());
         let day = day.ok_or_else(|| malformed("Choose a day like 2026-12-07."))?;
@@ -56,11 +69,21 @@ pub(super) async fn add_show(visit: StaffVisit, SentForm(form): SentForm) -> Sig
         organiser::plan_shows(&visit.state, &visit.action(&intent, &request.reason), &request).await
     };
     match done.await {
-        Ok(_) => {
-            let from = from.map(|day| format!("from={day}&")).unwrap_or_default();
-            Ok(visit.see(&format!("shows?{from}done=true")))
-        }
+        Ok(_) => Ok(see_calendar(&visit, from)),
         Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), form).await,
+    }
+}
+
+pub(super) async fn move_draft(visit: StaffVisit, SentForm(form): SentForm) -> SignedInPageResult {
+    let from = week_of(&form);
+    let done = async {
+        let (show, request) = draft_request(&form).map_err(malformed)?;
+        let intent = visit.intent(&form, &(show, &request))?;
+        organiser::move_show(&visit.state, &visit.action(&intent, &request.reason), show, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see_calendar(&visit, from)),
+        Err(problem) => show_calendar(visit.refuse(&problem)?, from.as_deref(), refused_move(&form)).await,
     }
 }
 
