@@ -2,8 +2,8 @@
 //! checked.
 //!
 //! Only the sagas ([`sagas`]) and the channel of each effect ([`injector::CHANNELS`]) are listed by hand. A run without
-//! faults finds the effects of a saga. An effect of the schema that no saga has, or without a known channel, fails
-//! first.
+//! faults finds the effects of a saga, once for all tests. An effect of the schema that no saga has, or without a known
+//! channel, fails first.
 
 pub mod gateway_proxy;
 pub mod injector;
@@ -19,49 +19,75 @@ use injector::{CHANNELS, Channel, EffectFault};
 use saga_runner::{Case, SagaRunner};
 use sagas::Saga;
 use strum::VariantArray;
+use tokio::sync::OnceCell;
+
+/// The effects of each saga and their channels, in the order of the sagas.
+type SagaEffects = Vec<Vec<(&'static str, Channel)>>;
+
+/// The first test finds the effects in a run without faults, and the others use them.
+static EFFECTS: OnceCell<SagaEffects> = OnceCell::const_new();
+static EFFECTS_WITH_TWO_GATEWAYS: OnceCell<SagaEffects> = OnceCell::const_new();
 
 async fn assert_every_effect_survives(fault: EffectFault) {
-    let runner = SagaRunner::open().await;
-    let all_effects = runner.outbox_faults.all_effects().await;
-    let mut sagas = Saga::VARIANTS.to_vec();
-    sagas.retain(|saga| !Saga::WITH_TWO_GATEWAYS.contains(saga));
-    let mut covered = run_with_faults(&runner, &sagas, fault, |_| true).await;
-    runner.end().await;
+    let with_one_gateway = async {
+        let runner = SagaRunner::open().await;
+        let all_effects = runner.outbox_faults.all_effects().await;
+        let mut sagas = Saga::VARIANTS.to_vec();
+        sagas.retain(|saga| !Saga::WITH_TWO_GATEWAYS.contains(saga));
+        let covered = run_with_faults(&runner, &sagas, &EFFECTS, fault, |_| true).await;
+        runner.end().await;
+        (all_effects, covered)
+    };
     // Other effects behave the same with a second gateway.
-    let runner = SagaRunner::open_with_two_gateways().await;
-    covered.extend(run_with_faults(&runner, &Saga::WITH_TWO_GATEWAYS, fault, |way| way == Channel::Gateway).await);
-    runner.end().await;
+    let with_two_gateways = async {
+        let runner = SagaRunner::open_with_two_gateways().await;
+        let (sagas, effects) = (&Saga::WITH_TWO_GATEWAYS, &EFFECTS_WITH_TWO_GATEWAYS);
+        let covered = run_with_faults(&runner, sagas, effects, fault, |way| way == Channel::Gateway).await;
+        runner.end().await;
+        covered
+    };
+    // Concurrently: with two gateways the cases take turns, and mostly wait for timers of their server.
+    let ((all_effects, mut covered), covered_by_two) = tokio::join!(with_one_gateway, with_two_gateways);
+    covered.extend(covered_by_two);
     for effect in all_effects {
         assert!(covered.contains(find_effect(&effect).0), "no saga has the effect {effect}: add one to sagas.rs");
     }
 }
 
-/// Runs these sagas without faults, and then with the fault at each effect with a matching channel. Returns all their
-/// effects.
+/// Runs these sagas with the fault at each effect with a matching channel. Returns all their effects.
 async fn run_with_faults(
     runner: &SagaRunner,
     sagas: &[Saga],
+    effects: &OnceCell<SagaEffects>,
     fault: EffectFault,
     is_asked: fn(Channel) -> bool,
 ) -> BTreeSet<&'static str> {
-    let undisturbed: Vec<Case> = sagas.iter().map(|saga| Case { saga: *saga, strike: None }).collect();
-    let bookings = runner.run(&undisturbed).await;
-    runner.wait_until_balanced().await;
-
-    let (mut cases, mut covered) = (Vec::new(), BTreeSet::new());
-    for (case, booking) in undisturbed.iter().zip(bookings) {
-        let requested = runner.outbox_faults.requested_effects(booking).await;
-        assert!(!requested.is_empty(), "{:?} has no effect", case.saga);
-        covered.extend(requested.iter().map(|effect| find_effect(effect).0));
-        let requested = requested.iter().map(|effect| find_effect(effect));
-        let struck = requested.filter(|(_, way)| fault.is_possible(*way) && is_asked(*way));
-        cases.extend(struck.map(|(effect, _)| Case { strike: Some((effect, fault)), ..*case }));
+    let effects = effects.get_or_init(|| find_effects_of_sagas(runner, sagas)).await;
+    let mut cases = Vec::new();
+    for (saga, requested) in sagas.iter().zip(effects) {
+        let struck = requested.iter().filter(|(_, way)| fault.is_possible(*way) && is_asked(*way));
+        cases.extend(struck.map(|(effect, _)| Case { saga: *saga, strike: Some((*effect, fault)) }));
     }
     let bookings = runner.run(&cases).await;
     runner.wait_until_balanced().await;
     assert_eq!(bookings.len(), cases.len());
     assert!(bookings.len() >= 2 * sagas.len(), "most sagas have several effects: {cases:?}");
-    covered
+    effects.iter().flatten().map(|(effect, _)| *effect).collect()
+}
+
+/// Runs these sagas without faults and returns their effects.
+async fn find_effects_of_sagas(runner: &SagaRunner, sagas: &[Saga]) -> SagaEffects {
+    let undisturbed: Vec<Case> = sagas.iter().map(|saga| Case { saga: *saga, strike: None }).collect();
+    let bookings = runner.run(&undisturbed).await;
+    runner.wait_until_balanced().await;
+
+    let mut effects = Vec::new();
+    for (saga, booking) in sagas.iter().zip(bookings) {
+        let requested = runner.outbox_faults.requested_effects(booking).await;
+        assert!(!requested.is_empty(), "{saga:?} has no effect");
+        effects.push(requested.iter().map(|effect| find_effect(effect)).collect());
+    }
+    effects
 }
 
 fn find_effect(name: &str) -> (&'static str, Channel) {
