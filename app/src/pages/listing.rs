@@ -73,7 +73,7 @@ pub struct ShowChip {
     pub language: String,
     /// Name of the screen.
     pub screen: String,
-    /// Price of its cheapest seat.
+    /// Price of its cheapest seat, wheelchair spaces and companions' seats left out.
     pub from_price: Money,
     /// Seats left.
     pub left: u32,

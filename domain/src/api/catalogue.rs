@@ -168,7 +168,7 @@ pub struct ShowView {
     pub language: String,
     /// `2D`, `3D`, `IMAX` or `LIVE`.
     pub format: String,
-    /// Price of its cheapest seat.
+    /// Price of its cheapest seat, wheelchair spaces and companions' seats left out.
     pub from_price: Money,
     /// Number of seats in the room, including places in areas.
     pub seat_count: u32,

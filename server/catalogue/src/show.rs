@@ -10,7 +10,7 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike, Utc};
 use chrono_tz::Tz;
 use domain::VariantName;
 use domain::api::organiser::Sales;
-use domain::api::{AreaView, CategoryView, PlaceLine, SeatLine};
+use domain::api::{AreaView, CategoryView, PlaceLine, SeatKind, SeatLine};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
@@ -258,6 +258,12 @@ impl Show {
         self.category_of(&self.seat(seat)).price
     }
 
+    /// The price of the cheapest seats for everyone; `None` if it has none.
+    #[must_use]
+    pub fn lowest_price(&self) -> Option<Money> {
+        lowest_price(self.categories.iter().map(|category| (category.kind, category.price)))
+    }
+
     /// A seat's name for people, for example `C7`.
     ///
     /// # Panics
@@ -303,6 +309,12 @@ impl Show {
             quantity: places.count,
         })
     }
+}
+
+/// The lowest of the prices of seats for everyone. A companion's seat is often free, but only beside a wheelchair space.
+pub(super) fn lowest_price(prices: impl Iterator<Item = (SeatKind, Money)>) -> Option<Money> {
+    let for_all = prices.filter(|(kind, _)| kind.rules().is_offered_unasked);
+    for_all.map(|(_, price)| price).min_by_key(|price| price.minor)
 }
 
 /// A row of `area_stock`, but for what is sold of it.
@@ -466,6 +478,20 @@ pub fn slot_of(local: NaiveDateTime, format: Format) -> ShowSlot {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lowest_price_leaves_out_wheelchair_spaces_and_companions() {
+        let currency = Currency::parse("EUR").expect("a code");
+        let room = [
+            (SeatKind::Companion, 0),
+            (SeatKind::Wheelchair, 900),
+            (SeatKind::Recliner, 1_800),
+            (SeatKind::Standard, 1_250),
+        ]
+        .map(|(kind, minor)| (kind, Money::new(minor, currency)));
+        assert_eq!(lowest_price(room.into_iter()), Some(Money::new(1_250, currency)));
+        assert_eq!(lowest_price(room[..2].iter().copied()), None);
+    }
 
     #[test]
     fn an_address_names_its_city_once() {

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use domain::api::SeatKind;
 use domain::api::catalogue::{Availability, CityView, FilmView, ShowStatus, ShowView, TheatreView};
 use domain::api::organiser::Sales;
 use domain::money::{Currency, Money};
+use domain::pricing::PriceList;
 use domain::time::Timestamp;
+use serde::Deserialize;
 use sqlx::postgres::PgArguments;
 use sqlx::types::Json;
 use sqlx::{Arguments, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
-use crate::show::{ShowRow, local_start, wrong_row};
+use crate::show::{ShowRow, local_start, lowest_price, wrong_row};
 use crate::{ShowSearch, alive_since, claim_is_alive};
 use platform::clock;
 
@@ -210,6 +213,14 @@ pub struct ShowSearchResult {
     pub asked: Instant,
 }
 
+/// A category in `layouts.categories`.
+#[derive(Deserialize)]
+struct StoredCategory {
+    name: String,
+    #[serde(default)]
+    kind: SeatKind,
+}
+
 #[derive(platform::FromRow)]
 struct ListedRow {
     id: Uuid,
@@ -219,6 +230,7 @@ struct ListedRow {
     format: String,
     currency: String,
     prices: Json<BTreeMap<String, i64>>,
+    categories: Json<Vec<StoredCategory>>,
     screen: String,
     theatre: String,
     theatre_name: String,
@@ -244,7 +256,13 @@ impl ListedRow {
         let sales = self.sales.parse::<Sales>().map_err(|_| wrong_row("shows", "sales", &id))?;
         let sales_from = self.sales_from.map(clock::from_utc);
         let currency = Currency::parse(&self.currency).ok_or_else(|| wrong_row("shows", "currency", &id))?;
-        let cheapest = self.prices.values().min().ok_or_else(|| wrong_row("shows", "prices", &id))?;
+        let prices = PriceList { currency, by_category: self.prices.0 };
+        let by_kind =
+            self.categories.iter().filter_map(|category| Some((category.kind, prices.price(&category.name)?)));
+        // A room may have wheelchair spaces and companions' seats only.
+        let from_price = lowest_price(by_kind)
+            .or_else(|| prices.by_category.values().min().map(|minor| Money::new(*minor, currency)))
+            .ok_or_else(|| wrong_row("shows", "prices", &id))?;
         let local = local_start(self.starts_at, &self.time_zone)?;
         let seat_count = u32::try_from(self.seat_count).map_err(|_| wrong_row("layouts", "seat_count", &id))?;
         let seats_free = seat_count.saturating_sub(self.house_seats.unsigned_abs()).saturating_sub(count(self.taken));
@@ -269,7 +287,7 @@ impl ListedRow {
             local_time: local.format("%H:%M").to_string(),
             language: self.language,
             format: self.format,
-            from_price: Money::new(*cheapest, currency),
+            from_price,
             seat_count,
             seats_left,
             availability: Availability::of(seats_left, seat_count),
@@ -289,7 +307,7 @@ const LISTED: &str = "
                t.id AS theatre, t.name AS theatre_name,
                c.id AS city, c.name AS city_name, c.time_zone,
                f.id AS film_id, f.title, f.tagline, f.synopsis, f.running_minutes, f.rating, f.genre, f.hue,
-               l.seat_count
+               l.seat_count, l.categories
         FROM shows s
         JOIN screens sc ON sc.id = s.screen_id
         JOIN theatres t ON t.id = sc.theatre_id

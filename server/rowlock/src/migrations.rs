@@ -9,7 +9,7 @@ use sqlx::postgres::PgPool;
 
 /// Version, description and content of each file. `sqlx::migrate!` would list them by itself, but sqlx's macros compile
 /// all of sqlx a second time.
-const FILES: [(i64, &str, &str); 11] = [
+const FILES: [(i64, &str, &str); 12] = [
     (1, "shared triggers", include_str!("../../../migrations/0001_shared_triggers.sql")),
     (2, "http", include_str!("../../../migrations/0002_http.sql")),
     (3, "catalogue", include_str!("../../../migrations/0003_catalogue.sql")),
@@ -21,6 +21,7 @@ const FILES: [(i64, &str, &str); 11] = [
     (9, "rehearsals", include_str!("../../../migrations/0009_rehearsals.sql")),
     (10, "standing rooms", include_str!("../../../migrations/0010_standing_rooms.sql")),
     (11, "one rehearsal", include_str!("../../../migrations/0011_one_rehearsal.sql")),
+    (12, "categories of layouts", include_str!("../../../migrations/0012_categories_of_layouts.sql")),
 ];
 
 /// The schema, step by step.

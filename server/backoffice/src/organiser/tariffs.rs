@@ -182,7 +182,7 @@ async fn categories_of(
                 string_agg(DISTINCT coalesce(category ->> 'label', category ->> 'name'), ' / ') AS label
          FROM screens screen
          JOIN layouts room ON room.id = screen.layout_id
-         CROSS JOIN LATERAL jsonb_array_elements(room.plan -> 'categories') AS category
+         CROSS JOIN LATERAL jsonb_array_elements(room.categories) AS category
          WHERE screen.theatre_id = $1
          GROUP BY 1
          ORDER BY 1 LIMIT $2",

@@ -123,6 +123,28 @@ async fn claimed_seat_counts_as_free_only_after_its_claim_expired_for_long_enoug
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lowest_price_in_a_list_is_of_seats_for_everyone() {
+    let (world, ann) = World::with_visitor(1, &[]).await;
+    let categories = json!([
+        { "name": "gold" },
+        { "name": "space", "kind": "wheelchair" },
+        { "name": "companion", "kind": "companion" },
+    ]);
+    let room = "UPDATE layouts SET plan = jsonb_set(plan, '{categories}', $1)";
+    world.run(sqlx::query(room).bind(categories)).await;
+    let lowest = async |prices: Value, expected: i64| {
+        world.run(sqlx::query("UPDATE shows SET prices = $1").bind(prices)).await;
+        wait_until(&format!("shows are listed from {expected}"), || async {
+            ann.get("/api/v1/shows?movie=tide").await.1["shows"][0]["from_price"]["minor"] == expected
+        })
+        .await;
+    };
+    lowest(json!({ "gold": 1_300, "space": 900, "companion": 0 }), 1_300).await;
+    // Without other seats they are the cheapest.
+    lowest(json!({ "space": 900, "companion": 500 }), 500).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn plan_url_is_its_content_hash_and_public_pages_set_no_cookie() {
     let world = World::start(1, &[]).await;
     let client = &world.visitor().client;

@@ -7,7 +7,6 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use domain::VariantName;
-use domain::api::CategoryView;
 use domain::api::catalogue::ShowStatus;
 use domain::money::Money;
 use domain::pricing::Format;
@@ -99,16 +98,10 @@ pub(super) fn event(show: &Show, seats_left: Option<u32>, origin: &str, now: Tim
         event["videoFormat"] = json!(show.format);
         event["workPresented"] = json!({ "@type": "Movie", "name": show.film, "url": film_page });
     }
-    if let Some(price) = lowest_price(&show.categories) {
+    if let Some(price) = show.lowest_price() {
         event["offers"] = offer(show, price, &page, availability(status, seats_left));
     }
     event.to_string()
-}
-
-/// The price of the cheapest seats for everyone. A companion's seat is often free, but only beside a wheelchair space.
-fn lowest_price(categories: &[CategoryView]) -> Option<Money> {
-    let for_all = categories.iter().filter(|category| category.kind.rules().is_offered_unasked);
-    for_all.map(|category| category.price).min_by_key(|price| price.minor)
 }
 
 /// The offer of the cheapest seats.
@@ -144,30 +137,7 @@ fn schema(term: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use domain::api::SeatKind;
-    use domain::money::Currency;
-
     use super::*;
-
-    #[test]
-    fn lowest_price_leaves_out_wheelchair_spaces_and_companions() {
-        let currency = Currency::parse("EUR").expect("a code");
-        let category = |kind, minor| CategoryView {
-            name: String::new(),
-            label: String::new(),
-            kind,
-            price: Money::new(minor, currency),
-        };
-        let lowest = |categories: &[CategoryView]| lowest_price(categories).map(|price| price.minor);
-        let room = [
-            category(SeatKind::Companion, 0),
-            category(SeatKind::Wheelchair, 900),
-            category(SeatKind::Recliner, 1_800),
-            category(SeatKind::Standard, 1_250),
-        ];
-        assert_eq!(lowest(&room), Some(1_250));
-        assert_eq!(lowest(&room[..2]), None);
-    }
 
     #[test]
     fn availability_is_that_of_online_sales() {
