@@ -101,6 +101,12 @@ impl Money {
         }
         Some(Self::new(self.minor.checked_add(other.minor)?, self.currency))
     }
+
+    /// The sum of all amounts, or `None` when there are none, the currencies differ or the sum overflows.
+    #[must_use]
+    pub fn total(amounts: impl Iterator<Item = Self>) -> Option<Self> {
+        amounts.map(Some).reduce(|sum, amount| sum?.checked_add(amount?)).flatten()
+    }
 }
 
 impl fmt::Display for Money {
@@ -152,6 +158,13 @@ mod tests {
         assert_eq!(money(1, "EUR").checked_add(money(1, "USD")), None);
         assert_eq!(money(i64::MAX, "EUR").checked_add(money(1, "EUR")), None);
         assert_eq!(money(1, "EUR").checked_add(money(2, "EUR")), Some(money(3, "EUR")));
+    }
+
+    #[test]
+    fn total_is_of_all_amounts_in_one_currency() {
+        assert_eq!(Money::total([money(1_250, "EUR"), money(900, "EUR")].into_iter()), Some(money(2_150, "EUR")));
+        assert_eq!(Money::total([money(1, "EUR"), money(1, "USD"), money(1, "EUR")].into_iter()), None);
+        assert_eq!(Money::total(std::iter::empty()), None);
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl CancelledPart {
     /// The refund, and the fee that is kept.
     fn share(&self) -> Option<(Money, Money)> {
         let prices = self.seats.iter().map(|line| line.price).chain(self.places.iter().map(PlaceLine::total));
-        let price = prices.map(Some).reduce(|sum, price| sum?.checked_add(price?)).flatten()?;
+        let price = Money::total(prices)?;
         let back = back_to_buyer(price);
         Some((back, Money::new(price.minor - back.minor, price.currency)))
     }

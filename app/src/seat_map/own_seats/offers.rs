@@ -13,7 +13,6 @@ use leptos::task::spawn_local;
 
 use super::cart::Cart;
 use crate::browser::{self, calls};
-use crate::checkout::sum;
 use crate::seat_map::appearance::SeatAppearance;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
@@ -165,7 +164,7 @@ pub fn nearest_offer(session: MapSession, lost: &[SeatIndex]) -> Option<SeatOffe
         })
     })?;
     let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
-    Some(SeatOffer::instead(&lines, sum(lines.iter().map(|line| line.price))?))
+    Some(SeatOffer::instead(&lines, Money::total(lines.iter().map(|line| line.price))?))
 }
 
 /// Finds as many free seats as were lost and adds them to the notice on show as an offer.
@@ -218,7 +217,7 @@ impl SeatOffer {
 
     /// Offers seats and places that the visitor had before. `None` without a total price.
     pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
-        let total = sum(lines.iter().map(|line| line.price).chain(places.iter().map(PlaceLine::total)))?;
+        let total = Money::total(lines.iter().map(|line| line.price).chain(places.iter().map(PlaceLine::total)))?;
         let words = places.iter().map(quantity_of);
         let words: Vec<String> = names_of(lines).into_iter().map(str::to_owned).chain(words).collect();
         let names: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -295,8 +295,8 @@ pub async fn close_day(
 
 fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, Problem> {
     let sum = |of: fn(&TillView) -> Money| {
-        let sum = tills.iter().map(of).map(Some).reduce(|sum, one| sum?.checked_add(one?)).flatten();
-        sum.ok_or_else(|| Problem::internal(&format!("the tills of day {number} do not add up")))
+        Money::total(tills.iter().map(of))
+            .ok_or_else(|| Problem::internal(&format!("the tills of day {number} do not add up")))
     };
     let (cash, card) = (sum(|till| till.cash)?, sum(|till| till.card)?);
     let difference = sum(|till| till.difference.unwrap_or(Money::new(0, till.float.currency)))?;
