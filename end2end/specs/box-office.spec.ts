@@ -87,6 +87,24 @@ async function exchange(page: Page, theatre: string, booking: string, seats: num
   return swap(page, seats, change, change === "back" ? swapWithLostAnswers : undefined);
 }
 
+/** Expects that the hold of an exchange for two seats is extended before the customer pays, and releases the seats. */
+async function expectTimeToPayDifference(page: Page, theatre: string, booking: string): Promise<void> {
+  // A server with holds of four seconds, so both seats are held at once.
+  await page.goto(`${process.env.SHORT_HOLD_URL ?? ""}/staff/${theatre}/box-office/bookings/${booking}`);
+  await use(page, page.getByTestId("exchange"));
+  const counter = new ShowPage(page);
+  await counter.waitUntilLive();
+  await use(page, page.getByTestId("party-find"));
+  await use(page, page.getByTestId("party-hold"));
+  await expect(page.getByTestId("difference")).toHaveAttribute("data-change", "more");
+  await expect(counter.countdown).toHaveText(/^[23]:/);
+  for (const left of [1, 0]) {
+    await use(page, page.locator(".cart-seat-remove").first());
+    await expect(counter.heldSeats()).toHaveCount(left);
+  }
+  await expect(counter.countdown).toBeHidden();
+}
+
 /** Expects that nothing is sold for too little cash, and that the change is shown for more. */
 async function expectChangeForCash(page: Page): Promise<void> {
   const cash = page.locator("#cash-given");
@@ -226,6 +244,7 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await use(seller, seller.getByTestId("print"));
   await expect(seller.getByTestId("paper-ticket")).toHaveCount(1);
 
+  await expectTimeToPayDifference(seller, theatre, sold);
   // The other seat is exchanged for two, then for one: the difference is shown before.
   const two = await exchange(seller, theatre, sold, [show.seat("C", "6"), show.seat("C", "8")], "more");
   await moviegoer.expectSeat(show.seat("C", "5"), "available");

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::selling::{CounterSaleState, SaleIntent};
 use crate::checkout::total_of;
+use crate::seat_map::own_seats::own_hold;
 
 /// A booking whose seats are being exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +109,17 @@ pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchan
         Some(PriceDifference::Back(_)) => exchange.with_value(|exchange| !exchange.managers.is_empty()),
         Some(PriceDifference::Even | PriceDifference::More(_)) => true,
     };
+    let is_short_of_time = Memo::new(move |_| {
+        matches!(change.get(), Some(PriceDifference::More(_)))
+            && selling.ready().is_some()
+            && selling.is_short_of_time()
+    });
+    // The customer pays while the difference is shown.
+    Effect::new(move |_| {
+        if is_short_of_time.get() {
+            own_hold::extend_hold(selling.session);
+        }
+    });
     let is_idle = move || if is_allowed() && selling.ready().is_some() { "false" } else { "true" };
     let words = move || change.get().map(|change| change.in_words(exchange.with_value(|exchange| exchange.means)));
     let submit = move |event: SubmitEvent| {

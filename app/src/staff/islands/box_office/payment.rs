@@ -9,7 +9,7 @@ use leptos::html;
 use leptos::prelude::*;
 
 use super::selling::CounterSaleState;
-use crate::browser::{clock, focus, keep_focus};
+use crate::browser::{focus, keep_focus};
 use crate::checkout::total_of;
 use crate::seat_map::SEATS;
 use crate::seat_map::own_seats::own_hold;
@@ -142,17 +142,17 @@ impl CounterSaleState {
         let can_sell = if caller.is_some() { !self.busy.get_untracked() } else { untrack(|| self.ready()).is_some() };
         if can_sell && !self.is_blocked_by_pending() {
             self.trouble.set(None);
-            if caller.is_none() && self.is_near_expiry() {
+            if caller.is_none() && untrack(|| self.is_short_of_time()) {
                 own_hold::extend_hold(self.session);
             }
             self.payment.set(Some(CounterPayment { means, caller }));
         }
     }
 
-    /// True if the held seats expire before a customer has paid.
-    fn is_near_expiry(self) -> bool {
-        let expires_ms = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.expires_at_ms));
-        expires_ms.zip(clock::server_now()).is_some_and(|(expires_ms, now)| expires_ms - now.0 < PAYMENT_TIME_MS)
+    /// True if the hold may end before a customer has paid, and can be extended.
+    pub(super) fn is_short_of_time(self) -> bool {
+        self.session.countdown_ms.get().is_some_and(|left| left < PAYMENT_TIME_MS)
+            && self.session.cart.with(|cart| cart.held().is_some_and(|held| held.expires_at_ms < held.latest_ms))
     }
 
     /// Closes the form of a payment, if it is open. The focus goes to the buttons in its place.
