@@ -31,7 +31,7 @@ pub struct DraftStart {
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveRequest {
-    /// Slug of the target screen in the same theatre. With a start it may be the screen of the show.
+    /// Slug of the target screen in the same theatre. With a start it may be the screen of the show, or empty for that.
     pub screen: String,
     /// New start, for drafts only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -67,7 +67,7 @@ pub(crate) struct NewStart {
 /// writers of its bookings. Any replica rebuilds its map ([`round`]).
 ///
 /// # Errors
-/// As [`begin_in`].
+/// As [`begin_in`]; 409 while an effect of an earlier sale is pending.
 pub(crate) async fn move_at_once(
     tx: &mut PgConnection,
     requested: &RequestedMove,
@@ -78,6 +78,10 @@ pub(crate) async fn move_at_once(
     let id = begin_in(tx, requested, now).await?;
     match carry::carry_in(tx, id, rooms, Some(start), now).await? {
         carry::MoveAttempt::Done => Ok(()),
+        carry::MoveAttempt::NotYet => {
+            let detail = "An earlier sale of this show is still being settled. Please try again in a minute.";
+            Err(Problem::new(Code::WrongState, detail))
+        }
         left => Err(Problem::internal(&format!("the move of show {} without bookings is {left:?}", requested.show))),
     }
 }

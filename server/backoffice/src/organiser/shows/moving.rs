@@ -84,7 +84,7 @@ pub async fn begin(
     lock_screens(&mut begun.tx, theatre, &known.screen_id, (screen, place.layout_id)).await?;
     week::lock(&mut begun.tx, theatre, show).await?;
     let locked = load_show(&mut begun.tx, theatre, show).await?;
-    if locked.prices.0 != known.prices.0 || locked.screen_id != known.screen_id {
+    if locked.terms_version != known.terms_version {
         return Err(Problem::new(
             Code::WrongState,
             "Someone else has changed this show in the meantime. Look at it again.",
@@ -198,12 +198,14 @@ pub(super) struct MovingShow {
     pub format: String,
     pub currency: String,
     pub prices: Json<BTreeMap<String, i64>>,
+    /// Version of all these.
+    pub terms_version: i32,
 }
 
 pub(super) async fn load_show(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<MovingShow, Problem> {
     let found: Option<MovingShow> = sqlx::query_as(
         "SELECT show.screen_id, show.layout_id, film.title, film.running_minutes, show.cleaning_minutes, show.starts_at,
-                city.time_zone, show.format, show.currency, show.prices
+                city.time_zone, show.format, show.currency, show.prices, show.terms_version
          FROM shows show
          JOIN films film ON film.id = show.film_id
          JOIN screens screen ON screen.id = show.screen_id

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::moving::{MovingShow, check_screen_free, load_show, lock_screens, prices, slot};
 use super::week::{self, OrganisedRow};
-use super::{read_instant, terms, zone_of};
+use super::{LOCAL_MINUTE, read_instant, terms, zone_of};
 use crate::BackofficeState;
 use crate::organiser::{screens, tariffs};
 use crate::relocation::{self, LayoutPair, NewStart, RequestedMove};
@@ -25,7 +25,7 @@ use http::{Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
 
-/// Moves a draft. Prices that the tariff gave it follow its start; the others stay.
+/// Moves a draft; an empty `screen` is its own. Prices that the tariff gave it follow its start; the others stay.
 ///
 /// # Errors
 /// 404 for another theatre's show or screen, 400 for a start that is over or skipped by the clocks, or a category without a
@@ -40,6 +40,8 @@ pub(super) async fn move_draft(
     let theatre = action.theatre;
     let mut connection = state.pg.acquire().await?;
     let known = load_show(&mut connection, theatre, show).await?;
+    let own_screen = known.screen_id.clone();
+    let screen = if screen.is_empty() { own_screen.as_str() } else { screen };
     let place = screens::facts(&mut connection, theatre, screen).await?;
     let tariff = tariffs::find_tariff(&mut connection, theatre).await?.map(|(tariff, _)| tariff);
     drop(connection);
@@ -62,7 +64,7 @@ pub(super) async fn move_draft(
     lock_screens(&mut begun.tx, theatre, &moved.screen_id, (screen, place.layout_id)).await?;
     week::lock(&mut begun.tx, theatre, show).await?;
     let row = week::find(&mut begun.tx, theatre, show).await?;
-    require_draft(&row, start.version, begun.now)?;
+    require_draft(&row, moved.terms_version, start.version, begun.now)?;
     week::lock_against_bookings(&mut begun.tx, show).await?;
     terms::require_no_buyers(&mut begun.tx, &row, begun.now).await?;
     if terms::is_bought(&mut begun.tx, show).await? {
@@ -81,13 +83,15 @@ pub(super) async fn move_draft(
     let row = week::find(&mut begun.tx, theatre, show).await?;
     let view = week::of_row(&mut begun.tx, row).await?;
     let answer = Answer::json(StatusCode::OK, &view)?;
-    let subject = format!("show {show} to {} on screen {screen}", start.at.trim());
+    let local = starts_at.with_timezone(&zone).format(LOCAL_MINUTE).to_string();
+    let subject = format!("show {show} to {local} on screen {screen}");
     let answer = begun.finish("draft_moved", subject, answer).await?;
     state.catalogue.evict(show).await;
     Ok(answer)
 }
 
-fn require_draft(row: &OrganisedRow, version: u32, now: Timestamp) -> Result<(), Problem> {
+/// Fails unless the locked row is a draft of the version that the request names and that was read before the lock.
+fn require_draft(row: &OrganisedRow, read: i32, requested: u32, now: Timestamp) -> Result<(), Problem> {
     let refuse = |detail: &str| Err(Problem::new(Code::WrongState, detail));
     if row.called_off || from_utc(row.starts_at) <= now {
         return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
@@ -98,7 +102,7 @@ fn require_draft(row: &OrganisedRow, version: u32, now: Timestamp) -> Result<(),
     if row.is_moving {
         return refuse("This show is being moved to another screen. Please try again in a few seconds.");
     }
-    if row.terms_version.unsigned_abs() != version {
+    if row.terms_version != read || read.unsigned_abs() != requested {
         return refuse("Someone else has changed this show in the meantime. Look at it again, then move it.");
     }
     Ok(())

@@ -1,7 +1,9 @@
 //! Moves of drafts to another time and screen: checks of planning, versions, and published shows, which stay.
 
 use super::{API, post, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
+use crate::booking_totals::WAITING;
 use crate::prelude::*;
+use crate::sql_guards::insert_booking;
 
 /// A layout with these rows of ten, all gold.
 fn room(rows: &str) -> Value {
@@ -148,4 +150,49 @@ async fn draft_moves_to_another_screen_and_time_at_once_and_is_sold_there() {
     let sold = ann.buy_seats(&[25], "tok_paid").await;
     assert_eq!((text(&sold["seats"][0]["label"]), &sold["total"]["minor"]), ("C6", &json!(1_250)));
     world.wait_until_books_balance().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn draft_that_changes_after_it_was_read_is_not_moved() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let screen = &screen_of(&mut olga, &room("A-B")).await["id"];
+    set_prices(&mut olga, &["gold"]).await;
+    let path = move_path(&plan_drafts(&mut olga, screen, &["14:00"]).await[0]);
+    let mut other = world.pg.begin().await.expect("a transaction");
+    let lock = sqlx::query("SELECT FROM screens FOR NO KEY UPDATE").execute(&mut *other).await;
+    lock.expect("the screens are locked");
+    let change = async {
+        world.wait_for_count("the move waits for the screen", WAITING, 1).await;
+        let prices = "UPDATE shows SET prices = '{\"gold\": 900}', terms_version = 2 WHERE sales = 'planned'";
+        sqlx::query(prices).execute(&mut *other).await.expect("the prices change");
+        other.commit().await.expect("the change is committed");
+    };
+    let (refused, ()) = tokio::join!(post(&mut olga, &path, move_to(screen, "2030-01-08T14:00", 2)), change);
+    expect_problem(refused, StatusCode::CONFLICT, "wrong_state");
+    let moved = post_ok(&mut olga, &path, move_to(screen, "2030-01-08T14:00", 2)).await;
+    assert_eq!(moved["prices"]["gold"], 900);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn draft_changes_its_screen_only_when_its_earlier_sales_are_settled() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let from = &screen_of(&mut olga, &room("A-B")).await["id"];
+    let to = &screen_of(&mut olga, &room("A-C")).await["id"];
+    set_prices(&mut olga, &["gold"]).await;
+    let draft = &plan_drafts(&mut olga, from, &["14:00"]).await[0];
+    let booking = insert_booking(&world.pg, text(&draft["id"]).parse().expect("an id"), "CANCELLED").await;
+    let effect = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
+                  VALUES ($1, 'release_part', now() + interval '1 hour', now())";
+    world.run(sqlx::query(effect).bind(booking)).await;
+    let spaced = move_to(to, "2030-01-08T 18:\n00", 1);
+    let refused = post(&mut olga, &move_path(draft), spaced.clone()).await;
+    expect_problem(refused, StatusCode::CONFLICT, "wrong_state");
+    assert_eq!(world.count("SELECT count(*) FROM show_moves").await, 0, "nothing was written");
+
+    world.execute("DELETE FROM outbox").await;
+    post_ok(&mut olga, &move_path(draft), spaced).await;
+    let subject = sqlx::query_scalar("SELECT subject FROM audit_list WHERE act = 'draft_moved'");
+    let subject: String = world.value(subject).await;
+    let expected = format!("show {} to 2030-01-08T18:00 on screen {}", text(&draft["id"]), text(to));
+    assert_eq!(subject, expected);
 }
