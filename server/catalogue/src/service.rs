@@ -28,7 +28,7 @@ use platform::clock;
 /// Days in the strip, today included.
 pub const DAYS_AHEAD: u64 = 7;
 
-/// Shows kept in memory; the ones being sold, by far.
+/// Published shows kept in memory; the ones being sold, by far.
 const SHOWS_KEPT: u64 = 10_000;
 /// Lifetime of a cached show.
 const SHOW_LIFE: Duration = Duration::from_secs(300);
@@ -138,8 +138,8 @@ impl Catalogue {
             Ok(Some(Arc::new(Show::new(row, layout)?)))
         })
         .await?;
-        if show.is_none() {
-            // It may be put on sale in the next moment; only shows that exist are remembered.
+        if show.as_ref().is_none_or(|show| show.sales == Sales::Planned) {
+            // It may be planned, moved or put on sale in the next moment; only published shows are cached.
             self.shows.invalidate(&id).await;
         }
         Ok(show)

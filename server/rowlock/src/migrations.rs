@@ -9,7 +9,7 @@ use sqlx::postgres::PgPool;
 
 /// Version, description and content of each file. `sqlx::migrate!` would list them by itself, but sqlx's macros compile
 /// all of sqlx a second time.
-const FILES: [(i64, &str, &str); 12] = [
+const FILES: [(i64, &str, &str); 13] = [
     (1, "shared triggers", include_str!("../../../migrations/0001_shared_triggers.sql")),
     (2, "http", include_str!("../../../migrations/0002_http.sql")),
     (3, "catalogue", include_str!("../../../migrations/0003_catalogue.sql")),
@@ -22,6 +22,7 @@ const FILES: [(i64, &str, &str); 12] = [
     (10, "standing rooms", include_str!("../../../migrations/0010_standing_rooms.sql")),
     (11, "one rehearsal", include_str!("../../../migrations/0011_one_rehearsal.sql")),
     (12, "categories of layouts", include_str!("../../../migrations/0012_categories_of_layouts.sql")),
+    (13, "moves of drafts", include_str!("../../../migrations/0013_moves_of_drafts.sql")),
 ];
 
 /// The schema, step by step.

@@ -35,8 +35,8 @@ use http::{Code, Problem};
 use platform::clock::from_utc;
 use platform::ids;
 
-/// Maximum number of moves per show: returned seats of earlier layouts are numbered by move. A check of
-/// `shows.times_moved` repeats it.
+/// Maximum number of moves per show: returned seats of earlier layouts are numbered by move. The moves without bookings
+/// ([`move_at_once`]) count as one. A check of `shows.times_moved` repeats it.
 pub const MAX_MOVES: i16 = 20;
 
 /// A requested move, validated: the screen is free, and every category has a price.

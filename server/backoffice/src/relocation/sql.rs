@@ -48,7 +48,8 @@ pub(super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> Result<Optio
     sqlx::query_as(SHOW).bind(show).fetch_optional(tx).await
 }
 
-/// Marks a show as moving and inserts the move. The caller has locked the show.
+/// Marks a show as moving and inserts the move. The caller has locked the show. `terms_at` of a draft stays, here and in
+/// the next steps: servers do not cache drafts.
 pub(super) async fn begin(
     tx: &mut PgConnection,
     id: Uuid,
@@ -75,7 +76,7 @@ pub(super) async fn begin(
     .await?;
     let marked = sqlx::query(
         "UPDATE shows SET is_moving = true, sales = CASE sales WHEN 'open' THEN 'paused' ELSE sales END,
-                terms_version = terms_version + 1, terms_at = $2
+                terms_version = terms_version + 1, terms_at = CASE sales WHEN 'planned' THEN terms_at ELSE $2 END
          WHERE id = $1 AND NOT is_moving AND NOT called_off",
     )
     .bind(requested.show)
@@ -299,10 +300,12 @@ pub(super) async fn drop_move(tx: &mut PgConnection, row: &MoveRow, now: Timesta
     Ok(())
 }
 
-/// Finishes a move: restores the state of sales from before it.
+/// Finishes a move: restores the state of sales from before it. A draft keeps the version that its organiser was given.
 pub(super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "UPDATE shows SET is_moving = false, sales = move.sales, terms_version = terms_version + 1, terms_at = $2
+        "UPDATE shows SET is_moving = false, sales = move.sales,
+                terms_version = terms_version + (move.sales <> 'planned')::integer,
+                terms_at = CASE move.sales WHEN 'planned' THEN terms_at ELSE $2 END
          FROM show_moves move WHERE move.id = $1 AND move.state = 'carried' AND shows.id = move.show_id",
     )
     .bind(row.id)
@@ -338,7 +341,7 @@ pub(super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid) -> Result
 }
 
 /// Gives the show its new layout: screen, seats, prices, areas, labels; and its new start, if it has one. Increments
-/// `times_moved`.
+/// `times_moved`. A show with a new start has no bookings, so it only becomes a relocated one.
 pub(super) async fn open_room(
     tx: &mut PgConnection,
     row: &MoveRow,
@@ -348,9 +351,10 @@ pub(super) async fn open_room(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let moved = sqlx::query(
-        "UPDATE shows SET screen_id = $2, layout_id = $3, prices = $4, blocked = $5, times_moved = times_moved + 1,
-                terms_version = terms_version + 1, terms_at = $6, starts_at = coalesce($8, starts_at),
-                local_date = coalesce($9, local_date)
+        "UPDATE shows SET screen_id = $2, layout_id = $3, prices = $4, blocked = $5,
+                times_moved = CASE WHEN $8 IS NULL THEN times_moved + 1 ELSE greatest(times_moved, 1) END,
+                terms_version = terms_version + 1, terms_at = CASE sales WHEN 'planned' THEN terms_at ELSE $6 END,
+                starts_at = coalesce($8, starts_at), local_date = coalesce($9, local_date)
          WHERE id = $1 AND layout_id = $7 AND is_moving AND NOT called_off",
     )
     .bind(row.show_id)

@@ -118,7 +118,7 @@ fn own_prices(show: &MovingShow, tariff: Option<&Tariff>, zone: Tz) -> Result<BT
 }
 
 /// Gives a locked draft its start on the same screen. `terms_at` stays, because it is the time since which no server sells
-/// the show; its publication makes every server read its start.
+/// the show; servers do not cache drafts.
 async fn set_start(
     tx: &mut PgConnection,
     show: Uuid,
