@@ -429,13 +429,19 @@ pub fn refuse_called_off(show: &Show) -> Result<(), Problem> {
     Ok(())
 }
 
+/// True if booking of a show with this start has not closed: [`SALES_CLOSE_BEFORE_START_MS`] before it.
+#[must_use]
+pub fn is_before_close(starts_at: Timestamp, now: Timestamp) -> bool {
+    starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS
+}
+
 /// Refuses a show that can no longer be booked.
 ///
 /// # Errors
 /// 409 within [`SALES_CLOSE_BEFORE_START_MS`] of the start, after it, and when the show was called off.
 pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
     refuse_called_off(show)?;
-    if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
+    if is_before_close(show.starts_at, now) {
         return Ok(());
     }
     let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;

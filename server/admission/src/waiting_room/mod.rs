@@ -34,6 +34,6 @@ pub use entry::{TicketImport, VisitorPage, check_pass, import_ticket, page_of};
 pub use room::{ActiveRoom, Rooms};
 pub use rounds::serve_forever;
 pub use switch::{
-    Overview, SwitchError, apply_request, delete_of_rehearsal, open_for_rehearsal, opens_between, overview, show_at,
-    switch,
+    Overview, SwitchError, apply_request, delete_of_rehearsal, open_for_rehearsal, opening_of, opens_between, overview,
+    show_at, switch,
 };

@@ -9,7 +9,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::store::{RebuildStart, format_gaps, parse_gaps};
-use platform::clock::to_utc;
+use platform::clock::{from_utc, to_utc};
 
 /// A room that is on.
 #[derive(Clone, Debug, platform::FromRow)]
@@ -121,6 +121,26 @@ pub(super) async fn opens_between(
     .bind(to_utc(before))
     .fetch_one(connection)
     .await
+}
+
+/// The opening of the active room of a show.
+pub(super) async fn opening_of(connection: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
+    let opens_at: Option<DateTime<Utc>> =
+        sqlx::query_scalar("SELECT opens_at FROM waiting_rooms WHERE show_id = $1 AND switched_off_at IS NULL")
+            .bind(show)
+            .fetch_optional(connection)
+            .await?;
+    Ok(opens_at.map(from_utc))
+}
+
+/// The start of a show, locked until the transaction ends: a draft does not move meanwhile.
+pub(super) async fn lock_start(tx: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
+    let starts_at: Option<DateTime<Utc>> =
+        sqlx::query_scalar("SELECT starts_at FROM shows WHERE id = $1 FOR KEY SHARE")
+            .bind(show)
+            .fetch_optional(tx)
+            .await?;
+    Ok(starts_at.map(from_utc))
 }
 
 /// The active room of a show, locked until the transaction ends.

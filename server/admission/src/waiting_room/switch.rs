@@ -40,7 +40,7 @@ pub enum SwitchError {
     TooLate,
     /// It has opened, or is about to.
     Opened,
-    /// It differs from the version that the request names.
+    /// It differs from the version that the request names, or its show has moved to another start.
     Changed,
     /// Not about the room itself: booking is closed, or a store is unavailable.
     Other(Problem),
@@ -119,7 +119,8 @@ pub async fn switch(
 /// seen; another version is refused.
 ///
 /// # Errors
-/// If the request is malformed, booking is closed, the room has opened, or has another version.
+/// If the request is malformed, booking is closed, the room has opened or has another version, or the show has moved to
+/// another start since it was read.
 pub async fn apply_request(
     tx: &mut PgConnection,
     show: &Show,
@@ -143,6 +144,9 @@ pub async fn apply_request(
             sales_open(show, now)?;
             let settings = settings_of(request)?;
             if known.as_ref().map(|row| from_utc(row.opens_at)) != Some(settings.opens_at) {
+                if sql::lock_start(tx, show.id).await? != Some(show.starts_at) {
+                    return Err(SwitchError::Changed);
+                }
                 let is_settled = known.as_ref().is_some_and(|row| is_settled(row, now));
                 check_opening(show, settings.opens_at, is_settled, now)?;
             }
@@ -194,6 +198,11 @@ pub async fn opens_between(
     before: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     sql::opens_between(connection, after, before).await
+}
+
+/// The opening of the active room of a show. It does not change while the caller has the show locked FOR UPDATE.
+pub async fn opening_of(connection: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
+    sql::opening_of(connection, show).await
 }
 
 /// The version of a room for optimistic locking: changes with everything that staff control.

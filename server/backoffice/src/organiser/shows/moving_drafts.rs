@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::VariantName;
 use domain::api::moving::DraftStart;
@@ -20,6 +21,8 @@ use super::{LOCAL_MINUTE, read_instant, terms, zone_of};
 use crate::BackofficeState;
 use crate::organiser::{screens, tariffs};
 use crate::relocation::{self, LayoutPair, NewStart, RequestedMove};
+use admission::waiting_room;
+use catalogue::is_before_close;
 use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::StaffAction;
@@ -29,7 +32,8 @@ use platform::clock::{from_utc, to_utc};
 ///
 /// # Errors
 /// 404 for another theatre's show or screen, 400 for a start that is over or skipped by the clocks, or a category without a
-/// price, 409 when another show overlaps, and for a show that is published, was changed concurrently or has buyers.
+/// price, 409 when another show overlaps, when its waiting room opens too late for the start, and for a show that is
+/// published, was changed concurrently or has buyers.
 pub(super) async fn move_draft(
     state: &BackofficeState,
     action: &StaffAction<'_>,
@@ -66,6 +70,7 @@ pub(super) async fn move_draft(
     let row = week::find(&mut begun.tx, theatre, show).await?;
     require_draft(&row, moved.terms_version, start.version, begun.now)?;
     week::lock_against_bookings(&mut begun.tx, show).await?;
+    require_room_opens_in_time(&mut begun.tx, show, starts_at, zone).await?;
     terms::require_no_buyers(&mut begun.tx, &row, begun.now).await?;
     if terms::is_bought(&mut begun.tx, show).await? {
         return Err(Problem::new(Code::WrongState, "Seats of this show are taken, so its guests know its time."));
@@ -106,6 +111,22 @@ fn require_draft(row: &OrganisedRow, read: i32, requested: u32, now: Timestamp) 
         return refuse("Someone else has changed this show in the meantime. Look at it again, then move it.");
     }
     Ok(())
+}
+
+/// Fails when booking for this start closes before the waiting room of the locked show opens.
+async fn require_room_opens_in_time(
+    tx: &mut PgConnection,
+    show: Uuid,
+    starts_at: DateTime<Utc>,
+    zone: Tz,
+) -> Result<(), Problem> {
+    let opens_at = waiting_room::opening_of(tx, show).await?;
+    let Some(opens_at) = opens_at.filter(|opens_at| !is_before_close(from_utc(starts_at), *opens_at)) else {
+        return Ok(());
+    };
+    let opens = to_utc(opens_at).with_timezone(&zone).format("%a %-d %b %H:%M");
+    let detail = format!("Its waiting room opens on {opens}, too late for this start. Change the room first.");
+    Err(Problem::new(Code::WrongState, detail))
 }
 
 /// The prices of a show that are not the tariff's for its current start.

@@ -179,6 +179,27 @@ async fn draft_moves_again_from_the_version_of_its_last_move_to_a_screen_and_no_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn draft_with_a_waiting_room_starts_after_its_opening_and_every_server_knows_its_start() {
+    let (world, mut olga) = world_with_organiser(2).await;
+    let screen = &screen_of(&mut olga, &room("A-B")).await["id"];
+    set_prices(&mut olga, &["gold"]).await;
+    let draft = &plan_drafts(&mut olga, screen, &["14:00"]).await[0];
+    let (path, of_room) = (move_path(draft), format!("{API}/shows/{}/waiting-room", text(&draft["id"])));
+    let open = |at: &str| json!({ "on": true, "opens_at": at, "per_second": 10, "reason": "On sale." });
+    let mut there = olga.moved_to(&world, 1);
+    assert_eq!(there.post(&of_room, open("2030-01-07T13:00:00Z")).await.0, StatusCode::NO_CONTENT);
+    // Booking closes five minutes before the start.
+    let refused = post(&mut olga, &path, move_to(screen, "2030-01-07T13:05", 1)).await;
+    let problem = expect_problem(refused, StatusCode::CONFLICT, "wrong_state");
+    assert!(text(&problem["detail"]).contains("waiting room opens on Mon 7 Jan 13:00"), "{problem}");
+    post_ok(&mut olga, &path, move_to(screen, "2030-01-07T13:06", 1)).await;
+    let refused = there.post(&of_room, open("2030-01-07T13:01:00Z")).await;
+    expect_problem(refused, StatusCode::CONFLICT, "sales_closed");
+    post_ok(&mut olga, &path, move_to(screen, "2030-01-09T14:00", 2)).await;
+    assert_eq!(there.post(&of_room, open("2030-01-09T13:00:00Z")).await.0, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn draft_that_changes_after_it_was_read_is_not_moved() {
     let (world, mut olga) = world_with_organiser(1).await;
     let screen = &screen_of(&mut olga, &room("A-B")).await["id"];
