@@ -166,7 +166,9 @@ fn follow_drags(
     announcement: RwSignal<String>,
     was_dragged: StoredValue<bool>,
 ) {
-    let pressed = StoredValue::new(None::<Pressed>);
+    let (pressed, taken) = (StoredValue::new(None::<Pressed>), StoredValue::new(taken));
+    let propose =
+        move |pressed: &Pressed, event: &PointerEvent| taken.with_value(|taken| propose(pressed, event, taken));
     let cancel = move || {
         pressed.set_value(None);
         proposal.set(None);
@@ -179,23 +181,33 @@ fn follow_drags(
     });
     on_pointer("pointermove", move |event| {
         let Some(pressed) = pressed.get_value().filter(|pressed| pressed.pointer == event.pointer_id()) else { return };
+        // The page sees no release over a menu or another window.
+        if event.buttons() == 0 {
+            cancel();
+            return;
+        }
         let (x, y) = (event.client_x() - pressed.at.0, event.client_y() - pressed.at.1);
         if was_dragged.get_value() || f64::from(x).hypot(f64::from(y)) >= DRAG_PX {
-            was_dragged.set_value(true);
-            proposal.set(propose(&pressed, event, &taken));
+            let proposed = propose(&pressed, event);
+            // A shaky tap opens the page of a draft in the agenda, which proposes nothing.
+            if proposed.is_some() {
+                was_dragged.set_value(true);
+            }
+            proposal.set(proposed);
         }
     });
     on_pointer("pointerup", move |event| {
         let released = pressed.get_value().filter(|pressed| pressed.pointer == event.pointer_id());
-        let Some(Pressed { item, .. }) = released else { return };
-        let dropped = proposal.get_untracked();
+        let Some(pressed) = released else { return };
+        // The page may have scrolled since the last movement.
+        let dropped = proposal.get_untracked().and_then(|_| propose(&pressed, event));
         cancel();
         announcement.set(String::new());
-        if let Dragged::Film(film) = &item {
+        if let Dragged::Film(film) = &pressed.item {
             browser::set_value("film", film);
         }
         match dropped {
-            Some(dropped) if dropped.is_free => drop_on_free_time(item, dropped, announcement),
+            Some(dropped) if dropped.is_free => drop_on_free_time(pressed.item, dropped, announcement),
             Some(_) => announcement.set(say!("calendar.overlaps")),
             None => {}
         }
