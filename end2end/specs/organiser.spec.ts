@@ -312,7 +312,8 @@ test("a draft moves by a drag and by keyboard, and stays where it does not fit",
   await page.goto(`/staff/${ELSEWHERE}/shows?from=${days[0]}`);
   const isReady = () => expect(page.locator("html")).toHaveAttribute("data-live", "ready");
   const row = (day: string, screen = "meridian-berlin-1") => page.locator(`tr[data-screen="${screen}"][data-day="${day}"]`);
-  const draft = (day: string) => row(day).getByTestId("organised-show");
+  const draft = (day: string, screen?: string) => row(day, screen).getByTestId("organised-show");
+  const other = "meridian-berlin-2";
   const proposal = page.getByTestId("calendar-proposal");
   for (const day of [days[0], days[1]]) {
     await isReady();
@@ -341,34 +342,75 @@ test("a draft moves by a drag and by keyboard, and stays where it does not fit",
   await expect(draft(days[0])).toHaveCount(0);
   await expect(draft(days[2])).toContainText(moved ?? "a start");
 
-  // By keyboard: the draft, then a free time, then the button that has the focus.
+  // A reload forgets a chosen draft, so that a free time adds a show.
+  await page.locator("#draft").selectOption((await draft(days[2]).getAttribute("data-draft")) ?? "");
+  await page.reload();
   await isReady();
+  await expect(page.locator("#draft")).toHaveValue("");
+
+  // By keyboard: the draft, then a free time, then the button that has the focus.
   await page.locator("#draft").selectOption((await draft(days[2]).getAttribute("data-draft")) ?? "");
   await row(days[0]).getByTestId("calendar-free").focus();
   await page.keyboard.press("Enter");
   await expect(page.getByTestId("move-draft")).toBeFocused();
   await expect(page.locator("#move_day")).toHaveValue(days[0]);
   await expect(page.locator("#move_time")).toHaveValue("10:00");
+  await expect(page.getByTestId("calendar-announcement")).toContainText("10:00");
   await page.keyboard.press("Enter");
   await expect(page.getByTestId("organiser-done")).toBeVisible();
   await expect(draft(days[0])).toContainText("10:00");
   await expect(draft(days[2])).toHaveCount(0);
 
-  // The server refuses the time of another show and says why: the draft stays. The other screen is free then.
+  // The server refuses the time of another show on the draft's screen and says why: the draft stays. The other screen is
+  // free then.
   await isReady();
   const chosen = (await draft(days[0]).getAttribute("data-draft")) ?? "";
   await page.locator("#draft").selectOption(chosen);
-  await page.locator("#move_screen").selectOption("meridian-berlin-1");
+  await expect(page.locator("#move_screen")).toHaveValue("");
   await page.locator("#move_day").fill(days[1]);
   await page.locator("#move_time").fill("17:00");
   await press(page.getByTestId("move-draft"));
   await expect(page.getByTestId("organiser-trouble")).toBeVisible();
   await expect(draft(days[0])).toContainText("10:00");
   await isReady();
-  await page.locator("#move_screen").selectOption("meridian-berlin-2");
+  await page.locator("#move_screen").selectOption(other);
   await press(page.getByTestId("move-draft"));
   await expect(page.getByTestId("organiser-done")).toBeVisible();
-  await expect(row(days[1], "meridian-berlin-2").getByTestId("organised-show")).toContainText("17:00");
+  await expect(draft(days[1], other)).toContainText("17:00");
   await expect(draft(days[0])).toHaveCount(0);
+
+  // A drag right after the move to another screen.
+  await isReady();
+  await drag(page, draft(days[1], other), row(days[2], other).locator("td"));
+  await expect(proposal).not.toHaveAttribute("data-refused");
+  const [dragged] = (await proposal.innerText()).split("–");
+  await page.mouse.up();
+  await expect(draft(days[2], other)).toContainText(dragged ?? "a start");
+  await expect(draft(days[1], other)).toHaveCount(0);
+
+  // By keyboard, with the screen as it is: the draft stays on its own, which is not the first.
+  await isReady();
+  await page.locator("#draft").selectOption((await draft(days[2], other).getAttribute("data-draft")) ?? "");
+  await page.locator("#move_day").fill(days[0]);
+  await page.locator("#move_time").fill("19:00");
+  await expect(page.locator("#move_screen")).toHaveValue("");
+  await page.getByTestId("move-draft").press("Enter");
+  await expect(draft(days[0], other)).toContainText("19:00");
+  await expect(draft(days[2], other)).toHaveCount(0);
   await expectAccessible(page, "a week with moved drafts");
+
+  // The agenda of a phone has no scale of hours: a shaky press opens the page of the draft.
+  await page.setViewportSize({ width: 390, height: 844 });
+  await expect(page.getByTestId("calendar-film").first()).toBeHidden();
+  await isReady();
+  const pressed = draft(days[0], other);
+  const show = (await pressed.getAttribute("href")) ?? "";
+  await pressed.scrollIntoViewIfNeeded();
+  const box = await pressed.boundingBox();
+  if (!box) throw new Error("the draft is not visible");
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 + 8, box.y + box.height / 2, { steps: 2 });
+  await page.mouse.up();
+  await expect(page).toHaveURL(show);
 });

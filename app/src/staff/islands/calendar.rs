@@ -6,7 +6,7 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
 
-use language::{Arg, say, time_of_day};
+use language::{Arg, Moment, say, time_of_day};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::JsCast;
@@ -72,6 +72,11 @@ impl MinuteRange {
 /// A time of day in the reader's format. After midnight the clock starts again.
 pub fn clock_words(minute: u32) -> String {
     time_of_day(u16::try_from(minute % DAY_MINUTES).unwrap_or_default(), language::current())
+}
+
+/// A day in the reader's format, from `2026-12-07`.
+pub fn day_words(day: &str) -> String {
+    Moment::parse(day).map_or_else(|| day.to_owned(), |moment| moment.date(language::current()))
 }
 
 /// The time of a show on its screen, in minutes since the first midnight of the week.
@@ -256,9 +261,15 @@ fn follow_links(announcement: RwSignal<String>, was_dragged: StoredValue<bool>) 
         }
         if let Some(place) = target_within(&event, "[data-add]").and_then(|link| place_of(&link)) {
             event.prevent_default();
-            announcement.set(String::new());
-            let (fields, next) =
-                if browser::value_of(DRAFT).is_empty() { (NEW_PLACE, "film") } else { (MOVE_PLACE, MOVE_BUTTON) };
+            // The link names a new show, so the form of a chosen draft is announced.
+            let (fields, next, words) = if browser::value_of(DRAFT).is_empty() {
+                (NEW_PLACE, "film", String::new())
+            } else {
+                let (day, time) = (day_words(&place.1), clock_words(place.2));
+                let words = say!("calendar.move_filled", day = Arg::Ours(&day), time = Arg::Ours(&time));
+                (MOVE_PLACE, MOVE_BUTTON, words)
+            };
+            announcement.set(words);
             fill_in(fields, &place);
             browser::focus(next);
         }

@@ -11,7 +11,7 @@ use domain::api::organiser::{
     DayPattern, FilmChoice, OrganisedShow, Sales, ScreenView, ShowsRequest, SkippedTimeHandling, TermsOfSale,
 };
 use domain::pricing::Weekday;
-use language::{Arg, Moment, say};
+use language::{Arg, isolated, say};
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -21,11 +21,11 @@ use super::programme::{
     CLEANING, LANGUAGE, USUAL_CLEANING, USUAL_FORMAT, film_field, film_words, format_field, missing_step,
     missing_step_link, read_format, screen_field,
 };
-use super::{Desk, Form, Tab, frame, head, tabbed};
+use super::{Desk, Form, Tab, frame, head, tabbed, when};
 use crate::shell::{Head, Page};
 use crate::staff::islands::calendar::{
     ADD_BUTTON, DAY_MINUTES, DRAFT, MOVE_BUTTON, MOVE_PLACE, MinuteRange, NEW_PLACE, StaffCalendar, TakenTime, WORDS,
-    clock_words, field_time,
+    clock_words, day_words, field_time,
 };
 
 const DAY: Field = Field::date(NEW_PLACE[1], "calendar.day").required();
@@ -64,7 +64,7 @@ pub fn show_request(form: &Form, weekday: Weekday) -> Result<ShowsRequest, Strin
     })
 }
 
-/// The show and the request of a sent form that moves a draft.
+/// The show and the request of a sent form that moves a draft. Without a screen the draft keeps its own.
 ///
 /// # Errors
 /// No draft is chosen.
@@ -276,10 +276,6 @@ impl RowPlace<'_> {
     }
 }
 
-fn day_words(day: &str) -> String {
-    Moment::parse(day).map_or_else(|| day.to_owned(), |moment| moment.date(language::current()))
-}
-
 fn block(base: &str, show: &OrganisedShow) -> AnyView {
     let (state, state_words) = match (&show.cancellation, show.terms.sales) {
         (Some(_), _) => ("called_off", say!("organiser.called_off")),
@@ -378,11 +374,13 @@ fn move_form(
     if drafts.len() == 1 {
         return None;
     }
-    let screens: Vec<_> = screens.iter().map(|screen| (screen.id.clone(), screen.name.clone())).collect();
+    let screens = screens.iter().map(|screen| (screen.id.clone(), screen.name.clone()));
+    let screens: Vec<_> = [(String::new(), say!("calendar.same_screen"))].into_iter().chain(screens).collect();
+    // A draft that the browser restored after a reload would make free times fill in this form.
     let content = view! {
-        <h2>{say!("calendar.move_draft")}</h2>
+        <h2 id="move-form">{say!("calendar.move_draft")}</h2>
         <p class="calendar-move-lead quiet small">{say!("calendar.move_lead")}</p>
-        <form class="calendar-form" action=format!("{base}/move") method="post">
+        <form class="calendar-form" action=format!("{base}/move") method="post" autocomplete="off" aria-labelledby="move-form">
             {hidden("key", key)}
             {hidden("from", from)}
             {choice(form, DRAFT, say!("calendar.draft"), drafts)}
@@ -396,8 +394,8 @@ fn move_form(
 }
 
 fn draft_words(show: &OrganisedShow) -> String {
-    let day = show.starts_local.get(..10).map(day_words).unwrap_or_default();
-    format!("{day}, {} · {} · {}", clock_words(range_of(show).from), show.title, show.screen_name)
+    let name = |text: &str| isolated(text, language::current());
+    format!("{} · {} · {}", when(&show.starts_local), name(&show.title), name(&show.screen_name))
 }
 
 #[cfg(test)]
