@@ -107,7 +107,8 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, 
         .await
 }
 
-/// True if a room of a show opens between these times. Rooms of rehearsals have no row in `shows`.
+/// True if a room of a show opens between these times. Drafts and called-off shows are never sold, and rooms of rehearsals
+/// have no row in `shows`.
 pub(super) async fn opens_between(
     connection: &mut PgConnection,
     after: Timestamp,
@@ -115,7 +116,8 @@ pub(super) async fn opens_between(
 ) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM waiting_rooms room JOIN shows show ON show.id = room.show_id
-                        WHERE room.switched_off_at IS NULL AND room.opens_at > $1 AND room.opens_at < $2)",
+                        WHERE room.switched_off_at IS NULL AND room.opens_at > $1 AND room.opens_at < $2
+                          AND NOT show.called_off AND show.sales <> 'planned')",
     )
     .bind(to_utc(after))
     .bind(to_utc(before))

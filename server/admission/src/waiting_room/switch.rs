@@ -191,7 +191,8 @@ pub async fn delete_of_rehearsal(tx: &mut PgConnection, rehearsal: Uuid) -> Resu
     sql::delete_of(tx, rehearsal).await
 }
 
-/// True if the active room of any show opens between these times, or has opened then.
+/// True if the active room of any show opens between these times, or has opened then. Drafts and called-off shows do not
+/// count.
 pub async fn opens_between(
     connection: &mut PgConnection,
     after: Timestamp,

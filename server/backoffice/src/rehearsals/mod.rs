@@ -10,7 +10,7 @@
 //!
 //! One runs at a time in the whole deployment, which the unique index `rehearsals_one_running` enforces. None starts near
 //! the opening of a show's waiting room (`REHEARSAL_QUIET_MIN`). An opening that is set meanwhile ends it: each report
-//! looks for one.
+//! looks for one. Waiting rooms of drafts and of called-off shows do not count.
 //!
 //! Not rehearsed: payment, puzzles (the server would solve its own), and areas without numbered seats.
 

@@ -179,6 +179,32 @@ async fn rehearsal_ends_before_an_on_sale_and_none_starts_until_an_hour_after_it
     assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
 }
 
+/// Waits for one more report of the running rehearsal.
+async fn wait_for_report(world: &World) {
+    let seen_ms = "SELECT (extract(epoch FROM seen_at) * 1000)::bigint FROM rehearsals";
+    let before = world.count(seen_ms).await;
+    wait_until("the rehearsal reports", || async { world.count(seen_ms).await > before }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rooms_of_a_draft_and_of_a_called_off_show_neither_refuse_nor_end_a_rehearsal() {
+    let (world, olga) = world_with_organiser().await;
+    let draft = insert_show(&world.pg, 300_000, 24 * 3_600).await;
+    let cancelled = insert_show(&world.pg, 300_000, 24 * 3_600).await;
+    for show in [draft, cancelled] {
+        switch_room_on(&world, show, 4 * 60_000).await;
+    }
+    world.run(sqlx::query("UPDATE shows SET sales = 'planned' WHERE id = $1").bind(draft)).await;
+    world.run(sqlx::query("UPDATE shows SET called_off = true WHERE id = $1").bind(cancelled)).await;
+    start_long(&world, &olga).await;
+    // The second report begins after the first one has looked for an opening.
+    wait_for_report(&world).await;
+    wait_for_report(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM rehearsals WHERE ended_at IS NULL").await, 1);
+    world.run(sqlx::query("UPDATE shows SET sales = 'open' WHERE id = $1").bind(draft)).await;
+    wait_for_end(&world, &olga, "gave_way").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rehearsal_has_a_waiting_room_like_that_of_its_show() {
     let (world, olga) = world_with_organiser().await;
