@@ -50,7 +50,7 @@ pub enum RehearsalEnd {
     OutOfTime,
     /// A show was about to go on sale.
     GaveWay,
-    /// Its server stopped.
+    /// Its server stopped, or could not report.
     Interrupted,
 }
 

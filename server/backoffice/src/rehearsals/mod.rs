@@ -6,7 +6,8 @@
 //! of the lock store are deleted; the figures stay until staff delete them.
 //!
 //! `start` records a rehearsal, and the next server in [`serve_forever`] claims it. Its reports renew a lease. Without
-//! them every server may end it: a server that stops leaves nothing behind.
+//! them every server may end it: a server that stops leaves nothing behind. A server that cannot report dismisses its
+//! visitors before the lease ends: no two crowds load the deployment.
 //!
 //! One runs at a time in the whole deployment, which the unique index `rehearsals_one_running` enforces. None starts near
 //! the opening of a show's waiting room (`REHEARSAL_QUIET_MIN`). An opening that is set meanwhile ends it: each report
@@ -26,6 +27,7 @@ use domain::rehearsal::{
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 use tokio::task::JoinSet;
+use tokio::time::timeout_at;
 use uuid::Uuid;
 
 use crate::BackofficeState;
@@ -44,6 +46,8 @@ const REPORT_EVERY: Duration = Duration::from_secs(1);
 const SWEEP_EVERY: u32 = 10;
 /// Time without a report after which a rehearsal counts as abandoned, milliseconds.
 const LEASE_MS: i64 = 30 * SECOND_MS;
+/// The same, for the server that runs it.
+const LEASE: Duration = Duration::from_millis(LEASE_MS.unsigned_abs());
 /// Time before the opening of a show's waiting room at which a running rehearsal ends, milliseconds.
 const GIVE_WAY_MS: i64 = 5 * MINUTE_MS;
 /// Time after the end in which the lock store's keys are deleted again, milliseconds: a request that was under way may
@@ -197,17 +201,26 @@ async fn run(state: BackofficeState, crowd: Arc<Crowd>) {
         guests.spawn(Guest::new(Arc::clone(&crowd), number).visit(after));
     }
     let mut rounds = PeriodicLoop::every(&state.stop, REPORT_EVERY);
+    let mut reported_at = begun_at;
     let end = loop {
         if !rounds.wait_next().await {
             break RehearsalEnd::Interrupted;
         }
         while guests.try_join_next().is_some() {}
-        match report(&state, &crowd).await {
-            Ok(Some(end)) => break end,
-            Ok(None) if guests.is_empty() => break RehearsalEnd::AllServed,
-            Ok(None) if begun_at.elapsed() > LONGEST => break RehearsalEnd::OutOfTime,
-            Ok(None) => {}
-            Err(problem) => tracing::warn!(?problem, rehearsal = %crowd.id, "report of a rehearsal failed, retrying"),
+        let asked_at = Instant::now();
+        match timeout_at((reported_at + LEASE).into(), report(&state, &crowd)).await {
+            Ok(Ok(Some(end))) => break end,
+            Ok(Ok(None)) if guests.is_empty() => break RehearsalEnd::AllServed,
+            Ok(Ok(None)) if begun_at.elapsed() > LONGEST => break RehearsalEnd::OutOfTime,
+            // Other servers count the lease from `rehearsals.seen_at`, which is later.
+            Ok(Ok(None)) => reported_at = asked_at,
+            Ok(Err(problem)) => {
+                tracing::warn!(?problem, rehearsal = %crowd.id, "report of a rehearsal failed, retrying");
+            }
+            Err(_) => {
+                tracing::warn!(rehearsal = %crowd.id, "reports of a rehearsal failed for its whole lease, ending it");
+                break RehearsalEnd::Interrupted;
+            }
         }
     };
     // Dropping them cancels their requests.
