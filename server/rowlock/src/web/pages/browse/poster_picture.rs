@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use anyhow::Context;
 use app::pages::poster::{self, Shape, drawing};
 use axum::extract::State;
 use axum::http::header;
@@ -22,28 +23,34 @@ const WIDTH: u32 = 600;
 const HEIGHT: u32 = 315;
 /// Top of the picture in units of the poster: it cuts no sun.
 const TOP: f32 = 20.0;
-/// Pictures kept, each of some ten kilobytes. Drawing one takes milliseconds.
-const MAX_KEPT: u64 = 256;
+/// Bytes of pictures kept, each of some ten kilobytes: those of thousands of films. Drawing one takes milliseconds.
+const PICTURE_BYTES_KEPT: u64 = 32 * 1024 * 1024;
 
 /// By title and hue, which decide about all of a poster.
-static PICTURES: LazyLock<Cache<(String, u16), Bytes>> = LazyLock::new(|| Cache::new(MAX_KEPT));
+static PICTURES: LazyLock<Cache<(String, u16), Bytes>> = LazyLock::new(|| {
+    let bytes = |_: &(String, u16), picture: &Bytes| u32::try_from(picture.len()).unwrap_or(u32::MAX);
+    Cache::builder().max_capacity(PICTURE_BYTES_KEPT).weigher(bytes).build()
+});
 
 pub(super) async fn poster(State(state): State<AppState>, PagePath(id): PagePath<String>) -> PageResult {
     let film = state.catalogue.listings().film(&id).await?.ok_or(PageError::NotFound)?;
     let kept = CachePolicy::with_tags(CacheTags::default().film(&film.id));
     let (title, hue) = (film.title.clone(), film.hue);
+    // One of several equal requests draws, and logs a failure. Each drawing is awaited in a slot of `BudgetLayer`, even
+    // if its request is cancelled, so at most half as many run as the server has connections to its database.
     let drawn = PICTURES.try_get_with((film.title.clone(), hue), async move {
         let drawn = state.tasks.spawn_blocking(move || draw(&title, hue).map(|drawn| packed(&drawn))).await;
-        drawn.ok().flatten().ok_or(PageError::Fault)
+        let drawn = drawn.map_err(anyhow::Error::from).flatten();
+        drawn.inspect_err(|cause| tracing::error!(film = id, %cause, "draw the picture of a poster failed"))
     });
     let picture = drawn.await.map_err(|_| PageError::Fault)?;
     Ok((kept, [(header::CONTENT_TYPE, "image/png")], picture).into_response())
 }
 
 /// Draws the middle of a poster.
-fn draw(title: &str, hue: u16) -> Option<Pixmap> {
+fn draw(title: &str, hue: u16) -> anyhow::Result<Pixmap> {
     let (ground, shapes) = drawing(title, hue);
-    let mut pixmap = Pixmap::new(WIDTH, HEIGHT)?;
+    let mut pixmap = Pixmap::new(WIDTH, HEIGHT).context("a picture has no such size")?;
     let [red, green, blue] = ground.rgb();
     pixmap.fill(Color::from_rgba8(red, green, blue, u8::MAX));
     let scale = WIDTH as f32 / poster::WIDTH as f32;
@@ -51,7 +58,7 @@ fn draw(title: &str, hue: u16) -> Option<Pixmap> {
     for shape in &shapes {
         pixmap.fill_path(&outline(&shape.path)?, &paint(shape), FillRule::Winding, place, None);
     }
-    Some(pixmap)
+    Ok(pixmap)
 }
 
 /// The picture as a PNG file. Its ground is opaque.
@@ -70,9 +77,9 @@ fn paint(shape: &Shape) -> Paint<'static> {
 }
 
 /// A path of SVG as one to draw.
-fn outline(path: &str) -> Option<Path> {
+fn outline(path: &str) -> anyhow::Result<Path> {
     let mut outline = PathBuilder::new();
-    for element in BezPath::from_svg(path).ok()? {
+    for element in BezPath::from_svg(path)? {
         match element {
             PathEl::MoveTo(to) => outline.move_to(to.x as f32, to.y as f32),
             PathEl::LineTo(to) => outline.line_to(to.x as f32, to.y as f32),
@@ -83,7 +90,7 @@ fn outline(path: &str) -> Option<Path> {
             PathEl::ClosePath => outline.close(),
         }
     }
-    outline.finish()
+    outline.finish().context("a path of the poster has no outline")
 }
 
 #[cfg(test)]
