@@ -9,6 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use wasm_bindgen_cli_support::{Bindgen, Output};
+use wasm_encoder::{ExportSection, Module, RawSection};
+use wasmparser::{Parser, Payload};
 
 use crate::minify;
 use crate::output::{self, Compression, files_below, remove_stale};
@@ -16,7 +18,7 @@ use crate::output::{self, Compression, files_below, remove_stale};
 /// The names under which pages load a module (`WasmModule` of `app/src/shell.rs`).
 const BUNDLES: [&str; 3] = ["show", "pages", "staff"];
 
-/// Part of the names that leptos exports for streaming answers. Rowlock has none, and an unused export keeps its code.
+/// Part of the names that leptos exports for streaming answers. Rowlock has none, and an export keeps its code.
 const STREAMING: &str = "intounderlying";
 
 /// Builds the bundles with these names into `pkg/` of the site. Without `wasm_opt`, modules keep the size that the
@@ -86,12 +88,6 @@ fn bind(compression: Compression, linked: &Path, name: &str, folder: &Path) -> R
         bindgen.remove_name_section(true).remove_producers_section(true);
     }
     let mut output = bindgen.generate_output().context("wasm-bindgen")?;
-    let exports = &mut output.wasm_mut().exports;
-    let streaming: Vec<String> =
-        exports.iter().filter(|export| export.name.contains(STREAMING)).map(|export| export.name.clone()).collect();
-    for name in streaming {
-        exports.remove(&name).context("an existing export")?;
-    }
     let imports = if is_delivered { shorten_imports(&mut output, name) } else { BTreeMap::new() };
     output.emit(folder).context("wasm-bindgen")?;
     modules.push(folder.join(format!("{name}_bg.wasm")));
@@ -103,6 +99,29 @@ fn bind(compression: Compression, linked: &Path, name: &str, folder: &Path) -> R
         std::fs::remove_file(folder.join(&loader))?;
     }
     Ok(modules)
+}
+
+/// Returns a linked module without the exports for streaming answers. What only they need then belongs to no part.
+fn without_streaming(linked: &[u8]) -> Result<Vec<u8>> {
+    let mut module = Module::new();
+    for payload in Parser::new(0).parse_all(linked) {
+        let payload = payload?;
+        if let Payload::ExportSection(exports) = payload {
+            let mut kept = ExportSection::new();
+            for export in exports {
+                let export = export?;
+                if !export.name.contains(STREAMING) {
+                    kept.export(export.name, export.kind.try_into()?, export.index);
+                }
+            }
+            module.section(&kept);
+        } else if let Some((id, range)) = payload.as_section() {
+            // Relocations name sections by their order, which stays.
+            let data = &linked[usize::try_from(range.start)?..usize::try_from(range.end)?];
+            module.section(&RawSection { id, data });
+        }
+    }
+    Ok(module.finish())
 }
 
 /// Renames a module's imports to short names. Returns the short name of each. The long names end in random digits, which
@@ -120,7 +139,7 @@ fn shorten_imports(output: &mut Output, name: &str) -> BTreeMap<String, String> 
 /// Splits a linked module into the main part and lazily loaded parts (`app::seat_map::deferred`). Returns the main
 /// file and the files of the others, which are already next to the scripts, with a loader and a list of each part's files.
 fn split_module(linked: &Path, name: &str, scripts: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
-    let whole = std::fs::read(linked).with_context(|| linked.display().to_string())?;
+    let whole = without_streaming(&std::fs::read(linked).with_context(|| linked.display().to_string())?)?;
     let main = linked.with_file_name(format!("{name}-main.wasm"));
     // A folder per bundle: the parts have the same names in all of them.
     let folder = scripts.join(format!("{name}-parts"));
