@@ -1,5 +1,5 @@
-//! Parts of the page that load after the map. Their code is in separate modules, which the browser loads when a part
-//! is first shown, so that a first tap on a seat does not wait for it.
+//! Parts of the page whose code is in separate modules, which the browser loads when a part is first shown. Seats do not
+//! wait for the code of sections, nor a first tap for that of anything else.
 //!
 //! `site-builder/src/bundle.rs` splits the module at functions marked [`wasm_split`](leptos::wasm_split::wasm_split), with all
 //! code that only they need. Functions with the same first word share a module. Natively they are called at once.

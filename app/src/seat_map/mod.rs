@@ -5,7 +5,7 @@
 //!
 //! `plan` draws a room and `large_rooms` a room of many thousand seats. `live` keeps every seat's state current.
 //! `own_seats` holds the visitor's cart and hold, `notice` has the messages, `signals` the reactive values, and `deferred`
-//! the parts that load after the map.
+//! the parts that load when they are needed.
 //! Elsewhere: the page around the map ([`crate::pages`]) and every decision about holds (the server).
 
 mod appearance;
@@ -27,6 +27,7 @@ use std::sync::Arc;
 pub use island::{LATER_STYLE, SeatMap};
 use language::say;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
@@ -103,6 +104,7 @@ pub(crate) fn start(session: MapSession) {
     own_hold::join_tabs(session);
     connection::watch_page(session);
     load_room(session);
+    load_code_of_seats(session);
     own_hold::refresh_after_beacons(session);
     connection::connect(session);
     watched::keep_title(session);
@@ -113,6 +115,24 @@ pub(crate) fn start(session: MapSession) {
         choose_section(session, move || focus_section(session));
         // The link that was followed has left the page, and the focus with it.
         focus_section(session);
+    });
+}
+
+/// Loads the code that draws seats: in a large room after its sections, in others while the map is under way.
+fn load_code_of_seats(session: MapSession) {
+    Effect::new(move |asked: Option<bool>| {
+        let asked = asked.unwrap_or_default();
+        let is_due =
+            session.is_drawn() || session.room.with(|room| room.as_ref().is_some_and(|room| !room.plan().overview));
+        if is_due && !asked {
+            spawn_local(async move {
+                // Repeated by the part that draws. The cart is needed without the map as well.
+                if grid::load_code().await.is_err() {
+                    session.was_map_drawn.set(true);
+                }
+            });
+        }
+        asked || is_due
     });
 }
 
@@ -190,10 +210,9 @@ fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -
         _ if as_list.get() => {
             Box::new(move |place| Box::pin(list::list_part(session, Arc::clone(&room), section, place)) as PendingPart)
         }
-        Some(section) => Box::new(move |place| {
-            Box::pin(overview::section_part(session, Arc::clone(&room), section, place)) as PendingPart
-        }),
-        None => return mount_part(place, move || (appearance::definitions(), grid::grid(session, &room, &room, None))),
+        _ => {
+            Box::new(move |place| Box::pin(grid::grid_part(session, Arc::clone(&room), section, place)) as PendingPart)
+        }
     };
     mount_part(place, move || (appearance::definitions(), back_link, deferred(|| true, "room-coming", load)))
 }

@@ -97,8 +97,8 @@ pub struct MapSession {
     pub(super) left_section: PageCell<Option<(usize, bool)>>,
     /// The categories to highlight, a bit each: see `appearance::filter_bit`. Zero means all.
     pub category_filter: PageSignal<u64>,
-    /// True if the section cards of a large room are drawn.
-    pub(super) is_overview_drawn: PageSignal<bool>,
+    /// True once seats or the sections of a large room were drawn, or the code for that did not load.
+    pub(super) was_map_drawn: PageSignal<bool>,
     /// True if the canvas shows the large room, or will with the next frame of the painting worker.
     pub is_canvas_painted: PageSignal<bool>,
     pub(super) canvas: PageCell<Option<SendWrapper<Box<dyn PaintTarget>>>>,
@@ -195,11 +195,9 @@ impl MapSession {
 
     /// Returns true if the map is drawn, or cannot be for now. Deferred parts load from then on.
     pub(super) fn is_drawn(self) -> bool {
-        // The section cards of a large room are a deferred part themselves: the others wait for them.
-        let is_there = |room: &Arc<RoomPlan>| {
-            !room.plan().overview || self.is_overview_drawn.get() || self.section.get().is_some()
-        };
-        (self.is_map_known.get() && self.room.with(|room| room.as_ref().is_some_and(is_there)))
+        self.was_map_drawn.get()
+            // A message: its box is a deferred part.
+            || self.notice.with(Option::is_some)
             || self.load_failure.with(Option::is_some)
             || self.connection_status.get() == ConnectionStatus::Offline
     }

@@ -18,8 +18,7 @@ use crate::browser;
 use crate::seat_map::appearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::plan::drawing::PlanFrame;
-use crate::seat_map::plan::{annotations, grid};
+use crate::seat_map::plan::annotations;
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus};
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::{DrawnOnce, PageSignal};
@@ -60,7 +59,7 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
         session.appearance.track();
         if let Some(dots) = dots.get() {
             let dots: HtmlElement = (*dots).clone().unchecked_into();
-            session.is_overview_drawn.set(true);
+            session.was_map_drawn.set(true);
             focus_left_section(session);
             // The dots load after the sections are drawn: sections can be chosen without them.
             request_animation_frame(move || request_animation_frame(move || painting::paint_dots(session, dots)));
@@ -268,39 +267,6 @@ pub fn overview_part(
     place: HtmlElement,
 ) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || overview(session, &room)))
-}
-
-/// The map of a section, turned upright.
-#[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub fn section_part(
-    session: MapSession,
-    room: Arc<RoomPlan>,
-    section: usize,
-    place: HtmlElement,
-) -> Result<MountedPart, SplitLoaderError> {
-    let upright = Arc::new(room.turned_upright(section));
-    let direction = has_focus(room.plan()).then(|| direction_view(&upright, section));
-    Ok(mount_part(place, move || (direction, grid::grid(session, &room, &upright, Some(section)))))
-}
-
-/// An arrow towards the screen or stage, for when it is out of view.
-fn direction_view(room: &RoomPlan, section: usize) -> impl IntoView + use<> {
-    let (plan, rows) = (room.plan(), room.rows(Some(section)).collect::<Vec<_>>());
-    let frame = PlanFrame::around(plan, &rows, false);
-    let [x, y, _] = plan.focus_at;
-    let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);
-    // The arrow is drawn pointing up.
-    let turn = f64::from(dx).atan2(f64::from(-dy)).to_degrees().round() as i32;
-    let label = focus_in_words(&plan.focus);
-    view! {
-        <p class="room-direction">
-            <svg viewBox="-12 -12 24 24" width="22" height="22" aria-hidden="true" focusable="false">
-                <path transform=format!("rotate({turn})") d="M0 9V-8M-6-2 0-8 6-2" fill="none" stroke="currentColor"
-                    stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"></path>
-            </svg>
-            {label}
-        </p>
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod cart;
 pub(super) mod offers;
 pub mod own_hold;
 pub(super) mod party;
+mod refusals;
 pub(super) mod reoffer;
 pub(super) mod watched;
 pub mod wishes;

@@ -2,19 +2,18 @@
 //!
 //! Requests bring the hold to the wish, one at a time. The answer to one sends the next.
 
-use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
+use domain::api::{AreaQuantity, HoldChange, HoldRequest, HoldView};
 use domain::seats::{AreaIndex, SeatIndex, sort_for_display};
 use gloo_net::http::Method;
 use language::{Arg, listed, say};
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, HoldIntent, TapOutcome};
-use super::offers::{self, SeatOffer};
-use super::own_hold;
+use super::offers::SeatOffer;
+use super::{own_hold, refusals};
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
 use crate::seat_map::appearance::SeatAppearance;
-use crate::seat_map::large_rooms::painting;
 use crate::seat_map::live::connection;
 use crate::seat_map::notice::{Notice, places_in_words};
 use crate::seat_map::session::MapSession;
@@ -29,9 +28,8 @@ pub fn tap_seat(session: MapSession, seat: SeatIndex) {
     }
     if !look.can_be_tapped() {
         session.unavailable_tap.set(Some(seat));
-        let watchable = (look == SeatAppearance::Locked).then_some(seat);
-        let offer = watchable.and_then(|seat| offers::nearest_offer(session, &[seat]));
-        session.notice.set(Some(Notice { offer, ..Notice::unavailable(&session.seat_name(seat), look, watchable) }));
+        let version = session.hold_version.get_value();
+        spawn_local(async move { drop(refusals::unavailable_part(session, seat, look, version).await) });
         return;
     }
     // One tap on a proposed group takes the whole group.
@@ -129,14 +127,24 @@ fn send_next(session: MapSession) {
     spawn_local(async move {
         let key = ids::new_key();
         let answer = send(session, &intent, &key).await;
-        if session.cart.with_untracked(Cart::number) == number {
-            handle_response(session, &intent, answer).await;
+        if is_current(session, number) {
+            handle_response(session, number, &intent, answer).await;
         } else {
-            own_hold::change_cart(session, Cart::answered);
-            own_hold::refresh(session);
+            ignore_response(session);
         }
         send_next(session);
     });
+}
+
+/// Returns true if the cart is still the one that sent a request.
+fn is_current(session: MapSession, number: u64) -> bool {
+    session.cart.with_untracked(Cart::number) == number
+}
+
+/// Reads the hold instead of handling a response to an earlier cart.
+fn ignore_response(session: MapSession) {
+    own_hold::change_cart(session, Cart::answered);
+    own_hold::refresh(session);
 }
 
 async fn send(session: MapSession, intent: &HoldIntent, key: &str) -> Result<Option<HoldView>, Failure> {
@@ -170,7 +178,12 @@ async fn send(session: MapSession, intent: &HoldIntent, key: &str) -> Result<Opt
     }
 }
 
-async fn handle_response(session: MapSession, intent: &HoldIntent, answer: Result<Option<HoldView>, Failure>) {
+async fn handle_response(
+    session: MapSession,
+    number: u64,
+    intent: &HoldIntent,
+    answer: Result<Option<HoldView>, Failure>,
+) {
     let before = session.cart.with_untracked(|cart| cart.held().cloned());
     match answer {
         Ok(hold) => {
@@ -185,62 +198,16 @@ async fn handle_response(session: MapSession, intent: &HoldIntent, answer: Resul
             own_hold::update_countdown(session);
             session.notify_tabs();
         }
-        Err(failure) => handle_refusal(session, intent, failure).await,
-    }
-}
-
-async fn handle_refusal(session: MapSession, intent: &HoldIntent, failure: Failure) {
-    match (failure.code(), &failure) {
-        ("seats_locked" | "seats_taken", Failure::Problem(problem)) if !problem.areas.is_empty() => {
-            refuse_places(session, &problem.areas, &failure);
-        }
-        ("seats_locked" | "seats_taken", Failure::Problem(problem)) => refuse_seats(session, &problem.seats),
-        ("one_hold_per_show", _) => match calls::read::<HoldView>(&session.path("/hold")).await {
-            Ok(hold) => own_hold::change_cart(session, |cart| cart.join(hold)),
+        Err(failure) => match refusals::refusal_part(session, intent.clone(), failure.clone()).await {
+            Ok(handling) if is_current(session, number) => handling.await,
+            // The cart has changed while the code was loading.
+            Ok(_) => ignore_response(session),
             Err(_) => handle_failure(session, &failure),
         },
-        // The hold to release is already gone.
-        ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Drop { .. }) => {
-            own_hold::change_cart(session, Cart::dropped);
-        }
-        ("hold_expired" | "not_found", _) if matches!(intent, HoldIntent::Change { .. }) => {
-            own_hold::change_cart(session, Cart::answered);
-            own_hold::explain_loss(session);
-        }
-        ("waiting_list_first", _) => {
-            session.are_others_waiting.set(true);
-            handle_failure(session, &failure);
-        }
-        _ => handle_failure(session, &failure),
     }
 }
 
-fn refuse_seats(session: MapSession, seats: &[SeatProblem]) {
-    let refused: Vec<_> = seats.iter().map(|seat| seat.seat).collect();
-    // Paint the refused seats before the live map reports them.
-    let states: Vec<_> = seats.iter().map(|seat| (seat.seat, seat.state)).collect();
-    session.cart.with_untracked(|cart| session.board.update_value(|board| board.record_refused(&states, cart)));
-    painting::paint_changes(session);
-    own_hold::expire_corrections(session, refused.clone());
-    let (is_kept, others) = own_hold::change_cart(session, |cart| (cart.refused(&refused, &[]), !cart.is_empty()));
-    if is_kept {
-        // Nothing was lost, so nothing is offered instead.
-        session.notice.set(Some(Notice::not_exchanged(seats)));
-        return;
-    }
-    session.notice.set(Some(Notice::refused(seats, others)));
-    offers::offer_alternatives(session, &refused);
-}
-
-/// Handles a refusal because of full areas, whose places left it names.
-fn refuse_places(session: MapSession, areas: &[AreaProblem], failure: &Failure) {
-    let left: Vec<_> = areas.iter().map(|area| (area.area, area.left)).collect();
-    session.merge_places_left(&left);
-    own_hold::change_cart(session, |cart| cart.refused(&[], &left));
-    session.notice.set(Some(Notice::failed(failure)));
-}
-
-fn handle_failure(session: MapSession, failure: &Failure) {
+pub(super) fn handle_failure(session: MapSession, failure: &Failure) {
     own_hold::change_cart(session, Cart::failed);
     session.notice.set(Some(Notice::failed(failure)));
     connection::reconnect_if_unreachable(session, failure);

@@ -13,15 +13,18 @@ use language::say;
 use leptos::ev::{FocusEvent, KeyboardEvent, MouseEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
 
 use super::card::{sight_of, words_of};
+use super::direction::direction_view;
 use super::drawing::{self, PlanFrame};
 use super::map_view::ZoomRequest;
 use super::steps::{MapStep, Steps};
 use super::{after_seats, legend, zoom};
 use crate::browser;
-use crate::seat_map::deferred::deferred;
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
@@ -43,8 +46,27 @@ struct Grid {
     painters: RefCell<Vec<RenderEffect<()>>>,
 }
 
-/// The map of a section, or of the whole room. `on_screen` is the room as it is drawn: it may be turned.
-pub fn grid(
+/// The map of a section, turned upright, or of the whole room.
+#[wasm_split(seats, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub fn grid_part(
+    session: MapSession,
+    room: Arc<RoomPlan>,
+    section: Option<usize>,
+    place: HtmlElement,
+) -> Result<MountedPart, SplitLoaderError> {
+    let on_screen = section.map_or_else(|| Arc::clone(&room), |section| Arc::new(room.turned_upright(section)));
+    let direction = section.map(|section| direction_view(&on_screen, section));
+    Ok(mount_part(place, move || (direction, grid(session, &room, &on_screen, section))))
+}
+
+/// Loads the code of [`grid_part`].
+#[wasm_split(seats, wasm_split_path = ::leptos::wasm_split, fallible)]
+pub fn load_code() -> Result<(), SplitLoaderError> {
+    Ok(())
+}
+
+/// Draws the map of a section, or of the whole room. `on_screen` is the room as it is drawn: it may be turned.
+fn grid(
     session: MapSession,
     room: &Arc<RoomPlan>,
     on_screen: &Arc<RoomPlan>,
@@ -74,6 +96,7 @@ pub fn grid(
         if scroller.get().is_some() {
             drawing_grid.keep_painted(&seats);
             drawing_grid.set_first_tab_stop();
+            session.was_map_drawn.set(true);
         }
     });
     let room = Arc::clone(on_screen);

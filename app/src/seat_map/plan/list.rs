@@ -32,6 +32,7 @@ pub fn list(session: MapSession, room: &Arc<RoomPlan>, section: Option<usize>) -
         if element.get().is_some() {
             let keep = |seat: &SeatIndex| keep_painted(session, Arc::clone(&drawn), *seat);
             painters.set_value(seats.iter().filter_map(keep).collect());
+            session.was_map_drawn.set(true);
         }
     });
     let tap = move |event: MouseEvent| {

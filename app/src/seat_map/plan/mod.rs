@@ -3,6 +3,7 @@
 pub(super) mod after_seats;
 pub(super) mod annotations;
 pub(super) mod card;
+mod direction;
 pub mod drawing;
 pub(super) mod grid;
 pub(super) mod legend;
