@@ -7,6 +7,7 @@ use domain::api::accounts::Password;
 use domain::api::box_office::{CounterBooking, ExchangeRequest, ManagerView};
 use domain::money::Money;
 use domain::till::Means;
+use domain::time::MINUTE_MS;
 use language::say;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
@@ -109,14 +110,14 @@ pub(super) fn exchange_form(selling: CounterSaleState, exchange: BookingToExchan
         Some(PriceDifference::Back(_)) => exchange.with_value(|exchange| !exchange.managers.is_empty()),
         Some(PriceDifference::Even | PriceDifference::More(_)) => true,
     };
-    let is_short_of_time = Memo::new(move |_| {
-        matches!(change.get(), Some(PriceDifference::More(_)))
-            && selling.ready().is_some()
-            && selling.is_short_of_time()
+    let short_minutes = Memo::new(move |_| {
+        let is_paid = matches!(change.get(), Some(PriceDifference::More(_))) && selling.ready().is_some();
+        let left_ms = selling.session.countdown_ms.get().filter(|_| is_paid && selling.is_short_of_time());
+        left_ms.map(|left_ms| left_ms / MINUTE_MS)
     });
-    // The customer pays while the difference is shown.
+    // The customer pays while the difference is shown. An extension that failed is repeated a minute later.
     Effect::new(move |_| {
-        if is_short_of_time.get() {
+        if short_minutes.get().is_some() {
             own_hold::extend_hold(selling.session);
         }
     });
