@@ -30,6 +30,7 @@ pub use mails::send_forever as send_mails_forever;
 pub(crate) use placement::LayoutPair;
 pub use preview::preview;
 pub use rounds::{round, work_forever};
+pub(crate) use sql::lock_against_bookings;
 
 use http::{Code, Problem};
 use platform::clock::from_utc;

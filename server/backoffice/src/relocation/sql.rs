@@ -41,9 +41,15 @@ pub(super) async fn show(tx: &mut PgConnection, show: Uuid) -> Result<Option<Sho
 }
 
 /// Locks a show against writers of its bookings: FOR UPDATE waits for the FOR KEY SHARE of their foreign key, which an
-/// update of the show would not.
+/// update of the show would not. All bookings are visible to the next statement.
+pub(crate) async fn lock_against_bookings(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(tx).await?;
+    Ok(())
+}
+
+/// Locks a show against writers of its bookings, and reads it.
 pub(super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<ShowNow>, sqlx::Error> {
-    sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(&mut *tx).await?;
+    lock_against_bookings(tx, show).await?;
     // Two statements: the second one sees the changes that the lock has waited for.
     sqlx::query_as(SHOW).bind(show).fetch_optional(tx).await
 }

@@ -69,7 +69,7 @@ pub(super) async fn move_draft(
     week::lock(&mut begun.tx, theatre, show).await?;
     let row = week::find(&mut begun.tx, theatre, show).await?;
     require_draft(&row, moved.terms_version, start.version, begun.now)?;
-    week::lock_against_bookings(&mut begun.tx, show).await?;
+    relocation::lock_against_bookings(&mut begun.tx, show).await?;
     require_room_opens_in_time(&mut begun.tx, show, starts_at, zone).await?;
     terms::require_no_buyers(&mut begun.tx, &row, begun.now).await?;
     if terms::is_bought(&mut begun.tx, show).await? {

@@ -227,9 +227,3 @@ pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Re
     .await?;
     found.map(|_| ()).ok_or_else(|| Problem::not_found("show"))
 }
-
-/// Locks a show against writers of its bookings as well, who hold it FOR KEY SHARE: all bookings are visible afterwards.
-pub(super) async fn lock_against_bookings(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(tx).await?;
-    Ok(())
-}
