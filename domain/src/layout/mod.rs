@@ -19,6 +19,7 @@ pub mod sketch;
 mod tests;
 mod view;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -29,7 +30,7 @@ pub use error::{LayoutError, MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS, MAX
 pub use frame::MARGIN;
 pub use room::{Category, Focus, FocusChoice, FocusKind, FocusSide, PlacedFocus};
 use room::{Drawing, MeasuredRoom};
-use seating_plan::SeatingPlan;
+use seating_plan::{PlanZone, SeatingPlan};
 use sketch::Sketch;
 pub use view::PlanError;
 
@@ -112,14 +113,27 @@ impl Layout {
     /// additional keys: `label` and `kind` of categories, `focus`, and the keys that make a drawing an area for sale.
     #[must_use]
     pub fn to_seating_plan(&self) -> Value {
-        let plan = match &self.source {
-            Source::Plan(plan) => serde_json::to_value(plan),
+        serde_json::to_value(self.plan()).expect("a plan has string keys and finite numbers, so it is always JSON")
+    }
+
+    fn plan(&self) -> Cow<'_, SeatingPlan> {
+        match &self.source {
+            Source::Plan(plan) => Cow::Borrowed(plan),
             Source::Sketch(sketch) => {
                 let drawing = sketch.draw().expect("it was drawn when the layout was read");
-                serde_json::to_value(seating_plan::write(&sketch.name, &drawing, &self.areas))
+                Cow::Owned(seating_plan::write(&sketch.name, &drawing, &self.areas))
             }
+        }
+    }
+
+    /// Returns name and number of seats of each zone of [`Layout::to_seating_plan`]: unlike [`Layout::sections`] also of
+    /// zones without seats, and of large ones as a whole.
+    #[must_use]
+    pub fn zones(&self) -> Vec<(String, usize)> {
+        let facts = |zone: &PlanZone| {
+            (zone.name.clone().unwrap_or_default(), zone.rows.iter().map(|row| row.seats.len()).sum::<usize>())
         };
-        plan.expect("a plan has string keys and finite numbers, so it is always JSON")
+        self.plan().zones.iter().map(facts).collect()
     }
 
     /// Name of the room.

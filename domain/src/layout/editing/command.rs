@@ -380,9 +380,10 @@ impl Draft {
     }
 
     fn remove_category(&mut self, key: ObjectKey) -> CommandResult {
-        self.require_category(key)?;
+        let found = self.categories.iter().find(|category| category.key == key).ok_or(CommandError::Gone)?;
         let mut seats = self.rows.iter().flat_map(|row| &row.seats);
-        if seats.any(|seat| seat.category == key) || self.areas.iter().any(|area| area.category == key) {
+        let is_used = seats.any(|seat| seat.category == key) || self.areas.iter().any(|area| area.category == key);
+        if is_used || self.others.has_category(&found.category.name) {
             return Err(CommandError::InUse);
         }
         if self.categories.len() == 1 {

@@ -8,11 +8,14 @@
 //!
 //! Commands are pure ([`Draft::apply`]); a refused command changes nothing. [`History`] keeps snapshots, which share
 //! unchanged rows.
+//!
+//! A draft has a whole room, or one section of a larger room with the other sections unchanged beside it.
 
 mod command;
 mod curve;
 mod history;
 mod numbering;
+mod others;
 mod reading;
 mod rows;
 #[cfg(test)]
@@ -24,9 +27,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::curve::add;
+use self::others::OtherSections;
 use super::areas::MAX_AREA_CAPACITY;
 use super::error::{MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS};
-use super::import::{Finding, import};
+use super::import::{Finding, FindingKind, import};
 use super::room::{Category, Focus, FocusKind, FocusSide, name_of};
 use crate::api::SEAT_PITCH;
 use crate::seats::MAX_AREAS_PER_SHOW;
@@ -37,8 +41,8 @@ pub use numbering::{Numbering, label_after};
 pub use reading::DraftError;
 pub(super) use reading::outline_of;
 
-/// Maximum number of seats in a room that can be edited; larger rooms are read-only. Every change is validated and
-/// drawn at once, which is fast up to this size.
+/// Maximum number of seats edited at once: larger rooms are edited section by section, and larger sections are
+/// read-only. Every change is validated and drawn at once, which is fast up to this size.
 pub const MAX_EDITED_SEATS: usize = 5_000;
 /// Maximum number of seats in a drawn row; uploaded rows may be longer.
 pub const MAX_SEATS_PER_ROW: usize = 300;
@@ -72,6 +76,8 @@ pub struct Draft {
     next_key: ObjectKey,
     /// Other keys of the plan.
     rest: Map<String, Value>,
+    /// Empty if the draft has the whole room.
+    others: Arc<OtherSections>,
 }
 
 /// A price category.
@@ -215,7 +221,20 @@ impl Draft {
             areas: Vec::new(),
             next_key: 2,
             rest: Map::new(),
+            others: Arc::default(),
         }
+    }
+
+    /// True if the draft has one section of a larger room.
+    #[must_use]
+    pub fn is_one_section(&self) -> bool {
+        !self.others.before.is_empty() || !self.others.after.is_empty()
+    }
+
+    /// Returns the positions of seats in sections that the draft keeps unchanged.
+    #[must_use]
+    pub fn other_seats(&self) -> &[DrawingPoint] {
+        &self.others.points
     }
 
     /// Returns the number of seats.
@@ -268,12 +287,24 @@ impl Draft {
         self.rows.iter().filter(|row| is_called(row)).map(|row| row.key).collect()
     }
 
-    /// Runs the import checks. Returns the remarks.
+    /// Runs the import checks on what is edited: a section is checked with the whole room when it is saved. Returns the
+    /// remarks.
     ///
     /// # Errors
     /// All errors, at least one finding.
     pub fn validate(&self) -> Result<Vec<Finding>, Vec<Finding>> {
-        import(self.to_seating_plan(), &self.name, false).map(|read| read.remarks)
+        let edited = Self { others: Arc::default(), ..self.clone() };
+        match import(edited.to_seating_plan(), &self.name, false) {
+            Ok(read) => Ok(read.remarks),
+            // A section may be empty if another one has seats.
+            Err(findings)
+                if !self.other_seats().is_empty()
+                    && findings.iter().all(|finding| finding.kind == FindingKind::NoSeats) =>
+            {
+                Ok(Vec::new())
+            }
+            Err(findings) => Err(findings),
+        }
     }
 
     fn new_key(&mut self) -> ObjectKey {
@@ -312,12 +343,19 @@ impl Draft {
         bounding_box(self.points_of(|key| keys.contains(&key)))
     }
 
-    /// Returns the bounding box of everything, including the focus.
+    /// Returns the bounding box of one section, or of the whole room with its focus.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
+        let section = bounding_box(self.points_of(|_| true)).filter(|_| self.is_one_section());
+        section.unwrap_or_else(|| self.room_bounds())
+    }
+
+    /// Returns the bounding box of all sections and the focus.
+    fn room_bounds(&self) -> Bounds {
         let ([x, y], half) = (self.focus.at, self.focus.width / 2.0);
         let focus = [-half, half].map(|end| add(self.focus.at, self.focus.side.turn_back([end, 0.0])));
-        bounding_box(self.points_of(|_| true).chain(focus)).unwrap_or([x, y, x, y])
+        let others = self.other_seats().iter().copied();
+        bounding_box(self.points_of(|_| true).chain(focus).chain(others)).unwrap_or([x, y, x, y])
     }
 
     /// Returns the middle of these rows and areas.
@@ -334,12 +372,15 @@ impl Draft {
         rows.chain(self.areas.iter().filter(|area| is_inside(&area.at)).map(|area| area.key)).collect()
     }
 
-    /// Returns the position for the next row: behind everything, centred on the focus.
+    /// Returns the position for the next row: behind everything, centred on the focus, or behind the section alone.
     #[must_use]
     pub fn next_place(&self) -> DrawingPoint {
         let [x, y] = self.focus.at;
-        let back = bounding_box(self.points_of(|_| true)).map(|[.., bottom]| bottom + ROW_GAP_SEATS * self.pitch);
-        [x, back.unwrap_or(y + FIRST_ROW_SEATS * self.pitch)]
+        let Some([left, _, right, bottom]) = bounding_box(self.points_of(|_| true)) else {
+            return [x, y + FIRST_ROW_SEATS * self.pitch];
+        };
+        let x = if self.is_one_section() { f64::midpoint(left, right) } else { x };
+        [x, bottom + ROW_GAP_SEATS * self.pitch]
     }
 }
 

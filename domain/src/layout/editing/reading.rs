@@ -12,6 +12,7 @@ use super::super::frame::{focus_beside, median_pitch};
 use super::super::room::Focus;
 use super::super::seating_plan::{PlanCategory, PlanRow, PlanZone, Position, SeatingPlan};
 use super::curve::{Curve, add, normalise_angle, rotate};
+use super::others::OtherSections;
 use super::{
     Draft, DraftArea, DraftCategory, DraftRow, DraftSeat, DraftSection, DrawingPoint, FocusKind, FocusSide,
     MAX_EDITED_SEATS, ObjectKey, Outline,
@@ -33,7 +34,7 @@ pub enum DraftError {
     /// It is not a seating plan.
     #[error("this is not a seating plan: {0}")]
     NotAPlan(String),
-    /// It has more seats than an editable room may have: this many.
+    /// The room, or the section, has more seats than are edited at once: this many.
     #[error("the room has {0} seats; at most {MAX_EDITED_SEATS} can be edited")]
     TooLarge(usize),
 }
@@ -51,9 +52,23 @@ impl Draft {
     /// # Errors
     /// [`DraftError`] if it is not a seating plan or too large.
     pub fn read(plan: Value) -> Result<Self, DraftError> {
+        Self::read_zones(plan, None)
+    }
+
+    /// Parses one section of such a plan, by its index. The draft is written with the other sections as they are.
+    ///
+    /// # Errors
+    /// [`DraftError`] if it is not a seating plan, has no such section, or the section is too large.
+    pub fn read_section(plan: Value, section: usize) -> Result<Self, DraftError> {
+        Self::read_zones(plan, Some(section))
+    }
+
+    fn read_zones(plan: Value, section: Option<usize>) -> Result<Self, DraftError> {
         let not_a_plan = |why: &dyn std::fmt::Display| DraftError::NotAPlan(why.to_string());
         let mut plan: SeatingPlan = serde_json::from_value(plan).map_err(|why| not_a_plan(&why))?;
-        let seats = plan.zones.iter().flat_map(|zone| &zone.rows).map(|row| row.seats.len()).sum();
+        let edited = section.map_or(0..plan.zones.len(), |section| section..section.saturating_add(1));
+        let zones = plan.zones.get(edited.clone()).ok_or_else(|| not_a_plan(&"it has no such section"))?;
+        let seats = seats_in(zones);
         if seats > MAX_EDITED_SEATS {
             return Err(DraftError::TooLarge(seats));
         }
@@ -63,11 +78,19 @@ impl Draft {
         (draft.categories, draft.sections, draft.next_key) = (Vec::new(), Vec::new(), 0);
         let focus = plan.rest.remove("focus");
         draft.rest = std::mem::take(&mut plan.rest);
-        let mut reader = PlanParser { draft, categories: HashMap::new(), seats: 0 };
+        let after = plan.zones.split_off(edited.end);
+        let zones = plan.zones.split_off(edited.start);
+        let before = plan.zones;
+        let seats = seats_in(&before) as u32;
+        let drawn = drawing.zones.iter().enumerate().filter(|(number, _)| !edited.contains(number));
+        let others = drawn.flat_map(|(_, zone)| &zone.rows).flat_map(|row| &row.seats);
+        let points = others.map(|seat| [seat.x, seat.y]).collect();
+        draft.others = Arc::new(OtherSections { before, after, points });
+        let mut reader = PlanParser { draft, categories: HashMap::new(), seats };
         for category in plan.categories {
             reader.category(category).map_err(|why| not_a_plan(&why))?;
         }
-        for zone in plan.zones {
+        for zone in zones {
             reader.zone(zone).map_err(DraftError::NotAPlan)?;
         }
         let mut draft = reader.draft;
@@ -82,10 +105,11 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Returns a focus on that side of the seats.
+    /// Returns a focus on that side of all seats of the room.
     #[must_use]
     pub fn focus_at(&self, kind: FocusKind, side: FocusSide) -> Focus {
-        let seats: Vec<DrawingPoint> = self.rows.iter().flat_map(|row| row.points()).collect();
+        let edited = self.rows.iter().flat_map(|row| row.points());
+        let seats: Vec<DrawingPoint> = edited.chain(self.other_seats().iter().copied()).collect();
         focus_beside(&seats, self.pitch, kind, side)
     }
 }
@@ -168,6 +192,10 @@ impl PlanParser {
         let (name, capacity) = (sold.name, sold.capacity);
         Ok(Some(DraftArea { key, section, name, category, capacity, at, outline, rest }))
     }
+}
+
+fn seats_in(zones: &[PlanZone]) -> usize {
+    zones.iter().flat_map(|zone| &zone.rows).map(|row| row.seats.len()).sum()
 }
 
 fn point(position: Option<&Position>) -> DrawingPoint {

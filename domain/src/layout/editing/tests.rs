@@ -6,7 +6,6 @@ use serde_json::json;
 use super::*;
 use crate::api::SeatKind;
 use crate::layout::Layout;
-use crate::layout::import::FindingKind;
 
 const STRANGERS_HALL: &str = include_str!("../fixtures/strangers-hall.json");
 
@@ -175,6 +174,59 @@ fn too_large_room_is_not_editable() {
         .collect();
     let plan = json!({"name": "Arena", "categories": [{"name": "a"}], "zones": [{"rows": [{"row_number": "1", "seats": seats}]}]});
     assert_eq!(Draft::read(plan), Err(DraftError::TooLarge(MAX_EDITED_SEATS + 1)));
+}
+
+/// Three sections of 3,000 seats, two of the same name.
+fn three_blocks() -> Layout {
+    let zone = |name: &str, category: &str, rows: &str| json!({"name": name, "category": category, "rows": [{"rows": rows, "seats": "1-60"}]});
+    let zones = [zone("Block", "gold", "1-50"), zone("Block", "gold", "51-100"), zone("Ring", "silver", "1-50")];
+    let sketch =
+        json!({"sketch": 1, "name": "Arena", "categories": [{"name": "gold"}, {"name": "silver"}], "zones": zones});
+    Layout::from_json(&sketch.to_string()).expect("a sketch")
+}
+
+#[test]
+fn section_of_a_large_room_is_edited_between_the_others() {
+    let layout = three_blocks();
+    let sizes =
+        [("Block", 3_000_usize), ("Block", 3_000), ("Ring", 3_000)].map(|(name, seats)| (name.to_owned(), seats));
+    assert_eq!(layout.zones(), sizes);
+    let plan = layout.to_seating_plan();
+    assert_eq!(Draft::read(plan.clone()), Err(DraftError::TooLarge(9_000)));
+    assert!(matches!(Draft::read_section(plan.clone(), 3), Err(DraftError::NotAPlan(_))));
+    let draft = Draft::read_section(plan.clone(), 1).expect("a section");
+    assert_eq!(
+        (draft.seat_count(), draft.rows[0].seats[0].origin, draft.other_seats().len()),
+        (3_000, Some(3_000), 6_000)
+    );
+    let mut history = History::new(draft.clone());
+    history.apply(&Command::Relabel(vec![draft.rows[0].key], "VIP".to_owned())).expect("a label");
+    history.apply(&Command::AddRows(rows_of(&draft, 1, 4))).expect("a row");
+    let written = history.draft().to_seating_plan();
+    assert_eq!((&written["zones"][0], &written["zones"][2]), (&plan["zones"][0], &plan["zones"][2]));
+    assert_eq!(written["zones"][1]["rows"][0]["row_number"], "VIP");
+    let ids = written["zones"].as_array().into_iter().flatten().flat_map(|zone| zone["rows"].as_array()).flatten();
+    let ids: std::collections::HashSet<&str> =
+        ids.flat_map(|row| row["seats"].as_array()).flatten().filter_map(|seat| seat["seat_guid"].as_str()).collect();
+    assert_eq!(ids.len(), 9_004, "new seats have ids that no other section has");
+    assert!(history.undo() && history.undo());
+    assert_eq!(*history.draft(), draft);
+}
+
+#[test]
+fn other_sections_keep_their_categories_and_the_names_of_their_seats() {
+    let draft = Draft::read_section(three_blocks().to_seating_plan(), 0).expect("a section");
+    assert_eq!(draft.apply(&Command::RemoveCategory(draft.categories[1].key)), Err(CommandError::InUse));
+    let all = draft.rows.iter().map(|row| row.key).collect();
+    assert_eq!(after(&draft, Command::Remove(all)).validate(), Ok(Vec::new()), "the others have seats");
+    // Row "X A" of "Block" and row "A" of "Block X" are different sections with the same names of seats.
+    let draft = after(&draft, Command::Relabel(vec![draft.rows[0].key], "X A".to_owned()));
+    let ring = Draft::read_section(draft.to_seating_plan(), 2).expect("a section");
+    let ring = after(&ring, Command::RenameSection(ring.sections[0].key, "Block X".to_owned()));
+    let ring = after(&ring, Command::Relabel(vec![ring.rows[0].key], "A".to_owned()));
+    assert!(ring.validate().is_ok());
+    let findings = import(ring.to_seating_plan(), "Arena", false).expect_err("two seats of the same name");
+    assert_eq!(kinds(&findings), [FindingKind::DuplicateSeat; 60]);
 }
 
 #[test]

@@ -23,15 +23,17 @@ impl Draft {
         focus.depth = focus.depth.map(round_to_hundredths);
         rest.insert("focus".to_owned(), written(&focus));
         if !rest.contains_key("size") {
-            let [_, _, right, bottom] = self.bounds();
+            let [_, _, right, bottom] = self.room_bounds();
             let size = |side: f64| (side + 2.0 * self.pitch).max(1.0).ceil() as u64;
             rest.insert("size".to_owned(), json!({ "width": size(right), "height": size(bottom) }));
         }
         let mut ids = SeatIds::of(self);
+        let edited: Vec<PlanZone> = self.sections.iter().map(|section| self.write_section(section, &mut ids)).collect();
+        let (before, after) = (self.others.before.iter().cloned(), self.others.after.iter().cloned());
         let plan = SeatingPlan {
             name: self.name.clone(),
             categories: self.categories.iter().map(write_category).collect(),
-            zones: self.sections.iter().map(|section| self.write_section(section, &mut ids)).collect(),
+            zones: before.chain(edited).chain(after).collect(),
             rest,
         };
         written(&plan)
@@ -143,8 +145,9 @@ struct SeatIds {
 impl SeatIds {
     fn of(draft: &Draft) -> Self {
         let id = |rest: &Map<String, Value>| rest.get("seat_guid").and_then(Value::as_str).map(str::to_owned);
-        let seats = draft.rows.iter().flat_map(|row| &row.seats);
-        Self { used: seats.filter_map(|seat| id(&seat.rest)).collect(), next: 0 }
+        let edited = draft.rows.iter().flat_map(|row| &row.seats).map(|seat| &seat.rest);
+        let others = draft.others.seats().map(|seat| &seat.rest);
+        Self { used: edited.chain(others).filter_map(id).collect(), next: 0 }
     }
 
     fn next(&mut self) -> Value {
