@@ -13,6 +13,8 @@ import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
 
 const THEATRE = "/staff/meridian-berlin";
+/** Maximum duration of loading or saving a room of 50,000 seats. */
+const LARGE_ROOM_MS = 40_000;
 
 test("two curved rows and an area are drawn, fixed, assigned to a screen, and sell a seat", async ({ newVisitor, anna }) => {
   test.setTimeout(120_000);
@@ -94,6 +96,46 @@ test("two curved rows and an area are drawn, fixed, assigned to a screen, and se
   await expect(page.getByTestId("layout-sold-gone")).toContainText("1");
 });
 
+test("a section of a room of 50,000 seats is edited, and the others stay as they are", async ({ newVisitor }) => {
+  test.setTimeout(180_000);
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  await signInAsManager(page);
+  await page.goto(`${THEATRE}/screens`);
+  const arena = page.getByTestId("screen").filter({ has: page.locator("strong", { hasText: /^Arena$/ }) });
+  await press(arena.getByRole("link").first());
+  await press(page.getByTestId("edit-room"));
+  await expect(page.getByTestId("room-section")).toHaveCount(80);
+  await expectAccessible(page, "the sections of a large room");
+  const layout = /[0-9a-f-]{36}/.exec(page.url())?.[0] ?? "";
+
+  await page.getByRole("link", { name: "Block 105", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  const board = new LayoutBoard(page);
+  await expect(page.getByTestId("layout-board")).toBeVisible({ timeout: LARGE_ROOM_MS });
+  expect(await board.seats()).toBe(660);
+  await board.selectRow("Block 105 7");
+  await board.fillField("#row-label", "VIP");
+  await press(page.getByTestId("layout-undo"));
+  await expect(page.locator("#row-label")).toHaveValue("7");
+  await press(page.getByTestId("layout-redo"));
+  await expect(page.locator("#row-label")).toHaveValue("VIP");
+  await board.expectValid();
+
+  await press(page.getByTestId("layout-save"));
+  await expect(page.getByTestId("layout-saved")).toBeVisible({ timeout: LARGE_ROOM_MS });
+  const saved = (await page.getByTestId("layout-saved").getAttribute("data-layout")) ?? "";
+  const [before, after] = [await zonesOf(page, layout), await zonesOf(page, saved)];
+  const changed = before.filter((zone, at) => JSON.stringify(zone) !== JSON.stringify(after[at]));
+  expect(changed.map((zone) => zone.name)).toEqual(["Block 105"]);
+  const rows = after.find((zone) => zone.name === "Block 105")?.rows.map((row) => row.row_number);
+  expect(rows?.slice(5, 8)).toEqual(["6", "VIP", "8"]);
+
+  // Other sections are edited in the version with these changes.
+  await press(page.getByTestId("layout-other-section"));
+  await page.waitForURL(`**/layouts/${saved}/edit`);
+  await expect(page.getByTestId("room-section")).toHaveCount(80);
+});
+
 test("a pinch zooms and moves the drawing without changing the selection", async ({ newVisitor }) => {
   const { page } = await newVisitor({ reducedMotion: "reduce", hasTouch: true });
   await signInAsManager(page);
@@ -137,6 +179,12 @@ test("a pinch zooms and moves the drawing without changing the selection", async
   await press(page.getByTestId("layout-zoom-in"));
   await expect.poll(() => board.width()).toBeGreaterThan(whole * 1.3);
 });
+
+/** Returns the zones of a layout's seating plan. */
+async function zonesOf(page: Page, layout: string): Promise<{ name: string; rows: { row_number: string }[] }[]> {
+  const file = await page.request.get(`/api/v1/theatres/meridian-berlin/layouts/${layout}/file?form=seating_plan`);
+  return ((await file.json()) as { zones: { name: string; rows: { row_number: string }[] }[] }).zones;
+}
 
 /** Sets a price, plans a week of shows on the screen, and returns one of them. */
 async function planShow(page: Page, screen: string): Promise<string> {

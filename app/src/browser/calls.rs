@@ -89,6 +89,14 @@ pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
     parse(&retrying(&ApiCall::reading(path)).await?)
 }
 
+/// Reads a large resource, as [`get`] with another deadline.
+///
+/// # Errors
+/// [`Failure`].
+pub async fn get_large<T: DeserializeOwned>(path: &str, deadline_ms: u32) -> Result<T, Failure> {
+    parse(&retrying(&ApiCall { deadline_ms, ..ApiCall::reading(path) }).await?)
+}
+
 /// Reads a binary resource.
 ///
 /// # Errors
@@ -106,6 +114,20 @@ pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
 pub async fn change<T: DeserializeOwned>(path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
     parse(&retrying(&ApiCall::posting(path, key, &body)).await?)
+}
+
+/// As [`change`] with another deadline, for a large body.
+///
+/// # Errors
+/// The last attempt's [`Failure`].
+pub async fn change_large<T: DeserializeOwned>(
+    path: &str,
+    key: &str,
+    body: &impl Serialize,
+    deadline_ms: u32,
+) -> Result<T, Failure> {
+    let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
+    parse(&retrying(&ApiCall { deadline_ms, ..ApiCall::posting(path, key, &body) }).await?)
 }
 
 /// As [`change`], for changes that the page of a show makes at once. The small JSON parser reads the answer.

@@ -34,6 +34,8 @@ use crate::staff::islands::{failure_words, in_the_way};
 
 /// Groups of messages the island uses. Its page carries them.
 pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
+/// Deadline of a call with a whole room, milliseconds: 50,000 seats are several megabytes. The server's is the same.
+const ROOM_DEADLINE_MS: u32 = 30_000;
 
 /// The layout editor.
 #[island]
@@ -41,9 +43,11 @@ pub fn StaffLayoutEditor(
     theatre: String,
     /// The room to start with; `None` for an empty one.
     layout: Option<Uuid>,
+    /// The section to edit, by its index; `None` for the whole room.
+    section: Option<usize>,
     /// Screens that can get the layout: id and name.
     screens: Vec<(String, String)>,
-    /// Seats of that room sold in upcoming shows, by index.
+    /// Seats to edit that are sold in upcoming shows, by their index in the room.
     sold: Vec<u32>,
 ) -> impl IntoView {
     let place = NodeRef::<Div>::new();
@@ -53,7 +57,7 @@ pub fn StaffLayoutEditor(
         spawn_local(async move {
             let drawn = match layout {
                 None => Ok(Draft::new(&say!("editor.new_name"), &say!("editor.first_category"))),
-                Some(layout) => read(&theatre, layout).await,
+                Some(layout) => read(&theatre, layout, section).await,
             };
             place.set_inner_html("");
             let place = (*place).clone().unchecked_into();
@@ -73,11 +77,15 @@ pub fn StaffLayoutEditor(
     }
 }
 
-/// Loads the room as a draft.
-async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
+/// Loads the room, or a section of it, as a draft.
+async fn read(theatre: &str, layout: Uuid, section: Option<usize>) -> Result<Draft, Hindrance> {
     let path = format!("/api/v1/theatres/{theatre}/layouts/{layout}/file?form=seating_plan");
-    let plan = calls::get(&path).await.map_err(|failure| failure_words(&failure))?;
-    Draft::read(plan).map_err(|why| match why {
+    let plan = calls::get_large(&path, ROOM_DEADLINE_MS).await.map_err(|failure| failure_words(&failure))?;
+    let read = match section {
+        None => Draft::read(plan),
+        Some(section) => Draft::read_section(plan, section),
+    };
+    read.map_err(|why| match why {
         DraftError::NotAPlan(why) => say!("organiser.finding_not_a_plan", place = &why).into(),
         DraftError::TooLarge(seats) => too_large(seats).into(),
     })

@@ -7,6 +7,7 @@ use language::{Hindrance, say};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
+use super::ROOM_DEADLINE_MS;
 use super::contents::finding_words;
 use super::editor::Editor;
 use super::fields::{choice, input};
@@ -80,10 +81,15 @@ fn saved_view(editor: Editor, saved: LayoutView) -> impl IntoView {
     let theatre = editor.theatre.get_value();
     let page = format!("/staff/{theatre}/layouts/{}", saved.id);
     let file = format!("/api/v1/theatres/{theatre}/layouts/{}/file", saved.id);
+    // The other sections of this version: the version that was opened lacks the changes.
+    let sections = editor.now(|draft| draft.is_one_section()).then(|| {
+        view! { <a href=format!("{page}/edit") data-testid="layout-other-section">{say!("editor.other_section")}</a> }
+    });
     view! {
         <div class="account-notice" role="status" data-testid="layout-saved" data-layout=saved.id.to_string()>
             <p>{say!("editor.saved", seats = saved.seats, places = saved.places)}</p>
             <p class="layout-ways">
+                {sections}
                 <a href=page data-testid="layout-page">{say!("organiser.see_room")}</a>
                 <a href=format!("{file}?form=seating_plan") download="">{say!("organiser.export_plan")}</a>
                 <a href=format!("{file}?form=own") download="">{say!("editor.export_own")}</a>
@@ -110,7 +116,7 @@ impl SavingState {
         let key = before.map_or_else(ids::new_key, |(_, key)| key);
         self.unanswered.set_value(Some((request.clone(), key.clone())));
         let path = format!("/api/v1/theatres/{}/layouts", editor.theatre.get_value());
-        let saved = calls::change::<LayoutView>(&path, &key, &request).await;
+        let saved = calls::change_large::<LayoutView>(&path, &key, &request, ROOM_DEADLINE_MS).await;
         if !matches!(saved, Err(Failure::Unreachable)) {
             self.unanswered.set_value(None);
         }

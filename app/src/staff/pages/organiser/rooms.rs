@@ -233,44 +233,102 @@ pub struct DrawnRoom {
     pub name: String,
     /// Its preview.
     pub preview: Preview,
-    /// Seats sold in upcoming shows, by index.
+    /// Name and number of seats of each section, in plan order.
+    pub sections: Vec<(String, usize)>,
+    /// The section to edit, by its index, in a room that is too large to be edited at once.
+    pub section: Option<usize>,
+    /// Seats to edit that are sold in upcoming shows, by index.
     pub sold: Vec<u32>,
 }
 
 impl DrawnRoom {
+    /// Number of seats to edit at once.
     fn seats(&self) -> usize {
-        self.preview.dots.len()
+        self.section.map_or(self.preview.dots.len(), |section| self.sections[section].1)
     }
 
     fn is_too_large(&self) -> bool {
         self.seats() > MAX_EDITED_SEATS
     }
+
+    /// The sections with links to those that can be edited, or the reason why there are none.
+    fn choose_section(&self, theatre: &str) -> AnyView {
+        let seats = self.seats();
+        if self.section.is_some() || self.sections.iter().all(|(_, seats)| *seats > MAX_EDITED_SEATS) {
+            return view! { <p class="account-notice" role="status" data-testid="layout-too-large">{too_large(seats)}</p> }
+                .into_any();
+        }
+        let lines = self.sections.iter().enumerate().map(|(number, (name, seats))| {
+            let name = section_name(number, name);
+            let href = format!("/staff/{theatre}/layouts/{}/edit?section={number}", self.id);
+            let name = if *seats > MAX_EDITED_SEATS {
+                view! { <bdi>{name}</bdi> }.into_any()
+            } else {
+                view! { <a href=href><bdi>{name}</bdi></a> }.into_any()
+            };
+            view! { <li data-testid="room-section">{name}" "<span class="quiet small">{say!("organiser.seats", count = *seats)}</span></li> }
+        });
+        let lines = lines.collect_view();
+        view! {
+            <p>{say!("editor.choose_section", seats = seats, most = MAX_EDITED_SEATS)}</p>
+            <ul class="layout-sections">{lines}</ul>
+        }
+        .into_any()
+    }
+}
+
+fn section_name(number: usize, name: &str) -> String {
+    match name.trim() {
+        "" => say!("editor.section_number", number = number + 1),
+        name => name.to_owned(),
+    }
 }
 
 /// The page of the layout editor, which starts with a room or an empty one. `screens` can get the layout, id and name;
-/// those with this room first. A room too large for the editor is shown read-only.
+/// those with this room first. A room too large for the editor is shown with its sections, to edit one of them; a section
+/// too large for it is read-only.
 pub fn drawing_board_page(desk: Desk, room: Option<DrawnRoom>, screens: Vec<(String, String)>) -> impl Page {
     let is_drawn = !room.as_ref().is_some_and(DrawnRoom::is_too_large);
     let head = Head { has_island: is_drawn, words: if is_drawn { WORDS } else { &[] }, ..Head::default() };
-    let name = room.as_ref().map(|room| room.name.clone());
-    let title =
-        move || name.as_ref().map_or_else(|| say!("editor.title_new"), |name| say!("editor.title", name = name));
+    let named = room.as_ref().map(|room| {
+        let section = room.section.map(|number| (number, room.sections[number].0.clone()));
+        (room.name.clone(), section)
+    });
+    let title = move || match &named {
+        None => say!("editor.title_new"),
+        Some((name, None)) => say!("editor.title", name = name),
+        Some((name, Some((number, section)))) => {
+            say!("editor.title", name = &format!("{name} · {}", section_name(*number, section)))
+        }
+    };
     let content = move |desk: &Desk| {
         let theatre = desk.theatre.clone();
         let back = room.as_ref().map_or_else(
             || (format!("/staff/{theatre}/screens"), say!("organiser.screens")),
-            |room| (format!("/staff/{theatre}/layouts/{}", room.id), say!("organiser.see_room")),
+            |room| {
+                let page = format!("/staff/{theatre}/layouts/{}", room.id);
+                match room.section {
+                    Some(_) => (format!("{page}/edit"), say!("editor.sections")),
+                    None => (page, say!("organiser.see_room")),
+                }
+            },
         );
         let content = match room {
-            Some(room) if !is_drawn => view! {
-                <p class="account-notice" role="status" data-testid="layout-too-large">{too_large(room.seats())}</p>
-                {room.preview.view()}
+            Some(room) if !is_drawn => {
+                let sections = room.choose_section(&theatre);
+                view! {
+                    <div class="layout-desk">
+                        {room.preview.view()}
+                        <div>{sections}</div>
+                    </div>
+                }
+                .into_any()
             }
-            .into_any(),
             room => {
+                let section = room.as_ref().and_then(|room| room.section);
                 let (layout, sold) = room.map(|room| (room.id, room.sold)).unzip();
                 view! {
-                    <StaffLayoutEditor theatre=theatre layout=layout screens=screens sold=sold.unwrap_or_default() />
+                    <StaffLayoutEditor theatre=theatre layout=layout section=section screens=screens sold=sold.unwrap_or_default() />
                     <noscript><p class="no-script">{say!("editor.no_script")}</p></noscript>
                 }
                 .into_any()

@@ -1,6 +1,6 @@
 //! Organiser pages: plain forms without JavaScript.
 
-use super::{API, post_ok, screen_of, set_prices, week, world_with_organiser};
+use super::{API, post_ok, screen_of, set_prices, visitor_of, week, world_with_organiser};
 use crate::accounts::form;
 use crate::prelude::*;
 use crate::reports::staff;
@@ -418,8 +418,37 @@ async fn layout_editor_opens_with_sold_seats_and_a_too_large_layout_is_read_only
         status == StatusCode::OK && html.contains("layout-too-large") && !html.contains("StaffLayoutEditor"),
         "{html}"
     );
+    expect_page(olga.page(&format!("{path}?section=0")).await, StatusCode::OK, &["layout-too-large"]);
     let ann = register_and_log_in(&world, "ann@example.org").await;
     for path in [path, format!("{PAGES}/layouts/new")] {
         assert_eq!(ann.page(&path).await.0, StatusCode::NOT_FOUND, "{path}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_layout_is_edited_by_section_with_the_sold_seats_of_that_section() {
+    let (world, mut olga) = world_with_organiser(1).await;
+    let zone = |rows: &str| json!({ "name": "Block", "category": "gold", "rows": [{ "rows": rows, "seats": "1-50" }] });
+    let plan = json!({ "sketch": 1, "name": "Large", "categories": [{ "name": "gold" }],
+        "zones": [zone("1-51"), zone("52-102")] });
+    let screen = screen_of(&mut olga, &plan).await;
+    set_prices(&mut olga, &["gold"]).await;
+    let planned = post_ok(&mut olga, "/programme", week(&screen["id"], "2030-01-07", "monday", &["20:00"])).await;
+    let ann = visitor_of(&world, &planned["shows"][0]);
+    for seat in [7, 2_560] {
+        let booking = ann.buy_seats(&[seat], "tok_paid").await;
+        ann.wait_for_booking(&booking, "CONFIRMED").await;
+    }
+    let path = format!("{PAGES}/layouts/{}/edit", text(&screen["layout"]));
+    let (status, html) = olga.page(&path).await;
+    assert!(status == StatusCode::OK && !html.contains("StaffLayoutEditor"), "{html}");
+    assert!((0..2).all(|section| html.contains(&format!("{path}?section={section}"))), "{html}");
+    for (section, sold) in [(0, "[7]"), (1, "[2560]")] {
+        expect_page(
+            olga.page(&format!("{path}?section={section}")).await,
+            StatusCode::OK,
+            &["StaffLayoutEditor", sold],
+        );
+    }
+    assert_eq!(olga.page(&format!("{path}?section=2")).await.0, StatusCode::NOT_FOUND);
 }

@@ -4,12 +4,14 @@ use app::staff::islands::house_seats::HouseRow;
 use app::staff::pages::Form;
 use app::staff::pages::organiser::{self as pages, DrawnRoom, FORGET, KEEP, NEW_SCREEN, PUBLISH, Preview};
 use domain::api::organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
+use domain::layout::editing::MAX_EDITED_SEATS;
 use domain::layout::{FocusChoice, FocusKind, FocusSide, Layout};
 use domain::pricing::PriceList;
 use domain::seats::SeatIndex;
+use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::{PageError, SignedInPageError, SignedInPageResult};
+use super::super::{PageError, PageQuery, SignedInPageError, SignedInPageResult};
 use super::prices::currency_of;
 use super::visit::{SentForm, StaffVisit, VisitOf, malformed};
 use crate::AppState;
@@ -96,16 +98,31 @@ pub(super) async fn draw(visit: StaffVisit) -> SignedInPageResult {
     Ok(visit.show(|desk| pages::drawing_board_page(desk, None, screens)))
 }
 
-/// A room on the drawing board; what is saved there is another one.
-pub(super) async fn edit(visit: VisitOf<Uuid>) -> SignedInPageResult {
+#[derive(Deserialize)]
+pub(super) struct SectionQuery {
+    section: Option<usize>,
+}
+
+/// A room on the drawing board, or a section of a room that is too large for it; what is saved there is another room.
+pub(super) async fn edit(
+    visit: VisitOf<Uuid>,
+    PageQuery(SectionQuery { section }): PageQuery<SectionQuery>,
+) -> SignedInPageResult {
     let (state, theatre, id) = (&visit.state, &visit.desk.theatre, visit.path.1);
     let LayoutDetails { layout: room, view, .. } = organiser::room(state, theatre, id).await?;
     let mut screens = organiser::screens(state, theatre).await?;
     screens.sort_by_key(|screen| screen.layout != id);
     let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
-    let sold = organiser::sold_seats(state, theatre, id).await?;
+    let mut sold = organiser::sold_seats(state, theatre, id).await?;
+    let sections = room.zones();
+    let section = section.filter(|_| room.seat_count() as usize > MAX_EDITED_SEATS);
+    if let Some(section) = section {
+        let (_, seats) = sections.get(section).ok_or(PageError::NotFound)?;
+        let first: usize = sections[..section].iter().map(|(_, seats)| seats).sum();
+        sold.retain(|seat| (first..first + seats).contains(&(*seat as usize)));
+    }
     let preview = preview_of(state, theatre, id, &room).await?;
-    let room = Some(DrawnRoom { id, name: view.name, preview, sold });
+    let room = Some(DrawnRoom { id, name: view.name, preview, sections, section, sold });
     Ok(visit.show(|desk| pages::drawing_board_page(desk, room, screens)))
 }
 
