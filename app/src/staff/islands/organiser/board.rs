@@ -1,6 +1,7 @@
 //! The drawing. Each row and area is a separate part, redrawn only when it changes.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use domain::api::SeatKind;
@@ -82,6 +83,7 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
                 on:pointerdown=move |event| input::press(board, &event) on:pointermove=move |event| input::drag(board, &event)
                 on:pointerup=move |event| input::release(board, &event) on:pointercancel=move |_| input::cancel(board)>
                 <g aria-hidden="true">
+                    <path class="layout-others" d=move || others_path(board) />
                     <path class="layout-focus" d=move || focus_path(editor) />
                     <text class="layout-focus-words" x=move || focus_at(editor, 0) y=move || focus_at(editor, 1)>{move || focus_words(editor)}</text>
                     <For each=move || editor.draft(|draft| draft.areas.iter().map(|area| area.key).collect::<Vec<_>>()) key=|key| *key let:key>
@@ -227,6 +229,22 @@ fn focus_words(editor: Editor) -> String {
         FocusKind::None => String::new(),
         kind => focus_kind(kind),
     }
+}
+
+/// Seats of other sections in the frame: each dot is a line of zero length with round ends.
+fn others_path(board: Board) -> String {
+    let [left, top, width, height] = board.frame.get();
+    let mut path = String::new();
+    board.editor.now(|draft| {
+        let scale = markup::scale(draft.pitch);
+        for [x, y] in draft.other_seats().iter().map(|at| at.map(|side| side * scale)) {
+            if (left..=left + width).contains(&x) && (top..=top + height).contains(&y) {
+                // Writing to a string never fails.
+                let _ = write!(path, "M{} {}h0", tenth(x), tenth(y));
+            }
+        }
+    });
+    path
 }
 
 /// The transform of a selected part while it is dragged.
