@@ -379,13 +379,16 @@ test("a draft moves by a drag and by keyboard, and stays where it does not fit",
   await expect(draft(days[1], other)).toContainText("17:00");
   await expect(draft(days[0])).toHaveCount(0);
 
-  // A drag right after the move to another screen.
-  await isReady();
-  await drag(page, draft(days[1], other), row(days[2], other).locator("td"));
-  await expect(proposal).not.toHaveAttribute("data-refused");
-  const [dragged] = (await proposal.innerText()).split("–");
-  await page.mouse.up();
-  await expect(draft(days[2], other)).toContainText(dragged ?? "a start");
+  // A drag soon after the move to another screen. For some seconds the room is still being changed, and the page says so.
+  await expect(async () => {
+    await isReady();
+    await drag(page, draft(days[1], other), row(days[2], other).locator("td"));
+    await expect(proposal).not.toHaveAttribute("data-refused");
+    const [dragged] = (await proposal.innerText()).split("–");
+    await page.mouse.up();
+    await expect(page.getByTestId("organiser-done")).toBeVisible({ timeout: 3_000 });
+    await expect(draft(days[2], other)).toContainText(dragged ?? "a start");
+  }).toPass({ timeout: 20_000 });
   await expect(draft(days[1], other)).toHaveCount(0);
 
   // By keyboard, with the screen as it is: the draft stays on its own, which is not the first.
