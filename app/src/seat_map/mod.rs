@@ -27,7 +27,6 @@ use std::sync::Arc;
 pub use island::{LATER_STYLE, SeatMap};
 use language::say;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
@@ -104,7 +103,6 @@ pub(crate) fn start(session: MapSession) {
     own_hold::join_tabs(session);
     connection::watch_page(session);
     load_room(session);
-    load_code_of_seats(session);
     own_hold::refresh_after_beacons(session);
     connection::connect(session);
     watched::keep_title(session);
@@ -115,24 +113,6 @@ pub(crate) fn start(session: MapSession) {
         choose_section(session, move || focus_section(session));
         // The link that was followed has left the page, and the focus with it.
         focus_section(session);
-    });
-}
-
-/// Loads the code that draws seats: in a large room after its sections, in others while the map is under way.
-fn load_code_of_seats(session: MapSession) {
-    Effect::new(move |asked: Option<bool>| {
-        let asked = asked.unwrap_or_default();
-        let is_due =
-            session.is_drawn() || session.room.with(|room| room.as_ref().is_some_and(|room| !room.plan().overview));
-        if is_due && !asked {
-            spawn_local(async move {
-                // Repeated by the part that draws. The cart is needed without the map as well.
-                if grid::load_code().await.is_err() {
-                    session.was_map_drawn.set(true);
-                }
-            });
-        }
-        asked || is_due
     });
 }
 
@@ -154,6 +134,10 @@ fn load_room(session: MapSession) {
         connection::replay_buffered_frames(session);
         connection::read_map_if_offline(session);
         choose_section(session, || ());
+        // While the map is under way.
+        if shows_seats(session) {
+            grid::load_early(session);
+        }
     });
 }
 

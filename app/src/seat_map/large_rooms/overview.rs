@@ -18,7 +18,7 @@ use crate::browser;
 use crate::seat_map::appearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
-use crate::seat_map::plan::annotations;
+use crate::seat_map::plan::{annotations, grid};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus};
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::{DrawnOnce, PageSignal};
@@ -61,8 +61,13 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
             let dots: HtmlElement = (*dots).clone().unchecked_into();
             session.was_map_drawn.set(true);
             focus_left_section(session);
-            // The dots load after the sections are drawn: sections can be chosen without them.
-            request_animation_frame(move || request_animation_frame(move || painting::paint_dots(session, dots)));
+            // Dots and the code for seats load after the sections are drawn: sections can be chosen without them.
+            request_animation_frame(move || {
+                request_animation_frame(move || {
+                    painting::paint_dots(session, dots);
+                    grid::load_early(session);
+                });
+            });
         }
     });
     on_cleanup(move || painting::remove_canvas(session));

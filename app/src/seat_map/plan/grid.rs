@@ -13,6 +13,7 @@ use language::say;
 use leptos::ev::{FocusEvent, KeyboardEvent, MouseEvent, PointerEvent};
 use leptos::html::Div;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
@@ -59,9 +60,18 @@ pub fn grid_part(
     Ok(mount_part(place, move || (direction, grid(session, &room, &on_screen, section))))
 }
 
-/// Loads the code of [`grid_part`].
+/// Loads the code of [`grid_part`] before it is needed. That repeats a failed load.
+pub fn load_early(session: MapSession) {
+    spawn_local(async move {
+        if code_part().await.is_err() {
+            // The cart is needed without the map as well.
+            session.was_map_drawn.set(true);
+        }
+    });
+}
+
 #[wasm_split(seats, wasm_split_path = ::leptos::wasm_split, fallible)]
-pub fn load_code() -> Result<(), SplitLoaderError> {
+fn code_part() -> Result<(), SplitLoaderError> {
     Ok(())
 }
 
