@@ -1,4 +1,4 @@
-//! The parts of the map that load after its seats: moving and magnifying, the minimap, row letters that stay in view, and
+//! The parts of the map that load after its seats: moving and magnifying, the minimap, row letters that follow curves, and
 //! names and outlines around the seats.
 
 use std::rc::Rc;
@@ -14,27 +14,28 @@ use super::annotations;
 use super::drawing::PlanFrame;
 use super::minimap::minimap;
 use super::plane::Plane;
-use super::row_letters::RowLetters;
+use super::row_letters::CurvedRows;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
 
-/// Adds them to the drawing in `scroller`. The minimap is their view.
+/// Adds them to the `drawing` on the `plane` in `scroller`. The minimap is their view.
 fn after_seats(
     session: MapSession,
     room: &RoomPlan,
     section: Option<usize>,
     frame: PlanFrame,
     scroller: Element,
-    drawing: Element,
+    plane: Element,
+    drawing: &Element,
 ) -> impl IntoView + use<> {
     if section.is_none() {
-        annotate(&drawing, room, &frame);
+        annotate(drawing, room, &frame);
     }
     let view = session.map_view;
-    let letters = RowLetters::new(room.rows(section).map(|(_, row)| row), frame);
-    Effect::new(move |_: Option<()>| letters.keep_in_view(view.part.get()));
-    let plane = Plane::new(scroller, drawing.unchecked_into(), frame.width, view);
+    let curved = CurvedRows::new(room.rows(section).map(|(_, row)| row), frame);
+    Effect::new(move |_: Option<()>| curved.follow(view.part.get()));
+    let plane = Plane::new(scroller, plane.unchecked_into(), frame.width, view);
     let changing = Rc::clone(&plane);
     Effect::new(move |_: Option<()>| {
         if let Some(request) = view.wanted.get() {
@@ -66,7 +67,9 @@ pub fn after_seats_part(
 ) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
         let scroller: Option<Element> = scroller.get_untracked().map(|scroller| (*scroller).clone().into());
-        let drawing = scroller.as_ref().and_then(Element::first_element_child);
-        scroller.zip(drawing).map(|(scroller, drawing)| after_seats(session, &room, section, frame, scroller, drawing))
+        let plane = scroller.as_ref().and_then(Element::first_element_child);
+        let drawing = plane.as_ref().and_then(Element::first_element_child);
+        let parts = scroller.zip(plane).zip(drawing);
+        parts.map(|((scroller, plane), drawing)| after_seats(session, &room, section, frame, scroller, plane, &drawing))
     }))
 }

@@ -1,4 +1,4 @@
-//! The map as markup: every seat at its real position, row letters at both ends, and the light of the screen.
+//! The map as markup: every seat at its real position, row letters at the right, and the light of the screen.
 //!
 //! Markup is parsed by the browser at once: a room has thousands of elements, and none ever moves. [`paint`] sets what
 //! changes about a seat.
@@ -8,7 +8,6 @@ use std::fmt::Write;
 use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
-use super::row_letters;
 use crate::seat_map::appearance::{CATEGORY_COLOURS, SeatAppearance, glyph, mark_of};
 use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus, row_in_words, seat_and_state};
 
@@ -32,16 +31,14 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
         let name = row_in_words(part, &row.label);
         open(&mut out, "g role=\"row\" aria-label=\"", &escaped(&name));
         let letters = letter_places(row);
+        // That of the left end is in another layer: see `row_letters`.
         let leftmost = letters.iter().min();
-        let mut kept_in_view = String::new();
-        for place in &letters {
+        for place in letters.iter().filter(|place| Some(*place) != leftmost) {
             let (label, (x, y)) = (escaped(&row.label), place);
-            let is_left = Some(place) == leftmost;
-            let id = if is_left { format!("id=\"{}\" ", row_letters::id_of(row.first)) } else { String::new() };
-            let text =
-                format!("<text {id}class=\"row-letter\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{label}</text>");
-            // Above the seats, over which it moves with the map.
-            if is_left { kept_in_view = text } else { out.push_str(&text) }
+            push(
+                &mut out,
+                format_args!("<text class=\"row-letter\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{label}</text>"),
+            );
         }
         for seat in (row.first..).take(row.numbers.len()) {
             if let Some(facts) = room.seat(seat) {
@@ -65,7 +62,6 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
                 out.push_str("</g>");
             }
         }
-        out.push_str(&kept_in_view);
         out.push_str("</g>");
     }
     out
@@ -219,6 +215,16 @@ impl PlanFrame {
     /// True if a rectangle (left, top, right, bottom) is in the frame.
     pub(super) fn contains(self, [left, top, right, bottom]: [i32; 4]) -> bool {
         left >= self.left && top >= self.top && right <= self.left + self.width && bottom <= self.top + self.height
+    }
+
+    /// The distance of `x` from the left edge, in percent of the width.
+    pub(super) fn across(self, x: i32) -> f64 {
+        100.0 * f64::from(x - self.left) / f64::from(self.width.max(1))
+    }
+
+    /// The distance of `y` from the top, in percent of the height.
+    pub(super) fn down(self, y: i32) -> f64 {
+        100.0 * f64::from(y - self.top) / f64::from(self.height.max(1))
     }
 
     pub fn view_box(self) -> String {

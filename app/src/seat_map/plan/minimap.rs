@@ -122,9 +122,14 @@ fn view(map: Rc<Minimap>, is_needed: Memo<bool>, plane: Rc<Plane>) -> impl IntoV
     let window = NodeRef::<Div>::new();
     Effect::new(move |_| {
         let (Some(window), Some(part)) = (window.get(), part.get()) else { return };
-        for (name, share) in ["left", "top", "width", "height"].into_iter().zip(part) {
+        let [left, top, width, height] = part;
+        let percent = |share: f64| format!("{}%", zoom::decimal(share));
+        // A move changes only the transform, in percent of the window's own size: nothing is laid out.
+        let moved = |from: f64, length: f64| percent(100.0 * from / length.max(0.1));
+        let place = format!("translate({}, {})", moved(left, width), moved(top, height));
+        for (name, value) in [("width", percent(width)), ("height", percent(height)), ("transform", place)] {
             // Fails only for properties that do not exist.
-            let _ = web_sys::HtmlElement::style(&window).set_property(name, &format!("{}%", zoom::decimal(share)));
+            let _ = web_sys::HtmlElement::style(&window).set_property(name, &value);
         }
     });
     let pressed = Rc::new(Cell::new(false));

@@ -1,4 +1,4 @@
-//! The movable map: a scroller with the drawing in it.
+//! The movable map: a scroller with the drawing and its letters in it.
 //!
 //! The position is the scroller's own, so that fingers, wheel, keyboard focus and scrolling to a seat move it as they
 //! move any page, and a finger that reaches the map's end scrolls the page. This module adds only what browsers do not
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use domain::api::SEAT_PITCH;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
-use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
+use web_sys::{Element, Event, HtmlElement, MouseEvent, PointerEvent, TouchEvent, WheelEvent};
 
 use super::map_view::{MapView, ZoomRequest};
 use super::zoom::{self, Pinch, WindowPoint, WindowRect};
@@ -30,7 +30,7 @@ type Reaction = fn(&Plane, &Event);
 /// A map that can be panned and zoomed.
 pub struct Plane {
     scroller: Element,
-    drawing: SvgElement,
+    drawing: HtmlElement,
     /// Width of the drawing in plan units.
     units: f64,
     zoom: Cell<f64>,
@@ -44,7 +44,7 @@ pub struct Plane {
 
 impl Plane {
     /// Attaches to a drawing in its scroller. `units` is its width in plan units.
-    pub fn new(scroller: Element, drawing: SvgElement, units: i32, shown: MapView) -> Rc<Self> {
+    pub fn new(scroller: Element, drawing: HtmlElement, units: i32, shown: MapView) -> Rc<Self> {
         let plane = Rc::new(Self {
             scroller,
             drawing,
