@@ -1,4 +1,4 @@
-//! The parts of the map that load after its seats: moving and magnifying, the minimap, row letters that follow curves, and
+//! The parts of the map that load after its seats: moving and magnifying, the minimap, row letters at its edge, and
 //! names and outlines around the seats.
 
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use super::annotations;
 use super::drawing::PlanFrame;
 use super::minimap::minimap;
 use super::plane::Plane;
-use super::row_letters::CurvedRows;
+use super::row_letters::EdgeLetters;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
@@ -33,8 +33,8 @@ fn after_seats(
         annotate(drawing, room, &frame);
     }
     let view = session.map_view;
-    let curved = CurvedRows::new(room.rows(section).map(|(_, row)| row), frame);
-    Effect::new(move |_: Option<()>| curved.follow(view.part.get()));
+    let letters = EdgeLetters::new(&plane, room.rows(section).map(|(_, row)| row), frame);
+    Effect::new(move |_: Option<()>| letters.follow(view.part.get()));
     let plane = Plane::new(scroller, plane.unchecked_into(), frame.width, view);
     let changing = Rc::clone(&plane);
     Effect::new(move |_: Option<()>| {

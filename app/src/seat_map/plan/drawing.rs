@@ -1,4 +1,4 @@
-//! The map as markup: every seat at its real position, row letters at the right, and the light of the screen.
+//! The map as markup: every seat at its real position, row letters at both ends, and the light of the screen.
 //!
 //! Markup is parsed by the browser at once: a room has thousands of elements, and none ever moves. [`paint`] sets what
 //! changes about a seat.
@@ -30,11 +30,8 @@ pub fn markup(room: &RoomPlan, rows: &Rows<'_>, frame: &PlanFrame, with_focus: b
     for (part, row) in rows {
         let name = row_in_words(part, &row.label);
         open(&mut out, "g role=\"row\" aria-label=\"", &escaped(&name));
-        let letters = letter_places(row);
-        // That of the left end is in another layer: see `row_letters`.
-        let leftmost = letters.iter().min();
-        for place in letters.iter().filter(|place| Some(*place) != leftmost) {
-            let (label, (x, y)) = (escaped(&row.label), place);
+        for (x, y) in letter_places(row) {
+            let label = escaped(&row.label);
             push(
                 &mut out,
                 format_args!("<text class=\"row-letter\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{label}</text>"),
@@ -215,16 +212,6 @@ impl PlanFrame {
     /// True if a rectangle (left, top, right, bottom) is in the frame.
     pub(super) fn contains(self, [left, top, right, bottom]: [i32; 4]) -> bool {
         left >= self.left && top >= self.top && right <= self.left + self.width && bottom <= self.top + self.height
-    }
-
-    /// The distance of `x` from the left edge, in percent of the width.
-    pub(super) fn across(self, x: i32) -> f64 {
-        100.0 * f64::from(x - self.left) / f64::from(self.width.max(1))
-    }
-
-    /// The distance of `y` from the top, in percent of the height.
-    pub(super) fn down(self, y: i32) -> f64 {
-        100.0 * f64::from(y - self.top) / f64::from(self.height.max(1))
     }
 
     pub fn view_box(self) -> String {

@@ -23,7 +23,7 @@ use super::direction::direction_view;
 use super::drawing::{self, PlanFrame};
 use super::map_view::ZoomRequest;
 use super::steps::{MapStep, Steps};
-use super::{after_seats, legend, row_letters, zoom};
+use super::{after_seats, legend, zoom};
 use crate::browser;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
 use crate::seat_map::own_seats::wishes;
@@ -101,10 +101,9 @@ fn grid(
     if session.pointed_seat.get_untracked().is_some_and(|seat| !seats.contains(&seat)) {
         session.pointed_seat.set(None);
     }
-    let (drawing_grid, lettered, letters) = (Rc::clone(&grid), Arc::clone(on_screen), NodeRef::<Div>::new());
+    let drawing_grid = Rc::clone(&grid);
     Effect::new(move |_: Option<()>| {
-        if let Some(layer) = letters.get() {
-            row_letters::draw(&layer, &lettered.rows(section).collect::<Vec<_>>(), frame);
+        if scroller.get().is_some() {
             drawing_grid.keep_painted(&seats);
             drawing_grid.set_first_tab_stop();
             session.was_map_drawn.set(true);
@@ -122,22 +121,21 @@ fn grid(
         (Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid));
 
     view! {
-           <div class="room-view">
-               {after_seats}
-               <div class="room-pan" data-testid="room-pan" node_ref=scroller
-                   style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
-    <div class="room-plane" style=("--plan-width", frame.width.to_string())>
-                   <svg class="room" role="grid" aria-label=say!("map.seats") aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
-                       data-hide=move || legend::hidden(session)
-                       on:click=move |event| tapping.tap(&event) on:keydown=move |event| typing.key(&event)
-                       on:pointerover=move |event: PointerEvent| pointing.point_at(&event)
-                       on:focusin=move |event: FocusEvent| focusing.point_at(&event)
-                       inner_html=markup></svg>
-                   <div class="row-letters" aria-hidden="true" node_ref=letters></div>
-                   </div>
-               </div>
-           </div>
-       }
+        <div class="room-view">
+            {after_seats}
+            <div class="room-pan" data-testid="room-pan" node_ref=scroller
+                style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
+                <div class="room-plane" style=("--plan-width", frame.width.to_string())>
+                    <svg class="room" role="grid" aria-label=say!("map.seats") aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
+                        data-hide=move || legend::hidden(session)
+                        on:click=move |event| tapping.tap(&event) on:keydown=move |event| typing.key(&event)
+                        on:pointerover=move |event: PointerEvent| pointing.point_at(&event)
+                        on:focusin=move |event: FocusEvent| focusing.point_at(&event)
+                        inner_html=markup></svg>
+                </div>
+            </div>
+        </div>
+    }
 }
 
 impl Grid {

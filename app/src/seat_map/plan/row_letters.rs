@@ -1,15 +1,15 @@
-//! The letter at the left end of each row, which stays at the map's left edge while the row is in view.
+//! Row letters at the map's left edge, of rows whose own letter is out of view.
 //!
-//! The letters are a layer over the drawing, in which the browser keeps them in view (`position: sticky`) in the frame
-//! that moves the map. Text that moves within the drawing would lay all of it out anew in each frame.
+//! They are a layer over the drawing that the browser keeps at the edge (`position: sticky`), in the frame that moves the
+//! map. Text that moves within the drawing would lay all of it out anew in each frame.
+
+use std::cell::Cell;
 
 use domain::api::RowView;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlElement};
 
-use super::drawing::{PlanFrame, Rows, escaped, letter_places};
-use super::zoom::decimal;
-use crate::browser;
+use super::drawing::{PlanFrame, escaped, letter_places};
 
 /// The part of the map in view, in percent: left, top, width, height.
 type Part = [f64; 4];
@@ -17,77 +17,75 @@ type Part = [f64; 4];
 /// Distance of a letter from the edge, plan units. The style has it too.
 const FROM_EDGE: f64 = 10.0;
 
-/// The id of a row's letter.
-fn id_of(row: &RowView) -> String {
-    format!("letter-{}", row.first)
-}
-
-/// Draws the letters into a layer that covers the drawing of these rows.
-pub fn draw(layer: &Element, rows: &Rows<'_>, frame: PlanFrame) {
-    let lettered: Vec<_> =
-        rows.iter().filter_map(|(_, row)| Some((*row, letter_places(row).into_iter().min()?))).collect();
-    let markup = lettered.iter().map(|(row, _)| {
-        format!("<div><span class=\"row-letter\" id=\"{}\">{}</span></div>", id_of(row), escaped(&row.label))
-    });
-    layer.set_inner_html(&markup.collect::<String>());
-    let children = layer.children();
-    for (number, (row, (x, y))) in (0..).zip(lettered) {
-        let Some(place) = children.item(number) else { continue };
-        let end = row.x.iter().copied().max().unwrap_or(x);
-        let (left, top, right) = (frame.across(x), frame.down(y), 100.0 - frame.across(end));
-        // As a property, because markup may have no styles.
-        let place: &HtmlElement = place.unchecked_ref();
-        let (left, top, right) = (decimal(left), decimal(top), decimal(right));
-        place.style().set_css_text(&format!("left:{left}%;top:{top}%;right:{right}%"));
-    }
-}
-
-/// The rows that are not straight. At the edge, their letters are at the height of the seats there.
-pub struct CurvedRows {
+/// The letters of the rows on screen.
+pub struct EdgeLetters {
     frame: PlanFrame,
-    rows: Vec<CurvedRow>,
+    rows: Vec<LetteredRow>,
 }
 
-struct CurvedRow {
-    id: String,
-    /// The place of its letter.
+struct LetteredRow {
+    /// Its letter at the edge.
+    element: HtmlElement,
+    seats: RowSeats,
+    /// The height at which the letter is shown, plan units.
+    shown_at: Cell<Option<i32>>,
+}
+
+struct RowSeats {
+    /// The place of its letter in the drawing.
     letter: (i32, i32),
     seats: Vec<(i32, i32)>,
 }
 
-impl CurvedRows {
-    /// Those of these rows that are not straight.
-    pub fn new<'a>(rows: impl Iterator<Item = &'a RowView>, frame: PlanFrame) -> Self {
-        let curved = rows.filter(|row| row.y.iter().any(|y| Some(y) != row.y.first())).filter_map(|row| {
-            let seats = row.x.iter().copied().zip(row.y.iter().copied()).collect();
-            Some(CurvedRow { id: id_of(row), letter: letter_places(row).into_iter().min()?, seats })
+impl EdgeLetters {
+    /// Adds the letters of these rows, hidden, to the plane with the drawing.
+    pub fn new<'a>(plane: &Element, rows: impl Iterator<Item = &'a RowView>, frame: PlanFrame) -> Self {
+        let rows: Vec<_> = rows.filter_map(|row| Some((row, RowSeats::of(row)?))).collect();
+        let letter = |row: &RowView| format!("<span class=\"row-letter\" hidden>{}</span>", escaped(&row.label));
+        let letters: String = rows.iter().map(|(row, _)| letter(row)).collect();
+        // Fails only for invalid places.
+        let _ = plane.insert_adjacent_html(
+            "beforeend",
+            &format!("<div class=\"row-letters\" aria-hidden=\"true\">{letters}</div>"),
+        );
+        let elements = plane.last_element_child().map(|layer| layer.children());
+        let lettered = (0..).zip(rows).filter_map(|(number, (_, seats))| {
+            let element = elements.as_ref()?.item(number)?.unchecked_into();
+            Some(LetteredRow { element, seats, shown_at: Cell::new(None) })
         });
-        Self { frame, rows: curved.collect() }
+        Self { frame, rows: lettered.collect() }
     }
 
-    /// Moves the letters of the rows in `part` to the height of their seats at its left edge.
+    /// Shows the letters of rows whose left end is left of `part`, each at the height of its row at the edge.
     pub fn follow(&self, part: Option<Part>) {
         for row in &self.rows {
-            let drop = part.map_or(Some(0.0), |part| self.drop_at_edge(row, part));
-            let (Some(drop), Some(letter)) = (drop, browser::element(&row.id)) else { continue };
-            // Fails only for properties that do not exist.
-            let _ = letter.unchecked_ref::<HtmlElement>().style().set_property("--drop", &decimal(drop));
+            let height = part.and_then(|part| row.seats.height_at_edge(self.frame, part));
+            // It changes with the nearest seat, not with each frame.
+            if row.shown_at.replace(height) != height {
+                row.element.set_hidden(height.is_none());
+                let down = height.unwrap_or_default() - self.frame.top;
+                // Fails only for properties that do not exist.
+                let _ = row.element.style().set_property("--down", &down.to_string());
+            }
         }
     }
+}
 
-    /// How far below its letter a row is at the left edge, plan units. `None` for a row that is out of view above or
-    /// below.
-    fn drop_at_edge(&self, row: &CurvedRow, [left, top, _, height]: Part) -> Option<f64> {
-        let is_in_view = |(_, y): &(i32, i32)| (top..=top + height).contains(&self.frame.down(*y));
-        if !row.seats.iter().any(is_in_view) {
+impl RowSeats {
+    fn of(row: &RowView) -> Option<Self> {
+        let seats = row.x.iter().copied().zip(row.y.iter().copied()).collect();
+        Some(Self { letter: letter_places(row).into_iter().min()?, seats })
+    }
+
+    /// The height of the row at the left edge, plan units. `None` if its left end is in view, or all of it is out of view.
+    fn height_at_edge(&self, frame: PlanFrame, [left, _, width, _]: Part) -> Option<i32> {
+        let at = |percent: f64| f64::from(frame.left) + percent / 100.0 * f64::from(frame.width);
+        let (edge, end) = (at(left) + FROM_EDGE, at(left + width));
+        let is_in_view = |(x, _): &(i32, i32)| (edge..end).contains(&f64::from(*x));
+        if f64::from(self.letter.0) >= edge || !self.seats.iter().any(is_in_view) {
             return None;
         }
-        let edge = f64::from(self.frame.left) + left / 100.0 * f64::from(self.frame.width) + FROM_EDGE;
-        if f64::from(row.letter.0) >= edge {
-            return Some(0.0);
-        }
-        let (_, y) = row.seats.iter().min_by_key(|(x, _)| (f64::from(*x) - edge).abs() as i64)?;
-        Some(f64::from(y - row.letter.1))
+        self.seats.iter().min_by_key(|(x, _)| (f64::from(*x) - edge).abs() as i64).map(|(_, y)| *y)
     }
 }
 
@@ -95,27 +93,25 @@ impl CurvedRows {
 mod tests {
     use super::*;
 
-    /// The drop of a letter at the edge of a map of 400 by 200 units, of which half is in view from here on, in percent.
-    fn drop(seats: &[(i32, i32)], left: f64, top: f64) -> Option<f64> {
-        let rows = CurvedRows { frame: PlanFrame { left: 0, top: 0, width: 400, height: 200 }, rows: Vec::new() };
-        let letter = (seats[0].0 - 21, seats[0].1);
-        let row = CurvedRow { id: String::new(), letter, seats: seats.to_vec() };
-        rows.drop_at_edge(&row, [left, top, 50.0, 50.0])
+    /// The height of a letter at the edge of a map 400 units wide, of which half is in view from `left` percent on.
+    fn height(seats: &[(i32, i32)], left: f64) -> Option<i32> {
+        let row = RowSeats { letter: (seats[0].0 - 21, seats[0].1), seats: seats.to_vec() };
+        row.height_at_edge(PlanFrame { left: 0, top: 0, width: 400, height: 200 }, [left, 0.0, 50.0, 50.0])
     }
 
     #[test]
-    fn a_letter_stays_at_its_row_while_it_is_in_view() {
-        assert_eq!(drop(&[(40, 20), (60, 22), (80, 20)], 0.0, 0.0), Some(0.0));
+    fn a_row_whose_left_end_is_in_view_has_no_letter_at_the_edge() {
+        assert_eq!(height(&[(40, 20), (60, 22), (80, 20)], 0.0), None);
     }
 
     #[test]
     fn a_letter_at_the_edge_is_at_the_height_of_the_nearest_seat() {
-        assert_eq!(drop(&[(40, 20), (60, 22), (80, 26), (100, 30)], 17.5, 0.0), Some(6.0));
+        assert_eq!(height(&[(40, 20), (60, 22), (80, 26), (100, 30)], 17.5), Some(26));
     }
 
     #[test]
-    fn letters_of_rows_above_and_below_the_view_are_left_alone() {
-        assert_eq!(drop(&[(40, 20), (60, 22)], 30.0, 50.0), None);
-        assert_eq!(drop(&[(40, 180), (60, 182)], 30.0, 0.0), None);
+    fn a_row_out_of_view_has_no_letter_at_the_edge() {
+        assert_eq!(height(&[(40, 20), (60, 22)], 30.0), None);
+        assert_eq!(height(&[(390, 20), (399, 20)], 0.0), None);
     }
 }
