@@ -27,7 +27,7 @@ const measure = () => {
   const isSeen = (box: DOMRect) =>
     box.left >= map.left - 1 && box.right <= map.right + 1 && box.top >= map.top - 1 && box.bottom <= map.bottom + 1 && box.bottom <= innerHeight;
   const parts = boxes(".seat-target, .overview-boxes .overview-box");
-  const labels = boxes(".row-letter, .focus-label, .overview-box-label, .overview-focus-label");
+  const labels = boxes(".row-letter:not([hidden]), .focus-label, .overview-box-label, .overview-focus-label");
   return {
     parts: parts.length,
     hidden: parts.filter((box) => !isSeen(box)).length,
