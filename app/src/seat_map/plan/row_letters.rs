@@ -46,9 +46,10 @@ impl EdgeLetters {
         // Fails only for invalid places.
         let _ = plane.insert_adjacent_html(
             "beforeend",
-            &format!("<div class=\"row-letters\" aria-hidden=\"true\">{letters}</div>"),
+            &format!("<div class=\"row-letters\" aria-hidden=\"true\"><div>{letters}</div></div>"),
         );
-        let elements = plane.last_element_child().map(|layer| layer.children());
+        let column = plane.last_element_child().and_then(|layer| layer.first_element_child());
+        let elements = column.map(|column| column.children());
         let lettered = (0..).zip(rows).filter_map(|(number, (_, seats))| {
             let element = elements.as_ref()?.item(number)?.unchecked_into();
             Some(LetteredRow { element, seats, shown_at: Cell::new(None) })
