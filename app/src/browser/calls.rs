@@ -86,14 +86,14 @@ pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
-    parse(&retrying(&ApiCall::reading(path)).await?)
+    get_within(path, DEADLINE_MS).await
 }
 
-/// Reads a large resource, as [`get`] with another deadline.
+/// As [`get`], with another deadline for each attempt.
 ///
 /// # Errors
 /// [`Failure`].
-pub async fn get_large<T: DeserializeOwned>(path: &str, deadline_ms: u32) -> Result<T, Failure> {
+pub async fn get_within<T: DeserializeOwned>(path: &str, deadline_ms: u32) -> Result<T, Failure> {
     parse(&retrying(&ApiCall { deadline_ms, ..ApiCall::reading(path) }).await?)
 }
 
@@ -112,15 +112,14 @@ pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
 /// # Errors
 /// The last attempt's [`Failure`].
 pub async fn change<T: DeserializeOwned>(path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
-    let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&retrying(&ApiCall::posting(path, key, &body)).await?)
+    change_within(path, key, body, DEADLINE_MS).await
 }
 
-/// As [`change`] with another deadline, for a large body.
+/// As [`change`], with another deadline for each attempt.
 ///
 /// # Errors
 /// The last attempt's [`Failure`].
-pub async fn change_large<T: DeserializeOwned>(
+pub async fn change_within<T: DeserializeOwned>(
     path: &str,
     key: &str,
     body: &impl Serialize,

@@ -107,8 +107,7 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, 
         .await
 }
 
-/// True if a room of a show opens between these times. Drafts and called-off shows are never sold, and rooms of rehearsals
-/// have no row in `shows`.
+/// True if a room of a published show, not called off, opens between these times. Rooms of rehearsals have no row in `shows`.
 pub(super) async fn opens_between(
     connection: &mut PgConnection,
     after: Timestamp,

@@ -80,7 +80,7 @@ pub fn StaffLayoutEditor(
 /// Loads the room, or a section of it, as a draft.
 async fn read(theatre: &str, layout: Uuid, section: Option<usize>) -> Result<Draft, Hindrance> {
     let path = format!("/api/v1/theatres/{theatre}/layouts/{layout}/file?form=seating_plan");
-    let plan = calls::get_large(&path, ROOM_DEADLINE_MS).await.map_err(|failure| failure_words(&failure))?;
+    let plan = calls::get_within(&path, ROOM_DEADLINE_MS).await.map_err(|failure| failure_words(&failure))?;
     let read = match section {
         None => Draft::read(plan),
         Some(section) => Draft::read_section(plan, section),

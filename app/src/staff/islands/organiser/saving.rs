@@ -116,7 +116,7 @@ impl SavingState {
         let key = before.map_or_else(ids::new_key, |(_, key)| key);
         self.unanswered.set_value(Some((request.clone(), key.clone())));
         let path = format!("/api/v1/theatres/{}/layouts", editor.theatre.get_value());
-        let saved = calls::change_large::<LayoutView>(&path, &key, &request, ROOM_DEADLINE_MS).await;
+        let saved = calls::change_within::<LayoutView>(&path, &key, &request, ROOM_DEADLINE_MS).await;
         if !matches!(saved, Err(Failure::Unreachable)) {
             self.unanswered.set_value(None);
         }
