@@ -68,7 +68,8 @@ impl SwitchError {
                 Problem::new(Code::WrongState, detail)
             }
             Self::Changed => {
-                let detail = "Someone else has changed this show or its waiting room in the meantime. Look at it again, then change it.";
+                let detail = "Someone else has changed this show or its waiting room in the meantime. Look at it again, \
+                              then change it.";
                 Problem::new(Code::WrongState, detail)
             }
             Self::Other(problem) => problem,
