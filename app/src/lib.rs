@@ -7,7 +7,9 @@
 //! | module | content |
 //! |---|---|
 //! | `pages` | the public pages |
-//! | `seat_map`, `checkout` | the island of a show's page: live map, hold, cart, payment |
+//! | `show_island` | the island of a show's page: it mounts the map, the checkout and the waiting list |
+//! | `seat_map` | the live map, the cart and the hold; imports none of its two neighbours in this table |
+//! | `checkout` | the cart beside the map, the buyer's form, the payment; imports `seat_map` |
 //! | `booking_status`, `waiting_room` | islands of a booking and of a waiting room |
 //! | `staff` | pages and islands of theatre staff |
 //! | `browser` | API calls, clock, storage and events of the browser |
@@ -36,6 +38,8 @@ pub mod payment_retry;
 pub mod seat_map;
 #[cfg(feature = "ssr")]
 pub mod shell;
+#[cfg(feature = "show")]
+pub mod show_island;
 #[cfg(feature = "ssr")]
 pub mod site;
 #[cfg(feature = "staff")]

@@ -222,7 +222,7 @@ fn origin_of(address: &str) -> &str {
 }
 
 /// Style of a live map until its seats can be taken. The rest and the font load then
-/// ([`LATER_STYLE`](crate::seat_map::LATER_STYLE)). Without scripts there is no map, and all styles load at once.
+/// ([`LATER_STYLE`](crate::show_island::LATER_STYLE)). Without scripts there is no map, and all styles load at once.
 const MAP_STYLE: &str = "/style/map.css";
 
 fn style(is_map: bool) -> impl IntoView {
@@ -347,7 +347,7 @@ fn lens() -> impl IntoView {
 mod tests {
     use super::*;
     use crate::pages::problems::NotFoundPage;
-    use crate::seat_map::LATER_STYLE;
+    use crate::show_island::LATER_STYLE;
 
     /// A page with its title in a paragraph.
     struct Titled(Head);

@@ -8,7 +8,7 @@ import { expectBookingState, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
-/** The page's polling interval in a background tab (`app/src/seat_map/waiting_list.rs`), milliseconds. */
+/** The page's polling interval in a background tab (`app/src/show_island/waiting_list.rs`), milliseconds. */
 const POLL_HIDDEN_EVERY_MS = 30_000;
 
 test("released seats are offered to the first in line, then to the second", async ({ request, anna, ben }) => {

@@ -15,8 +15,12 @@ const SEAT_KINDS: &str = "domain/src/api/seat_kind.rs";
 const BY_CODE: &str = "problem.";
 
 /// Islands that contain another one: the folder of each, and that of the contained one.
-const CONTAINED_ISLANDS: [(&str, &str); 2] =
-    [("app/src/seat_map", "app/src/checkout"), ("app/src/staff/islands/box_office", "app/src/seat_map")];
+const CONTAINED_ISLANDS: [(&str, &str); 4] = [
+    ("app/src/show_island", "app/src/seat_map"),
+    ("app/src/show_island", "app/src/checkout"),
+    ("app/src/staff/islands/box_office", "app/src/seat_map"),
+    ("app/src/staff/islands/box_office", "app/src/checkout"),
+];
 
 /// Messages that are the same in another language as in English.
 const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 14] = [

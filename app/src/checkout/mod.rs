@@ -1,7 +1,7 @@
 //! The cart beside the seat map, and the checkout up to the payment page.
 //!
-//! A column on a laptop, a bottom bar that opens into a sheet on a phone. Part of the seat map's island, whose session
-//! it shares.
+//! A column on a laptop, a bottom bar that opens into a sheet on a phone. It shares the session of the seat map and imports
+//! it, never the other way round. [`crate::show_island`] mounts both.
 
 mod code;
 mod details;
@@ -19,13 +19,16 @@ use uuid::Uuid;
 use self::details::CheckoutForm;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
+use crate::seat_map::SEATS;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
-use crate::seat_map::{SEATS, WAITING_LIST};
 
 /// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
 pub const BUYER: &str = "signed-in-buyer";
+
+/// Id of the waiting list's box, to which the cart links.
+pub(crate) const WAITING_LIST: &str = "waiting-list";
 
 /// Focus targets after removing a line: another line, or the seats after the last.
 const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS];

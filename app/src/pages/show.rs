@@ -9,8 +9,8 @@ use uuid::Uuid;
 use super::film::fact_items;
 use super::poster::poster_path;
 use crate::checkout::BUYER;
-use crate::seat_map::{self, SHOW, SeatMap};
 use crate::shell::{Head, Page, PageLink, WasmModule};
+use crate::show_island::{self, SHOW, SeatMap};
 use crate::waiting_room::{self, WaitingRoom};
 
 /// The page of a show.
@@ -71,7 +71,7 @@ impl Page for SeatMapPage {
                 )
             },
             has_island: self.is_on_sale,
-            words: if self.is_on_sale { seat_map::WORDS } else { &[] },
+            words: if self.is_on_sale { show_island::WORDS } else { &[] },
             module: WasmModule::Show,
             city: Some(self.city.clone()),
             is_private: self.event.is_none(),

@@ -1,4 +1,4 @@
-//! The live seat map of a show, with the cart and the checkout beside it: one island.
+//! The live seat map of a show.
 //!
 //! The server renders a skeleton. The browser loads the room plan, asks for the visitor's hold and opens the live
 //! connection, all at once.
@@ -6,25 +6,23 @@
 //! `plan` draws a room and `large_rooms` a room of many thousand seats. `live` keeps every seat's state current.
 //! `own_seats` holds the visitor's cart and hold, `notice` has the messages, `signals` the reactive values, and `deferred`
 //! the parts that load when they are needed.
-//! Elsewhere: the page around the map ([`crate::pages`]) and every decision about holds (the server).
+//! Elsewhere: the island that mounts the map and the checkout ([`crate::show_island`]), which the map does not import, the
+//! page around it ([`crate::pages`]), and every decision about holds (the server).
 
 mod appearance;
-mod deferred;
-mod island;
+pub(crate) mod deferred;
 mod large_rooms;
 mod live;
 mod loading;
-mod notice;
+pub(crate) mod notice;
 pub(crate) mod own_seats;
 pub(crate) mod plan;
 mod room_plan;
 pub mod session;
 mod signals;
-mod waiting_list;
 
 use std::sync::Arc;
 
-pub use island::{LATER_STYLE, SeatMap};
 use language::say;
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
@@ -41,22 +39,12 @@ use self::session::{ConnectionStatus, MapSession};
 use self::signals::PageSignal;
 use crate::browser::{self, events};
 
-/// Groups of messages the island uses. Its page carries them.
-pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common"];
-
 /// Interval of the countdown's clock check, milliseconds.
 const TICK_MS: u32 = 250;
-
-/// Id of the page element with the show (`data-show`) and the path of its film (`data-film`). They are not properties
-/// of the island, because reading properties would load a general JSON reader for two strings.
-pub const SHOW: &str = "show-of-the-map";
 
 /// Focus target after the focused element was removed: the map's tab stop, else the first seat of the list or the first
 /// section.
 pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
-
-/// Id of the waiting list's box, to which the cart links.
-pub(crate) const WAITING_LIST: &str = "waiting-list";
 
 const SECTION_HEADING: &str = "section-heading";
 
@@ -275,7 +263,7 @@ pub(crate) fn skeleton() -> impl IntoView {
 }
 
 /// The same as markup, which the browser parses at once: nothing in it is interactive.
-fn skeleton_markup() -> String {
+pub(crate) fn skeleton_markup() -> String {
     let mut out = String::from(
         "<svg viewBox=\"0 0 344 220\" aria-hidden=\"true\" focusable=\"false\">\
          <path d=\"M40 26 Q172 2 304 26\" fill=\"none\" stroke-width=\"4\" stroke-linecap=\"round\"></path>",

@@ -194,7 +194,7 @@ impl MapSession {
     }
 
     /// Returns true if the map is drawn, or cannot be for now. Deferred parts load from then on.
-    pub(super) fn is_drawn(self) -> bool {
+    pub(crate) fn is_drawn(self) -> bool {
         self.was_map_drawn.get()
             // A message: its box is a deferred part.
             || self.notice.with(Option::is_some)

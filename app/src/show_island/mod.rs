@@ -1,9 +1,14 @@
-//! The island: a skeleton from the server, which the browser replaces with the live map.
+//! The island of a show's page: the seat map, with the cart, the checkout and the waiting list beside it.
+//!
+//! The server renders a skeleton, which the browser replaces with the live map. The parts are in [`crate::seat_map`],
+//! [`crate::checkout`], which imports the map, and `waiting_list`. None of them imports this module.
 //!
 //! The map is mounted, not hydrated: the server renders no seat states, so there is nothing to hydrate, and the module
 //! saves the code for it (about a third).
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and does not document it")]
+
+mod waiting_list;
 
 use language::say;
 use leptos::html::Div;
@@ -14,11 +19,18 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
-use super::plan::drawing::escaped;
-use super::session::MapSession;
-use super::{SHOW, details, room, skeleton_markup, start, waiting_list};
+use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
+use crate::seat_map::plan::drawing::escaped;
+use crate::seat_map::session::MapSession;
+use crate::seat_map::{details, room, skeleton_markup, start};
 use crate::{browser, checkout};
+
+/// Groups of messages the island uses. Its page carries them.
+pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common"];
+
+/// Id of the page element with the show (`data-show`) and the path of its film (`data-film`). They are not properties
+/// of the island, because reading properties would load a general JSON reader for two strings.
+pub const SHOW: &str = "show-of-the-map";
 
 /// The seat map, cart and checkout of a show.
 #[island]

@@ -1,6 +1,6 @@
 //! The waiting list box of a sold-out show: joining, the visitor's position, and offers.
 //!
-//! Part of the seat map's island. An offer is a hold of this visitor, so the cart shows it.
+//! An offer is a hold of this visitor, so the cart shows it.
 
 use domain::api::waiting_list::{OfferView, WaitingRequest, WaitingState, WaitingView};
 use domain::seats::MAX_SEATS_PER_HOLD;
@@ -12,13 +12,14 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
+use super::SHOW;
 use crate::browser::{self, calls, clock, events, ids, is_visible};
-use crate::checkout::wrong_email;
+use crate::checkout::{WAITING_LIST, wrong_email};
+use crate::seat_map::SEATS;
 use crate::seat_map::notice::Notice;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::own_hold;
 use crate::seat_map::session::MapSession;
-use crate::seat_map::{SEATS, SHOW, WAITING_LIST};
 
 /// Polling interval while waiting, milliseconds. An offer lasts minutes.
 const POLL_EVERY_MS: u32 = 5_000;
