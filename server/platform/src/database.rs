@@ -85,7 +85,7 @@ pub trait QueryArguments<'q> {
     fn bind_to<Q: BindAll<'q>>(self, query: Q) -> Q;
 }
 
-impl<'q> BindAll<'q> for Query<'q, Postgres, PgArguments> {
+impl<'q> BindAll<'q> for Query<'_, Postgres, PgArguments> {
     fn bind_next<T: 'q + Encode<'q, Postgres> + Type<Postgres>>(self, argument: T) -> Self {
         self.bind(argument)
     }
@@ -115,6 +115,7 @@ macro_rules! tuples {
     };
 }
 
+tuples!(A B);
 tuples!(A B C);
 tuples!(A B C D);
 tuples!(A B C D E);
