@@ -22,6 +22,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use platform::ids;
 use seats::seat_locks::{HoldLimits, LockAttempt, Refusal, RequestIdentity, Selection, with_map};
 use selling::holds;
@@ -155,9 +156,7 @@ pub(super) async fn release(
         "UPDATE caller_holds SET ended_as = 'released'
          WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL RETURNING owner, name, seats",
     )
-    .bind(hold)
-    .bind(show.id)
-    .bind(counter.theatre)
+    .bind_all((hold, show.id, counter.theatre))
     .fetch_optional(&mut *tx)
     .await?;
     let nothing = || Problem::new(Code::WrongState, "Nothing is held for a caller like that (any more).");
@@ -189,9 +188,7 @@ pub(super) async fn owner_of(
         "SELECT owner FROM caller_holds
          WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL",
     )
-    .bind(hold)
-    .bind(show)
-    .bind(counter.theatre)
+    .bind_all((hold, show, counter.theatre))
     .fetch_optional(&state.pg)
     .await
 }
@@ -214,8 +211,7 @@ pub async fn is_held_for_callers(
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM caller_holds WHERE show_id = $1 AND ended_as IS NULL AND until > $2)",
     )
-    .bind(show)
-    .bind(to_utc(now))
+    .bind_all((show, to_utc(now)))
     .fetch_one(connection)
     .await
 }
@@ -231,9 +227,7 @@ pub(super) async fn name_at(
         "SELECT name FROM caller_holds
          WHERE show_id = $1 AND ended_as IS NULL AND until > $2 AND $3 = ANY(seats) ORDER BY held_at DESC LIMIT 1",
     )
-    .bind(show)
-    .bind(to_utc(now))
-    .bind(seat.cast_signed())
+    .bind_all((show, to_utc(now), seat.cast_signed()))
     .fetch_optional(connection)
     .await
 }
@@ -251,8 +245,7 @@ async fn open_holds(connection: &mut PgConnection, show: Uuid, now: Timestamp) -
         "SELECT hold_id, name, seats, until FROM caller_holds
          WHERE show_id = $1 AND ended_as IS NULL AND until > $2 ORDER BY name, hold_id",
     )
-    .bind(show)
-    .bind(to_utc(now))
+    .bind_all((show, to_utc(now)))
     .fetch_all(connection)
     .await
 }
@@ -269,15 +262,8 @@ async fn insert(
         "INSERT INTO caller_holds (hold_id, theatre_id, show_id, owner, name, seats, held_by, held_at, until)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(row.hold_id)
-    .bind(counter.theatre)
-    .bind(show.id)
-    .bind(owner)
-    .bind(&row.name)
-    .bind(&row.seats)
-    .bind(counter.account())
-    .bind(to_utc(now))
-    .bind(row.until)
+    .bind_all((row.hold_id, counter.theatre, show.id, owner, &row.name))
+    .bind_all((&row.seats, counter.account(), to_utc(now), row.until))
     .execute(tx)
     .await?;
     Ok(())

@@ -16,6 +16,7 @@ use crate::BackofficeState;
 use catalogue::{Show, containing};
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use selling::bookings::{self, CounterLookup};
 
 /// Minimum and maximum length of a searched name or address, characters.
@@ -98,9 +99,7 @@ async fn shows_since(tx: &mut PgConnection, theatre: &str, since: DateTime<Utc>)
         "SELECT show.id FROM shows show JOIN screens screen ON screen.id = show.screen_id
          WHERE screen.theatre_id = $1 AND show.starts_at >= $2 ORDER BY show.starts_at, show.id LIMIT $3",
     )
-    .bind(theatre)
-    .bind(since)
-    .bind(MAX_SHOWS)
+    .bind_all((theatre, since, MAX_SHOWS))
     .fetch_all(tx)
     .await
 }

@@ -20,6 +20,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::{Refusal, with_map};
 use selling::{bookings, holds};
 
@@ -195,14 +196,11 @@ pub async fn write(
                                           ORDER BY seat)
          WHERE id = $1",
     )
-    .bind(show)
-    .bind(&seats)
-    .bind(kept)
+    .bind_all((show, &seats, kept))
     .execute(&mut *tx)
     .await?;
     sqlx::query("DELETE FROM house_seats WHERE show_id = $1 AND seat_no = ANY($2)")
-        .bind(show)
-        .bind(&seats)
+        .bind_all((show, &seats))
         .execute(&mut *tx)
         .await?;
     if kept {
@@ -210,11 +208,7 @@ pub async fn write(
             "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at)
              SELECT $1, seat, $3, $4, $5 FROM unnest($2::integer[]) AS seat",
         )
-        .bind(show)
-        .bind(&seats)
-        .bind(reason)
-        .bind(by)
-        .bind(to_utc(now))
+        .bind_all((show, &seats, reason, by, to_utc(now)))
         .execute(tx)
         .await?;
     }

@@ -11,6 +11,7 @@ use super::{CounterStaff, caller_holds, find};
 use crate::BackofficeState;
 use catalogue::{Show, today_in};
 use http::{Code, Problem};
+use platform::database::BindAll;
 use seats::seat_locks::{MapSnapshot, read_map_or_claims};
 use selling::bookings::{self, Holder};
 
@@ -116,8 +117,7 @@ async fn why_kept(
         "SELECT kept.reason, account.name FROM house_seats kept JOIN accounts account ON account.id = kept.kept_by
          WHERE kept.show_id = $1 AND kept.seat_no = $2",
     )
-    .bind(show)
-    .bind(seat.cast_signed())
+    .bind_all((show, seat.cast_signed()))
     .fetch_optional(connection)
     .await
 }

@@ -19,6 +19,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::reason_of;
 use platform::clock::{from_utc, rfc3339, to_utc};
+use platform::database::BindAll;
 use platform::ids;
 
 /// Maximum number of tills per day.
@@ -425,8 +426,7 @@ pub(super) async fn open_till(
     account: Uuid,
 ) -> Result<Option<TillRecord>, sqlx::Error> {
     sqlx::query_as(select_till!("till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL"))
-        .bind(theatre)
-        .bind(account)
+        .bind_all((theatre, account))
         .fetch_optional(tx)
         .await
 }
@@ -440,8 +440,7 @@ pub(super) async fn lock_open_till(
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL FOR UPDATE OF till"
     ))
-    .bind(theatre)
-    .bind(account)
+    .bind_all((theatre, account))
     .fetch_optional(tx)
     .await
 }
@@ -449,8 +448,7 @@ pub(super) async fn lock_open_till(
 /// Returns a till of a theatre, open or closed, locked until the transaction ends.
 async fn lock_till(tx: &mut PgConnection, theatre: &str, till: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
     sqlx::query_as(select_till!("till.theatre_id = $1 AND till.id = $2 FOR UPDATE OF till"))
-        .bind(theatre)
-        .bind(till)
+        .bind_all((theatre, till))
         .fetch_optional(tx)
         .await
 }
@@ -459,8 +457,7 @@ async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> Resul
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.account_id = $2 ORDER BY till.opened_at DESC, till.id DESC LIMIT 1"
     ))
-    .bind(theatre)
-    .bind(account)
+    .bind_all((theatre, account))
     .fetch_optional(tx)
     .await
 }
@@ -470,8 +467,7 @@ async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Til
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2 FOR UPDATE OF till"
     ))
-    .bind(theatre)
-    .bind(MAX_TILLS)
+    .bind_all((theatre, MAX_TILLS))
     .fetch_all(tx)
     .await
 }
@@ -481,8 +477,7 @@ async fn load_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Til
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2"
     ))
-    .bind(theatre)
-    .bind(MAX_TILLS)
+    .bind_all((theatre, MAX_TILLS))
     .fetch_all(tx)
     .await
 }
@@ -492,9 +487,7 @@ async fn of_close(tx: &mut PgConnection, theatre: &str, number: i32) -> Result<V
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.day_close = $2 ORDER BY till.opened_at, till.id LIMIT $3"
     ))
-    .bind(theatre)
-    .bind(number)
-    .bind(MAX_TILLS)
+    .bind_all((theatre, number, MAX_TILLS))
     .fetch_all(tx)
     .await
 }
@@ -511,11 +504,7 @@ async fn insert_till(
         "INSERT INTO tills (id, theatre_id, account_id, currency, opened_at) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (theatre_id, account_id) WHERE closed_at IS NULL DO NOTHING",
     )
-    .bind(id)
-    .bind(theatre)
-    .bind(account)
-    .bind(currency)
-    .bind(to_utc(now))
+    .bind_all((id, theatre, account, currency, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(inserted.rows_affected() == 1)
@@ -534,12 +523,7 @@ async fn close_till(
         "UPDATE tills SET closed_at = $2, expected_minor = $3, counted_minor = $4, counted_by = $5, counted_why = $6
          WHERE id = $1 AND closed_at IS NULL",
     )
-    .bind(id)
-    .bind(to_utc(now))
-    .bind(expected)
-    .bind(counted)
-    .bind(in_place.map(|(by, _)| by))
-    .bind(in_place.map(|(_, why)| why))
+    .bind_all((id, to_utc(now), expected, counted, in_place.map(|(by, _)| by), in_place.map(|(_, why)| why)))
     .execute(tx)
     .await?;
     Ok(closed.rows_affected() == 1)
@@ -563,14 +547,8 @@ pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: 
         "INSERT INTO till_rows (till_id, number, kind, means, amount_minor, booking_id, actor, reason, at)
          SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5, $6, $7, $8 FROM till_rows WHERE till_id = $1",
     )
-    .bind(line.till)
-    .bind(line.entry.as_str())
-    .bind(line.means.as_str())
-    .bind(line.amount_minor)
-    .bind(line.booking)
-    .bind(line.actor)
-    .bind(line.reason)
-    .bind(to_utc(now))
+    .bind_all((line.till, line.entry.as_str(), line.means.as_str(), line.amount_minor))
+    .bind_all((line.booking, line.actor, line.reason, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -608,8 +586,7 @@ async fn load_lines(tx: &mut PgConnection, till: Uuid) -> Result<Vec<LineRow>, s
          FROM till_rows line LEFT JOIN bookings booking ON booking.id = line.booking_id
          WHERE line.till_id = $1 ORDER BY line.number DESC LIMIT $2",
     )
-    .bind(till)
-    .bind(MAX_LINES)
+    .bind_all((till, MAX_LINES))
     .fetch_all(tx)
     .await
 }
@@ -640,19 +617,14 @@ async fn insert_day_close(
         "INSERT INTO day_closes (theatre_id, number, closed_by, closed_at, reason)
          SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4 FROM day_closes WHERE theatre_id = $1 RETURNING number",
     )
-    .bind(theatre)
-    .bind(by)
-    .bind(to_utc(now))
-    .bind(reason)
+    .bind_all((theatre, by, to_utc(now), reason))
     .fetch_one(&mut *tx)
     .await?;
     let taken = sqlx::query(
         "UPDATE tills SET day_close = $3
          WHERE theatre_id = $1 AND id = ANY($2) AND day_close IS NULL AND closed_at IS NOT NULL",
     )
-    .bind(theatre)
-    .bind(tills)
-    .bind(number)
+    .bind_all((theatre, tills, number))
     .execute(tx)
     .await?;
     assert_eq!(taken.rows_affected(), tills.len() as u64, "the tills were locked a statement ago");

@@ -12,6 +12,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewAdmission<'a> {
@@ -51,14 +52,8 @@ pub(super) async fn admit(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (ticket_code) WHERE undone_at IS NULL DO NOTHING",
     )
-    .bind(id)
-    .bind(new_admission.code)
-    .bind(new_admission.theatre)
-    .bind(new_admission.show)
-    .bind(new_admission.let_in.scan)
-    .bind(new_admission.device)
-    .bind(to_utc(new_admission.let_in.at))
-    .bind(to_utc(now))
+    .bind_all((id, new_admission.code, new_admission.theatre, new_admission.show))
+    .bind_all((new_admission.let_in.scan, new_admission.device, to_utc(new_admission.let_in.at), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(admitted.rows_affected() == 1)
@@ -84,12 +79,8 @@ pub(super) async fn take_over(
         "UPDATE door_admissions SET scan_id = $4, device = $5, at = $6
          WHERE id = $1 AND ticket_code = $2 AND scan_id = $3 AND undone_at IS NULL",
     )
-    .bind(previous.id)
-    .bind(new_admission.code)
-    .bind(previous.scan_id)
-    .bind(new_admission.let_in.scan)
-    .bind(new_admission.device)
-    .bind(to_utc(new_admission.let_in.at))
+    .bind_all((previous.id, new_admission.code, previous.scan_id))
+    .bind_all((new_admission.let_in.scan, new_admission.device, to_utc(new_admission.let_in.at)))
     .execute(tx)
     .await?;
     Ok(taken.rows_affected() == 1)
@@ -109,9 +100,7 @@ pub(super) async fn undo(
          WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL AND ($3::text IS NULL OR ticket_code = $3)
          ORDER BY ticket_code FOR UPDATE",
     )
-    .bind(scan)
-    .bind(show)
-    .bind(ticket)
+    .bind_all((scan, show, ticket))
     .fetch_all(&mut *tx)
     .await?;
     let (ids, codes): (Vec<Uuid>, Vec<String>) = ids.into_iter().unzip();
@@ -119,10 +108,7 @@ pub(super) async fn undo(
         "UPDATE door_admissions SET undone_at = $2, undone_by = $3
          WHERE id = ANY($1) AND scan_id = $4 AND undone_at IS NULL",
     )
-    .bind(&ids)
-    .bind(to_utc(now))
-    .bind(by)
-    .bind(scan)
+    .bind_all((&ids, to_utc(now), by, scan))
     .execute(tx)
     .await?;
     Ok(codes)
@@ -157,18 +143,9 @@ pub(super) async fn record_scan(
              let_in = EXCLUDED.let_in, outcome = EXCLUDED.outcome
          WHERE NOT door_scans.let_in AND EXCLUDED.let_in",
     )
-    .bind(new_admission.theatre)
-    .bind(new_admission.let_in.scan)
-    .bind(new_admission.code)
-    .bind(new_admission.show)
-    .bind(scanner.device)
-    .bind(new_admission.device)
-    .bind(scanner.account)
-    .bind(to_utc(new_admission.let_in.at))
-    .bind(to_utc(now))
-    .bind(scanner.offline)
-    .bind(matches!(outcome, Outcome::Admitted | Outcome::Conflict))
-    .bind(outcome.as_str())
+    .bind_all((new_admission.theatre, new_admission.let_in.scan, new_admission.code, new_admission.show))
+    .bind_all((scanner.device, new_admission.device, scanner.account, to_utc(new_admission.let_in.at), to_utc(now)))
+    .bind_all((scanner.offline, matches!(outcome, Outcome::Admitted | Outcome::Conflict), outcome.as_str()))
     .execute(tx)
     .await?;
     Ok(())
@@ -183,8 +160,7 @@ pub(super) async fn recorded_outcomes(
     let rows: Vec<(Uuid, String, String)> = sqlx::query_as(
         "SELECT scan_id, code, outcome FROM door_scans WHERE theatre_id = $1 AND scan_id = ANY($2) AND let_in",
     )
-    .bind(theatre)
-    .bind(scans)
+    .bind_all((theatre, scans))
     .fetch_all(tx)
     .await?;
     rows.into_iter().map(|(scan, code, outcome)| Ok(((scan, code), read(&outcome)?))).collect()
@@ -208,15 +184,8 @@ pub(super) async fn report(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          ON CONFLICT (scan_id, ticket_code) DO NOTHING",
     )
-    .bind(new_admission.theatre)
-    .bind(new_admission.show)
-    .bind(new_admission.code)
-    .bind(seat)
-    .bind(why.as_str())
-    .bind(new_admission.let_in.scan)
-    .bind(new_admission.device)
-    .bind(to_utc(new_admission.let_in.at))
-    .bind(to_utc(now))
+    .bind_all((new_admission.theatre, new_admission.show, new_admission.code, seat, why.as_str()))
+    .bind_all((new_admission.let_in.scan, new_admission.device, to_utc(new_admission.let_in.at), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -236,17 +205,8 @@ pub(super) async fn report_second(
          VALUES ($1, $2, $3, $4, 'already_used', $5, $6, $7, $8, $9, $10, $11)
          ON CONFLICT (scan_id, ticket_code) DO NOTHING",
     )
-    .bind(second.theatre)
-    .bind(second.show)
-    .bind(second.code)
-    .bind(seat)
-    .bind(second.let_in.scan)
-    .bind(second.device)
-    .bind(to_utc(second.let_in.at))
-    .bind(first.let_in.scan)
-    .bind(first.device)
-    .bind(to_utc(first.let_in.at))
-    .bind(to_utc(now))
+    .bind_all((second.theatre, second.show, second.code, seat, second.let_in.scan, second.device))
+    .bind_all((to_utc(second.let_in.at), first.let_in.scan, first.device, to_utc(first.let_in.at), to_utc(now)))
     .execute(&mut *tx)
     .await?;
     // A replaced admission becomes a conflict in the list of scans as well.
@@ -254,9 +214,7 @@ pub(super) async fn report_second(
         "UPDATE door_scans SET outcome = 'conflict'
          WHERE theatre_id = $1 AND scan_id = $2 AND code = $3 AND outcome = 'admitted'",
     )
-    .bind(second.theatre)
-    .bind(second.let_in.scan)
-    .bind(second.code)
+    .bind_all((second.theatre, second.let_in.scan, second.code))
     .execute(tx)
     .await?;
     Ok(())
@@ -300,8 +258,7 @@ pub(super) async fn conflicts(pg: &PgPool, show: Uuid) -> Result<Vec<ConflictRow
         "SELECT number, ticket_code, seat, why, device, at, first_device, first_at
          FROM door_conflicts WHERE show_id = $1 ORDER BY number DESC LIMIT $2",
     )
-    .bind(show)
-    .bind(MAX_CONFLICTS)
+    .bind_all((show, MAX_CONFLICTS))
     .fetch_all(pg)
     .await
 }
@@ -361,8 +318,7 @@ pub(super) async fn of_codes(
          JOIN screens screen ON screen.id = show.screen_id
          WHERE screen.theatre_id = $2",
     )
-    .bind(codes)
-    .bind(theatre)
+    .bind_all((codes, theatre))
     .fetch_all(tx)
     .await
 }
@@ -390,8 +346,7 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Result<Vec<L
          LEFT JOIN door_admissions admission ON admission.ticket_code = ticket.code AND admission.undone_at IS NULL
          ORDER BY ticket.code LIMIT $2",
     )
-    .bind(show)
-    .bind(limit)
+    .bind_all((show, limit))
     .fetch_all(pg)
     .await
 }
@@ -427,10 +382,7 @@ pub(super) async fn shows(
          WHERE screen.theatre_id = $1 AND show.starts_at BETWEEN $2 AND $3 AND NOT show.called_off
          ORDER BY show.starts_at, screen.name, show.id LIMIT $4",
     )
-    .bind(theatre)
-    .bind(to_utc(from))
-    .bind(to_utc(to))
-    .bind(MAX_SHOWS)
+    .bind_all((theatre, to_utc(from), to_utc(to), MAX_SHOWS))
     .fetch_all(pg)
     .await
 }

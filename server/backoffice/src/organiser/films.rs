@@ -10,6 +10,7 @@ use crate::BackofficeState;
 use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::StaffAction;
+use platform::database::BindAll;
 
 /// Maximum running time of a film or concert, minutes.
 pub(super) const MAX_RUNNING_MINUTES: u32 = 24 * 60;
@@ -45,14 +46,8 @@ pub async fn add(state: &BackofficeState, action: &StaffAction<'_>, request: &Fi
         "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(&choice.id)
-    .bind(title)
-    .bind(tagline)
-    .bind(synopsis)
-    .bind(choice.running_minutes.cast_signed())
-    .bind(rating)
-    .bind(genre)
-    .bind(hue_of(title))
+    .bind_all((&choice.id, title, tagline, synopsis))
+    .bind_all((choice.running_minutes.cast_signed(), rating, genre, hue_of(title)))
     .execute(&mut *begun.tx)
     .await?;
     let answer = Answer::json(StatusCode::CREATED, &choice)?;

@@ -21,6 +21,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem, describe_rejection};
 use identity::accounts::StaffAction;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use platform::ids;
 
 /// Maximum size of a layout file, bytes: 100,000 seats with the attributes that editors add.
@@ -266,10 +267,7 @@ pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) ->
          WHERE screen.theatre_id = $1 AND show.layout_id = $2 AND show.starts_at > $3 AND NOT show.called_off
          ORDER BY claim.seat_no LIMIT $4",
     )
-    .bind(theatre)
-    .bind(layout)
-    .bind(to_utc(state.clock.now()))
-    .bind(MAX_SEATS_PER_SHOW as i64)
+    .bind_all((theatre, layout, to_utc(state.clock.now()), MAX_SEATS_PER_SHOW as i64))
     .fetch_all(&state.pg)
     .await?;
     // A table constraint excludes negative numbers.
@@ -295,20 +293,13 @@ async fn insert(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     sqlx::query("INSERT INTO layouts (id, name, plan, seat_count) VALUES ($1, $2, $3::text::jsonb, $4)")
-        .bind(view.id)
-        .bind(&view.name)
-        .bind(plan)
-        .bind(view.seats.cast_signed())
+        .bind_all((view.id, &view.name, plan, view.seats.cast_signed()))
         .execute(&mut *tx)
         .await?;
     sqlx::query(
         "INSERT INTO theatre_layouts (layout_id, theatre_id, remarks, imported_by, imported_at) VALUES ($1, $2, $3, $4, $5)",
     )
-    .bind(view.id)
-    .bind(theatre)
-    .bind(Json(&view.remarks))
-    .bind(who)
-    .bind(to_utc(now))
+    .bind_all((view.id, theatre, Json(&view.remarks), who, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -322,8 +313,7 @@ async fn delete_oldest(tx: &mut PgConnection, theatre: &str, keep: i64) -> Resul
              ORDER BY imported_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)
          RETURNING layout_id",
     )
-    .bind(theatre)
-    .bind(keep)
+    .bind_all((theatre, keep))
     .fetch_all(&mut *tx)
     .await?;
     if !old.is_empty() {
@@ -348,8 +338,7 @@ pub(super) async fn of_theatre(
            AND (brought.layout_id IS NOT NULL
                 OR EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND layout_id = room.id))",
     )
-    .bind(theatre)
-    .bind(layout)
+    .bind_all((theatre, layout))
     .fetch_optional(connection)
     .await
 }
@@ -358,8 +347,7 @@ pub(super) async fn of_theatre(
 pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, layout: Uuid) -> Result<bool, sqlx::Error> {
     let found: Option<i32> =
         sqlx::query_scalar("SELECT 1 FROM theatre_layouts WHERE theatre_id = $1 AND layout_id = $2 FOR UPDATE")
-            .bind(theatre)
-            .bind(layout)
+            .bind_all((theatre, layout))
             .fetch_optional(tx)
             .await?;
     Ok(found.is_some())
@@ -368,8 +356,7 @@ pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, layout: Uuid) -> 
 /// Marks a layout as used by a screen.
 pub(super) async fn mark_published(tx: &mut PgConnection, layout: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE theatre_layouts SET published_at = $2 WHERE layout_id = $1 AND published_at IS NULL")
-        .bind(layout)
-        .bind(to_utc(now))
+        .bind_all((layout, to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())

@@ -12,6 +12,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::{StaffAction, StartedAction};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Maximum number of screens per theatre.
 const MAX_SCREENS: i64 = 200;
@@ -131,10 +132,7 @@ async fn load_all(
     now: Timestamp,
 ) -> Result<Vec<ScreenView>, sqlx::Error> {
     let rows: Vec<ScreenRow> = sqlx::query_as(SCREENS)
-        .bind(theatre)
-        .bind(to_utc(now))
-        .bind(None::<String>)
-        .bind(MAX_SCREENS)
+        .bind_all((theatre, to_utc(now), None::<String>, MAX_SCREENS))
         .fetch_all(connection)
         .await?;
     Ok(rows.into_iter().map(ScreenView::from).collect())
@@ -146,13 +144,8 @@ async fn find(
     screen: &str,
     now: Timestamp,
 ) -> Result<ScreenView, Problem> {
-    let row: Option<ScreenRow> = sqlx::query_as(SCREENS)
-        .bind(theatre)
-        .bind(to_utc(now))
-        .bind(screen)
-        .bind(1_i64)
-        .fetch_optional(connection)
-        .await?;
+    let row: Option<ScreenRow> =
+        sqlx::query_as(SCREENS).bind_all((theatre, to_utc(now), screen, 1_i64)).fetch_optional(connection).await?;
     row.map(ScreenView::from).ok_or_else(|| Problem::not_found("screen"))
 }
 
@@ -175,10 +168,7 @@ async fn insert(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     sqlx::query("INSERT INTO screens (id, theatre_id, name, layout_id) VALUES ($1, $2, $3, $4)")
-        .bind(id)
-        .bind(theatre)
-        .bind(name)
-        .bind(layout)
+        .bind_all((id, theatre, name, layout))
         .execute(&mut *tx)
         .await?;
     version(tx, id, 1, layout, now).await
@@ -192,10 +182,7 @@ async fn version(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     sqlx::query("INSERT INTO screen_layouts (screen_id, version, layout_id, published_at) VALUES ($1, $2, $3, $4)")
-        .bind(screen)
-        .bind(version)
-        .bind(layout)
-        .bind(to_utc(now))
+        .bind_all((screen, version, layout, to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())
@@ -204,8 +191,7 @@ async fn version(
 /// Locks a screen of a theatre and returns its layout. Planning and layout changes hold this lock.
 pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, screen: &str) -> Result<Option<Uuid>, sqlx::Error> {
     sqlx::query_scalar("SELECT layout_id FROM screens WHERE theatre_id = $1 AND id = $2 FOR NO KEY UPDATE")
-        .bind(theatre)
-        .bind(screen)
+        .bind_all((theatre, screen))
         .fetch_optional(tx)
         .await
 }
@@ -232,9 +218,7 @@ async fn change_room(
     };
     version(tx, screen, last + 1, after, now).await?;
     let done = sqlx::query("UPDATE screens SET layout_id = $3 WHERE id = $1 AND layout_id = $2")
-        .bind(screen)
-        .bind(before)
-        .bind(after)
+        .bind_all((screen, before, after))
         .execute(tx)
         .await?;
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
@@ -257,8 +241,7 @@ pub(super) async fn facts(connection: &mut PgConnection, theatre: &str, screen: 
          JOIN cities city ON city.id = theatre.city_id
          WHERE theatre.id = $1 AND screen.id = $2",
     )
-    .bind(theatre)
-    .bind(screen)
+    .bind_all((theatre, screen))
     .fetch_optional(connection)
     .await?;
     found.ok_or_else(|| Problem::not_found("screen"))

@@ -22,6 +22,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::{StaffAction, reason_of};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Maximum number of standing seats per screen: each is a row in each of up to 500 shows per plan.
 const MAX_STANDING: usize = 200;
@@ -230,8 +231,7 @@ async fn rows_of(connection: &mut PgConnection, screen: &str, layout: Uuid) -> R
          FROM standing_house_seats kept JOIN accounts account ON account.id = kept.kept_by
          WHERE kept.screen_id = $1 AND kept.layout_id = $2 ORDER BY kept.seat_no NULLS LAST, kept.label",
     )
-    .bind(screen)
-    .bind(layout)
+    .bind_all((screen, layout))
     .fetch_all(connection)
     .await
 }
@@ -251,13 +251,7 @@ async fn insert(
          ON CONFLICT (screen_id, layout_id, label) DO UPDATE
          SET reason = EXCLUDED.reason, kept_by = EXCLUDED.kept_by, kept_at = EXCLUDED.kept_at",
     )
-    .bind(screen)
-    .bind(layout)
-    .bind(labels)
-    .bind(numbers)
-    .bind(reason)
-    .bind(who)
-    .bind(to_utc(now))
+    .bind_all((screen, layout, labels, numbers, reason, who, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -265,9 +259,7 @@ async fn insert(
 
 async fn delete(tx: &mut PgConnection, (screen, layout): (&str, Uuid), labels: &[String]) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2 AND label = ANY ($3)")
-        .bind(screen)
-        .bind(layout)
-        .bind(labels)
+        .bind_all((screen, layout, labels))
         .execute(tx)
         .await?;
     Ok(())
@@ -282,8 +274,7 @@ async fn copy(
     (labels, numbers): (&[String], &[Option<i32>]),
 ) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2")
-        .bind(screen)
-        .bind(after)
+        .bind_all((screen, after))
         .execute(&mut *tx)
         .await?;
     sqlx::query(
@@ -293,11 +284,7 @@ async fn copy(
          JOIN UNNEST($4::text[], $5::integer[]) AS seat (label, number) ON seat.label = kept.label
          WHERE kept.screen_id = $1 AND kept.layout_id = $2",
     )
-    .bind(screen)
-    .bind(before)
-    .bind(after)
-    .bind(labels)
-    .bind(numbers)
+    .bind_all((screen, before, after, labels, numbers))
     .execute(tx)
     .await?;
     Ok(())

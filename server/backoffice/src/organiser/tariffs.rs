@@ -15,6 +15,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Maximum number of categories in a tariff.
 const MAX_CATEGORIES: usize = 500;
@@ -187,8 +188,7 @@ async fn categories_of(
          GROUP BY 1
          ORDER BY 1 LIMIT $2",
     )
-    .bind(theatre)
-    .bind(limit)
+    .bind_all((theatre, limit))
     .fetch_all(connection)
     .await
 }

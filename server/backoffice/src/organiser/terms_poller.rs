@@ -12,6 +12,7 @@ use crate::BackofficeState;
 use http::Problem;
 use platform::background::PeriodicLoop;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Polling interval, and so the maximum delay of a change.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -56,8 +57,7 @@ async fn changed_since(
     since: Timestamp,
 ) -> Result<Vec<(Uuid, i32, DateTime<Utc>)>, sqlx::Error> {
     sqlx::query_as("SELECT id, terms_version, terms_at FROM shows WHERE terms_at > $1 ORDER BY terms_at DESC LIMIT $2")
-        .bind(to_utc(since))
-        .bind(MAX_CHANGES)
+        .bind_all((to_utc(since), MAX_CHANGES))
         .fetch_all(connection)
         .await
 }

@@ -13,6 +13,7 @@ use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use identity::accounts::{self, Staff, StaffAction};
 use identity::audit::{self, AuditEntry};
+use platform::database::BindAll;
 
 /// Maximum number of theatres: the list of them is one page.
 const MAX_THEATRES: i64 = 500;
@@ -108,11 +109,7 @@ impl<'a> ValidTheatre<'a> {
             _ => return Err(Problem::new(Code::Malformed, "Name a city that is there, or write a new one down.")),
         };
         sqlx::query("INSERT INTO theatres (id, city_id, name, address, currency) VALUES ($1, $2, $3, $4, $5)")
-            .bind(&self.id)
-            .bind(city)
-            .bind(self.name)
-            .bind(self.address)
-            .bind(self.currency.code())
+            .bind_all((&self.id, city, self.name, self.address, self.currency.code()))
             .execute(&mut *tx)
             .await?;
         find(tx, &self.id).await
@@ -224,10 +221,7 @@ async fn has_city(tx: &mut PgConnection, city: &str) -> Result<bool, sqlx::Error
 
 async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> Result<(), sqlx::Error> {
     sqlx::query("INSERT INTO cities (id, name, country, time_zone) VALUES ($1, $2, $3, $4)")
-        .bind(id)
-        .bind(&city.name)
-        .bind(&city.country)
-        .bind(&city.time_zone)
+        .bind_all((id, &city.name, &city.country, &city.time_zone))
         .execute(tx)
         .await?;
     Ok(())
@@ -256,11 +250,7 @@ async fn update(
         "UPDATE theatres SET name = $3, address = $4, currency = $5, version = version + 1
          WHERE id = $1 AND version = $2",
     )
-    .bind(theatre)
-    .bind(version)
-    .bind(name)
-    .bind(address)
-    .bind(currency)
+    .bind_all((theatre, version, name, address, currency))
     .execute(tx)
     .await?;
     Ok(done.rows_affected() == 1)

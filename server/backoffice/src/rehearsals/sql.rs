@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use admission::waiting_room;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// A rehearsal, running or ended.
 #[derive(platform::FromRow)]
@@ -44,11 +45,7 @@ pub(super) async fn insert(
         "INSERT INTO rehearsals (id, show_id, theatre_id, started_at, figures) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT DO NOTHING",
     )
-    .bind(id)
-    .bind(show)
-    .bind(theatre)
-    .bind(to_utc(now))
-    .bind(Json(figures))
+    .bind_all((id, show, theatre, to_utc(now), Json(figures)))
     .execute(tx)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -77,9 +74,7 @@ pub(super) async fn report(
     sqlx::query_scalar(
         "UPDATE rehearsals SET seen_at = $2, figures = $3 WHERE id = $1 AND ended_at IS NULL RETURNING stop_wanted",
     )
-    .bind(id)
-    .bind(to_utc(now))
-    .bind(Json(figures))
+    .bind_all((id, to_utc(now), Json(figures)))
     .fetch_optional(pg)
     .await
 }
@@ -97,10 +92,7 @@ pub(super) async fn end(
         "UPDATE rehearsals SET ended_at = $2, end_reason = $3, figures = coalesce($4, figures)
          WHERE id = $1 AND ended_at IS NULL",
     )
-    .bind(id)
-    .bind(to_utc(now))
-    .bind(end.as_str())
-    .bind(figures.map(Json))
+    .bind_all((id, to_utc(now), end.as_str(), figures.map(Json)))
     .execute(&mut *tx)
     .await?;
     waiting_room::delete_of_rehearsal(&mut tx, id).await?;

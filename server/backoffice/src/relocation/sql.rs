@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::placement::{PlaceColumns, SeatColumns};
 use super::{NewStart, RequestedMove};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// The facts of a show that a move depends on.
 #[derive(platform::FromRow)]
@@ -68,16 +69,8 @@ pub(super) async fn begin(
                                  state, requested_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'closing', $10)",
     )
-    .bind(id)
-    .bind(requested.show)
-    .bind(&show.screen_id)
-    .bind(&requested.screen)
-    .bind(show.layout_id)
-    .bind(requested.layout)
-    .bind(Json(&requested.prices))
-    .bind(&requested.reason)
-    .bind(&show.sales)
-    .bind(to_utc(now))
+    .bind_all((id, requested.show, &show.screen_id, &requested.screen, show.layout_id))
+    .bind_all((requested.layout, Json(&requested.prices), &requested.reason, &show.sales, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     let marked = sqlx::query(
@@ -85,8 +78,7 @@ pub(super) async fn begin(
                 terms_version = terms_version + 1, terms_at = CASE sales WHEN 'planned' THEN terms_at ELSE $2 END
          WHERE id = $1 AND NOT is_moving AND NOT called_off",
     )
-    .bind(requested.show)
-    .bind(to_utc(now))
+    .bind_all((requested.show, to_utc(now)))
     .execute(tx)
     .await?;
     if marked.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
@@ -133,8 +125,7 @@ pub(super) async fn open_moves(pg: &PgPool, limit: i64) -> Result<Vec<MoveRow>, 
 /// Locks a move in this state; `None` when another replica works on it, or its state differs.
 pub(super) async fn lock_move(tx: &mut PgConnection, id: Uuid, state: &str) -> Result<Option<MoveRow>, sqlx::Error> {
     sqlx::query_as(moves!("move.id = $1 AND move.state = $2 FOR UPDATE SKIP LOCKED"))
-        .bind(id)
-        .bind(state)
+        .bind_all((id, state))
         .fetch_optional(tx)
         .await
 }
@@ -256,9 +247,7 @@ pub(super) async fn take_unpaid(
          WHERE show_id = $1 AND is_open AND (state = 'SEATS_LOCKED' OR ($2 AND state = 'PAYMENT_PENDING'))
          ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED",
     )
-    .bind(show)
-    .bind(submitted_too)
-    .bind(limit)
+    .bind_all((show, submitted_too, limit))
     .fetch_all(tx)
     .await
 }
@@ -284,12 +273,7 @@ pub(super) async fn carried(
                 carried_at = $6
          WHERE id = $1 AND state = 'closing'",
     )
-    .bind(id)
-    .bind(outcome.same)
-    .bind(outcome.offered)
-    .bind(outcome.refunded)
-    .bind(to_utc(answer_until))
-    .bind(to_utc(now))
+    .bind_all((id, outcome.same, outcome.offered, outcome.refunded, to_utc(answer_until), to_utc(now)))
     .execute(tx)
     .await?;
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
@@ -298,8 +282,7 @@ pub(super) async fn carried(
 /// Drops a move, because the show was called off.
 pub(super) async fn drop_move(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE show_moves SET state = 'dropped', finished_at = $2 WHERE id = $1 AND state = 'closing'")
-        .bind(row.id)
-        .bind(to_utc(now))
+        .bind_all((row.id, to_utc(now)))
         .execute(&mut *tx)
         .await?;
     sqlx::query("UPDATE shows SET is_moving = false WHERE id = $1").bind(row.show_id).execute(tx).await?;
@@ -314,13 +297,11 @@ pub(super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp)
                 terms_at = CASE move.sales WHEN 'planned' THEN terms_at ELSE $2 END
          FROM show_moves move WHERE move.id = $1 AND move.state = 'carried' AND shows.id = move.show_id",
     )
-    .bind(row.id)
-    .bind(to_utc(now))
+    .bind_all((row.id, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     sqlx::query("UPDATE show_moves SET state = 'done', finished_at = $2 WHERE id = $1 AND state = 'carried'")
-        .bind(row.id)
-        .bind(to_utc(now))
+        .bind_all((row.id, to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())
@@ -363,15 +344,8 @@ pub(super) async fn open_room(
                 starts_at = coalesce($8, starts_at), local_date = coalesce($9, local_date)
          WHERE id = $1 AND layout_id = $7 AND is_moving AND NOT called_off",
     )
-    .bind(row.show_id)
-    .bind(&row.to_screen)
-    .bind(row.to_layout)
-    .bind(&row.prices)
-    .bind(kept)
-    .bind(to_utc(now))
-    .bind(row.from_layout)
-    .bind(start.map(|start| start.at))
-    .bind(start.map(|start| start.day))
+    .bind_all((row.show_id, &row.to_screen, row.to_layout, &row.prices, kept))
+    .bind_all((to_utc(now), row.from_layout, start.map(|start| start.at), start.map(|start| start.day)))
     .execute(&mut *tx)
     .await?;
     if moved.rows_affected() != 1 {
@@ -383,8 +357,7 @@ pub(super) async fn open_room(
         "INSERT INTO moved_rooms (show_id, labels) VALUES ($1, $2)
          ON CONFLICT (show_id) DO UPDATE SET labels = EXCLUDED.labels",
     )
-    .bind(row.show_id)
-    .bind(labels)
+    .bind_all((row.show_id, labels))
     .execute(tx)
     .await?;
     Ok(())
@@ -435,11 +408,7 @@ pub(super) async fn carry_seats(
               AS moved (booking_id, from_no, to_no, label, category)
          WHERE seat.booking_id = moved.booking_id AND seat.seat_no = moved.from_no",
     )
-    .bind(&seats.bookings)
-    .bind(&seats.from)
-    .bind(&seats.to)
-    .bind(&seats.labels)
-    .bind(&seats.categories)
+    .bind_all((&seats.bookings, &seats.from, &seats.to, &seats.labels, &seats.categories))
     .execute(&mut *tx)
     .await?;
     let ticketed = sqlx::query(
@@ -447,9 +416,7 @@ pub(super) async fn carry_seats(
          FROM UNNEST($1::uuid[], $2::integer[], $3::integer[]) AS moved (booking_id, from_no, to_no)
          WHERE ticket.booking_id = moved.booking_id AND ticket.seat_no = moved.from_no AND ticket.revoked_at IS NULL",
     )
-    .bind(&seats.bookings)
-    .bind(&seats.from)
-    .bind(&seats.to)
+    .bind_all((&seats.bookings, &seats.from, &seats.to))
     .execute(&mut *tx)
     .await?;
     let claimed = sqlx::query(
@@ -458,11 +425,7 @@ pub(super) async fn carry_seats(
          FROM UNNEST($2::integer[], $3::uuid[], $4::bigint[]) AS moved (seat_no, booking_id, fence)
          ORDER BY moved.seat_no",
     )
-    .bind(show)
-    .bind(&seats.to)
-    .bind(&seats.bookings)
-    .bind(&seats.fences)
-    .bind(to_utc(now))
+    .bind_all((show, &seats.to, &seats.bookings, &seats.fences, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     let count = seats.to.len() as u64;
@@ -497,11 +460,7 @@ pub(super) async fn carry_places(
               AS moved (booking_id, from_no, to_no, name, category)
          WHERE place.booking_id = moved.booking_id AND place.area_no = moved.from_no",
     )
-    .bind(&places.bookings)
-    .bind(&places.from)
-    .bind(&places.to)
-    .bind(&places.names)
-    .bind(&places.categories)
+    .bind_all((&places.bookings, &places.from, &places.to, &places.names, &places.categories))
     .execute(&mut *tx)
     .await?;
     sqlx::query(
@@ -509,9 +468,7 @@ pub(super) async fn carry_places(
          FROM UNNEST($1::uuid[], $2::smallint[], $3::smallint[]) AS moved (booking_id, from_no, to_no)
          WHERE ticket.booking_id = moved.booking_id AND ticket.area_no = moved.from_no",
     )
-    .bind(&places.bookings)
-    .bind(&places.from)
-    .bind(&places.to)
+    .bind_all((&places.bookings, &places.from, &places.to))
     .execute(&mut *tx)
     .await?;
     for arrive in [
@@ -526,12 +483,7 @@ pub(super) async fn carry_places(
          FROM UNNEST($2::uuid[], $3::smallint[], $4::integer[], $5::bigint[])
               AS moved (booking_id, area_no, quantity, fence)",
     )
-    .bind(show)
-    .bind(&places.bookings)
-    .bind(&places.to)
-    .bind(&places.counts)
-    .bind(&places.fences)
-    .bind(to_utc(now))
+    .bind_all((show, &places.bookings, &places.to, &places.counts, &places.fences, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     // A table constraint refuses an overfull area.
@@ -560,9 +512,7 @@ pub(super) async fn step_all(
          FROM UNNEST($1::uuid[], $2::integer[]) AS known (id, version)
          WHERE bookings.id = known.id AND bookings.version = known.version AND bookings.state = 'CONFIRMED'",
     )
-    .bind(&ids)
-    .bind(&versions)
-    .bind(to_utc(now))
+    .bind_all((&ids, &versions, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     if stepped.rows_affected() != ids.len() as u64 {
@@ -573,10 +523,7 @@ pub(super) async fn step_all(
          SELECT booking.id, booking.version, $3, booking.state, booking.state, booking.money, 'staff', history.reason, $4
          FROM UNNEST($1::uuid[], $2::text[]) AS history (id, reason) JOIN bookings booking ON booking.id = history.id",
     )
-    .bind(&ids)
-    .bind(reasons)
-    .bind(event)
-    .bind(to_utc(now))
+    .bind_all((&ids, reasons, event, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -602,19 +549,13 @@ pub(super) async fn keep_house_seats(
          JOIN UNNEST($2::integer[], $3::integer[]) AS moved (from_no, to_no) ON moved.from_no = house.seat_no
          WHERE house.show_id = $1",
     )
-    .bind(show)
-    .bind(&from)
-    .bind(&to)
+    .bind_all((show, &from, &to))
     .fetch_all(&mut *tx)
     .await?;
     sqlx::query("DELETE FROM house_seats WHERE show_id = $1").bind(show).execute(&mut *tx).await?;
     for (reason, who, at, seat) in kept {
         sqlx::query("INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at) VALUES ($1, $2, $3, $4, $5)")
-            .bind(show)
-            .bind(seat)
-            .bind(reason)
-            .bind(who)
-            .bind(at)
+            .bind_all((show, seat, reason, who, at))
             .execute(&mut *tx)
             .await?;
     }
@@ -639,8 +580,7 @@ pub(super) async fn requeue_offers(tx: &mut PgConnection, show: Uuid, now: Times
                 not_before = $2, updated_at = $2
          WHERE show_id = $1 AND state IN ('offering', 'offered')",
     )
-    .bind(show)
-    .bind(to_utc(now))
+    .bind_all((show, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -732,9 +672,7 @@ pub(super) async fn take_mail(
                    (SELECT count(*) FROM show_moves other
                     WHERE other.show_id = move.show_id AND other.requested_at <= move.requested_at) AS ordinal",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
-    .bind(max_tries)
+    .bind_all((to_utc(now), to_utc(lease_until), max_tries))
     .fetch_optional(pg)
     .await
 }
@@ -742,9 +680,7 @@ pub(super) async fn take_mail(
 /// Marks a mail as sent, or as not needed.
 pub(super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2")
-        .bind(mail.move_id)
-        .bind(mail.booking_id)
-        .bind(to_utc(now))
+        .bind_all((mail.move_id, mail.booking_id, to_utc(now)))
         .execute(pg)
         .await?;
     Ok(())
@@ -754,9 +690,7 @@ pub(super) async fn postpone_mail(pg: &PgPool, mail: &DueMail, not_before: Times
     sqlx::query(
         "UPDATE moved_bookings SET mail_after = $3 WHERE move_id = $1 AND booking_id = $2 AND mailed_at IS NULL",
     )
-    .bind(mail.move_id)
-    .bind(mail.booking_id)
-    .bind(to_utc(not_before))
+    .bind_all((mail.move_id, mail.booking_id, to_utc(not_before)))
     .execute(pg)
     .await?;
     Ok(())

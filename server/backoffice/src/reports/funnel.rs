@@ -9,6 +9,7 @@ use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
 use http::Problem;
+use platform::database::BindAll;
 
 /// `OFFSET 0` makes the planner find bookings by their show; otherwise it scans an index with a date from end to end.
 const FUNNEL: &str = "
@@ -79,21 +80,12 @@ pub async fn funnel(
     let mut reading = Reading::begin(state).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let counted: FunnelRow = sqlx::query_as(FUNNEL)
-        .bind(theatre)
-        .bind(range.begins)
-        .bind(range.ends)
-        .bind(LATE_DAYS)
-        .bind(screen)
+        .bind_all((theatre, range.begins, range.ends, LATE_DAYS, screen))
         .fetch_one(&mut *reading.tx)
         .await
         .map_err(query_error)?;
     let holds: i64 = sqlx::query_scalar(HOLDS)
-        .bind(theatre)
-        .bind(range.begins)
-        .bind(range.from)
-        .bind(range.to)
-        .bind(LATE_DAYS)
-        .bind(screen)
+        .bind_all((theatre, range.begins, range.from, range.to, LATE_DAYS, screen))
         .fetch_one(&mut *reading.tx)
         .await
         .map_err(query_error)?;

@@ -10,6 +10,7 @@ use super::range::Range;
 use super::reading::{Reading, query_error, screens_of};
 use crate::BackofficeState;
 use http::{Code, Problem};
+use platform::database::BindAll;
 
 /// Maximum number of shows: more than a screen can have in the longest report.
 const MAX_SHOWS: i64 = 2_000;
@@ -53,10 +54,7 @@ pub async fn occupancy(
     };
     let Some(wanted) = wanted else { return Ok(report) };
     let shows: Vec<(Uuid, Uuid)> = sqlx::query_as(SHOWS)
-        .bind(&wanted.id)
-        .bind(range.begins)
-        .bind(range.ends)
-        .bind(MAX_SHOWS)
+        .bind_all((&wanted.id, range.begins, range.ends, MAX_SHOWS))
         .fetch_all(&mut *reading.tx)
         .await
         .map_err(query_error)?;

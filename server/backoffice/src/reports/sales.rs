@@ -13,6 +13,7 @@ use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
 use http::{Code, Problem};
+use platform::database::BindAll;
 
 /// Maximum number of lines in a report: a quarter of a year of a theatre with thirty screens.
 const MAX_LINES: usize = 20_000;
@@ -89,13 +90,7 @@ pub async fn sales(
     let mut reading = Reading::begin(state).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let groups: Vec<SalesRow> = sqlx::query_as(SALES)
-        .bind(theatre)
-        .bind(range.begins)
-        .bind(range.ends)
-        .bind(range.zone.name())
-        .bind(LATE_DAYS)
-        .bind(MAX_LINES as i64)
-        .bind(screen)
+        .bind_all((theatre, range.begins, range.ends, range.zone.name(), LATE_DAYS, MAX_LINES as i64, screen))
         .fetch_all(&mut *reading.tx)
         .await
         .map_err(query_error)?;

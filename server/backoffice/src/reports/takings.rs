@@ -14,6 +14,7 @@ use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
 use http::Problem;
+use platform::database::BindAll;
 
 /// Each booking has at most one `payment_succeeded` event.
 const PAYMENTS: &str = "
@@ -89,21 +90,12 @@ pub async fn takings(
     let mut reading = Reading::begin(state).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let payments: Vec<MoneyRow> = sqlx::query_as(PAYMENTS)
-        .bind(theatre)
-        .bind(range.begins)
-        .bind(range.ends)
-        .bind(range.zone.name())
-        .bind(LATE_DAYS)
-        .bind(screen)
+        .bind_all((theatre, range.begins, range.ends, range.zone.name(), LATE_DAYS, screen))
         .fetch_all(&mut *reading.tx)
         .await
         .map_err(query_error)?;
     let refunds: Vec<MoneyRow> = sqlx::query_as(REFUNDS)
-        .bind(theatre)
-        .bind(range.begins)
-        .bind(range.ends)
-        .bind(range.zone.name())
-        .bind(screen)
+        .bind_all((theatre, range.begins, range.ends, range.zone.name(), screen))
         .fetch_all(&mut *reading.tx)
         .await
         .map_err(query_error)?;

@@ -8,6 +8,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::{from_utc, rfc3339, to_utc};
+use platform::database::BindAll;
 
 /// An endpoint as stored, without its secrets, which only the delivery reads.
 #[derive(Clone, Debug, platform::FromRow)]
@@ -63,8 +64,7 @@ macro_rules! select_endpoint {
 /// Returns the endpoints of a theatre, the newest first.
 pub(super) async fn endpoints(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<EndpointRow>, sqlx::Error> {
     sqlx::query_as(select_endpoint!("theatre_id = $1 ORDER BY made_at DESC, id LIMIT $2"))
-        .bind(theatre)
-        .bind(limit)
+        .bind_all((theatre, limit))
         .fetch_all(pg)
         .await
 }
@@ -76,8 +76,7 @@ pub(super) async fn lock_endpoint(
     id: Uuid,
 ) -> Result<Option<EndpointRow>, sqlx::Error> {
     sqlx::query_as(select_endpoint!("id = $1 AND theatre_id = $2 FOR NO KEY UPDATE"))
-        .bind(id)
-        .bind(theatre)
+        .bind_all((id, theatre))
         .fetch_optional(tx)
         .await
 }
@@ -101,13 +100,7 @@ pub(super) async fn insert_endpoint(
         "INSERT INTO webhook_endpoints (id, theatre_id, url, events, secret, state, made_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(row.id)
-    .bind(theatre)
-    .bind(&row.url)
-    .bind(&row.events)
-    .bind(secret)
-    .bind(&row.state)
-    .bind(row.made_at)
+    .bind_all((row.id, theatre, &row.url, &row.events, secret, &row.state, row.made_at))
     .execute(tx)
     .await?;
     Ok(())
@@ -125,11 +118,7 @@ pub(super) async fn put_state(
                                       version = version + 1
          WHERE id = $1 AND state = $2 AND version = $3",
     )
-    .bind(row.id)
-    .bind(&row.state)
-    .bind(row.version)
-    .bind(to.as_str())
-    .bind(notice)
+    .bind_all((row.id, &row.state, row.version, to.as_str(), notice))
     .execute(tx)
     .await?;
     Ok(changed.rows_affected() == 1)
@@ -140,8 +129,7 @@ pub(super) async fn fail_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &st
         "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
          WHERE endpoint_id = $1 AND state = 'waiting'",
     )
-    .bind(endpoint)
-    .bind(why)
+    .bind_all((endpoint, why))
     .execute(tx)
     .await?;
     Ok(())
@@ -158,10 +146,7 @@ pub(super) async fn put_secret(
         "UPDATE webhook_endpoints SET old_secret = secret, old_until = $4, secret = $3, version = version + 1
          WHERE id = $1 AND version = $2",
     )
-    .bind(row.id)
-    .bind(row.version)
-    .bind(secret)
-    .bind(to_utc(old_until))
+    .bind_all((row.id, row.version, secret, to_utc(old_until)))
     .execute(tx)
     .await?;
     Ok(changed.rows_affected() == 1)
@@ -245,15 +230,8 @@ pub(super) async fn take(
 ) -> Result<Vec<DueDelivery>, sqlx::Error> {
     let (endpoints, at_work): (Vec<Uuid>, Vec<i64>) = under_way.iter().copied().unzip();
     sqlx::query_as(TAKE)
-        .bind(to_utc(now))
-        .bind(to_utc(lease_until))
-        .bind(endpoints)
-        .bind(at_work)
-        .bind(share.of_endpoint)
-        .bind(share.of_failing)
-        .bind(share.of_theatre)
-        .bind(share.of_all_failing)
-        .bind(share.now)
+        .bind_all((to_utc(now), to_utc(lease_until), endpoints, at_work, share.of_endpoint))
+        .bind_all((share.of_failing, share.of_theatre, share.of_all_failing, share.now))
         .fetch_all(pg)
         .await
 }
@@ -276,12 +254,7 @@ pub(super) async fn record_attempt(
         "UPDATE webhook_deliveries SET state = $3, last_status = $4, last_trouble = $5, run_after = $6
          WHERE id = $1 AND tries = $2 AND state = 'waiting'",
     )
-    .bind(due.id)
-    .bind(due.tries)
-    .bind(state.as_str())
-    .bind(status.map(i32::from))
-    .bind(trouble)
-    .bind(to_utc(run_after))
+    .bind_all((due.id, due.tries, state.as_str(), status.map(i32::from), trouble, to_utc(run_after)))
     .execute(tx)
     .await?;
     Ok(noted.rows_affected() == 1)
@@ -354,8 +327,7 @@ pub(super) async fn deliveries(pg: &PgPool, endpoint: Uuid, limit: i64) -> Resul
          FROM webhook_deliveries delivery JOIN webhook_messages message ON message.id = delivery.message_id
          WHERE delivery.endpoint_id = $1 ORDER BY delivery.id DESC LIMIT $2",
     )
-    .bind(endpoint)
-    .bind(limit)
+    .bind_all((endpoint, limit))
     .fetch_all(pg)
     .await
 }
@@ -373,9 +345,7 @@ pub(super) async fn replay(
          FROM webhook_deliveries original JOIN webhook_messages message ON message.id = original.message_id
          WHERE original.id = $1 AND original.endpoint_id = $2 FOR KEY SHARE OF message RETURNING id",
     )
-    .bind(delivery)
-    .bind(endpoint)
-    .bind(to_utc(now))
+    .bind_all((delivery, endpoint, to_utc(now)))
     .fetch_optional(tx)
     .await
 }
@@ -387,8 +357,7 @@ pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<
     let old: Vec<Uuid> = sqlx::query_scalar(
         "SELECT id FROM webhook_messages WHERE happened_at < $1 ORDER BY happened_at LIMIT $2 FOR UPDATE SKIP LOCKED",
     )
-    .bind(to_utc(before))
-    .bind(limit)
+    .bind_all((to_utc(before), limit))
     .fetch_all(&mut *tx)
     .await?;
     sqlx::query("DELETE FROM webhook_deliveries WHERE message_id = ANY ($1)").bind(&old).execute(&mut *tx).await?;

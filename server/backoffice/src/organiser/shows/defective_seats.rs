@@ -18,6 +18,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::StoreError;
 use selling::bookings;
 
@@ -159,8 +160,7 @@ async fn planned_on_screen(
     let screen: Option<String> = sqlx::query_scalar(
         "SELECT screen_id FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)",
     )
-    .bind(theatre)
-    .bind(show)
+    .bind_all((theatre, show))
     .fetch_optional(&mut *connection)
     .await?;
     let screen = screen.ok_or_else(|| Problem::not_found("show"))?;
@@ -168,11 +168,7 @@ async fn planned_on_screen(
         "SELECT id, layout_id FROM shows
          WHERE screen_id = $1 AND starts_at > $2 AND NOT called_off AND (id = $3 OR $4) ORDER BY id LIMIT $5",
     )
-    .bind(screen)
-    .bind(to_utc(now))
-    .bind(show)
-    .bind(all_shows)
-    .bind(MAX_SHOWS as i64 + 1)
+    .bind_all((screen, to_utc(now), show, all_shows, MAX_SHOWS as i64 + 1))
     .fetch_all(connection)
     .await?;
     if planned.len() > MAX_SHOWS {
@@ -192,8 +188,7 @@ async fn lock_planned(tx: &mut PgConnection, shows: &[Uuid], now: Timestamp) -> 
     sqlx::query_as(
         "SELECT id, layout_id FROM shows WHERE id = ANY($1) AND starts_at > $2 AND NOT called_off ORDER BY id",
     )
-    .bind(shows)
-    .bind(to_utc(now))
+    .bind_all((shows, to_utc(now)))
     .fetch_all(tx)
     .await
 }

@@ -26,6 +26,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Maximum number of categories without a price in a problem's detail.
 const MAX_NAMED: usize = 10;
@@ -213,8 +214,7 @@ pub(super) async fn load_show(connection: &mut PgConnection, theatre: &str, show
          JOIN cities city ON city.id = theatre.city_id
          WHERE theatre.id = $1 AND show.id = $2",
     )
-    .bind(theatre)
-    .bind(show)
+    .bind_all((theatre, show))
     .fetch_optional(connection)
     .await?;
     found.ok_or_else(|| Problem::not_found("show"))

@@ -27,6 +27,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Moves a draft; an empty `screen` is its own. Prices that the tariff gave it follow its start; the others stay.
 ///
@@ -151,11 +152,7 @@ async fn set_start(
         "UPDATE shows SET starts_at = $3, local_date = $4, prices = $5, terms_version = terms_version + 1
          WHERE id = $1 AND terms_version = $2 AND sales = 'planned' AND NOT called_off AND NOT is_moving",
     )
-    .bind(show)
-    .bind(version.cast_signed())
-    .bind(start.at)
-    .bind(start.day)
-    .bind(Json(prices))
+    .bind_all((show, version.cast_signed(), start.at, start.day, Json(prices)))
     .execute(tx)
     .await?;
     if moved.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }

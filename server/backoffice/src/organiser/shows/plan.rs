@@ -23,6 +23,7 @@ use http::{Code, Problem};
 use identity::accounts::{StaffAction, StartedAction};
 use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339, to_utc};
+use platform::database::BindAll;
 use platform::ids;
 
 /// Maximum cleaning time, minutes.
@@ -325,10 +326,7 @@ async fn on_screen(
            AND NOT show.called_off AND show.starts_at BETWEEN $2 AND $3 AND show.id IS DISTINCT FROM $4
          ORDER BY show.starts_at",
     )
-    .bind(screen)
-    .bind(from)
-    .bind(until)
-    .bind(except)
+    .bind_all((screen, from, until, except))
     .fetch_all(tx)
     .await?;
     let period = |(title, starts_at, running, cleaning): (String, _, i32, i32)| {

@@ -21,6 +21,7 @@ use http::idempotency::Answer;
 use http::{Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use seats::seat_locks::StoreError;
 use selling::bookings;
 
@@ -175,17 +176,8 @@ async fn set_terms(
                 email_code = $10, per_instrument = $11
          WHERE id = $1 AND terms_version = $2 AND NOT called_off AND NOT is_moving",
     )
-    .bind(show)
-    .bind(version)
-    .bind(terms.sales.as_str())
-    .bind(terms.sales_from.map(to_utc))
-    .bind(terms.hold_ms)
-    .bind(terms.flash_sale)
-    .bind(terms.per_person)
-    .bind(prices.map(Json))
-    .bind(to_utc(now))
-    .bind(terms.email_code)
-    .bind(terms.per_instrument)
+    .bind_all((show, version, terms.sales.as_str(), terms.sales_from.map(to_utc), terms.hold_ms, terms.flash_sale))
+    .bind_all((terms.per_person, prices.map(Json), to_utc(now), terms.email_code, terms.per_instrument))
     .execute(tx)
     .await?;
     Ok(done.rows_affected() == 1)

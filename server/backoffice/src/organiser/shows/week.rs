@@ -15,6 +15,7 @@ use crate::{BackofficeState, relocation};
 use catalogue::today_in;
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Days per answer, including the first.
 const DAYS: u64 = 7;
@@ -184,23 +185,12 @@ async fn between(
     theatre: &str,
     days: (NaiveDate, NaiveDate),
 ) -> Result<Vec<OrganisedRow>, sqlx::Error> {
-    sqlx::query_as(ORGANISED)
-        .bind(theatre)
-        .bind(None::<Uuid>)
-        .bind(days.0)
-        .bind(days.1)
-        .bind(MAX_SHOWS)
-        .fetch_all(connection)
-        .await
+    sqlx::query_as(ORGANISED).bind_all((theatre, None::<Uuid>, days.0, days.1, MAX_SHOWS)).fetch_all(connection).await
 }
 
 pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<OrganisedRow, Problem> {
     let found: Option<OrganisedRow> = sqlx::query_as(ORGANISED)
-        .bind(theatre)
-        .bind(show)
-        .bind(None::<NaiveDate>)
-        .bind(None::<NaiveDate>)
-        .bind(1_i64)
+        .bind_all((theatre, show, None::<NaiveDate>, None::<NaiveDate>, 1_i64))
         .fetch_optional(connection)
         .await?;
     found.ok_or_else(|| Problem::not_found("show"))
@@ -221,8 +211,7 @@ pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Re
         "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)
          FOR NO KEY UPDATE",
     )
-    .bind(theatre)
-    .bind(show)
+    .bind_all((theatre, show))
     .fetch_optional(tx)
     .await?;
     found.map(|_| ()).ok_or_else(|| Problem::not_found("show"))
