@@ -19,6 +19,7 @@ use uuid::Uuid;
 use crate::show::{ShowRow, local_start, lowest_price, wrong_row};
 use crate::{ShowSearch, alive_since, claim_is_alive};
 use platform::clock;
+use platform::database::BindAll;
 
 /// Most rows of a list of places or films.
 const PLACE_LIMIT: i64 = 500;
@@ -64,9 +65,7 @@ pub(super) async fn theatres(
          ORDER BY c.name, t.name, t.id
          LIMIT $3",
     )
-    .bind(city)
-    .bind(theatre)
-    .bind(PLACE_LIMIT)
+    .bind_all((city, theatre, PLACE_LIMIT))
     .fetch_all(pool)
     .await?;
     let view = |(id, name, address, city, city_name, time_zone, screens)| TheatreView {
@@ -160,9 +159,7 @@ pub(super) async fn films_between(
          ORDER BY count(*) DESC, f.title, f.id
          LIMIT $3",
     )
-    .bind(clock::to_utc(from))
-    .bind(clock::to_utc(until))
-    .bind(PLACE_LIMIT)
+    .bind_all((clock::to_utc(from), clock::to_utc(until), PLACE_LIMIT))
     .fetch_all(pool)
     .await?;
     Ok(rows
@@ -176,8 +173,7 @@ pub(super) async fn languages(pool: &PgPool, now: Timestamp) -> Result<Vec<Strin
     sqlx::query_scalar(
         "SELECT DISTINCT language FROM shows WHERE starts_at > $1 AND sales <> 'planned' ORDER BY language LIMIT $2",
     )
-    .bind(clock::to_utc(now))
-    .bind(PLACE_LIMIT)
+    .bind_all((clock::to_utc(now), PLACE_LIMIT))
     .fetch_all(pool)
     .await
 }
@@ -408,10 +404,7 @@ pub(super) async fn shows_between(
          ORDER BY s.starts_at, s.id
          LIMIT $4",
     )
-    .bind(city)
-    .bind(clock::to_utc(from))
-    .bind(clock::to_utc(until))
-    .bind(SITEMAP_SHOWS)
+    .bind_all((city, clock::to_utc(from), clock::to_utc(until), SITEMAP_SHOWS))
     .fetch_all(pool)
     .await
 }
@@ -422,9 +415,7 @@ pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) 
         "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
          WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3",
     )
-    .bind(theatre)
-    .bind(date)
-    .bind(SHOW_LIMIT)
+    .bind_all((theatre, date, SHOW_LIMIT))
     .fetch_all(pool)
     .await
 }
@@ -473,8 +464,7 @@ pub(super) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> Resul
          JOIN cities c ON c.id = t.city_id
          WHERE s.id = $1 AND ($2::text IS NULL OR t.region IS NULL OR t.region = $2)",
     )
-    .bind(id)
-    .bind(region)
+    .bind_all((id, region))
     .fetch_optional(pool)
     .await
 }

@@ -13,6 +13,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use platform::clock::{from_utc, rfc3339, to_utc};
+use platform::database::BindAll;
 
 /// Entries per page.
 pub const PER_PAGE: i64 = 100;
@@ -58,12 +59,7 @@ pub async fn record(tx: &mut PgConnection, entry: &AuditEntry<'_>, now: Timestam
     // Pages need a translation of each action in a theatre.
     debug_assert!(entry.theatre.is_none() || THEATRE_ACTIONS.contains(&entry.act), "{} has no words", entry.act);
     sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
-        .bind(to_utc(now))
-        .bind(entry.actor)
-        .bind(entry.theatre)
-        .bind(entry.act)
-        .bind(&entry.subject)
-        .bind(entry.reason)
+        .bind_all((to_utc(now), entry.actor, entry.theatre, entry.act, &entry.subject, entry.reason))
         .execute(tx)
         .await?;
     Ok(())
@@ -87,9 +83,7 @@ pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Resu
          FROM audit_list line LEFT JOIN accounts account ON account.id = line.actor
          WHERE line.theatre_id = $1 AND line.number < $2 ORDER BY line.number DESC LIMIT $3",
     )
-    .bind(theatre)
-    .bind(before.unwrap_or(i64::MAX))
-    .bind(PER_PAGE)
+    .bind_all((theatre, before.unwrap_or(i64::MAX), PER_PAGE))
     .fetch_all(pg)
     .await?;
     let texts = rows.iter().flat_map(|row| [row.subject.as_str(), row.reason.as_str()]);
@@ -130,8 +124,7 @@ async fn names_of<'a>(
          JOIN theatres theatre ON theatre.id = screen.theatre_id JOIN cities city ON city.id = theatre.city_id
          WHERE show.id = ANY($1) AND theatre.id = $2",
     )
-    .bind(&ids)
-    .bind(theatre)
+    .bind_all((&ids, theatre))
     .fetch_all(pg)
     .await?;
     Ok(named.into_iter().collect())

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::TicketCode;
 use platform::cte_batch::CteBatch;
+use platform::database::BindAll;
 use platform::{clock, ids};
 
 /// A ticket as its page and its mail show it.
@@ -41,10 +42,7 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
            FROM UNNEST($2::integer[], $3::text[]) AS fresh (seat_no, code)
          ON CONFLICT (booking_id, seat_no) DO NOTHING",
     )
-    .bind(booking)
-    .bind(&seats)
-    .bind(&codes)
-    .bind(clock::to_utc(at))
+    .bind_all((booking, &seats, &codes, clock::to_utc(at)))
     .execute(connection)
     .await?;
     Ok(())
@@ -62,9 +60,7 @@ pub async fn revoke(
         "UPDATE tickets SET revoked_at = $3
           WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2)) AND revoked_at IS NULL",
     )
-    .bind(booking)
-    .bind(seats)
-    .bind(clock::to_utc(at))
+    .bind_all((booking, seats, clock::to_utc(at)))
     .execute(connection)
     .await?;
     Ok(())
@@ -86,8 +82,7 @@ pub async fn has_admissions(connection: &mut PgConnection, booking: Uuid, seats:
                    UNION ALL
                    SELECT code FROM place_tickets WHERE booking_id = $1 AND $2::integer[] IS NULL))",
     )
-    .bind(booking)
-    .bind(seats)
+    .bind_all((booking, seats))
     .fetch_one(connection)
     .await
 }

@@ -14,6 +14,7 @@ use crate::{AdmissionState, puzzles};
 use http::{Code, Problem};
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use platform::ids;
 use platform::telemetry::unusual;
 
@@ -275,8 +276,7 @@ async fn delete_old(pg: &PgPool, before: Timestamp, limit: i64) -> Result<(), sq
     sqlx::query(
         "DELETE FROM unusual_flags WHERE id IN (SELECT id FROM unusual_flags WHERE last_at < $1 ORDER BY last_at LIMIT $2)",
     )
-    .bind(to_utc(before))
-    .bind(limit)
+    .bind_all((to_utc(before), limit))
     .execute(pg)
     .await?;
     Ok(())

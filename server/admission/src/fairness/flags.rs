@@ -22,6 +22,7 @@ use http::shared_refusals::{KeyReused, NotStaff, OtherTheatre};
 use http::{ApiJson, ApiPath, Problem};
 use identity::accounts::{Staff, StaffAction};
 use platform::clock::{from_utc, rfc3339, to_utc};
+use platform::database::BindAll;
 
 /// Maximum of flags listed for a theatre.
 const MAX_LISTED: i64 = 200;
@@ -102,8 +103,7 @@ async fn of_theatre(pg: &PgPool, theatre: &str) -> Result<Vec<Flag>, sqlx::Error
         "SELECT id, show_id, kind, subject, tag, seen, since, last_at, dismissed_at, reason FROM unusual_flags
          WHERE theatre_id = $1 ORDER BY dismissed_at IS NOT NULL, last_at DESC, id LIMIT $2",
     )
-    .bind(theatre)
-    .bind(MAX_LISTED)
+    .bind_all((theatre, MAX_LISTED))
     .fetch_all(pg)
     .await
 }
@@ -120,11 +120,7 @@ async fn mark_dismissed(
         "UPDATE unusual_flags SET dismissed_at = $3, dismissed_by = $4, reason = $5
          WHERE id = $1 AND theatre_id = $2 AND dismissed_at IS NULL",
     )
-    .bind(id)
-    .bind(theatre)
-    .bind(to_utc(now))
-    .bind(by)
-    .bind(reason)
+    .bind_all((id, theatre, to_utc(now), by, reason))
     .execute(&mut *tx)
     .await?;
     if put_aside.rows_affected() == 1 {
@@ -132,8 +128,7 @@ async fn mark_dismissed(
     }
     let there: bool =
         sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM unusual_flags WHERE id = $1 AND theatre_id = $2)")
-            .bind(id)
-            .bind(theatre)
+            .bind_all((id, theatre))
             .fetch_one(tx)
             .await?;
     Ok(there.then_some(false))

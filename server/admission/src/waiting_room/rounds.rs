@@ -18,6 +18,7 @@ use crate::AdmissionState;
 use http::Problem;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use seats::seat_locks::{MapSnapshot, with_map};
 
 /// Period of the loop.
@@ -116,8 +117,7 @@ async fn read_demand(pg: &PgPool, show: Uuid, since: Timestamp) -> Result<(u64, 
                 (SELECT count(*) FROM bookings
                  WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' AND updated_at >= $2)",
     )
-    .bind(show)
-    .bind(to_utc(since))
+    .bind_all((show, to_utc(since)))
     .fetch_one(pg)
     .await?;
     Ok((unsold.unsigned_abs(), bought.unsigned_abs()))

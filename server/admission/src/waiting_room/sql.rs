@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::store::{RebuildStart, format_gaps, parse_gaps};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// A room that is on.
 #[derive(Clone, Debug, platform::FromRow)]
@@ -89,8 +90,7 @@ pub(super) async fn load_active(pg: &PgPool, now: Timestamp, limit: i64) -> Resu
          WHERE room.switched_off_at IS NULL AND (show.id IS NULL OR show.starts_at > $1)
          ORDER BY room.opens_at LIMIT $2"
     ))
-    .bind(to_utc(now))
-    .bind(limit)
+    .bind_all((to_utc(now), limit))
     .fetch_all(pg)
     .await
 }
@@ -118,8 +118,7 @@ pub(super) async fn opens_between(
                         WHERE room.switched_off_at IS NULL AND room.opens_at > $1 AND room.opens_at < $2
                           AND NOT show.called_off AND show.sales <> 'planned')",
     )
-    .bind(to_utc(after))
-    .bind(to_utc(before))
+    .bind_all((to_utc(after), to_utc(before)))
     .fetch_one(connection)
     .await
 }
@@ -157,8 +156,7 @@ pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, s
     let mark: i64 = sqlx::query_scalar(
         "UPDATE waiting_rooms SET reserved = GREATEST(reserved, $2) WHERE id = $1 RETURNING reserved",
     )
-    .bind(room)
-    .bind(stored(upto))
+    .bind_all((room, stored(upto)))
     .fetch_one(pg)
     .await?;
     Ok(mark.unsigned_abs())
@@ -176,9 +174,7 @@ pub(super) async fn record_drawn(
         "UPDATE waiting_rooms SET drawn = COALESCE(drawn, $2), reserved = GREATEST(reserved, COALESCE(drawn, $2))
          WHERE id = $1 AND (drawn IS NOT NULL OR opens_at <= $3) RETURNING drawn",
     )
-    .bind(room)
-    .bind(stored(people))
-    .bind(to_utc(now))
+    .bind_all((room, stored(people), to_utc(now)))
     .fetch_optional(pg)
     .await?;
     Ok(drawn.map(i64::unsigned_abs))
@@ -197,10 +193,7 @@ pub(super) async fn record_progress(
          SET joined = GREATEST(joined, $2), called = GREATEST(called, $3), inside = $4
          WHERE id = $1 AND (joined < $2 OR called < $3 OR inside <> $4)",
     )
-    .bind(room)
-    .bind(stored(joined))
-    .bind(stored(called))
-    .bind(stored(inside))
+    .bind_all((room, stored(joined), stored(called), stored(inside)))
     .execute(pg)
     .await?;
     Ok(())
@@ -209,8 +202,7 @@ pub(super) async fn record_progress(
 /// Records a gap of lost numbers.
 pub(super) async fn record_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1")
-        .bind(room)
-        .bind(format_gaps(&[gap]))
+        .bind_all((room, format_gaps(&[gap])))
         .execute(pg)
         .await?;
     Ok(())
@@ -230,12 +222,7 @@ pub(super) async fn insert(
          VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (show_id) WHERE switched_off_at IS NULL DO NOTHING",
     )
-    .bind(room)
-    .bind(show)
-    .bind(to_utc(opens_at))
-    .bind(per_second.cast_signed())
-    .bind(&key[..])
-    .bind(to_utc(now))
+    .bind_all((room, show, to_utc(opens_at), per_second.cast_signed(), &key[..], to_utc(now)))
     .execute(tx)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -251,9 +238,7 @@ pub(super) async fn change(
         "UPDATE waiting_rooms SET opens_at = $2, per_second = $3
          WHERE id = $1 AND switched_off_at IS NULL AND (drawn IS NULL OR opens_at = $2)",
     )
-    .bind(room)
-    .bind(to_utc(opens_at))
-    .bind(per_second.cast_signed())
+    .bind_all((room, to_utc(opens_at), per_second.cast_signed()))
     .execute(tx)
     .await?;
     Ok(())
@@ -262,8 +247,7 @@ pub(super) async fn change(
 /// Switches a room off, finally.
 pub(super) async fn switch_off(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE waiting_rooms SET switched_off_at = $2 WHERE id = $1 AND switched_off_at IS NULL")
-        .bind(room)
-        .bind(to_utc(now))
+        .bind_all((room, to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())

@@ -12,6 +12,7 @@ use super::client::{ANSWER_DEADLINE, NotPurged};
 use crate::CatalogueState;
 use platform::background::PeriodicLoop;
 use platform::clock::from_utc;
+use platform::database::BindAll;
 use platform::telemetry::{CdnPurge, cdn_purged};
 use platform::{housekeeping, ids};
 
@@ -162,9 +163,7 @@ async fn take_due(pg: &PgPool) -> Result<Vec<DuePurge>, sqlx::Error> {
          FROM due WHERE purge.id = due.id
          RETURNING purge.id, purge.tag, purge.round, purge.tries",
     )
-    .bind(MAX_TAGS)
-    .bind(MAX_ROWS)
-    .bind(LEASE.as_secs_f64())
+    .bind_all((MAX_TAGS, MAX_ROWS, LEASE.as_secs_f64()))
     .fetch_all(pg)
     .await
 }
@@ -183,10 +182,7 @@ async fn record_purged(pg: &PgPool, purges: &[DuePurge]) -> Result<(), sqlx::Err
          DELETE FROM cdn_purges purge USING purged
          WHERE purge.id = purged.id AND purge.round = purged.round AND purge.tries = purged.tries AND purge.round = 2",
     )
-    .bind(ids)
-    .bind(rounds)
-    .bind(tries)
-    .bind(AGAIN_AFTER.as_secs_f64())
+    .bind_all((ids, rounds, tries, AGAIN_AFTER.as_secs_f64()))
     .execute(pg)
     .await?;
     Ok(())
@@ -226,8 +222,7 @@ async fn delete_old(pg: &PgPool, limit: i64) -> Result<u64, sqlx::Error> {
              SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
              ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
-    .bind(KEPT.as_secs_f64())
-    .bind(limit)
+    .bind_all((KEPT.as_secs_f64(), limit))
     .execute(pg)
     .await?;
     Ok(gone.rows_affected())

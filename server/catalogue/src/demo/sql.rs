@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::chain::{Chain, ChainRoom};
 use super::timetable::PlannedShow;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// The prices that organisers saved, by theatre. Until one does, the row has version 1 and is the demo's own.
 pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, Tariff>, sqlx::Error> {
@@ -108,8 +109,7 @@ async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sq
          -- every start, and the time beside them says when they changed.
          WHERE theatre_tariffs.version = 1 AND theatre_tariffs.tariff <> EXCLUDED.tariff",
     )
-    .bind(column(theatres, |theatre| theatre.id.as_str()))
-    .bind(column(theatres, |theatre| Json(&theatre.tariff)))
+    .bind_all((column(theatres, |theatre| theatre.id.as_str()), column(theatres, |theatre| Json(&theatre.tariff))))
     .execute(connection)
     .await?;
     Ok(())
@@ -231,8 +231,7 @@ async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: 
          JOIN standing_house_seats kept ON kept.screen_id = show.screen_id AND kept.layout_id = show.layout_id
          WHERE show.id = ANY ($1) AND kept.seat_no IS NOT NULL",
     )
-    .bind(new_shows)
-    .bind(to_utc(now))
+    .bind_all((new_shows, to_utc(now)))
     .execute(connection)
     .await?;
     Ok(())

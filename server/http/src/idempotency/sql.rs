@@ -258,8 +258,7 @@ pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Resu
          WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE purge_at <= $1 AND expires_at <= $1
                                 LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
-    .bind(to_utc(now))
-    .bind(limit)
+    .bind_all((to_utc(now), limit))
     .execute(pg)
     .await?;
     Ok(gone.rows_affected())

@@ -10,6 +10,7 @@ use super::grants;
 use crate::IdentityState;
 use http::Problem;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// An account as stored.
 #[derive(Clone, Debug, platform::FromRow)]
@@ -61,11 +62,7 @@ pub(super) async fn insert(
         "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
          VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT DO NOTHING",
     )
-    .bind(id)
-    .bind(email)
-    .bind(name)
-    .bind(password_hash)
-    .bind(to_utc(now))
+    .bind_all((id, email, name, password_hash, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(inserted.rows_affected() == 1)
@@ -82,10 +79,7 @@ pub(super) async fn set_password(
         "UPDATE accounts SET password_hash = $3, version = version + 1, updated_at = $4
          WHERE id = $1 AND version = $2 AND closed_at IS NULL",
     )
-    .bind(account.id)
-    .bind(account.version)
-    .bind(password_hash)
-    .bind(to_utc(now))
+    .bind_all((account.id, account.version, password_hash, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(changed.rows_affected() == 1)
@@ -97,8 +91,7 @@ pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timest
         "UPDATE accounts SET email_proven_at = $2, version = version + 1, updated_at = $2
          WHERE id = $1 AND email_proven_at IS NULL AND closed_at IS NULL",
     )
-    .bind(account)
-    .bind(to_utc(now))
+    .bind_all((account, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -110,8 +103,7 @@ pub(super) async fn close(tx: &mut PgConnection, email: &str, now: Timestamp) ->
         r#"UPDATE accounts SET closed_at = $2, version = version + 1, updated_at = $2
            WHERE lower(email COLLATE "C") = lower($1 COLLATE "C") AND closed_at IS NULL RETURNING id"#,
     )
-    .bind(email)
-    .bind(to_utc(now))
+    .bind_all((email, to_utc(now)))
     .fetch_optional(tx)
     .await
 }

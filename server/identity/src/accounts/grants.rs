@@ -17,6 +17,7 @@ use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Maximum number of grants in an answer.
 const MAX_STAFF: i64 = 1_000;
@@ -171,8 +172,7 @@ async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<(Uuid, S
          WHERE staff.theatre_id = $1 AND account.closed_at IS NULL
          ORDER BY account.name, account.id, staff.role LIMIT $2",
     )
-    .bind(theatre)
-    .bind(MAX_STAFF)
+    .bind_all((theatre, MAX_STAFF))
     .fetch_all(tx)
     .await
 }
@@ -189,10 +189,7 @@ async fn insert(
         "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING",
     )
-    .bind(account)
-    .bind(theatre)
-    .bind(role.as_str())
-    .bind(to_utc(now))
+    .bind_all((account, theatre, role.as_str(), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(given.rows_affected() == 1)
@@ -201,9 +198,7 @@ async fn insert(
 /// Takes a role; `false` when the account does not have it.
 async fn delete(tx: &mut PgConnection, account: Uuid, theatre: &str, role: Role) -> Result<bool, sqlx::Error> {
     let taken = sqlx::query("DELETE FROM staff_grants WHERE account_id = $1 AND theatre_id = $2 AND role = $3")
-        .bind(account)
-        .bind(theatre)
-        .bind(role.as_str())
+        .bind_all((account, theatre, role.as_str()))
         .execute(tx)
         .await?;
     Ok(taken.rows_affected() == 1)

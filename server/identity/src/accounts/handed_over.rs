@@ -12,6 +12,7 @@ use crate::{IdentityState, Visitor};
 use http::Problem;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Polling interval.
 const READ_EVERY: Duration = Duration::from_secs(2);
@@ -35,8 +36,7 @@ pub async fn poll_handed_over_visitors(state: IdentityState) {
 
 async fn since(pg: &PgPool, since: Timestamp) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT owner FROM account_visitors WHERE joined_at > $1 ORDER BY joined_at DESC LIMIT $2")
-        .bind(to_utc(since))
-        .bind(MAX_VISITORS)
+        .bind_all((to_utc(since), MAX_VISITORS))
         .fetch_all(pg)
         .await
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use http::{Code, Problem};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use platform::ids;
 
 /// Length of a token: 256 bits in hex.
@@ -80,11 +81,7 @@ async fn insert_link(
     sqlx::query(
         "INSERT INTO account_links (token_hash, account_id, purpose, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
     )
-    .bind(&token_hash[..])
-    .bind(account)
-    .bind(purpose.as_str())
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(purpose.life_ms())))
+    .bind_all((&token_hash[..], account, purpose.as_str(), to_utc(now), to_utc(now.plus_ms(purpose.life_ms()))))
     .execute(pg)
     .await?;
     Ok(())
@@ -101,9 +98,7 @@ pub(super) async fn whose_link(
         "SELECT account_id FROM account_links
          WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3",
     )
-    .bind(&token_hash[..])
-    .bind(purpose.as_str())
-    .bind(to_utc(now))
+    .bind_all((&token_hash[..], purpose.as_str(), to_utc(now)))
     .fetch_optional(tx)
     .await
 }
@@ -120,10 +115,7 @@ pub(super) async fn use_link(
         "UPDATE account_links SET used_at = $4
          WHERE token_hash = $1 AND account_id = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $4",
     )
-    .bind(&token_hash[..])
-    .bind(account)
-    .bind(purpose.as_str())
-    .bind(to_utc(now))
+    .bind_all((&token_hash[..], account, purpose.as_str(), to_utc(now)))
     .execute(&mut *tx)
     .await?;
     if used.rows_affected() != 1 {
@@ -141,9 +133,7 @@ pub(super) async fn end_links(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE account_links SET used_at = $3 WHERE account_id = $1 AND purpose = $2 AND used_at IS NULL")
-        .bind(account)
-        .bind(purpose.as_str())
-        .bind(to_utc(now))
+        .bind_all((account, purpose.as_str(), to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())

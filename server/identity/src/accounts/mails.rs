@@ -20,6 +20,7 @@ use crate::IdentityState;
 use http::Problem;
 use http::idempotency::{Answer, Intent};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 use platform::ids;
 use tickets::{AccountMail, MAIL_LEASE_MS, MailError, MailLane, SEND_WITHIN};
 
@@ -180,10 +181,7 @@ pub(super) struct MailRow {
 
 async fn insert(tx: &mut PgConnection, id: Uuid, kind: &str, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("INSERT INTO account_mails (id, kind, email, run_after, created_at) VALUES ($1, $2, $3, $4, $4)")
-        .bind(id)
-        .bind(kind)
-        .bind(email)
-        .bind(to_utc(now))
+        .bind_all((id, kind, email, to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())
@@ -197,8 +195,7 @@ async fn lease_due(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> Resul
                FOR UPDATE SKIP LOCKED) AS due
          WHERE mail.id = due.id RETURNING mail.id, mail.kind, mail.email, mail.tries",
     )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
+    .bind_all((to_utc(now), to_utc(lease_until)))
     .fetch_optional(pg)
     .await
 }
@@ -212,9 +209,7 @@ async fn delete(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
 /// Postpones a failed mail to `at`.
 async fn postpone(pg: &PgPool, mail: &MailRow, at: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE account_mails SET run_after = $3 WHERE id = $1 AND tries = $2")
-        .bind(mail.id)
-        .bind(mail.tries)
-        .bind(to_utc(at))
+        .bind_all((mail.id, mail.tries, to_utc(at)))
         .execute(pg)
         .await?;
     Ok(())

@@ -19,6 +19,7 @@ use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::to_utc;
+use platform::database::BindAll;
 
 /// Minimum and maximum number of digits.
 const DIGITS: std::ops::RangeInclusive<usize> = 6..=12;
@@ -136,8 +137,7 @@ pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> Result<V
          WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
          ORDER BY account.name, account.id LIMIT $2",
     )
-    .bind(theatre)
-    .bind(MAX_MANAGERS)
+    .bind_all((theatre, MAX_MANAGERS))
     .fetch_all(&state.pg)
     .await?;
     Ok(rows.into_iter().map(|(account, name)| ManagerView { account, name }).collect())
@@ -148,9 +148,7 @@ async fn put(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -
         "INSERT INTO manager_pins (account_id, pin_hash, set_at) VALUES ($1, $2, $3)
          ON CONFLICT (account_id) DO UPDATE SET pin_hash = EXCLUDED.pin_hash, set_at = EXCLUDED.set_at",
     )
-    .bind(account)
-    .bind(hash)
-    .bind(to_utc(now))
+    .bind_all((account, hash, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())

@@ -22,6 +22,7 @@ use super::tokens;
 use crate::IdentityState;
 use http::{Code, Problem};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use platform::{housekeeping, ids};
 
 /// Name of the cookie without TLS.
@@ -265,9 +266,7 @@ async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> Result<Opt
 
 async fn record_use(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE sessions SET last_seen_at = $3 WHERE id = $1 AND last_seen_at = $2 AND ended_at IS NULL")
-        .bind(id)
-        .bind(seen_at)
-        .bind(to_utc(now))
+        .bind_all((id, seen_at, to_utc(now)))
         .execute(pg)
         .await?;
     Ok(())
@@ -283,9 +282,7 @@ pub(super) async fn hand_over(
     sqlx::query(
         "INSERT INTO account_visitors (owner, account_id, joined_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
     )
-    .bind(owner)
-    .bind(account)
-    .bind(to_utc(now))
+    .bind_all((owner, account, to_utc(now)))
     .execute(&mut *tx)
     .await?;
     let whose: Uuid = sqlx::query_scalar("SELECT account_id FROM account_visitors WHERE owner = $1")
@@ -307,14 +304,9 @@ pub(super) async fn insert(
         "INSERT INTO sessions (id, account_id, kind, secret_hash, owner, idle_ms, created_at, last_seen_at, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)",
     )
-    .bind(session.id)
-    .bind(session.account)
-    .bind(if session.is_browser { "browser" } else { "token" })
-    .bind(secret_hash.map(Vec::from))
-    .bind(&session.owner)
-    .bind(life.idle_ms)
-    .bind(to_utc(now))
-    .bind(to_utc(now.plus_ms(life.absolute_ms)))
+    .bind_all((session.id, session.account, if session.is_browser { "browser" } else { "token" }))
+    .bind_all((secret_hash.map(Vec::from), &session.owner, life.idle_ms))
+    .bind_all((to_utc(now), to_utc(now.plus_ms(life.absolute_ms))))
     .execute(tx)
     .await?;
     Ok(())
@@ -322,9 +314,7 @@ pub(super) async fn insert(
 
 pub(super) async fn end(tx: &mut PgConnection, id: Uuid, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL")
-        .bind(id)
-        .bind(account)
-        .bind(to_utc(now))
+        .bind_all((id, account, to_utc(now)))
         .execute(tx)
         .await?;
     Ok(())
@@ -341,9 +331,7 @@ pub(super) async fn end_all(
         "UPDATE sessions SET ended_at = $3
          WHERE account_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $2",
     )
-    .bind(account)
-    .bind(but)
-    .bind(to_utc(now))
+    .bind_all((account, but, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(ended.rows_affected())
@@ -361,9 +349,7 @@ pub(super) async fn end_oldest(
          WHERE ended_at IS NULL AND id IN (SELECT id FROM sessions WHERE account_id = $1 AND ended_at IS NULL
                                            ORDER BY last_seen_at DESC, id OFFSET $2)",
     )
-    .bind(account)
-    .bind(keep)
-    .bind(to_utc(now))
+    .bind_all((account, keep, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())

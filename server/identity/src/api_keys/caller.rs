@@ -14,6 +14,7 @@ use crate::IdentityState;
 use crate::accounts::Staff;
 use http::{Code, Problem};
 use platform::clock::{self, to_utc};
+use platform::database::BindAll;
 use platform::rate_limits::Allowance;
 
 /// Prefix of all keys, which makes a leaked key recognisable.
@@ -121,8 +122,7 @@ async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<ApiKey>, sqlx::E
 
 async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL")
-        .bind(id)
-        .bind(to_utc(now))
+        .bind_all((id, to_utc(now)))
         .execute(pg)
         .await?;
     Ok(())

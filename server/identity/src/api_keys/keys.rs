@@ -14,6 +14,7 @@ use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
 use http::{Code, Problem};
 use platform::clock::{from_utc, rfc3339, to_utc};
+use platform::database::BindAll;
 use platform::ids;
 
 /// Maximum number of listed keys of a theatre, including revoked ones.
@@ -142,8 +143,7 @@ async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<KeyRow
         "SELECT id, name, hint, reads_people, made_at, last_used_at, revoked_at FROM api_keys
          WHERE theatre_id = $1 ORDER BY revoked_at IS NOT NULL, made_at DESC, id LIMIT $2",
     )
-    .bind(theatre)
-    .bind(limit)
+    .bind_all((theatre, limit))
     .fetch_all(pg)
     .await
 }
@@ -168,14 +168,7 @@ async fn insert(
         "INSERT INTO api_keys (id, theatre_id, name, hint, secret_hash, reads_people, made_by, made_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
-    .bind(row.id)
-    .bind(theatre)
-    .bind(&row.name)
-    .bind(&row.hint)
-    .bind(&hash[..])
-    .bind(row.reads_people)
-    .bind(made_by)
-    .bind(row.made_at)
+    .bind_all((row.id, theatre, &row.name, &row.hint, &hash[..], row.reads_people, made_by, row.made_at))
     .execute(tx)
     .await?;
     Ok(())
@@ -190,17 +183,14 @@ async fn mark_revoked(
 ) -> Result<Option<bool>, sqlx::Error> {
     let revoked =
         sqlx::query("UPDATE api_keys SET revoked_at = $3 WHERE id = $1 AND theatre_id = $2 AND revoked_at IS NULL")
-            .bind(id)
-            .bind(theatre)
-            .bind(to_utc(now))
+            .bind_all((id, theatre, to_utc(now)))
             .execute(&mut *tx)
             .await?;
     if revoked.rows_affected() == 1 {
         return Ok(Some(true));
     }
     let there: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM api_keys WHERE id = $1 AND theatre_id = $2)")
-        .bind(id)
-        .bind(theatre)
+        .bind_all((id, theatre))
         .fetch_one(tx)
         .await?;
     Ok(there.then_some(false))
