@@ -65,8 +65,7 @@ pub async fn owner_for(state: &SellingState, visitor: &Visitor, booking: Uuid) -
                   OR (theirs.account_id IS NULL AND account.email_proven_at IS NOT NULL
                       AND lower(booking.buyer_email COLLATE "C") = lower(account.email COLLATE "C")))"#,
     )
-    .bind(account)
-    .bind(booking)
+    .bind_all((account, booking))
     .fetch_optional(&state.pg)
     .await?;
     Ok(owner.unwrap_or_else(|| visitor.owner.clone()))

@@ -22,6 +22,7 @@ use super::sql::{self, BookingRow, SeatRow};
 use crate::{SellingState, outbox};
 use catalogue::Show;
 use platform::clock::from_utc;
+use platform::database::BindAll;
 use platform::ids;
 use seats::seat_locks::{
     FencedSelection, HoldLimits, LockAttempt, Refusal, Renewal, RequestIdentity, Selection, StoredHold, with_map,
@@ -50,8 +51,7 @@ pub(super) async fn store_late_preference(
         "INSERT INTO late_wishes (booking_id, if_late) VALUES ($1, $2)
          ON CONFLICT (booking_id) DO UPDATE SET if_late = EXCLUDED.if_late",
     )
-    .bind(row.id)
-    .bind(if_late.as_str())
+    .bind_all((row.id, if_late.as_str()))
     .execute(tx)
     .await?;
     Ok(())

@@ -179,8 +179,7 @@ async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<Vec
         "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
          ORDER BY answer_until LIMIT $2",
     )
-    .bind(to_utc(now))
-    .bind(limit)
+    .bind_all((to_utc(now), limit))
     .fetch_all(pg)
     .await
 }

@@ -131,8 +131,7 @@ pub async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<Bookin
 
 pub(super) async fn find_owned(tx: &mut PgConnection, id: Uuid, owner: &str) -> sqlx::Result<Option<BookingRow>> {
     sqlx::query_as(select_booking!("booking.id = $1 AND booking.owner = $2"))
-        .bind(id)
-        .bind(owner)
+        .bind_all((id, owner))
         .fetch_optional(tx)
         .await
 }
@@ -226,24 +225,10 @@ pub(super) async fn insert(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $18)
          ON CONFLICT DO NOTHING",
     )
-    .bind(row.id)
-    .bind(&row.reference)
-    .bind(row.show_id)
-    .bind(&row.owner)
-    .bind(row.hold_id)
-    .bind(row.fence)
-    .bind(row.machine.state.as_str())
-    .bind(row.machine.money.as_str())
-    .bind(row.version)
-    .bind(row.machine.total.minor)
-    .bind(row.machine.total.currency.code())
-    .bind(&row.buyer.0)
-    .bind(&row.buyer.1)
-    .bind(&row.holder.0)
-    .bind(&row.holder.1)
-    .bind(to_utc(row.machine.expires_at))
-    .bind(to_utc(now))
-    .bind(channel.as_str())
+    .bind_all((row.id, &row.reference, row.show_id, &row.owner, row.hold_id))
+    .bind_all((row.fence, row.machine.state.as_str(), row.machine.money.as_str(), row.version, row.machine.total.minor))
+    .bind_all((row.machine.total.currency.code(), &row.buyer.0, &row.buyer.1, &row.holder.0, &row.holder.1))
+    .bind_all((to_utc(row.machine.expires_at), to_utc(now), channel.as_str()))
     .execute(tx)
     .await?;
     Ok(inserted.rows_affected() == 1)
@@ -296,18 +281,9 @@ pub(super) async fn update(
              buyer_name = $9, buyer_email = $10, holder_name = $11, holder_email = $12
          WHERE id = $1 AND state = $2 AND version = $3",
     )
-    .bind(from.id)
-    .bind(from.machine.state.as_str())
-    .bind(from.version)
-    .bind(to.machine.state.as_str())
-    .bind(to.machine.money.as_str())
-    .bind(to_utc(to.machine.expires_at))
-    .bind(to.machine.total.minor)
-    .bind(to_utc(now))
-    .bind(&to.buyer.0)
-    .bind(&to.buyer.1)
-    .bind(&to.holder.0)
-    .bind(&to.holder.1)
+    .bind_all((from.id, from.machine.state.as_str(), from.version, to.machine.state.as_str()))
+    .bind_all((to.machine.money.as_str(), to_utc(to.machine.expires_at), to.machine.total.minor, to_utc(now)))
+    .bind_all((&to.buyer.0, &to.buyer.1, &to.holder.0, &to.holder.1))
     .execute(tx)
     .await?;
     Ok(moved.rows_affected() == 1)
@@ -336,15 +312,8 @@ pub(super) async fn insert_event(
         "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(row.id)
-    .bind(row.version)
-    .bind(event)
-    .bind(from.map(|from| from.as_str()))
-    .bind(row.machine.state.as_str())
-    .bind(row.machine.money.as_str())
-    .bind(cause.actor)
-    .bind(cause.reason)
-    .bind(to_utc(now))
+    .bind_all((row.id, row.version, event, from.map(|from| from.as_str()), row.machine.state.as_str()))
+    .bind_all((row.machine.money.as_str(), cause.actor, cause.reason, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())

@@ -31,14 +31,8 @@ pub(super) async fn put(
          SET id = EXCLUDED.id, mail_to = EXCLUDED.mail_to, language = EXCLUDED.language, tries = 0,
              code_digest = EXCLUDED.code_digest, expires_at = EXCLUDED.expires_at, mail_after = EXCLUDED.mail_after",
     )
-    .bind(new.id)
-    .bind(new.owner)
-    .bind(new.email)
-    .bind(new.mail_to)
-    .bind(new.language)
-    .bind(&new.code_digest)
-    .bind(to_utc(expires_at))
-    .bind(to_utc(now))
+    .bind_all((new.id, new.owner, new.email, new.mail_to))
+    .bind_all((new.language, &new.code_digest, to_utc(expires_at), to_utc(now)))
     .execute(tx)
     .await?;
     Ok(())
@@ -129,8 +123,7 @@ pub(super) async fn sent(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
 
 pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL")
-        .bind(id)
-        .bind(to_utc(at))
+        .bind_all((id, to_utc(at)))
         .execute(pg)
         .await?;
     Ok(())
@@ -142,8 +135,7 @@ pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> sqlx::R
         "DELETE FROM email_codes WHERE id IN
              (SELECT id FROM email_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
-    .bind(to_utc(before))
-    .bind(limit)
+    .bind_all((to_utc(before), limit))
     .execute(pg)
     .await?;
     Ok(gone.rows_affected())

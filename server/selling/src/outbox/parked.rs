@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::sql::{self, JobRow};
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 
 /// Maximum parked effects listed at once, oldest first.
 pub const MAX_LISTED: i64 = 500;
@@ -52,8 +53,7 @@ pub async fn parked(pg: &PgPool, theatre: Option<&str>) -> sqlx::Result<Vec<Park
          JOIN screens screen ON screen.id = show.screen_id
          WHERE job.parked_why IS NOT NULL AND ($1::text IS NULL OR screen.theatre_id = $1) ORDER BY job.id LIMIT $2",
     )
-    .bind(theatre)
-    .bind(MAX_LISTED)
+    .bind_all((theatre, MAX_LISTED))
     .fetch_all(pg)
     .await?;
     rows.iter().map(read).collect()
@@ -133,8 +133,7 @@ pub async fn unpark_refund(tx: &mut PgConnection, booking: Uuid, number: u32) ->
         "DELETE FROM outbox WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND refund_number = $2
            AND parked_why IS NOT NULL",
     )
-    .bind(booking)
-    .bind(number.cast_signed())
+    .bind_all((booking, number.cast_signed()))
     .execute(tx)
     .await?;
     Ok(taken.rows_affected() > 0)
@@ -158,8 +157,7 @@ pub async fn parked_effect(
          JOIN screens screen ON screen.id = show.screen_id
          WHERE job.id = $1 AND job.parked_why IS NOT NULL AND ($2::text IS NULL OR screen.theatre_id = $2)",
     )
-    .bind(id)
-    .bind(theatre)
+    .bind_all((id, theatre))
     .fetch_optional(tx)
     .await?;
     row.map(|row| sql::job(row).map(|job| (job.booking, job.effect))).transpose()
@@ -173,8 +171,7 @@ pub async fn retry(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Resu
     let put_back = sqlx::query(
         "UPDATE outbox SET parked_why = NULL, attempts = 0, run_after = $2 WHERE id = $1 AND parked_why IS NOT NULL",
     )
-    .bind(id)
-    .bind(to_utc(now))
+    .bind_all((id, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(put_back.rows_affected() == 1)

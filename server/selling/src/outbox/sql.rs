@@ -128,8 +128,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
 /// When the database fails; the effect will be repeated.
 pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
-        .bind(booking)
-        .bind(effect.as_str())
+        .bind_all((booking, effect.as_str()))
         .execute(pg)
         .await?;
     Ok(())

@@ -108,8 +108,7 @@ macro_rules! entries {
 /// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
 pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query("INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-        .bind(show)
-        .bind(to_utc(now))
+        .bind_all((show, to_utc(now)))
         .execute(&mut *tx)
         .await?;
     sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(tx).await?;
@@ -155,8 +154,7 @@ pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -
         "SELECT count(*) FROM waiting_list
          WHERE show_id = $1 AND place < $2 AND state IN ('waiting', 'offering')",
     )
-    .bind(show)
-    .bind(place)
+    .bind_all((show, place))
     .fetch_one(tx)
     .await
 }
@@ -197,16 +195,14 @@ pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -
         "SELECT EXISTS (SELECT 1 FROM waiting_list
                         WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered'))",
     )
-    .bind(show)
-    .bind(owner)
+    .bind_all((show, owner))
     .fetch_one(tx)
     .await
 }
 
 pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<Option<ListEntry>> {
     sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
-        .bind(show)
-        .bind(owner)
+        .bind_all((show, owner))
         .fetch_optional(tx)
         .await
 }
@@ -252,8 +248,7 @@ pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> sqlx::Resu
         "UPDATE waiting_list SET state = 'over', updated_at = $2
          WHERE show_id = $1 AND state IN ('waiting', 'offering')",
     )
-    .bind(show)
-    .bind(to_utc(now))
+    .bind_all((show, to_utc(now)))
     .execute(pg)
     .await?;
     Ok(())
@@ -366,8 +361,7 @@ pub(super) async fn back_in_line(
 
 pub(super) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
-        .bind(hold)
-        .bind(to_utc(now))
+        .bind_all((hold, to_utc(now)))
         .execute(pg)
         .await?;
     Ok(())
@@ -459,8 +453,7 @@ pub(super) async fn take_mail(
 
 pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<()> {
     sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
-        .bind(entry.id)
-        .bind(entry.offer_number)
+        .bind_all((entry.id, entry.offer_number))
         .execute(pg)
         .await?;
     Ok(())

@@ -176,8 +176,7 @@ async fn remove_seats(tx: &mut PgConnection, booking: Uuid, number: u32, gone: &
     .execute(&mut *tx)
     .await?;
     sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1 AND seat_no = ANY($2)")
-        .bind(booking)
-        .bind(&seats)
+        .bind_all((booking, &seats))
         .execute(tx)
         .await?;
     Ok(())
@@ -193,8 +192,7 @@ pub(crate) async fn release_part(
     let mut tx = state.pg.begin().await?;
     let seats: Vec<i32> =
         sqlx::query_scalar("SELECT seat_no FROM returned_seats WHERE booking_id = $1 AND number = $2 ORDER BY seat_no")
-            .bind(row.id)
-            .bind(number.cast_signed())
+            .bind_all((row.id, number.cast_signed()))
             .fetch_all(&mut *tx)
             .await?;
     let seats = seats.into_iter().map(i32::cast_unsigned).collect();

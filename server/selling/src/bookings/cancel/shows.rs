@@ -114,8 +114,7 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
         }
     }
     sqlx::query("UPDATE show_cancellations SET cancelled = cancelled + $2 WHERE show_id = $1")
-        .bind(show)
-        .bind(undone)
+        .bind_all((show, undone))
         .execute(&mut *tx)
         .await?;
     tx.commit().await?;
@@ -130,16 +129,14 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<Uuid>>
          WHERE show_id = $1 AND is_open AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
          LIMIT $2 FOR UPDATE SKIP LOCKED",
     )
-    .bind(show)
-    .bind(MAX_PER_BATCH)
+    .bind_all((show, MAX_PER_BATCH))
     .fetch_all(&mut *tx)
     .await?;
     if (ids.len() as i64) < MAX_PER_BATCH {
         let sold: Vec<Uuid> = sqlx::query_scalar(
             "SELECT id FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' LIMIT $2 FOR UPDATE SKIP LOCKED",
         )
-        .bind(show)
-        .bind(MAX_PER_BATCH - ids.len() as i64)
+        .bind_all((show, MAX_PER_BATCH - ids.len() as i64))
         .fetch_all(tx)
         .await?;
         ids.extend(sold);
@@ -184,8 +181,7 @@ async fn one_round(state: &SellingState) -> ApiResult<()> {
         "SELECT show_id, finished_at IS NULL FROM show_cancellations
          WHERE finished_at IS NULL OR requested_at > $1 ORDER BY requested_at LIMIT $2",
     )
-    .bind(to_utc(now.plus_ms(-NOTIFY_PERIOD_MS)))
-    .bind(MAX_SHOWS)
+    .bind_all((to_utc(now.plus_ms(-NOTIFY_PERIOD_MS)), MAX_SHOWS))
     .fetch_all(&state.pg)
     .await?;
     for (show, is_open) in shows {
@@ -205,8 +201,7 @@ async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestam
             sqlx::query(
                 "UPDATE show_cancellations SET holds_released_at = $2 WHERE show_id = $1 AND holds_released_at IS NULL",
             )
-            .bind(show)
-            .bind(to_utc(now))
+            .bind_all((show, to_utc(now)))
             .execute(&state.pg)
             .await?;
         }

@@ -89,8 +89,7 @@ pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex
            AND booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')
          ORDER BY claim.booking_id",
     )
-    .bind(show)
-    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
+    .bind_all((show, seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>()))
     .fetch_all(tx)
     .await
 }
@@ -190,8 +189,7 @@ async fn take_off_map(
     let (blocked, layout, is_on): (Vec<i32>, Uuid, bool) = sqlx::query_as(
         "SELECT blocked, layout_id, starts_at > $2 AND NOT called_off FROM shows WHERE id = $1 FOR NO KEY UPDATE",
     )
-    .bind(show.id)
-    .bind(to_utc(now))
+    .bind_all((show.id, to_utc(now)))
     .fetch_one(&mut *tx)
     .await?;
     let is_off_sale = |row: &&WithdrawnSeat| is_on && row.layout_id == layout && blocked.contains(&row.seat_no);

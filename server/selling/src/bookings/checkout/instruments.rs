@@ -212,8 +212,7 @@ pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> sqlx::
          FROM payment_instruments paid JOIN bookings fresh ON fresh.id = $2 AND fresh.show_id = paid.show_id
          WHERE paid.booking_id = $1",
     )
-    .bind(from)
-    .bind(to)
+    .bind_all((from, to))
     .execute(tx)
     .await?;
     Ok(())

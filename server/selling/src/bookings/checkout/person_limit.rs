@@ -26,6 +26,7 @@ use super::instruments;
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
 use http::{ApiResult, Problem};
+use platform::database::BindAll;
 
 /// Namespace of the advisory locks of persons: "acct" in ASCII, from when they were accounts.
 const LOCK_SPACE: i64 = 0x6163_6374;
@@ -82,8 +83,7 @@ pub(crate) async fn try_claim(
         "SELECT pg_try_advisory_xact_lock(hashtextextended(name, $2))
          FROM unnest($1::text[]) WITH ORDINALITY AS person (name, place) ORDER BY place",
     )
-    .bind(&names)
-    .bind(LOCK_SPACE)
+    .bind_all((&names, LOCK_SPACE))
     .fetch_all(&mut *tx)
     .await?;
     let (mut mine, mut seen) = (Vec::with_capacity(claimants.len()), HashSet::new());

@@ -164,11 +164,8 @@ async fn set_state(tx: &mut PgConnection, row: &BookingRow, own: &[AreaClaimRow]
          WHERE claim.booking_id = $1 AND claim.area_no = known.area_no AND claim.state = known.state
            AND claim.fence = $5",
     )
-    .bind(row.id)
-    .bind(own.iter().map(|claim| claim.area_no).collect::<Vec<_>>())
-    .bind(own.iter().map(|claim| claim.state.clone()).collect::<Vec<_>>())
-    .bind(state)
-    .bind(row.fence)
+    .bind_all((row.id, own.iter().map(|claim| claim.area_no).collect::<Vec<_>>()))
+    .bind_all((own.iter().map(|claim| claim.state.clone()).collect::<Vec<_>>(), state, row.fence))
     .execute(tx)
     .await?;
     assert_eq!(moved.rows_affected(), own.len() as u64, "the rows were locked one statement ago");
@@ -191,8 +188,7 @@ async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> sqlx::Result<Opti
     sqlx::query_as(
         "SELECT area_no, capacity, claimed, sold, version FROM area_stock WHERE show_id = $1 AND area_no = $2",
     )
-    .bind(show)
-    .bind(area)
+    .bind_all((show, area))
     .fetch_optional(tx)
     .await
 }
@@ -203,8 +199,7 @@ async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> sqlx::Result<
         "SELECT area_no, capacity, claimed, sold, version FROM area_stock
          WHERE show_id = $1 AND area_no = ANY($2) ORDER BY area_no FOR UPDATE",
     )
-    .bind(show)
-    .bind(areas)
+    .bind_all((show, areas))
     .fetch_all(tx)
     .await
 }

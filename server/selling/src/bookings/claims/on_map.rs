@@ -12,6 +12,7 @@ use crate::bookings::money::declines;
 use crate::bookings::sql::{self, BookingRow};
 use catalogue::Show;
 use http::{ApiResult, Problem};
+use platform::database::BindAll;
 use seats::seat_locks::{FencedSelection, Renewal, StoreError, StoredHold, with_map};
 
 /// Frees the selection of a booking on the map. Seats that were withdrawn from sale meanwhile, for example defective ones,
@@ -32,8 +33,7 @@ pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelecti
 async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
     sqlx::query_scalar("SELECT blocked && $2 FROM shows WHERE id = $1")
-        .bind(row.show_id)
-        .bind(seats)
+        .bind_all((row.show_id, seats))
         .fetch_one(tx)
         .await
 }

@@ -71,8 +71,7 @@ pub(crate) async fn holders(
          WHERE claim.show_id = $1 AND claim.seat_no = ANY($2) AND claim.state IN ('claimed', 'sold')
          GROUP BY booking.hold_id, booking.owner, claim.fence",
     )
-    .bind(show)
-    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
+    .bind_all((show, seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>()))
     .fetch_all(tx)
     .await?;
     let sale = |(hold, owner, fence, seats): (Uuid, String, i64, Vec<i32>)| FencedSelection {

@@ -97,14 +97,8 @@ pub(super) async fn record(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (gateway, payment_ref, kind, here_minor, there_minor) DO NOTHING",
     )
-    .bind(gateway)
-    .bind(payment)
-    .bind(booking)
-    .bind(found.kind.as_str())
-    .bind(found.here.minor)
-    .bind(found.there.minor)
-    .bind(found.there.currency.code())
-    .bind(to_utc(now))
+    .bind_all((gateway, payment, booking, found.kind.as_str()))
+    .bind_all((found.here.minor, found.there.minor, found.there.currency.code(), to_utc(now)))
     .execute(pg)
     .await?;
     Ok(recorded.rows_affected() == 1)
@@ -124,8 +118,7 @@ pub async fn list_open_differences(pg: &PgPool, theatre: Option<&str>) -> sqlx::
          WHERE found.settled_at IS NULL AND found.check_at IS NULL AND ($1::text IS NULL OR screen.theatre_id = $1)
          ORDER BY found.id LIMIT $2",
     )
-    .bind(theatre)
-    .bind(outbox::MAX_LISTED)
+    .bind_all((theatre, outbox::MAX_LISTED))
     .fetch_all(pg)
     .await?;
     rows.into_iter().map(DifferenceRow::open).collect()
@@ -170,8 +163,7 @@ pub(crate) async fn find(
                 JOIN screens screen ON screen.id = show.screen_id
                 WHERE booking.id = found.booking_id AND screen.theatre_id = $2))",
     )
-    .bind(id)
-    .bind(theatre)
+    .bind_all((id, theatre))
     .fetch_optional(&mut *tx)
     .await?;
     let Some(booking) = booking else { return Ok(None) };
@@ -183,8 +175,7 @@ pub(crate) async fn compare_again(tx: &mut PgConnection, id: i64, now: Timestamp
     let put_back = sqlx::query(
         "UPDATE ledger_differences SET check_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )
-    .bind(id)
-    .bind(to_utc(now))
+    .bind_all((id, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(put_back.rows_affected() == 1)
@@ -195,8 +186,7 @@ pub(crate) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> sq
     let settled = sqlx::query(
         "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
     )
-    .bind(id)
-    .bind(to_utc(now))
+    .bind_all((id, to_utc(now)))
     .execute(tx)
     .await?;
     Ok(settled.rows_affected() == 1)
@@ -245,8 +235,7 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     let found = super::ask(state, gateway, &known).await?;
     let settled_at = found.is_none().then(|| to_utc(state.clock.now()));
     sqlx::query("UPDATE ledger_differences SET check_at = NULL, settled_at = $2 WHERE id = $1 AND settled_at IS NULL")
-        .bind(due.id)
-        .bind(settled_at)
+        .bind_all((due.id, settled_at))
         .execute(&state.pg)
         .await?;
     Ok(())

@@ -12,6 +12,7 @@ use crate::bookings::mail_links;
 use crate::bookings::money::refunds::{self, RefundRow};
 use crate::bookings::sql::BookingRow;
 use catalogue::Show;
+use platform::database::BindAll;
 use tickets::NoticeMail;
 
 /// Names of the `domain::booking::BookingEvent`s with a notice.
@@ -71,8 +72,7 @@ async fn last_event(
         "SELECT event, from_state, reason FROM booking_events WHERE booking_id = $1 AND event = ANY($2)
          ORDER BY number DESC LIMIT 1",
     )
-    .bind(booking)
-    .bind(of)
+    .bind_all((booking, of))
     .fetch_optional(tx)
     .await
 }

@@ -16,6 +16,7 @@ use crate::bookings::sql::BookingRow;
 use crate::waiting_list;
 use payments::CANCELLED_BY_PAYER;
 use platform::clock::{from_utc, to_utc};
+use platform::database::BindAll;
 use platform::ids;
 use seats::seat_locks::is_offer;
 
@@ -62,18 +63,10 @@ pub(crate) async fn note(
                        AS is_possible) AS further
          ON CONFLICT DO NOTHING RETURNING kept_as",
     )
-    .bind(row.id)
-    .bind(&row.owner)
-    .bind(&row.buyer.1)
-    .bind(to_utc(now))
-    .bind(next)
-    .bind(to_utc(until))
-    .bind(row.hold_id)
-    .bind(ends_it)
-    .bind(MAX_DECLINES_OF_HOLD)
-    .bind(to_utc(now.plus_ms(-DECLINES_WINDOW_MS)))
-    .bind(MAX_DECLINES_OF_VISITOR)
-    .bind(MAX_DECLINES_OF_EMAIL)
+    .bind_all((row.id, &row.owner, &row.buyer.1))
+    .bind_all((to_utc(now), next, to_utc(until)))
+    .bind_all((row.hold_id, ends_it, MAX_DECLINES_OF_HOLD))
+    .bind_all((to_utc(now.plus_ms(-DECLINES_WINDOW_MS)), MAX_DECLINES_OF_VISITOR, MAX_DECLINES_OF_EMAIL))
     .fetch_optional(&mut *tx)
     .await?;
     if is_offer && kept.flatten().is_some() {
@@ -83,8 +76,7 @@ pub(crate) async fn note(
         "DELETE FROM declined_payments WHERE booking_id IN
              (SELECT booking_id FROM declined_payments WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
-    .bind(to_utc(now.plus_ms(-KEPT_MS)))
-    .bind(FORGET_AT_ONCE)
+    .bind_all((to_utc(now.plus_ms(-KEPT_MS)), FORGET_AT_ONCE))
     .execute(tx)
     .await?;
     Ok(())
@@ -104,8 +96,7 @@ pub(crate) async fn kept(connection: &mut PgConnection, booking: Uuid) -> sqlx::
 /// Returns the booking whose declined payment left this hold, if it is this owner's.
 pub(crate) async fn left_by(connection: &mut PgConnection, hold: Uuid, owner: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar("SELECT booking_id FROM declined_payments WHERE kept_as = $1 AND owner = $2")
-        .bind(hold)
-        .bind(owner)
+        .bind_all((hold, owner))
         .fetch_optional(connection)
         .await
 }

@@ -51,8 +51,7 @@ pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<
 /// Uncounts a charge request that was never sent.
 pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0")
-        .bind(booking)
-        .bind(gateway)
+        .bind_all((booking, gateway))
         .execute(tx)
         .await?;
     Ok(())
@@ -114,8 +113,7 @@ pub(crate) async fn move_on(
     .execute(&mut *tx)
     .await?;
     let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
-        .bind(from)
-        .bind(to)
+        .bind_all((from, to))
         .execute(&mut *tx)
         .await?;
     if moved.rows_affected() != 1 {
@@ -166,8 +164,7 @@ pub(crate) async fn unsettle_left(tx: &mut PgConnection, booking: Uuid, gateway:
     sqlx::query(
         "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
     )
-    .bind(booking)
-    .bind(gateway)
+    .bind_all((booking, gateway))
     .execute(tx)
     .await?;
     Ok(())
@@ -200,8 +197,7 @@ pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: 
         "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
                 EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)",
     )
-    .bind(booking)
-    .bind(gateway)
+    .bind_all((booking, gateway))
     .fetch_one(tx)
     .await?;
     Ok(match (current, was_left) {
@@ -215,8 +211,7 @@ pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: 
 pub(crate) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> sqlx::Result<bool> {
     let outcome: Option<String> =
         sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2")
-            .bind(gateway)
-            .bind(event_id)
+            .bind_all((gateway, event_id))
             .fetch_optional(tx)
             .await?;
     Ok(outcome.is_some_and(|outcome| outcome != PaymentEventOutcome::Unknown.as_str()))

@@ -64,8 +64,7 @@ pub(crate) async fn schedule_check(state: &SellingState, booking: Uuid, number: 
 /// Ends the pending state of a refund. True if it was pending. A repeat changes nothing.
 pub(crate) async fn end_wait(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     let waited = sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
-        .bind(booking)
-        .bind(number.cast_signed())
+        .bind_all((booking, number.cast_signed()))
         .execute(tx)
         .await?;
     Ok(waited.rows_affected() == 1)
@@ -87,8 +86,7 @@ pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: 
 
 pub(crate) async fn has_failed(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)")
-        .bind(booking)
-        .bind(number.cast_signed())
+        .bind_all((booking, number.cast_signed()))
         .fetch_one(tx)
         .await
 }
@@ -140,8 +138,7 @@ pub(crate) async fn enqueue_due_checks(state: &SellingState) -> sqlx::Result<()>
     let now = state.clock.now();
     let due: Vec<(Uuid, i32)> =
         sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
-            .bind(to_utc(now))
-            .bind(MAX_PER_ROUND)
+            .bind_all((to_utc(now), MAX_PER_ROUND))
             .fetch_all(&state.pg)
             .await?;
     for (booking, number) in &due {

@@ -109,8 +109,7 @@ async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> 
              WHERE owed.steps < $2)
          SELECT booking FROM owed ORDER BY steps DESC LIMIT 1",
     )
-    .bind(booking)
-    .bind(MAX_MOVES)
+    .bind_all((booking, MAX_MOVES))
     .fetch_one(tx)
     .await
 }
@@ -128,8 +127,7 @@ pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> sql
 /// Records that the gateway charged another amount than requested; all of it may be refunded.
 pub(crate) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2")
-        .bind(booking)
-        .bind(amount.minor)
+        .bind_all((booking, amount.minor))
         .execute(tx)
         .await?;
     Ok(())

@@ -300,8 +300,7 @@ async fn take_silent_payments(
 /// Marks a pending payment as having no news since `unheard_since`.
 async fn mark_due(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> sqlx::Result<()> {
     sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2")
-        .bind(booking)
-        .bind(to_utc(unheard_since))
+        .bind_all((booking, to_utc(unheard_since)))
         .execute(pg)
         .await?;
     Ok(())

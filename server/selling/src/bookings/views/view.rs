@@ -18,6 +18,7 @@ use crate::bookings::sql::{self, BookingRow};
 use catalogue::Show;
 use http::{ApiResult, Problem};
 use platform::clock::{from_utc, rfc3339};
+use platform::database::BindAll;
 
 /// Returns the caller's booking and its show; `None` when it is not theirs or does not exist.
 ///
@@ -93,8 +94,7 @@ pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> ApiResult<Op
 /// When the database fails.
 pub async fn find_booking_of_hold(state: &SellingState, owner: &str, hold: Uuid) -> ApiResult<Option<Uuid>> {
     let found = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 AND owner = $2")
-        .bind(hold)
-        .bind(owner)
+        .bind_all((hold, owner))
         .fetch_optional(&state.pg)
         .await?;
     Ok(found)
