@@ -4,6 +4,7 @@ use clap::Subcommand;
 use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::{MINUTE_MS, Timestamp};
 use platform::clock;
+use platform::database::BindAll;
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -81,8 +82,7 @@ async fn demo_show(pg: &PgPool, screen: &str, now: Timestamp) -> sqlx::Result<Op
                WHERE screen_id = $1 AND starts_at >= $2 AND NOT called_off ORDER BY starts_at LIMIT 1) coming
          WHERE NOT EXISTS (SELECT 1 FROM waiting_rooms room WHERE room.show_id = coming.id)",
     )
-    .bind(screen)
-    .bind(clock::to_utc(now.plus_ms(2 * DAY_MS)))
+    .bind_all((screen, clock::to_utc(now.plus_ms(2 * DAY_MS))))
     .fetch_optional(pg)
     .await?;
     Ok(found.map(|(show, starts_ms)| (show, Timestamp(starts_ms))))

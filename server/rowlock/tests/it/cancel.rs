@@ -1,5 +1,6 @@
 //! Cancellation by the buyer: before the deadline, in part, once. By staff: in full, and of whole shows.
 
+use platform::database::BindAll;
 use selling::bookings::{CallOffProgress, call_off, call_off_in, undo_batch};
 use sqlx::PgConnection;
 use sqlx::postgres::PgQueryResult;
@@ -367,8 +368,7 @@ pub async fn insert_pending_payment(world: &World, tx: &mut PgConnection) -> Res
          VALUES ($1, $1::text, $2, 'no-owner', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
                  now() + interval '1 day', now(), now())",
     )
-    .bind(new_id())
-    .bind(world.show)
+    .bind_all((new_id(), world.show))
     .execute(tx)
     .await
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use platform::database::BindAll;
 use rowlock::migrations::{MIGRATOR, is_schema_up_to_date};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
@@ -161,10 +162,7 @@ const CLAIM: &str = "
 /// Claims these seats for a booking with this fence. Returns the claimed seats, sorted.
 async fn claim(connection: &mut PgConnection, show: Uuid, seats: &[i32], booking: Uuid, fence: i64) -> Vec<i32> {
     let mut got: Vec<i32> = sqlx::query_scalar(CLAIM)
-        .bind(vec![show; seats.len()])
-        .bind(seats)
-        .bind(vec![booking; seats.len()])
-        .bind(vec![fence; seats.len()])
+        .bind_all((vec![show; seats.len()], seats, vec![booking; seats.len()], vec![fence; seats.len()]))
         .fetch_all(connection)
         .await
         .expect("the claim statement runs");

@@ -9,6 +9,7 @@ use domain::fairness::{UnusualKind, UnusualSubject};
 use domain::pricing::Format;
 use domain::roles::Role;
 use domain::till::{Means, TillEntryKind};
+use platform::database::BindAll;
 use sqlx::PgPool;
 use sqlx::postgres::PgQueryResult;
 use strum::VariantArray;
@@ -27,9 +28,7 @@ async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQuer
                                buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
          VALUES ($1, $1::text, $2, 'no-owner', $1, 1, $3, 'NONE', 0, 'EUR', '', '', '', '', now() + interval '1 day', now(), now())",
     )
-    .bind(id)
-    .bind(show)
-    .bind(state)
+    .bind_all((id, show, state))
     .execute(pg)
     .await
 }
@@ -71,8 +70,7 @@ async fn transitions_that_the_state_machine_refuses_are_refused_by_the_table() {
             assert_eq!(is_listed, may_move(from, to), "booking_moves: {from:?} to {to:?}");
             let id = insert_booking(&world.pg, world.show, from.as_str()).await;
             let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1")
-                .bind(id)
-                .bind(to.as_str())
+                .bind_all((id, to.as_str()))
                 .execute(&world.pg)
                 .await;
             let what = format!("{from:?} to {to:?}");
@@ -104,8 +102,7 @@ async fn one_update_may_make_only_the_two_transitions_of_a_sale() {
         for &to in BookingState::VARIANTS {
             let id = insert_booking(&world.pg, world.show, from.as_str()).await;
             let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 2 WHERE id = $1")
-                .bind(id)
-                .bind(to.as_str())
+                .bind_all((id, to.as_str()))
                 .execute(&world.pg)
                 .await;
             let what = format!("{from:?} to {to:?}");
@@ -162,10 +159,7 @@ async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
             "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
              VALUES ($1, $2, $3, $4, 'requested', now())",
         )
-        .bind(booking)
-        .bind(number)
-        .bind(amount)
-        .bind(fee)
+        .bind_all((booking, number, amount, fee))
         .execute(&world.pg)
         .await
     };

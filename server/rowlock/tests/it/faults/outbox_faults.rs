@@ -2,6 +2,7 @@
 //!
 //! Implemented as triggers in the test's own database, which also record every requested effect.
 
+use platform::database::BindAll;
 use sqlx::{Connection, PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -67,9 +68,7 @@ impl OutboxFaults {
     pub async fn arm(&self, booking: Uuid, effect: &str, fault: EffectFault) {
         let id: i32 =
             sqlx::query_scalar("INSERT INTO faults.armed (booking_id, effect, fault) VALUES ($1, $2, $3) RETURNING id")
-                .bind(booking)
-                .bind(effect)
-                .bind(format!("{fault:?}"))
+                .bind_all((booking, effect, format!("{fault:?}")))
                 .fetch_one(&self.pg)
                 .await
                 .expect("the fault is armed");
@@ -82,8 +81,7 @@ impl OutboxFaults {
             "SELECT pg_sequence_last_value(('faults.struck_' || id)::regclass) IS NOT NULL
              FROM faults.armed WHERE booking_id = $1 AND effect = $2",
         )
-        .bind(booking)
-        .bind(effect)
+        .bind_all((booking, effect))
         .fetch_optional(&self.pg)
         .await
         .expect("the counters can be read");

@@ -13,6 +13,7 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use platform::database::BindAll;
 use platform::postgres_hosts::PostgresHosts;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -566,14 +567,12 @@ pub async fn insert_show(pg: &PgPool, hold_ms: i64, starts_in_s: i64) -> Uuid {
     let (layout_id, show, screen) =
         (platform::ids::new_id(), platform::ids::new_id(), platform::ids::new_id().to_string());
     sqlx::query("INSERT INTO layouts VALUES ($1, 'Test room', $2, 300)")
-        .bind(layout_id)
-        .bind(layout)
+        .bind_all((layout_id, layout))
         .execute(pg)
         .await
         .expect("the layout is written");
     sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', 'Screen 1', $2)")
-        .bind(&screen)
-        .bind(layout_id)
+        .bind_all((&screen, layout_id))
         .execute(pg)
         .await
         .expect("the screen is written");
@@ -581,12 +580,7 @@ pub async fn insert_show(pg: &PgPool, hold_ms: i64, starts_in_s: i64) -> Uuid {
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms)
          VALUES ($1, $2, 'tide', $3, now() + $4 * interval '1 second', current_date + 1, 'English', '2D', 'EUR', $5, $6)",
     )
-    .bind(show)
-    .bind(&screen)
-    .bind(layout_id)
-    .bind(starts_in_s as f64)
-    .bind(json!({ "gold": PRICE }))
-    .bind(hold_ms)
+    .bind_all((show, &screen, layout_id, starts_in_s as f64, json!({ "gold": PRICE }), hold_ms))
     .execute(pg)
     .await
     .expect("the show is written");
