@@ -152,13 +152,10 @@ pub(super) async fn release(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let ended: Option<(String, String, Vec<i32>)> = sqlx::query_as(
-        "UPDATE caller_holds SET ended_as = 'released'
-         WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL RETURNING owner, name, seats",
-    )
-    .bind_all((hold, show.id, counter.theatre))
-    .fetch_optional(&mut *tx)
-    .await?;
+    let sql = "UPDATE caller_holds SET ended_as = 'released'
+         WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL RETURNING owner, name, seats";
+    let ended: Option<(String, String, Vec<i32>)> =
+        sqlx::query_as(sql).bind_all((hold, show.id, counter.theatre)).fetch_optional(&mut *tx).await?;
     let nothing = || Problem::new(Code::WrongState, "Nothing is held for a caller like that (any more).");
     let (owner, name, seats) = ended.ok_or_else(nothing)?;
     let seats: Vec<SeatIndex> = seats.into_iter().map(i32::cast_unsigned).collect();
@@ -184,21 +181,15 @@ pub(super) async fn owner_of(
     show: Uuid,
     hold: Uuid,
 ) -> Result<Option<String>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT owner FROM caller_holds
-         WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL",
-    )
-    .bind_all((hold, show, counter.theatre))
-    .fetch_optional(&state.pg)
-    .await
+    let sql = "SELECT owner FROM caller_holds
+               WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL";
+    sqlx::query_scalar(sql).bind_all((hold, show, counter.theatre)).fetch_optional(&state.pg).await
 }
 
 /// Marks a caller's hold as sold; does nothing for any other hold.
 pub(super) async fn mark_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE caller_holds SET ended_as = 'sold' WHERE hold_id = $1 AND ended_as IS NULL")
-        .bind(hold)
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE caller_holds SET ended_as = 'sold' WHERE hold_id = $1 AND ended_as IS NULL";
+    sqlx::query(sql).bind(hold).execute(tx).await?;
     Ok(())
 }
 
@@ -208,12 +199,8 @@ pub async fn is_held_for_callers(
     show: Uuid,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM caller_holds WHERE show_id = $1 AND ended_as IS NULL AND until > $2)",
-    )
-    .bind_all((show, to_utc(now)))
-    .fetch_one(connection)
-    .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM caller_holds WHERE show_id = $1 AND ended_as IS NULL AND until > $2)";
+    sqlx::query_scalar(sql).bind_all((show, to_utc(now))).fetch_one(connection).await
 }
 
 /// Returns the name of the caller a seat is held for.
@@ -223,13 +210,9 @@ pub(super) async fn name_at(
     seat: SeatIndex,
     now: Timestamp,
 ) -> Result<Option<String>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT name FROM caller_holds
-         WHERE show_id = $1 AND ended_as IS NULL AND until > $2 AND $3 = ANY(seats) ORDER BY held_at DESC LIMIT 1",
-    )
-    .bind_all((show, to_utc(now), seat.cast_signed()))
-    .fetch_optional(connection)
-    .await
+    let sql = "SELECT name FROM caller_holds
+         WHERE show_id = $1 AND ended_as IS NULL AND until > $2 AND $3 = ANY(seats) ORDER BY held_at DESC LIMIT 1";
+    sqlx::query_scalar(sql).bind_all((show, to_utc(now), seat.cast_signed())).fetch_optional(connection).await
 }
 
 #[derive(Clone, Debug, platform::FromRow)]
@@ -241,13 +224,9 @@ struct HoldRow {
 }
 
 async fn open_holds(connection: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<Vec<HoldRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT hold_id, name, seats, until FROM caller_holds
-         WHERE show_id = $1 AND ended_as IS NULL AND until > $2 ORDER BY name, hold_id",
-    )
-    .bind_all((show, to_utc(now)))
-    .fetch_all(connection)
-    .await
+    let sql = "SELECT hold_id, name, seats, until FROM caller_holds
+               WHERE show_id = $1 AND ended_as IS NULL AND until > $2 ORDER BY name, hold_id";
+    sqlx::query_as(sql).bind_all((show, to_utc(now))).fetch_all(connection).await
 }
 
 async fn insert(

@@ -122,10 +122,8 @@ pub(super) async fn kept_among(
     show: Uuid,
     seats: &[SeatIndex],
 ) -> Result<(Vec<SeatIndex>, Vec<SeatIndex>), sqlx::Error> {
-    let kept: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR NO KEY UPDATE")
-        .bind(show)
-        .fetch_one(tx)
-        .await?;
+    let sql = "SELECT blocked FROM shows WHERE id = $1 FOR NO KEY UPDATE";
+    let kept: Vec<i32> = sqlx::query_scalar(sql).bind(show).fetch_one(tx).await?;
     Ok(seats.iter().copied().partition(|seat| kept.contains(&seat.cast_signed())))
 }
 
@@ -190,27 +188,17 @@ pub async fn write(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let seats: Vec<i32> = seats.iter().map(|seat| seat.cast_signed()).collect();
-    sqlx::query(
-        "UPDATE shows SET blocked = ARRAY(SELECT seat FROM unnest(blocked) AS seat WHERE seat <> ALL($2)
-                                          UNION SELECT seat FROM unnest($2::integer[]) AS seat WHERE $3
-                                          ORDER BY seat)
-         WHERE id = $1",
-    )
-    .bind_all((show, &seats, kept))
-    .execute(&mut *tx)
-    .await?;
-    sqlx::query("DELETE FROM house_seats WHERE show_id = $1 AND seat_no = ANY($2)")
-        .bind_all((show, &seats))
-        .execute(&mut *tx)
-        .await?;
+    let sql = "UPDATE shows SET blocked = ARRAY(SELECT seat FROM unnest(blocked) AS seat WHERE seat <> ALL($2)
+                                                UNION SELECT seat FROM unnest($2::integer[]) AS seat WHERE $3
+                                                ORDER BY seat)
+               WHERE id = $1";
+    sqlx::query(sql).bind_all((show, &seats, kept)).execute(&mut *tx).await?;
+    let sql = "DELETE FROM house_seats WHERE show_id = $1 AND seat_no = ANY($2)";
+    sqlx::query(sql).bind_all((show, &seats)).execute(&mut *tx).await?;
     if kept {
-        sqlx::query(
-            "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at)
-             SELECT $1, seat, $3, $4, $5 FROM unnest($2::integer[]) AS seat",
-        )
-        .bind_all((show, &seats, reason, by, to_utc(now)))
-        .execute(tx)
-        .await?;
+        let sql = "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at)
+                   SELECT $1, seat, $3, $4, $5 FROM unnest($2::integer[]) AS seat";
+        sqlx::query(sql).bind_all((show, &seats, reason, by, to_utc(now))).execute(tx).await?;
     }
     Ok(())
 }

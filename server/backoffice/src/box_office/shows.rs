@@ -113,11 +113,8 @@ async fn why_kept(
     show: Uuid,
     seat: SeatIndex,
 ) -> Result<Option<(String, String)>, sqlx::Error> {
-    sqlx::query_as(
+    let sql =
         "SELECT kept.reason, account.name FROM house_seats kept JOIN accounts account ON account.id = kept.kept_by
-         WHERE kept.show_id = $1 AND kept.seat_no = $2",
-    )
-    .bind_all((show, seat.cast_signed()))
-    .fetch_optional(connection)
-    .await
+               WHERE kept.show_id = $1 AND kept.seat_no = $2";
+    sqlx::query_as(sql).bind_all((show, seat.cast_signed())).fetch_optional(connection).await
 }

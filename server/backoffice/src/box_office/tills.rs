@@ -500,13 +500,9 @@ async fn insert_till(
     currency: &str,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    let inserted = sqlx::query(
-        "INSERT INTO tills (id, theatre_id, account_id, currency, opened_at) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (theatre_id, account_id) WHERE closed_at IS NULL DO NOTHING",
-    )
-    .bind_all((id, theatre, account, currency, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO tills (id, theatre_id, account_id, currency, opened_at) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (theatre_id, account_id) WHERE closed_at IS NULL DO NOTHING";
+    let inserted = sqlx::query(sql).bind_all((id, theatre, account, currency, to_utc(now))).execute(tx).await?;
     Ok(inserted.rows_affected() == 1)
 }
 
@@ -556,13 +552,9 @@ pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: 
 
 /// Returns the sums of these tills' lines, by kind and means.
 async fn load_sums(tx: &mut PgConnection, tills: &[Uuid]) -> Result<Vec<(Uuid, String, String, i64)>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT till_id, kind, means, sum(amount_minor)::bigint AS amount_minor FROM till_rows
-         WHERE till_id = ANY($1) GROUP BY till_id, kind, means",
-    )
-    .bind(tills)
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT till_id, kind, means, sum(amount_minor)::bigint AS amount_minor FROM till_rows
+               WHERE till_id = ANY($1) GROUP BY till_id, kind, means";
+    sqlx::query_as(sql).bind(tills).fetch_all(tx).await
 }
 
 /// A line of a ledger as stored.
@@ -596,10 +588,8 @@ pub(super) async fn sale_of(
     tx: &mut PgConnection,
     booking: Uuid,
 ) -> Result<Option<(Uuid, Uuid, DateTime<Utc>)>, sqlx::Error> {
-    sqlx::query_as("SELECT till_id, actor, at FROM till_rows WHERE booking_id = $1 AND kind = 'sale'")
-        .bind(booking)
-        .fetch_optional(tx)
-        .await
+    let sql = "SELECT till_id, actor, at FROM till_rows WHERE booking_id = $1 AND kind = 'sale'";
+    sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }
 
 /// Records a closed day with these tills; returns its number.
@@ -613,27 +603,17 @@ async fn insert_day_close(
 ) -> Result<i32, sqlx::Error> {
     // The row lock serialises concurrent closes, so that each gets its own number.
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
-    let number: i32 = sqlx::query_scalar(
-        "INSERT INTO day_closes (theatre_id, number, closed_by, closed_at, reason)
-         SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4 FROM day_closes WHERE theatre_id = $1 RETURNING number",
-    )
-    .bind_all((theatre, by, to_utc(now), reason))
-    .fetch_one(&mut *tx)
-    .await?;
-    let taken = sqlx::query(
-        "UPDATE tills SET day_close = $3
-         WHERE theatre_id = $1 AND id = ANY($2) AND day_close IS NULL AND closed_at IS NOT NULL",
-    )
-    .bind_all((theatre, tills, number))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO day_closes (theatre_id, number, closed_by, closed_at, reason)
+         SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4 FROM day_closes WHERE theatre_id = $1 RETURNING number";
+    let number: i32 = sqlx::query_scalar(sql).bind_all((theatre, by, to_utc(now), reason)).fetch_one(&mut *tx).await?;
+    let sql = "UPDATE tills SET day_close = $3
+               WHERE theatre_id = $1 AND id = ANY($2) AND day_close IS NULL AND closed_at IS NOT NULL";
+    let taken = sqlx::query(sql).bind_all((theatre, tills, number)).execute(tx).await?;
     assert_eq!(taken.rows_affected(), tills.len() as u64, "the tills were locked a statement ago");
     Ok(number)
 }
 
 async fn load_last_close(tx: &mut PgConnection, theatre: &str) -> Result<Option<(i32, DateTime<Utc>)>, sqlx::Error> {
-    sqlx::query_as("SELECT number, closed_at FROM day_closes WHERE theatre_id = $1 ORDER BY number DESC LIMIT 1")
-        .bind(theatre)
-        .fetch_optional(tx)
-        .await
+    let sql = "SELECT number, closed_at FROM day_closes WHERE theatre_id = $1 ORDER BY number DESC LIMIT 1";
+    sqlx::query_as(sql).bind(theatre).fetch_optional(tx).await
 }

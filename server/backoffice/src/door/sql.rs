@@ -95,22 +95,14 @@ pub(super) async fn undo(
     now: Timestamp,
 ) -> Result<Vec<String>, sqlx::Error> {
     // Locked in the same order as scans do.
-    let ids: Vec<(Uuid, String)> = sqlx::query_as(
-        "SELECT id, ticket_code FROM door_admissions
-         WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL AND ($3::text IS NULL OR ticket_code = $3)
-         ORDER BY ticket_code FOR UPDATE",
-    )
-    .bind_all((scan, show, ticket))
-    .fetch_all(&mut *tx)
-    .await?;
+    let sql = "SELECT id, ticket_code FROM door_admissions
+               WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL AND ($3::text IS NULL OR ticket_code = $3)
+               ORDER BY ticket_code FOR UPDATE";
+    let ids: Vec<(Uuid, String)> = sqlx::query_as(sql).bind_all((scan, show, ticket)).fetch_all(&mut *tx).await?;
     let (ids, codes): (Vec<Uuid>, Vec<String>) = ids.into_iter().unzip();
-    sqlx::query(
-        "UPDATE door_admissions SET undone_at = $2, undone_by = $3
-         WHERE id = ANY($1) AND scan_id = $4 AND undone_at IS NULL",
-    )
-    .bind_all((&ids, to_utc(now), by, scan))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE door_admissions SET undone_at = $2, undone_by = $3
+               WHERE id = ANY($1) AND scan_id = $4 AND undone_at IS NULL";
+    sqlx::query(sql).bind_all((&ids, to_utc(now), by, scan)).execute(tx).await?;
     Ok(codes)
 }
 
@@ -157,12 +149,8 @@ pub(super) async fn recorded_outcomes(
     theatre: &str,
     scans: &[Uuid],
 ) -> Result<HashMap<(Uuid, String), Outcome>, sqlx::Error> {
-    let rows: Vec<(Uuid, String, String)> = sqlx::query_as(
-        "SELECT scan_id, code, outcome FROM door_scans WHERE theatre_id = $1 AND scan_id = ANY($2) AND let_in",
-    )
-    .bind_all((theatre, scans))
-    .fetch_all(tx)
-    .await?;
+    let sql = "SELECT scan_id, code, outcome FROM door_scans WHERE theatre_id = $1 AND scan_id = ANY($2) AND let_in";
+    let rows: Vec<(Uuid, String, String)> = sqlx::query_as(sql).bind_all((theatre, scans)).fetch_all(tx).await?;
     rows.into_iter().map(|(scan, code, outcome)| Ok(((scan, code), read(&outcome)?))).collect()
 }
 
@@ -210,13 +198,9 @@ pub(super) async fn report_second(
     .execute(&mut *tx)
     .await?;
     // A replaced admission becomes a conflict in the list of scans as well.
-    sqlx::query(
-        "UPDATE door_scans SET outcome = 'conflict'
-         WHERE theatre_id = $1 AND scan_id = $2 AND code = $3 AND outcome = 'admitted'",
-    )
-    .bind_all((second.theatre, second.let_in.scan, second.code))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE door_scans SET outcome = 'conflict'
+               WHERE theatre_id = $1 AND scan_id = $2 AND code = $3 AND outcome = 'admitted'";
+    sqlx::query(sql).bind_all((second.theatre, second.let_in.scan, second.code)).execute(tx).await?;
     Ok(())
 }
 
@@ -254,13 +238,9 @@ impl ConflictRow {
 
 /// Returns the conflicts of a show, the newest first.
 pub(super) async fn conflicts(pg: &PgPool, show: Uuid) -> Result<Vec<ConflictRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT number, ticket_code, seat, why, device, at, first_device, first_at
-         FROM door_conflicts WHERE show_id = $1 ORDER BY number DESC LIMIT $2",
-    )
-    .bind_all((show, MAX_CONFLICTS))
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT number, ticket_code, seat, why, device, at, first_device, first_at
+               FROM door_conflicts WHERE show_id = $1 ORDER BY number DESC LIMIT $2";
+    sqlx::query_as(sql).bind_all((show, MAX_CONFLICTS)).fetch_all(pg).await
 }
 
 /// Maximum number of shows in one theatre in one evening.
@@ -289,17 +269,12 @@ pub(super) async fn of_codes(
     codes: &[String],
 ) -> Result<Vec<TicketRow>, sqlx::Error> {
     // Two statements: the second one sees the changes that the first one has waited for.
-    sqlx::query(
-        "SELECT id FROM bookings
-         WHERE id IN (SELECT booking_id FROM tickets WHERE code = ANY($1)
-                      UNION ALL SELECT booking_id FROM place_tickets WHERE code = ANY($1))
-         ORDER BY id FOR SHARE",
-    )
-    .bind(codes)
-    .execute(&mut *tx)
-    .await?;
-    sqlx::query_as(
-        "SELECT found.code, booking.show_id, found.seat, booking.state = 'CONFIRMED' AS is_confirmed,
+    let sql = "SELECT id FROM bookings
+               WHERE id IN (SELECT booking_id FROM tickets WHERE code = ANY($1)
+                            UNION ALL SELECT booking_id FROM place_tickets WHERE code = ANY($1))
+               ORDER BY id FOR SHARE";
+    sqlx::query(sql).bind(codes).execute(&mut *tx).await?;
+    let sql = "SELECT found.code, booking.show_id, found.seat, booking.state = 'CONFIRMED' AS is_confirmed,
                 found.is_revoked, found.is_returned
          FROM (SELECT ticket.code, ticket.booking_id, coalesce(kept.label, gone.label) AS seat,
                       ticket.revoked_at IS NOT NULL AS is_revoked, gone.label IS NOT NULL AS is_returned
@@ -316,11 +291,8 @@ pub(super) async fn of_codes(
          JOIN bookings booking ON booking.id = found.booking_id
          JOIN shows show ON show.id = booking.show_id
          JOIN screens screen ON screen.id = show.screen_id
-         WHERE screen.theatre_id = $2",
-    )
-    .bind_all((codes, theatre))
-    .fetch_all(tx)
-    .await
+         WHERE screen.theatre_id = $2";
+    sqlx::query_as(sql).bind_all((codes, theatre)).fetch_all(tx).await
 }
 
 /// A ticket of a show, with its admission.
@@ -334,8 +306,7 @@ pub(super) struct ListedTicket {
 
 /// Returns all tickets of a show, valid or not, by code.
 pub(super) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Result<Vec<ListedTicket>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT ticket.code, ticket.is_good, admission.at AS used_at, admission.device AS used_where
+    let sql = "SELECT ticket.code, ticket.is_good, admission.at AS used_at, admission.device AS used_where
          FROM (SELECT ticket.code, booking.state = 'CONFIRMED' AND ticket.revoked_at IS NULL AS is_good
                FROM bookings booking JOIN tickets ticket ON ticket.booking_id = booking.id
                WHERE booking.show_id = $1 AND NOT booking.is_open
@@ -344,11 +315,8 @@ pub(super) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Result<Vec<L
                FROM bookings booking JOIN place_tickets ticket ON ticket.booking_id = booking.id
                WHERE booking.show_id = $1 AND NOT booking.is_open) AS ticket
          LEFT JOIN door_admissions admission ON admission.ticket_code = ticket.code AND admission.undone_at IS NULL
-         ORDER BY ticket.code LIMIT $2",
-    )
-    .bind_all((show, limit))
-    .fetch_all(pg)
-    .await
+         ORDER BY ticket.code LIMIT $2";
+    sqlx::query_as(sql).bind_all((show, limit)).fetch_all(pg).await
 }
 
 #[derive(Clone, Debug, platform::FromRow)]
@@ -370,8 +338,7 @@ pub(super) async fn shows(
     from: Timestamp,
     to: Timestamp,
 ) -> Result<Vec<DoorShowRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT show.id, film.title AS film, screen.name AS screen, show.starts_at,
+    let sql = "SELECT show.id, film.title AS film, screen.name AS screen, show.starts_at,
                 to_char(show.starts_at AT TIME ZONE city.time_zone, 'YYYY-MM-DD\"T\"HH24:MI:SS') AS starts_local,
                 door_sold(show.id) AS sold, door_admitted(show.id) AS admitted, door_conflicted(show.id) AS conflicts
          FROM shows show
@@ -380,9 +347,6 @@ pub(super) async fn shows(
          JOIN cities city ON city.id = theatre.city_id
          JOIN films film ON film.id = show.film_id
          WHERE screen.theatre_id = $1 AND show.starts_at BETWEEN $2 AND $3 AND NOT show.called_off
-         ORDER BY show.starts_at, screen.name, show.id LIMIT $4",
-    )
-    .bind_all((theatre, to_utc(from), to_utc(to), MAX_SHOWS))
-    .fetch_all(pg)
-    .await
+         ORDER BY show.starts_at, screen.name, show.id LIMIT $4";
+    sqlx::query_as(sql).bind_all((theatre, to_utc(from), to_utc(to), MAX_SHOWS)).fetch_all(pg).await
 }

@@ -66,19 +66,13 @@ fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
 }
 
 async fn load_all(connection: &mut PgConnection) -> Result<Vec<FilmChoice>, sqlx::Error> {
-    let rows: Vec<(String, String, i32)> =
-        sqlx::query_as("SELECT id, title, running_minutes FROM films ORDER BY title, id LIMIT $1")
-            .bind(MAX_CHOICES)
-            .fetch_all(connection)
-            .await?;
+    let sql = "SELECT id, title, running_minutes FROM films ORDER BY title, id LIMIT $1";
+    let rows: Vec<(String, String, i32)> = sqlx::query_as(sql).bind(MAX_CHOICES).fetch_all(connection).await?;
     Ok(rows.into_iter().map(choice).collect())
 }
 
 pub(super) async fn find(connection: &mut PgConnection, film: &str) -> Result<Option<FilmChoice>, sqlx::Error> {
-    let row: Option<(String, String, i32)> =
-        sqlx::query_as("SELECT id, title, running_minutes FROM films WHERE id = $1")
-            .bind(film)
-            .fetch_optional(connection)
-            .await?;
+    let sql = "SELECT id, title, running_minutes FROM films WHERE id = $1";
+    let row: Option<(String, String, i32)> = sqlx::query_as(sql).bind(film).fetch_optional(connection).await?;
     Ok(row.map(choice))
 }

@@ -292,10 +292,8 @@ async fn insert(
     who: Uuid,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO layouts (id, name, plan, seat_count) VALUES ($1, $2, $3::text::jsonb, $4)")
-        .bind_all((view.id, &view.name, plan, view.seats.cast_signed()))
-        .execute(&mut *tx)
-        .await?;
+    let sql = "INSERT INTO layouts (id, name, plan, seat_count) VALUES ($1, $2, $3::text::jsonb, $4)";
+    sqlx::query(sql).bind_all((view.id, &view.name, plan, view.seats.cast_signed())).execute(&mut *tx).await?;
     sqlx::query(
         "INSERT INTO theatre_layouts (layout_id, theatre_id, remarks, imported_by, imported_at) VALUES ($1, $2, $3, $4, $5)",
     )
@@ -307,15 +305,11 @@ async fn insert(
 
 /// Deletes layouts of a theatre that were never used, except the newest `keep`.
 async fn delete_oldest(tx: &mut PgConnection, theatre: &str, keep: i64) -> Result<(), sqlx::Error> {
-    let old: Vec<Uuid> = sqlx::query_scalar(
-        "DELETE FROM theatre_layouts WHERE layout_id IN (
-             SELECT layout_id FROM theatre_layouts WHERE theatre_id = $1 AND published_at IS NULL
-             ORDER BY imported_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)
-         RETURNING layout_id",
-    )
-    .bind_all((theatre, keep))
-    .fetch_all(&mut *tx)
-    .await?;
+    let sql = "DELETE FROM theatre_layouts WHERE layout_id IN (
+                   SELECT layout_id FROM theatre_layouts WHERE theatre_id = $1 AND published_at IS NULL
+                   ORDER BY imported_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)
+               RETURNING layout_id";
+    let old: Vec<Uuid> = sqlx::query_scalar(sql).bind_all((theatre, keep)).fetch_all(&mut *tx).await?;
     if !old.is_empty() {
         sqlx::query("DELETE FROM layouts WHERE id = ANY($1)").bind(old).execute(tx).await?;
     }
@@ -328,36 +322,27 @@ pub(super) async fn of_theatre(
     theatre: &str,
     layout: Uuid,
 ) -> Result<Option<LayoutRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT room.plan::text AS plan, coalesce(brought.remarks, '[]') AS remarks,
-                (brought.layout_id IS NULL OR brought.published_at IS NOT NULL) AS published,
-                brought.layout_id IS NOT NULL AS is_own
-         FROM layouts room
-         LEFT JOIN theatre_layouts brought ON brought.layout_id = room.id AND brought.theatre_id = $1
-         WHERE room.id = $2
-           AND (brought.layout_id IS NOT NULL
-                OR EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND layout_id = room.id))",
-    )
-    .bind_all((theatre, layout))
-    .fetch_optional(connection)
-    .await
+    let sql = "SELECT room.plan::text AS plan, coalesce(brought.remarks, '[]') AS remarks,
+                      (brought.layout_id IS NULL OR brought.published_at IS NOT NULL) AS published,
+                      brought.layout_id IS NOT NULL AS is_own
+               FROM layouts room
+               LEFT JOIN theatre_layouts brought ON brought.layout_id = room.id AND brought.theatre_id = $1
+               WHERE room.id = $2
+                 AND (brought.layout_id IS NOT NULL
+                      OR EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND layout_id = room.id))";
+    sqlx::query_as(sql).bind_all((theatre, layout)).fetch_optional(connection).await
 }
 
 /// Locks a layout that was imported in a theatre; `false` when there is none.
 pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, layout: Uuid) -> Result<bool, sqlx::Error> {
-    let found: Option<i32> =
-        sqlx::query_scalar("SELECT 1 FROM theatre_layouts WHERE theatre_id = $1 AND layout_id = $2 FOR UPDATE")
-            .bind_all((theatre, layout))
-            .fetch_optional(tx)
-            .await?;
+    let sql = "SELECT 1 FROM theatre_layouts WHERE theatre_id = $1 AND layout_id = $2 FOR UPDATE";
+    let found: Option<i32> = sqlx::query_scalar(sql).bind_all((theatre, layout)).fetch_optional(tx).await?;
     Ok(found.is_some())
 }
 
 /// Marks a layout as used by a screen.
 pub(super) async fn mark_published(tx: &mut PgConnection, layout: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE theatre_layouts SET published_at = $2 WHERE layout_id = $1 AND published_at IS NULL")
-        .bind_all((layout, to_utc(now)))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE theatre_layouts SET published_at = $2 WHERE layout_id = $1 AND published_at IS NULL";
+    sqlx::query(sql).bind_all((layout, to_utc(now))).execute(tx).await?;
     Ok(())
 }

@@ -167,10 +167,8 @@ async fn insert(
     layout: Uuid,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO screens (id, theatre_id, name, layout_id) VALUES ($1, $2, $3, $4)")
-        .bind_all((id, theatre, name, layout))
-        .execute(&mut *tx)
-        .await?;
+    let sql = "INSERT INTO screens (id, theatre_id, name, layout_id) VALUES ($1, $2, $3, $4)";
+    sqlx::query(sql).bind_all((id, theatre, name, layout)).execute(&mut *tx).await?;
     version(tx, id, 1, layout, now).await
 }
 
@@ -181,19 +179,15 @@ async fn version(
     layout: Uuid,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO screen_layouts (screen_id, version, layout_id, published_at) VALUES ($1, $2, $3, $4)")
-        .bind_all((screen, version, layout, to_utc(now)))
-        .execute(tx)
-        .await?;
+    let sql = "INSERT INTO screen_layouts (screen_id, version, layout_id, published_at) VALUES ($1, $2, $3, $4)";
+    sqlx::query(sql).bind_all((screen, version, layout, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 /// Locks a screen of a theatre and returns its layout. Planning and layout changes hold this lock.
 pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, screen: &str) -> Result<Option<Uuid>, sqlx::Error> {
-    sqlx::query_scalar("SELECT layout_id FROM screens WHERE theatre_id = $1 AND id = $2 FOR NO KEY UPDATE")
-        .bind_all((theatre, screen))
-        .fetch_optional(tx)
-        .await
+    let sql = "SELECT layout_id FROM screens WHERE theatre_id = $1 AND id = $2 FOR NO KEY UPDATE";
+    sqlx::query_scalar(sql).bind_all((theatre, screen)).fetch_optional(tx).await
 }
 
 /// Gives a locked screen another layout.
@@ -204,10 +198,8 @@ async fn change_room(
     after: Uuid,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let last: Option<i32> = sqlx::query_scalar("SELECT max(version) FROM screen_layouts WHERE screen_id = $1")
-        .bind(screen)
-        .fetch_one(&mut *tx)
-        .await?;
+    let sql = "SELECT max(version) FROM screen_layouts WHERE screen_id = $1";
+    let last: Option<i32> = sqlx::query_scalar(sql).bind(screen).fetch_one(&mut *tx).await?;
     let last = match last {
         Some(last) => last,
         // The screen's initial layout has no version row yet.
@@ -217,10 +209,8 @@ async fn change_room(
         }
     };
     version(tx, screen, last + 1, after, now).await?;
-    let done = sqlx::query("UPDATE screens SET layout_id = $3 WHERE id = $1 AND layout_id = $2")
-        .bind_all((screen, before, after))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE screens SET layout_id = $3 WHERE id = $1 AND layout_id = $2";
+    let done = sqlx::query(sql).bind_all((screen, before, after)).execute(tx).await?;
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
@@ -234,15 +224,11 @@ pub(super) struct ScreenFacts {
 }
 
 pub(super) async fn facts(connection: &mut PgConnection, theatre: &str, screen: &str) -> Result<ScreenFacts, Problem> {
-    let found: Option<ScreenFacts> = sqlx::query_as(
-        "SELECT screen.name, screen.layout_id, theatre.currency, city.time_zone
-         FROM screens screen
-         JOIN theatres theatre ON theatre.id = screen.theatre_id
-         JOIN cities city ON city.id = theatre.city_id
-         WHERE theatre.id = $1 AND screen.id = $2",
-    )
-    .bind_all((theatre, screen))
-    .fetch_optional(connection)
-    .await?;
+    let sql = "SELECT screen.name, screen.layout_id, theatre.currency, city.time_zone
+               FROM screens screen
+               JOIN theatres theatre ON theatre.id = screen.theatre_id
+               JOIN cities city ON city.id = theatre.city_id
+               WHERE theatre.id = $1 AND screen.id = $2";
+    let found: Option<ScreenFacts> = sqlx::query_as(sql).bind_all((theatre, screen)).fetch_optional(connection).await?;
     found.ok_or_else(|| Problem::not_found("screen"))
 }

@@ -226,14 +226,10 @@ struct StandingRow {
 
 /// Returns a screen's standing seats for one layout, in seat order; seats the layout lacks come last.
 async fn rows_of(connection: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<StandingRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT kept.label, kept.seat_no, kept.reason, kept.kept_by, account.name AS person
-         FROM standing_house_seats kept JOIN accounts account ON account.id = kept.kept_by
-         WHERE kept.screen_id = $1 AND kept.layout_id = $2 ORDER BY kept.seat_no NULLS LAST, kept.label",
-    )
-    .bind_all((screen, layout))
-    .fetch_all(connection)
-    .await
+    let sql = "SELECT kept.label, kept.seat_no, kept.reason, kept.kept_by, account.name AS person
+               FROM standing_house_seats kept JOIN accounts account ON account.id = kept.kept_by
+               WHERE kept.screen_id = $1 AND kept.layout_id = $2 ORDER BY kept.seat_no NULLS LAST, kept.label";
+    sqlx::query_as(sql).bind_all((screen, layout)).fetch_all(connection).await
 }
 
 /// Inserts standing seats; updates the reason of existing ones.
@@ -244,24 +240,18 @@ async fn insert(
     (reason, who): (&str, Uuid),
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)
-         SELECT $1, $2, seat.label, seat.number, $5, $6, $7
-         FROM UNNEST($3::text[], $4::integer[]) AS seat (label, number)
-         ON CONFLICT (screen_id, layout_id, label) DO UPDATE
-         SET reason = EXCLUDED.reason, kept_by = EXCLUDED.kept_by, kept_at = EXCLUDED.kept_at",
-    )
-    .bind_all((screen, layout, labels, numbers, reason, who, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)
+               SELECT $1, $2, seat.label, seat.number, $5, $6, $7
+               FROM UNNEST($3::text[], $4::integer[]) AS seat (label, number)
+               ON CONFLICT (screen_id, layout_id, label) DO UPDATE
+               SET reason = EXCLUDED.reason, kept_by = EXCLUDED.kept_by, kept_at = EXCLUDED.kept_at";
+    sqlx::query(sql).bind_all((screen, layout, labels, numbers, reason, who, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 async fn delete(tx: &mut PgConnection, (screen, layout): (&str, Uuid), labels: &[String]) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2 AND label = ANY ($3)")
-        .bind_all((screen, layout, labels))
-        .execute(tx)
-        .await?;
+    let sql = "DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2 AND label = ANY ($3)";
+    sqlx::query(sql).bind_all((screen, layout, labels)).execute(tx).await?;
     Ok(())
 }
 
@@ -273,20 +263,14 @@ async fn copy(
     (before, after): (Uuid, Uuid),
     (labels, numbers): (&[String], &[Option<i32>]),
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2")
-        .bind_all((screen, after))
-        .execute(&mut *tx)
-        .await?;
-    sqlx::query(
-        "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)
-         SELECT kept.screen_id, $3, kept.label, seat.number, kept.reason, kept.kept_by, kept.kept_at
-         FROM standing_house_seats kept
-         JOIN UNNEST($4::text[], $5::integer[]) AS seat (label, number) ON seat.label = kept.label
-         WHERE kept.screen_id = $1 AND kept.layout_id = $2",
-    )
-    .bind_all((screen, before, after, labels, numbers))
-    .execute(tx)
-    .await?;
+    let sql = "DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2";
+    sqlx::query(sql).bind_all((screen, after)).execute(&mut *tx).await?;
+    let sql = "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)
+               SELECT kept.screen_id, $3, kept.label, seat.number, kept.reason, kept.kept_by, kept.kept_at
+               FROM standing_house_seats kept
+               JOIN UNNEST($4::text[], $5::integer[]) AS seat (label, number) ON seat.label = kept.label
+               WHERE kept.screen_id = $1 AND kept.layout_id = $2";
+    sqlx::query(sql).bind_all((screen, before, after, labels, numbers)).execute(tx).await?;
     Ok(())
 }
 

@@ -136,11 +136,8 @@ pub(super) async fn find_tariff(
     connection: &mut PgConnection,
     theatre: &str,
 ) -> Result<Option<(Tariff, i32)>, sqlx::Error> {
-    let row: Option<(Json<Tariff>, i32)> =
-        sqlx::query_as("SELECT tariff, version FROM theatre_tariffs WHERE theatre_id = $1")
-            .bind(theatre)
-            .fetch_optional(connection)
-            .await?;
+    let sql = "SELECT tariff, version FROM theatre_tariffs WHERE theatre_id = $1";
+    let row: Option<(Json<Tariff>, i32)> = sqlx::query_as(sql).bind(theatre).fetch_optional(connection).await?;
     Ok(row.map(|(tariff, version)| (tariff.0, version)))
 }
 
@@ -178,19 +175,15 @@ async fn categories_of(
     theatre: &str,
     limit: i64,
 ) -> Result<Vec<(String, String)>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT category ->> 'name' AS name,
-                string_agg(DISTINCT coalesce(category ->> 'label', category ->> 'name'), ' / ') AS label
-         FROM screens screen
-         JOIN layouts room ON room.id = screen.layout_id
-         CROSS JOIN LATERAL jsonb_array_elements(room.categories) AS category
-         WHERE screen.theatre_id = $1
-         GROUP BY 1
-         ORDER BY 1 LIMIT $2",
-    )
-    .bind_all((theatre, limit))
-    .fetch_all(connection)
-    .await
+    let sql = "SELECT category ->> 'name' AS name,
+                      string_agg(DISTINCT coalesce(category ->> 'label', category ->> 'name'), ' / ') AS label
+               FROM screens screen
+               JOIN layouts room ON room.id = screen.layout_id
+               CROSS JOIN LATERAL jsonb_array_elements(room.categories) AS category
+               WHERE screen.theatre_id = $1
+               GROUP BY 1
+               ORDER BY 1 LIMIT $2";
+    sqlx::query_as(sql).bind_all((theatre, limit)).fetch_all(connection).await
 }
 
 #[cfg(test)]

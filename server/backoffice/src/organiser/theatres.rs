@@ -220,10 +220,8 @@ async fn has_city(tx: &mut PgConnection, city: &str) -> Result<bool, sqlx::Error
 }
 
 async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO cities (id, name, country, time_zone) VALUES ($1, $2, $3, $4)")
-        .bind_all((id, &city.name, &city.country, &city.time_zone))
-        .execute(tx)
-        .await?;
+    let sql = "INSERT INTO cities (id, name, country, time_zone) VALUES ($1, $2, $3, $4)";
+    sqlx::query(sql).bind_all((id, &city.name, &city.country, &city.time_zone)).execute(tx).await?;
     Ok(())
 }
 
@@ -246,13 +244,9 @@ async fn update(
     version: i32,
     (name, address, currency): (&str, &str, &str),
 ) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(
-        "UPDATE theatres SET name = $3, address = $4, currency = $5, version = version + 1
-         WHERE id = $1 AND version = $2",
-    )
-    .bind_all((theatre, version, name, address, currency))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE theatres SET name = $3, address = $4, currency = $5, version = version + 1
+               WHERE id = $1 AND version = $2";
+    let done = sqlx::query(sql).bind_all((theatre, version, name, address, currency)).execute(tx).await?;
     Ok(done.rows_affected() == 1)
 }
 

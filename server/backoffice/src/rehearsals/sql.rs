@@ -37,31 +37,21 @@ pub(super) async fn insert(
     figures: &RehearsalFigures,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    sqlx::query("DELETE FROM rehearsals WHERE show_id = $1 AND ended_at IS NOT NULL")
-        .bind(show)
-        .execute(&mut *tx)
-        .await?;
-    let done = sqlx::query(
-        "INSERT INTO rehearsals (id, show_id, theatre_id, started_at, figures) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT DO NOTHING",
-    )
-    .bind_all((id, show, theatre, to_utc(now), Json(figures)))
-    .execute(tx)
-    .await?;
+    let sql = "DELETE FROM rehearsals WHERE show_id = $1 AND ended_at IS NOT NULL";
+    sqlx::query(sql).bind(show).execute(&mut *tx).await?;
+    let sql = "INSERT INTO rehearsals (id, show_id, theatre_id, started_at, figures) VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT DO NOTHING";
+    let done = sqlx::query(sql).bind_all((id, show, theatre, to_utc(now), Json(figures))).execute(tx).await?;
     Ok(done.rows_affected() == 1)
 }
 
 /// Claims a rehearsal that no server has begun.
 pub(super) async fn claim(pg: &PgPool, now: Timestamp) -> Result<Option<(Uuid, Json<RehearsalFigures>)>, sqlx::Error> {
-    sqlx::query_as(
-        "UPDATE rehearsals SET seen_at = $1
-         WHERE id = (SELECT id FROM rehearsals WHERE ended_at IS NULL AND seen_at IS NULL
-                     ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-         RETURNING id, figures",
-    )
-    .bind(to_utc(now))
-    .fetch_optional(pg)
-    .await
+    let sql = "UPDATE rehearsals SET seen_at = $1
+               WHERE id = (SELECT id FROM rehearsals WHERE ended_at IS NULL AND seen_at IS NULL
+                           ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+               RETURNING id, figures";
+    sqlx::query_as(sql).bind(to_utc(now)).fetch_optional(pg).await
 }
 
 /// Records figures and renews the lease. Returns whether a stop is requested; `None` if the rehearsal has ended.
@@ -88,13 +78,9 @@ pub(super) async fn end(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let mut tx = pg.begin().await?;
-    sqlx::query(
-        "UPDATE rehearsals SET ended_at = $2, end_reason = $3, figures = coalesce($4, figures)
-         WHERE id = $1 AND ended_at IS NULL",
-    )
-    .bind_all((id, to_utc(now), end.as_str(), figures.map(Json)))
-    .execute(&mut *tx)
-    .await?;
+    let sql = "UPDATE rehearsals SET ended_at = $2, end_reason = $3, figures = coalesce($4, figures)
+               WHERE id = $1 AND ended_at IS NULL";
+    sqlx::query(sql).bind_all((id, to_utc(now), end.as_str(), figures.map(Json))).execute(&mut *tx).await?;
     waiting_room::delete_of_rehearsal(&mut tx, id).await?;
     tx.commit().await
 }
@@ -116,10 +102,8 @@ async fn ids(pg: &PgPool, query: &'static str, since: DateTime<Utc>) -> Result<V
 
 /// The rehearsal of a show.
 pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RehearsalRow>, sqlx::Error> {
-    sqlx::query_as("SELECT id, figures, end_reason FROM rehearsals WHERE show_id = $1")
-        .bind(show)
-        .fetch_optional(pg)
-        .await
+    let sql = "SELECT id, figures, end_reason FROM rehearsals WHERE show_id = $1";
+    sqlx::query_as(sql).bind(show).fetch_optional(pg).await
 }
 
 /// Requests that the rehearsal of a show stops.

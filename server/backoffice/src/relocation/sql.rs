@@ -73,14 +73,10 @@ pub(super) async fn begin(
     .bind_all((requested.layout, Json(&requested.prices), &requested.reason, &show.sales, to_utc(now)))
     .execute(&mut *tx)
     .await?;
-    let marked = sqlx::query(
-        "UPDATE shows SET is_moving = true, sales = CASE sales WHEN 'open' THEN 'paused' ELSE sales END,
-                terms_version = terms_version + 1, terms_at = CASE sales WHEN 'planned' THEN terms_at ELSE $2 END
-         WHERE id = $1 AND NOT is_moving AND NOT called_off",
-    )
-    .bind_all((requested.show, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE shows SET is_moving = true, sales = CASE sales WHEN 'open' THEN 'paused' ELSE sales END,
+                      terms_version = terms_version + 1, terms_at = CASE sales WHEN 'planned' THEN terms_at ELSE $2 END
+               WHERE id = $1 AND NOT is_moving AND NOT called_off";
+    let marked = sqlx::query(sql).bind_all((requested.show, to_utc(now))).execute(tx).await?;
     if marked.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
@@ -145,16 +141,12 @@ pub(super) struct LastRow {
 }
 
 pub(super) async fn last(tx: &mut PgConnection, show: Uuid) -> Result<Option<LastRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT move.state, move.reason, move.same, move.offered, move.refunded, move.answer_until,
+    let sql = "SELECT move.state, move.reason, move.same, move.offered, move.refunded, move.answer_until,
                 (SELECT count(*) FROM moved_bookings WHERE move_id = move.id AND state = 'offered') AS unanswered,
                 (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
                 (SELECT name FROM screens WHERE id = move.to_screen) AS to_name
-         FROM show_moves move WHERE move.show_id = $1 ORDER BY move.requested_at DESC LIMIT 1",
-    )
-    .bind(show)
-    .fetch_optional(tx)
-    .await
+         FROM show_moves move WHERE move.show_id = $1 ORDER BY move.requested_at DESC LIMIT 1";
+    sqlx::query_as(sql).bind(show).fetch_optional(tx).await
 }
 
 /// A sold booking with its places.
@@ -173,8 +165,7 @@ pub(super) struct SoldRow {
 
 /// Returns sold bookings in the order of their creation.
 pub(super) async fn sold(tx: &mut PgConnection, show: Uuid) -> Result<Vec<SoldRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT booking.id, booking.reference, booking.version, booking.fence,
+    let sql = "SELECT booking.id, booking.reference, booking.version, booking.fence,
                 ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats,
                 ARRAY(SELECT label FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS labels,
                 ARRAY(SELECT area_no FROM booking_places WHERE booking_id = booking.id ORDER BY area_no) AS areas,
@@ -182,11 +173,8 @@ pub(super) async fn sold(tx: &mut PgConnection, show: Uuid) -> Result<Vec<SoldRo
                 ARRAY(SELECT name FROM booking_places WHERE booking_id = booking.id ORDER BY area_no) AS area_names
          FROM bookings booking
          WHERE booking.show_id = $1 AND NOT booking.is_open AND booking.state = 'CONFIRMED'
-         ORDER BY booking.created_at, booking.id",
-    )
-    .bind(show)
-    .fetch_all(tx)
-    .await
+         ORDER BY booking.created_at, booking.id";
+    sqlx::query_as(sql).bind(show).fetch_all(tx).await
 }
 
 /// Locks all sold bookings of a show, in the order of their ids.
@@ -210,10 +198,8 @@ pub(super) struct FloorRow {
 }
 
 pub(super) async fn floors(tx: &mut PgConnection, show: Uuid) -> Result<Vec<FloorRow>, sqlx::Error> {
-    sqlx::query_as("SELECT area_no, name, category, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no")
-        .bind(show)
-        .fetch_all(tx)
-        .await
+    let sql = "SELECT area_no, name, category, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
+    sqlx::query_as(sql).bind(show).fetch_all(tx).await
 }
 
 pub(super) async fn count_open(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
@@ -223,15 +209,11 @@ pub(super) async fn count_open(tx: &mut PgConnection, show: Uuid) -> Result<i64,
 /// Returns `true` when a booking of the show is open, or a pending outbox effect names seats of the old layout. Effects
 /// of a cancelled booking do not count: their fence matches nothing in the new layout.
 pub(super) async fn is_unsettled(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open)
-             OR EXISTS (SELECT 1 FROM outbox JOIN bookings ON bookings.id = outbox.booking_id
-                        WHERE bookings.show_id = $1 AND outbox.parked_why IS NULL
-                          AND outbox.effect IN ('mark_booked', 'release_part', 'place_late'))",
-    )
-    .bind(show)
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open)
+                   OR EXISTS (SELECT 1 FROM outbox JOIN bookings ON bookings.id = outbox.booking_id
+                              WHERE bookings.show_id = $1 AND outbox.parked_why IS NULL
+                                AND outbox.effect IN ('mark_booked', 'release_part', 'place_late'))";
+    sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 /// Locks unpaid bookings and skips locked rows: those in checkout, and with `submitted_too` those with a submitted
@@ -242,14 +224,10 @@ pub(super) async fn take_unpaid(
     submitted_too: bool,
     limit: i64,
 ) -> Result<Vec<Uuid>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT id FROM bookings
-         WHERE show_id = $1 AND is_open AND (state = 'SEATS_LOCKED' OR ($2 AND state = 'PAYMENT_PENDING'))
-         ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED",
-    )
-    .bind_all((show, submitted_too, limit))
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT id FROM bookings
+               WHERE show_id = $1 AND is_open AND (state = 'SEATS_LOCKED' OR ($2 AND state = 'PAYMENT_PENDING'))
+               ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED";
+    sqlx::query_scalar(sql).bind_all((show, submitted_too, limit)).fetch_all(tx).await
 }
 
 /// The counts of a completed move.
@@ -281,29 +259,21 @@ pub(super) async fn carried(
 
 /// Drops a move, because the show was called off.
 pub(super) async fn drop_move(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE show_moves SET state = 'dropped', finished_at = $2 WHERE id = $1 AND state = 'closing'")
-        .bind_all((row.id, to_utc(now)))
-        .execute(&mut *tx)
-        .await?;
+    let sql = "UPDATE show_moves SET state = 'dropped', finished_at = $2 WHERE id = $1 AND state = 'closing'";
+    sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(&mut *tx).await?;
     sqlx::query("UPDATE shows SET is_moving = false WHERE id = $1").bind(row.show_id).execute(tx).await?;
     Ok(())
 }
 
 /// Finishes a move: restores the state of sales from before it. A draft keeps the version that its organiser was given.
 pub(super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE shows SET is_moving = false, sales = move.sales,
-                terms_version = terms_version + (move.sales <> 'planned')::integer,
-                terms_at = CASE move.sales WHEN 'planned' THEN terms_at ELSE $2 END
-         FROM show_moves move WHERE move.id = $1 AND move.state = 'carried' AND shows.id = move.show_id",
-    )
-    .bind_all((row.id, to_utc(now)))
-    .execute(&mut *tx)
-    .await?;
-    sqlx::query("UPDATE show_moves SET state = 'done', finished_at = $2 WHERE id = $1 AND state = 'carried'")
-        .bind_all((row.id, to_utc(now)))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE shows SET is_moving = false, sales = move.sales,
+                      terms_version = terms_version + (move.sales <> 'planned')::integer,
+                      terms_at = CASE move.sales WHEN 'planned' THEN terms_at ELSE $2 END
+               FROM show_moves move WHERE move.id = $1 AND move.state = 'carried' AND shows.id = move.show_id";
+    sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(&mut *tx).await?;
+    let sql = "UPDATE show_moves SET state = 'done', finished_at = $2 WHERE id = $1 AND state = 'carried'";
+    sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -313,16 +283,12 @@ const APART: i32 = 1_000_000;
 /// Deletes all claims of the current layout. [`carry_seats`] and [`carry_places`] insert the sold ones again.
 pub(super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
     // The lock order of all writers of claims: areas, claims on places, claims on seats.
-    sqlx::query("SELECT 1 FROM area_stock WHERE show_id = $1 ORDER BY area_no FOR UPDATE")
-        .bind(show)
-        .execute(&mut *tx)
-        .await?;
+    let sql = "SELECT 1 FROM area_stock WHERE show_id = $1 ORDER BY area_no FOR UPDATE";
+    sqlx::query(sql).bind(show).execute(&mut *tx).await?;
     sqlx::query("DELETE FROM area_claims WHERE show_id = $1").bind(show).execute(&mut *tx).await?;
     sqlx::query("DELETE FROM area_stock WHERE show_id = $1").bind(show).execute(&mut *tx).await?;
-    sqlx::query("SELECT 1 FROM seat_claims WHERE show_id = $1 ORDER BY seat_no FOR UPDATE")
-        .bind(show)
-        .execute(&mut *tx)
-        .await?;
+    let sql = "SELECT 1 FROM seat_claims WHERE show_id = $1 ORDER BY seat_no FOR UPDATE";
+    sqlx::query(sql).bind(show).execute(&mut *tx).await?;
     sqlx::query("DELETE FROM seat_claims WHERE show_id = $1").bind(show).execute(tx).await?;
     Ok(())
 }
@@ -353,13 +319,9 @@ pub(super) async fn open_room(
     }
     open_areas(tx, row.show_id, room.areas()).await?;
     let labels: Vec<String> = room.seats().map(|seat| seat.label).collect();
-    sqlx::query(
-        "INSERT INTO moved_rooms (show_id, labels) VALUES ($1, $2)
-         ON CONFLICT (show_id) DO UPDATE SET labels = EXCLUDED.labels",
-    )
-    .bind_all((row.show_id, labels))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO moved_rooms (show_id, labels) VALUES ($1, $2)
+               ON CONFLICT (show_id) DO UPDATE SET labels = EXCLUDED.labels";
+    sqlx::query(sql).bind_all((row.show_id, labels)).execute(tx).await?;
     Ok(())
 }
 
@@ -411,14 +373,10 @@ pub(super) async fn carry_seats(
     .bind_all((&seats.bookings, &seats.from, &seats.to, &seats.labels, &seats.categories))
     .execute(&mut *tx)
     .await?;
-    let ticketed = sqlx::query(
-        "UPDATE tickets ticket SET seat_no = -1 - moved.to_no
+    let sql = "UPDATE tickets ticket SET seat_no = -1 - moved.to_no
          FROM UNNEST($1::uuid[], $2::integer[], $3::integer[]) AS moved (booking_id, from_no, to_no)
-         WHERE ticket.booking_id = moved.booking_id AND ticket.seat_no = moved.from_no AND ticket.revoked_at IS NULL",
-    )
-    .bind_all((&seats.bookings, &seats.from, &seats.to))
-    .execute(&mut *tx)
-    .await?;
+         WHERE ticket.booking_id = moved.booking_id AND ticket.seat_no = moved.from_no AND ticket.revoked_at IS NULL";
+    let ticketed = sqlx::query(sql).bind_all((&seats.bookings, &seats.from, &seats.to)).execute(&mut *tx).await?;
     let claimed = sqlx::query(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
          SELECT $1, moved.seat_no, moved.booking_id, moved.fence, 'sold', $5
@@ -463,14 +421,10 @@ pub(super) async fn carry_places(
     .bind_all((&places.bookings, &places.from, &places.to, &places.names, &places.categories))
     .execute(&mut *tx)
     .await?;
-    sqlx::query(
-        "UPDATE place_tickets ticket SET area_no = -1 - moved.to_no
-         FROM UNNEST($1::uuid[], $2::smallint[], $3::smallint[]) AS moved (booking_id, from_no, to_no)
-         WHERE ticket.booking_id = moved.booking_id AND ticket.area_no = moved.from_no",
-    )
-    .bind_all((&places.bookings, &places.from, &places.to))
-    .execute(&mut *tx)
-    .await?;
+    let sql = "UPDATE place_tickets ticket SET area_no = -1 - moved.to_no
+               FROM UNNEST($1::uuid[], $2::smallint[], $3::smallint[]) AS moved (booking_id, from_no, to_no)
+               WHERE ticket.booking_id = moved.booking_id AND ticket.area_no = moved.from_no";
+    sqlx::query(sql).bind_all((&places.bookings, &places.from, &places.to)).execute(&mut *tx).await?;
     for arrive in [
         "UPDATE booking_places SET area_no = -1 - area_no WHERE booking_id = ANY($1) AND area_no < 0",
         "UPDATE place_tickets SET area_no = -1 - area_no WHERE booking_id = ANY($1) AND area_no < 0",
@@ -507,14 +461,10 @@ pub(super) async fn step_all(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = bookings.iter().copied().unzip();
-    let stepped = sqlx::query(
-        "UPDATE bookings SET version = bookings.version + 1, updated_at = $3
-         FROM UNNEST($1::uuid[], $2::integer[]) AS known (id, version)
-         WHERE bookings.id = known.id AND bookings.version = known.version AND bookings.state = 'CONFIRMED'",
-    )
-    .bind_all((&ids, &versions, to_utc(now)))
-    .execute(&mut *tx)
-    .await?;
+    let sql = "UPDATE bookings SET version = bookings.version + 1, updated_at = $3
+               FROM UNNEST($1::uuid[], $2::integer[]) AS known (id, version)
+               WHERE bookings.id = known.id AND bookings.version = known.version AND bookings.state = 'CONFIRMED'";
+    let stepped = sqlx::query(sql).bind_all((&ids, &versions, to_utc(now))).execute(&mut *tx).await?;
     if stepped.rows_affected() != ids.len() as u64 {
         return Err(sqlx::Error::Protocol("a booking moved under its lock".to_owned()));
     }
@@ -530,10 +480,8 @@ pub(super) async fn step_all(
 }
 
 pub(super) async fn standing_seats(tx: &mut PgConnection, show: Uuid) -> Result<Vec<i32>, sqlx::Error> {
-    sqlx::query_scalar("SELECT seat_no FROM house_seats WHERE show_id = $1 AND is_standing")
-        .bind(show)
-        .fetch_all(tx)
-        .await
+    let sql = "SELECT seat_no FROM house_seats WHERE show_id = $1 AND is_standing";
+    sqlx::query_scalar(sql).bind(show).fetch_all(tx).await
 }
 
 /// Carries the reasons of house seats over to the seats with the same labels; deletes the others.
@@ -543,31 +491,24 @@ pub(super) async fn keep_house_seats(
     kept: &[(i32, i32)],
 ) -> Result<(), sqlx::Error> {
     let (from, to): (Vec<i32>, Vec<i32>) = kept.iter().copied().unzip();
-    let kept: Vec<(String, Uuid, chrono::DateTime<chrono::Utc>, i32)> = sqlx::query_as(
-        "SELECT house.reason, house.kept_by, house.kept_at, moved.to_no
-         FROM house_seats house
-         JOIN UNNEST($2::integer[], $3::integer[]) AS moved (from_no, to_no) ON moved.from_no = house.seat_no
-         WHERE house.show_id = $1",
-    )
-    .bind_all((show, &from, &to))
-    .fetch_all(&mut *tx)
-    .await?;
+    let sql = "SELECT house.reason, house.kept_by, house.kept_at, moved.to_no
+               FROM house_seats house
+               JOIN UNNEST($2::integer[], $3::integer[]) AS moved (from_no, to_no) ON moved.from_no = house.seat_no
+               WHERE house.show_id = $1";
+    let kept: Vec<(String, Uuid, chrono::DateTime<chrono::Utc>, i32)> =
+        sqlx::query_as(sql).bind_all((show, &from, &to)).fetch_all(&mut *tx).await?;
     sqlx::query("DELETE FROM house_seats WHERE show_id = $1").bind(show).execute(&mut *tx).await?;
     for (reason, who, at, seat) in kept {
-        sqlx::query("INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at) VALUES ($1, $2, $3, $4, $5)")
-            .bind_all((show, seat, reason, who, at))
-            .execute(&mut *tx)
-            .await?;
+        let sql = "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at) VALUES ($1, $2, $3, $4, $5)";
+        sqlx::query(sql).bind_all((show, seat, reason, who, at)).execute(&mut *tx).await?;
     }
     Ok(())
 }
 
 /// Ends the callers' holds of a show: their seats no longer exist.
 pub(super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE caller_holds SET ended_as = 'released' WHERE show_id = $1 AND ended_as IS NULL")
-        .bind(show)
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE caller_holds SET ended_as = 'released' WHERE show_id = $1 AND ended_as IS NULL";
+    sqlx::query(sql).bind(show).execute(tx).await?;
     Ok(())
 }
 
@@ -575,14 +516,10 @@ pub(super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid) -> Resul
 pub(super) async fn requeue_offers(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
     // Locks the list: no offers are made concurrently.
     sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(&mut *tx).await?;
-    sqlx::query(
-        "UPDATE waiting_list SET state = 'waiting', offer_seats = '{}', offer_area = NULL, offer_until = NULL,
-                not_before = $2, updated_at = $2
-         WHERE show_id = $1 AND state IN ('offering', 'offered')",
-    )
-    .bind_all((show, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE waiting_list SET state = 'waiting', offer_seats = '{}', offer_area = NULL, offer_until = NULL,
+                      not_before = $2, updated_at = $2
+               WHERE show_id = $1 AND state IN ('offering', 'offered')";
+    sqlx::query(sql).bind_all((show, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -627,13 +564,9 @@ pub(super) async fn put_all(
 
 /// Returns `true` when a show has unanswered offers.
 pub(super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
-                        WHERE move.show_id = $1 AND moved.state = 'offered')",
-    )
-    .bind(show)
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
+                              WHERE move.show_id = $1 AND moved.state = 'offered')";
+    sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 #[derive(Clone, Debug, platform::FromRow)]
@@ -658,40 +591,30 @@ pub(super) async fn take_mail(
     lease_until: Timestamp,
     max_tries: i32,
 ) -> Result<Option<DueMail>, sqlx::Error> {
-    sqlx::query_as(
-        "UPDATE moved_bookings moved SET mail_tries = moved.mail_tries + 1, mail_after = $2
-         FROM (SELECT move_id, booking_id FROM moved_bookings
-               WHERE mailed_at IS NULL AND mail_after <= $1 AND mail_tries < $3
-               ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
-         JOIN show_moves move ON move.id = due.move_id
-         WHERE moved.move_id = due.move_id AND moved.booking_id = due.booking_id
-         RETURNING moved.move_id, moved.booking_id, moved.state, moved.before, moved.after, moved.answer_until,
-                   move.reason,
-                   (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
-                   (SELECT name FROM screens WHERE id = move.to_screen) AS to_name,
-                   (SELECT count(*) FROM show_moves other
-                    WHERE other.show_id = move.show_id AND other.requested_at <= move.requested_at) AS ordinal",
-    )
-    .bind_all((to_utc(now), to_utc(lease_until), max_tries))
-    .fetch_optional(pg)
-    .await
+    let sql = "UPDATE moved_bookings moved SET mail_tries = moved.mail_tries + 1, mail_after = $2
+               FROM (SELECT move_id, booking_id FROM moved_bookings
+                     WHERE mailed_at IS NULL AND mail_after <= $1 AND mail_tries < $3
+                     ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
+               JOIN show_moves move ON move.id = due.move_id
+               WHERE moved.move_id = due.move_id AND moved.booking_id = due.booking_id
+               RETURNING moved.move_id, moved.booking_id, moved.state, moved.before, moved.after, moved.answer_until,
+                         move.reason,
+                         (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
+                         (SELECT name FROM screens WHERE id = move.to_screen) AS to_name,
+                         (SELECT count(*) FROM show_moves other
+                          WHERE other.show_id = move.show_id AND other.requested_at <= move.requested_at) AS ordinal";
+    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until), max_tries)).fetch_optional(pg).await
 }
 
 /// Marks a mail as sent, or as not needed.
 pub(super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2")
-        .bind_all((mail.move_id, mail.booking_id, to_utc(now)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2";
+    sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
 pub(super) async fn postpone_mail(pg: &PgPool, mail: &DueMail, not_before: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE moved_bookings SET mail_after = $3 WHERE move_id = $1 AND booking_id = $2 AND mailed_at IS NULL",
-    )
-    .bind_all((mail.move_id, mail.booking_id, to_utc(not_before)))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE moved_bookings SET mail_after = $3 WHERE move_id = $1 AND booking_id = $2 AND mailed_at IS NULL";
+    sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(not_before))).execute(pg).await?;
     Ok(())
 }

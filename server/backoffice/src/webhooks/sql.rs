@@ -84,10 +84,8 @@ pub(super) async fn lock_endpoint(
 /// Counts the endpoints of a theatre, and blocks new ones until the transaction ends.
 pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
-    sqlx::query_scalar("SELECT count(*) FROM webhook_endpoints WHERE theatre_id = $1 AND state <> 'removed'")
-        .bind(theatre)
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT count(*) FROM webhook_endpoints WHERE theatre_id = $1 AND state <> 'removed'";
+    sqlx::query_scalar(sql).bind(theatre).fetch_one(tx).await
 }
 
 pub(super) async fn insert_endpoint(
@@ -125,13 +123,9 @@ pub(super) async fn put_state(
 }
 
 pub(super) async fn fail_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
-         WHERE endpoint_id = $1 AND state = 'waiting'",
-    )
-    .bind_all((endpoint, why))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
+               WHERE endpoint_id = $1 AND state = 'waiting'";
+    sqlx::query(sql).bind_all((endpoint, why)).execute(tx).await?;
     Ok(())
 }
 
@@ -142,13 +136,9 @@ pub(super) async fn put_secret(
     secret: &str,
     old_until: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    let changed = sqlx::query(
-        "UPDATE webhook_endpoints SET old_secret = secret, old_until = $4, secret = $3, version = version + 1
-         WHERE id = $1 AND version = $2",
-    )
-    .bind_all((row.id, row.version, secret, to_utc(old_until)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE webhook_endpoints SET old_secret = secret, old_until = $4, secret = $3, version = version + 1
+               WHERE id = $1 AND version = $2";
+    let changed = sqlx::query(sql).bind_all((row.id, row.version, secret, to_utc(old_until))).execute(tx).await?;
     Ok(changed.rows_affected() == 1)
 }
 
@@ -262,10 +252,8 @@ pub(super) async fn record_attempt(
 
 /// Resets the count of consecutive failures.
 pub(super) async fn reset_failures(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE webhook_endpoints SET failures = 0 WHERE id = $1 AND failures > 0")
-        .bind(endpoint)
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE webhook_endpoints SET failures = 0 WHERE id = $1 AND failures > 0";
+    sqlx::query(sql).bind(endpoint).execute(tx).await?;
     Ok(())
 }
 
@@ -274,11 +262,8 @@ pub(super) async fn add_failure(
     tx: &mut PgConnection,
     endpoint: Uuid,
 ) -> Result<Option<(String, EndpointRow)>, sqlx::Error> {
-    let theatre: Option<String> =
-        sqlx::query_scalar("UPDATE webhook_endpoints SET failures = failures + 1 WHERE id = $1 RETURNING theatre_id")
-            .bind(endpoint)
-            .fetch_optional(&mut *tx)
-            .await?;
+    let sql = "UPDATE webhook_endpoints SET failures = failures + 1 WHERE id = $1 RETURNING theatre_id";
+    let theatre: Option<String> = sqlx::query_scalar(sql).bind(endpoint).fetch_optional(&mut *tx).await?;
     let Some(theatre) = theatre else { return Ok(None) };
     Ok(lock_endpoint(tx, &theatre, endpoint).await?.map(|row| (theatre, row)))
 }
@@ -321,15 +306,11 @@ impl DeliveryRow {
 
 /// Returns the deliveries of an endpoint, the newest first.
 pub(super) async fn deliveries(pg: &PgPool, endpoint: Uuid, limit: i64) -> Result<Vec<DeliveryRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT delivery.id, delivery.message_id, message.event, message.subject, delivery.state, delivery.tries,
+    let sql = "SELECT delivery.id, delivery.message_id, message.event, message.subject, delivery.state, delivery.tries,
                 delivery.last_status, delivery.last_trouble, message.happened_at, delivery.tried_at, delivery.run_after
          FROM webhook_deliveries delivery JOIN webhook_messages message ON message.id = delivery.message_id
-         WHERE delivery.endpoint_id = $1 ORDER BY delivery.id DESC LIMIT $2",
-    )
-    .bind_all((endpoint, limit))
-    .fetch_all(pg)
-    .await
+         WHERE delivery.endpoint_id = $1 ORDER BY delivery.id DESC LIMIT $2";
+    sqlx::query_as(sql).bind_all((endpoint, limit)).fetch_all(pg).await
 }
 
 /// Inserts a new delivery of the same message; `None` when the endpoint has no such delivery.
@@ -339,15 +320,11 @@ pub(super) async fn replay(
     delivery: i64,
     now: Timestamp,
 ) -> Result<Option<i64>, sqlx::Error> {
-    sqlx::query_scalar(
-        "INSERT INTO webhook_deliveries (message_id, endpoint_id, run_after)
-         SELECT original.message_id, original.endpoint_id, $3
-         FROM webhook_deliveries original JOIN webhook_messages message ON message.id = original.message_id
-         WHERE original.id = $1 AND original.endpoint_id = $2 FOR KEY SHARE OF message RETURNING id",
-    )
-    .bind_all((delivery, endpoint, to_utc(now)))
-    .fetch_optional(tx)
-    .await
+    let sql = "INSERT INTO webhook_deliveries (message_id, endpoint_id, run_after)
+               SELECT original.message_id, original.endpoint_id, $3
+               FROM webhook_deliveries original JOIN webhook_messages message ON message.id = original.message_id
+               WHERE original.id = $1 AND original.endpoint_id = $2 FOR KEY SHARE OF message RETURNING id";
+    sqlx::query_scalar(sql).bind_all((delivery, endpoint, to_utc(now))).fetch_optional(tx).await
 }
 
 /// Deletes messages older than `before` with their deliveries; returns their number. They are locked first, so that no

@@ -57,12 +57,9 @@ pub(super) async fn read(
     let row = row.ok_or_else(|| Problem::not_found("booking"))?;
     let lines: Vec<(String, String, i32, i64, bool)> =
         sqlx::query_as(LINES).bind(id).fetch_all(&mut *connection).await?;
-    let refunds: Vec<(i32, i64, i64, Option<DateTime<Utc>>)> = sqlx::query_as(
-        "SELECT number, amount_minor, fee_minor, settled_at FROM refunds WHERE booking_id = $1 ORDER BY number",
-    )
-    .bind(id)
-    .fetch_all(&mut *connection)
-    .await?;
+    let sql = "SELECT number, amount_minor, fee_minor, settled_at FROM refunds WHERE booking_id = $1 ORDER BY number";
+    let refunds: Vec<(i32, i64, i64, Option<DateTime<Utc>>)> =
+        sqlx::query_as(sql).bind(id).fetch_all(&mut *connection).await?;
     // Released first: loading the show may take another connection.
     drop(connection);
     let show = state.catalogue.find_show(row.show_id).await?;

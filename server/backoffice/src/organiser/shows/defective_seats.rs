@@ -181,16 +181,10 @@ async fn planned_on_screen(
 
 /// Locks these shows in the order of their ids. Returns those that are still planned, each with its layout.
 async fn lock_planned(tx: &mut PgConnection, shows: &[Uuid], now: Timestamp) -> Result<Vec<(Uuid, Uuid)>, sqlx::Error> {
-    sqlx::query_scalar::<_, Uuid>("SELECT id FROM shows WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE")
-        .bind(shows)
-        .fetch_all(&mut *tx)
-        .await?;
-    sqlx::query_as(
-        "SELECT id, layout_id FROM shows WHERE id = ANY($1) AND starts_at > $2 AND NOT called_off ORDER BY id",
-    )
-    .bind_all((shows, to_utc(now)))
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT id FROM shows WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
+    sqlx::query_scalar::<_, Uuid>(sql).bind(shows).fetch_all(&mut *tx).await?;
+    let sql = "SELECT id, layout_id FROM shows WHERE id = ANY($1) AND starts_at > $2 AND NOT called_off ORDER BY id";
+    sqlx::query_as(sql).bind_all((shows, to_utc(now))).fetch_all(tx).await
 }
 
 #[cfg(test)]

@@ -148,12 +148,9 @@ async fn set_start(
     start: NewStart,
     prices: &BTreeMap<String, i64>,
 ) -> Result<(), sqlx::Error> {
-    let moved = sqlx::query(
-        "UPDATE shows SET starts_at = $3, local_date = $4, prices = $5, terms_version = terms_version + 1
-         WHERE id = $1 AND terms_version = $2 AND sales = 'planned' AND NOT called_off AND NOT is_moving",
-    )
-    .bind_all((show, version.cast_signed(), start.at, start.day, Json(prices)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE shows SET starts_at = $3, local_date = $4, prices = $5, terms_version = terms_version + 1
+               WHERE id = $1 AND terms_version = $2 AND sales = 'planned' AND NOT called_off AND NOT is_moving";
+    let moved =
+        sqlx::query(sql).bind_all((show, version.cast_signed(), start.at, start.day, Json(prices))).execute(tx).await?;
     if moved.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

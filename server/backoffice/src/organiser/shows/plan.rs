@@ -317,18 +317,15 @@ async fn on_screen(
     (from, until): (DateTime<Utc>, DateTime<Utc>),
     except: Option<Uuid>,
 ) -> Result<Vec<ScreenPeriod>, sqlx::Error> {
-    let shows: Vec<(String, DateTime<Utc>, i32, i32)> = sqlx::query_as(
-        "SELECT film.title, show.starts_at, film.running_minutes, show.cleaning_minutes
-         FROM shows show JOIN films film ON film.id = show.film_id
-         WHERE (show.screen_id = $1
-                OR EXISTS (SELECT 1 FROM show_moves
-                           WHERE show_id = show.id AND to_screen = $1 AND state = 'closing'))
-           AND NOT show.called_off AND show.starts_at BETWEEN $2 AND $3 AND show.id IS DISTINCT FROM $4
-         ORDER BY show.starts_at",
-    )
-    .bind_all((screen, from, until, except))
-    .fetch_all(tx)
-    .await?;
+    let sql = "SELECT film.title, show.starts_at, film.running_minutes, show.cleaning_minutes
+               FROM shows show JOIN films film ON film.id = show.film_id
+               WHERE (show.screen_id = $1
+                      OR EXISTS (SELECT 1 FROM show_moves
+                                 WHERE show_id = show.id AND to_screen = $1 AND state = 'closing'))
+                 AND NOT show.called_off AND show.starts_at BETWEEN $2 AND $3 AND show.id IS DISTINCT FROM $4
+               ORDER BY show.starts_at";
+    let shows: Vec<(String, DateTime<Utc>, i32, i32)> =
+        sqlx::query_as(sql).bind_all((screen, from, until, except)).fetch_all(tx).await?;
     let period = |(title, starts_at, running, cleaning): (String, _, i32, i32)| {
         ScreenPeriod::new(&title, starts_at, running.unsigned_abs(), cleaning.unsigned_abs())
     };

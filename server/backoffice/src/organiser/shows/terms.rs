@@ -141,24 +141,16 @@ fn checked_prices(
 
 /// Returns `true` when seats or places of a show are sold or claimed.
 pub(super) async fn is_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM seat_claims WHERE show_id = $1 AND state <> 'released')
-             OR EXISTS (SELECT 1 FROM area_stock WHERE show_id = $1 AND claimed + sold > 0)",
-    )
-    .bind(show)
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM seat_claims WHERE show_id = $1 AND state <> 'released')
+                   OR EXISTS (SELECT 1 FROM area_stock WHERE show_id = $1 AND claimed + sold > 0)";
+    sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 /// Returns `true` when a booking of a show is between checkout and the end of its payment.
 async fn is_being_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
-                        AND state IN ('CREATED', 'SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
-    )
-    .bind(show)
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
+                              AND state IN ('CREATED', 'SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))";
+    sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 /// Changes the terms of a locked show; `false` when its version differs.

@@ -197,22 +197,14 @@ pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uui
 }
 
 async fn time_zone_of(connection: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT time_zone FROM cities JOIN theatres ON theatres.city_id = cities.id WHERE theatres.id = $1",
-    )
-    .bind(theatre)
-    .fetch_optional(connection)
-    .await
+    let sql = "SELECT time_zone FROM cities JOIN theatres ON theatres.city_id = cities.id WHERE theatres.id = $1";
+    sqlx::query_scalar(sql).bind(theatre).fetch_optional(connection).await
 }
 
 /// Locks a show of a theatre against other organisers but not against sales.
 pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Result<(), Problem> {
-    let found: Option<i32> = sqlx::query_scalar(
-        "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)
-         FOR NO KEY UPDATE",
-    )
-    .bind_all((theatre, show))
-    .fetch_optional(tx)
-    .await?;
+    let sql = "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)
+               FOR NO KEY UPDATE";
+    let found: Option<i32> = sqlx::query_scalar(sql).bind_all((theatre, show)).fetch_optional(tx).await?;
     found.map(|_| ()).ok_or_else(|| Problem::not_found("show"))
 }
