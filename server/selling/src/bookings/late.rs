@@ -47,13 +47,9 @@ pub(super) async fn store_late_preference(
     if if_late.is_default() && row.version <= 2 {
         return Ok(());
     }
-    sqlx::query(
-        "INSERT INTO late_wishes (booking_id, if_late) VALUES ($1, $2)
-         ON CONFLICT (booking_id) DO UPDATE SET if_late = EXCLUDED.if_late",
-    )
-    .bind_all((row.id, if_late.as_str()))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO late_wishes (booking_id, if_late) VALUES ($1, $2)
+               ON CONFLICT (booking_id) DO UPDATE SET if_late = EXCLUDED.if_late";
+    sqlx::query(sql).bind_all((row.id, if_late.as_str())).execute(tx).await?;
     Ok(())
 }
 
@@ -127,24 +123,21 @@ impl LateMoneyFacts {
 
 async fn load_facts(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<LateMoneyFacts> {
     type FactsRow = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
-    let (if_late, ended_by, has_another, has_moved, since): FactsRow = sqlx::query_as(
-        "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
-                    (SELECT event FROM booking_events
-                     WHERE booking_id = booking.id AND to_state = booking.state AND from_state <> booking.state
-                     ORDER BY number DESC LIMIT 1),
-                    EXISTS (SELECT 1 FROM bookings other
-                            WHERE other.owner = booking.owner AND other.show_id = booking.show_id
-                              AND other.created_at > booking.created_at
-                              AND other.state NOT IN ('CANCELLED', 'EXPIRED')),
-                    EXISTS (SELECT 1 FROM show_moves move
-                            WHERE move.show_id = booking.show_id AND move.state <> 'dropped'
-                              AND coalesce(move.finished_at, 'infinity') >= booking.created_at),
-                    booking.updated_at
-             FROM bookings booking WHERE booking.id = $1",
-    )
-    .bind(row.id)
-    .fetch_one(tx)
-    .await?;
+    let sql = "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
+                          (SELECT event FROM booking_events
+                           WHERE booking_id = booking.id AND to_state = booking.state AND from_state <> booking.state
+                           ORDER BY number DESC LIMIT 1),
+                          EXISTS (SELECT 1 FROM bookings other
+                                  WHERE other.owner = booking.owner AND other.show_id = booking.show_id
+                                    AND other.created_at > booking.created_at
+                                    AND other.state NOT IN ('CANCELLED', 'EXPIRED')),
+                          EXISTS (SELECT 1 FROM show_moves move
+                                  WHERE move.show_id = booking.show_id AND move.state <> 'dropped'
+                                    AND coalesce(move.finished_at, 'infinity') >= booking.created_at),
+                          booking.updated_at
+                   FROM bookings booking WHERE booking.id = $1";
+    let (if_late, ended_by, has_another, has_moved, since): FactsRow =
+        sqlx::query_as(sql).bind(row.id).fetch_one(tx).await?;
     let if_late = if_late.unwrap_or_else(|| LatePaymentHandling::default().as_str().to_owned());
     Ok(LateMoneyFacts {
         if_late: if_late

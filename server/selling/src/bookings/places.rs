@@ -57,13 +57,9 @@ pub(super) async fn of_booking(
     if row.places.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<PlaceRow> = sqlx::query_as(
-        "SELECT area_no, quantity, name, category, price_minor FROM booking_places
-         WHERE booking_id = $1 ORDER BY area_no",
-    )
-    .bind(row.id)
-    .fetch_all(tx)
-    .await?;
+    let sql = "SELECT area_no, quantity, name, category, price_minor FROM booking_places
+               WHERE booking_id = $1 ORDER BY area_no";
+    let rows: Vec<PlaceRow> = sqlx::query_as(sql).bind(row.id).fetch_all(tx).await?;
     let line = |row: PlaceRow| PlaceLine {
         area: row.area_no.cast_unsigned(),
         label: row.name,

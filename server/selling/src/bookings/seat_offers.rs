@@ -41,10 +41,8 @@ pub(super) async fn offer(tx: &mut PgConnection, show: &Show, booking: Uuid) -> 
 }
 
 pub(super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
-        .bind(booking)
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')";
+    sqlx::query_scalar(sql).bind(booking).fetch_one(tx).await
 }
 
 /// Applies the caller's answer. Returns the booking in its new state.
@@ -163,23 +161,15 @@ async fn lock_offer(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option
 
 /// Closes the offer as `taken`, `declined` or `lapsed`.
 async fn answered(tx: &mut PgConnection, move_id: Uuid, booking: Uuid, how: &str, now: Timestamp) -> sqlx::Result<()> {
-    let done = sqlx::query(
-        "UPDATE moved_bookings SET state = $3, answered_at = $4
-         WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'",
-    )
-    .bind_all((move_id, booking, how, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE moved_bookings SET state = $3, answered_at = $4
+               WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'";
+    let done = sqlx::query(sql).bind_all((move_id, booking, how, to_utc(now))).execute(tx).await?;
     if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }
 
 /// Returns bookings whose offers were not answered in time, or that have ended already.
 async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<Vec<Uuid>> {
-    sqlx::query_scalar(
-        "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
-         ORDER BY answer_until LIMIT $2",
-    )
-    .bind_all((to_utc(now), limit))
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
+               ORDER BY answer_until LIMIT $2";
+    sqlx::query_scalar(sql).bind_all((to_utc(now), limit)).fetch_all(pg).await
 }

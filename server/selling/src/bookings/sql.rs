@@ -183,10 +183,8 @@ pub(super) async fn is_called_off(tx: &mut PgConnection, show: Uuid) -> sqlx::Re
 
 /// Returns the booking made from a hold, locked as by [`lock`].
 pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> sqlx::Result<Option<BookingRow>> {
-    let locked: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 FOR UPDATE")
-        .bind(hold)
-        .fetch_optional(&mut *tx)
-        .await?;
+    let sql = "SELECT id FROM bookings WHERE hold_id = $1 FOR UPDATE";
+    let locked: Option<Uuid> = sqlx::query_scalar(sql).bind(hold).fetch_optional(&mut *tx).await?;
     match locked {
         Some(id) => find(tx, id).await,
         // Created meanwhile by another tab: its insert conflicts with ours, and the next read finds it.
@@ -260,12 +258,8 @@ pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]
 }
 
 pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Vec<SeatRow>> {
-    sqlx::query_as(
-        "SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no",
-    )
-    .bind(id)
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no";
+    sqlx::query_as(sql).bind(id).fetch_all(tx).await
 }
 
 /// Updates a booking from the state and version that were read; `false` on a version conflict.
@@ -320,13 +314,9 @@ pub(super) async fn insert_event(
 }
 
 pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Vec<EventRow>> {
-    sqlx::query_as(
-        "SELECT number, event, from_state, to_state, actor, reason, at
-         FROM booking_events WHERE booking_id = $1 ORDER BY number",
-    )
-    .bind(id)
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT number, event, from_state, to_state, actor, reason, at
+               FROM booking_events WHERE booking_id = $1 ORDER BY number";
+    sqlx::query_as(sql).bind(id).fetch_all(tx).await
 }
 
 /// Inserts a payment before its charge is requested.
@@ -357,15 +347,11 @@ pub(super) async fn note_payment(
     pay_url: Option<&str>,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE payments
-         SET state = CASE state WHEN 'succeeded' THEN state ELSE $2 END,
-             gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
-         WHERE booking_id = $1",
-    )
-    .bind_all((booking, state, gateway_ref, pay_url, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE payments
+               SET state = CASE state WHEN 'succeeded' THEN state ELSE $2 END,
+                   gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
+               WHERE booking_id = $1";
+    sqlx::query(sql).bind_all((booking, state, gateway_ref, pay_url, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -376,13 +362,9 @@ pub(super) async fn note_refund(
     amount: Option<i64>,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE payments SET refund_state = $2, refund_minor = coalesce($3, refund_minor), updated_at = $4
-         WHERE booking_id = $1",
-    )
-    .bind_all((booking, state, amount, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE payments SET refund_state = $2, refund_minor = coalesce($3, refund_minor), updated_at = $4
+               WHERE booking_id = $1";
+    sqlx::query(sql).bind_all((booking, state, amount, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -390,8 +372,6 @@ pub(super) async fn payment_of(
     tx: &mut PgConnection,
     booking: Uuid,
 ) -> sqlx::Result<Option<(Option<String>, Option<String>)>> {
-    sqlx::query_as("SELECT pay_url, payment_token FROM payments WHERE booking_id = $1")
-        .bind(booking)
-        .fetch_optional(tx)
-        .await
+    let sql = "SELECT pay_url, payment_token FROM payments WHERE booking_id = $1";
+    sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }

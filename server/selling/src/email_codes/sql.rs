@@ -54,14 +54,10 @@ pub(super) async fn take_try(
     max_tries: i16,
     now: Timestamp,
 ) -> sqlx::Result<Option<Tried>> {
-    sqlx::query_as(
-        "UPDATE email_codes SET tries = tries + 1
-         WHERE owner = $1 AND email = $2 AND tries < $3 AND expires_at > $4
-         RETURNING id, code_digest, tries",
-    )
-    .bind_all((owner, email, max_tries, to_utc(now)))
-    .fetch_optional(pg)
-    .await
+    let sql = "UPDATE email_codes SET tries = tries + 1
+               WHERE owner = $1 AND email = $2 AND tries < $3 AND expires_at > $4
+               RETURNING id, code_digest, tries";
+    sqlx::query_as(sql).bind_all((owner, email, max_tries, to_utc(now))).fetch_optional(pg).await
 }
 
 /// Marks a code as entered, with tries set to `used_up`, which is above any count of tries. `false` when it was entered
@@ -73,13 +69,9 @@ pub(super) async fn set_proven(
     used_up: i16,
     now: Timestamp,
 ) -> sqlx::Result<bool> {
-    let proven = sqlx::query(
-        "UPDATE email_codes SET proven_at = $4, tries = $3, mail_after = NULL
-         WHERE id = $1 AND owner = $2 AND tries < $3 AND expires_at > $4",
-    )
-    .bind_all((id, owner, used_up, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE email_codes SET proven_at = $4, tries = $3, mail_after = NULL
+               WHERE id = $1 AND owner = $2 AND tries < $3 AND expires_at > $4";
+    let proven = sqlx::query(sql).bind_all((id, owner, used_up, to_utc(now))).execute(tx).await?;
     Ok(proven.rows_affected() == 1)
 }
 
@@ -90,10 +82,8 @@ pub(super) async fn is_proven(
     email: &str,
     since: Timestamp,
 ) -> sqlx::Result<bool> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM email_codes WHERE owner = $1 AND email = $2 AND proven_at > $3)")
-        .bind_all((owner, email, to_utc(since)))
-        .fetch_one(connection)
-        .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM email_codes WHERE owner = $1 AND email = $2 AND proven_at > $3)";
+    sqlx::query_scalar(sql).bind_all((owner, email, to_utc(since))).fetch_one(connection).await
 }
 
 #[derive(platform::FromRow)]
@@ -105,15 +95,11 @@ pub(super) struct ToSend {
 
 /// Leases codes that are due, until `lease_until`. Expired codes are skipped.
 pub(super) async fn take(pg: &PgPool, now: Timestamp, lease_until: Timestamp, limit: i64) -> sqlx::Result<Vec<ToSend>> {
-    sqlx::query_as(
-        "UPDATE email_codes code SET mail_after = $2
-         FROM (SELECT id FROM email_codes WHERE mail_after <= $1 AND expires_at > $1 ORDER BY mail_after LIMIT $3
-               FOR UPDATE SKIP LOCKED) AS due
-         WHERE code.id = due.id RETURNING code.id, code.mail_to, code.language",
-    )
-    .bind_all((to_utc(now), to_utc(lease_until), limit))
-    .fetch_all(pg)
-    .await
+    let sql = "UPDATE email_codes code SET mail_after = $2
+               FROM (SELECT id FROM email_codes WHERE mail_after <= $1 AND expires_at > $1 ORDER BY mail_after LIMIT $3
+                     FOR UPDATE SKIP LOCKED) AS due
+               WHERE code.id = due.id RETURNING code.id, code.mail_to, code.language";
+    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until), limit)).fetch_all(pg).await
 }
 
 pub(super) async fn sent(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
@@ -122,21 +108,15 @@ pub(super) async fn sent(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
 }
 
 pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> sqlx::Result<()> {
-    sqlx::query("UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL")
-        .bind_all((id, to_utc(at)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL";
+    sqlx::query(sql).bind_all((id, to_utc(at))).execute(pg).await?;
     Ok(())
 }
 
 /// Deletes codes that expired before then, up to `limit`; returns their number.
 pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> sqlx::Result<u64> {
-    let gone = sqlx::query(
-        "DELETE FROM email_codes WHERE id IN
-             (SELECT id FROM email_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    )
-    .bind_all((to_utc(before), limit))
-    .execute(pg)
-    .await?;
+    let sql = "DELETE FROM email_codes WHERE id IN
+             (SELECT id FROM email_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    let gone = sqlx::query(sql).bind_all((to_utc(before), limit)).execute(pg).await?;
     Ok(gone.rows_affected())
 }

@@ -44,18 +44,14 @@ pub struct ParkedEffect {
 /// # Errors
 /// When the database fails, or has a corrupt row.
 pub async fn parked(pg: &PgPool, theatre: Option<&str>) -> sqlx::Result<Vec<ParkedEffect>> {
-    let rows = sqlx::query(
-        "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
+    let sql = "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
                 job.attempts, job.parked_why, job.created_at
          FROM outbox job
          JOIN bookings booking ON booking.id = job.booking_id
          JOIN shows show ON show.id = booking.show_id
          JOIN screens screen ON screen.id = show.screen_id
-         WHERE job.parked_why IS NOT NULL AND ($1::text IS NULL OR screen.theatre_id = $1) ORDER BY job.id LIMIT $2",
-    )
-    .bind_all((theatre, MAX_LISTED))
-    .fetch_all(pg)
-    .await?;
+         WHERE job.parked_why IS NOT NULL AND ($1::text IS NULL OR screen.theatre_id = $1) ORDER BY job.id LIMIT $2";
+    let rows = sqlx::query(sql).bind_all((theatre, MAX_LISTED)).fetch_all(pg).await?;
     rows.iter().map(read).collect()
 }
 
@@ -80,17 +76,13 @@ fn read(row: &PgRow) -> sqlx::Result<ParkedEffect> {
 /// # Errors
 /// When the database fails.
 pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<HashMap<String, i64>> {
-    let counts: Vec<(String, i64)> = sqlx::query_as(
-        "SELECT screen.theatre_id, count(*)
-         FROM outbox job
-         JOIN bookings booking ON booking.id = job.booking_id
-         JOIN shows show ON show.id = booking.show_id
-         JOIN screens screen ON screen.id = show.screen_id
-         WHERE job.parked_why IS NOT NULL AND screen.theatre_id = ANY($1) GROUP BY screen.theatre_id",
-    )
-    .bind(theatres)
-    .fetch_all(pg)
-    .await?;
+    let sql = "SELECT screen.theatre_id, count(*)
+               FROM outbox job
+               JOIN bookings booking ON booking.id = job.booking_id
+               JOIN shows show ON show.id = booking.show_id
+               JOIN screens screen ON screen.id = show.screen_id
+               WHERE job.parked_why IS NOT NULL AND screen.theatre_id = ANY($1) GROUP BY screen.theatre_id";
+    let counts: Vec<(String, i64)> = sqlx::query_as(sql).bind(theatres).fetch_all(pg).await?;
     Ok(counts.into_iter().collect())
 }
 
@@ -99,13 +91,9 @@ pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<Has
 /// # Errors
 /// When the database fails.
 pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<i32>> {
-    sqlx::query_scalar(
-        "SELECT refund_number FROM outbox
-         WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND parked_why IS NOT NULL",
-    )
-    .bind(booking)
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT refund_number FROM outbox
+               WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND parked_why IS NOT NULL";
+    sqlx::query_scalar(sql).bind(booking).fetch_all(tx).await
 }
 
 /// Returns those of these bookings whose refund of the rest is parked.
@@ -129,13 +117,9 @@ pub async fn with_parked_refund(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<
 /// # Errors
 /// When the database fails.
 pub async fn unpark_refund(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
-    let taken = sqlx::query(
-        "DELETE FROM outbox WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND refund_number = $2
-           AND parked_why IS NOT NULL",
-    )
-    .bind_all((booking, number.cast_signed()))
-    .execute(tx)
-    .await?;
+    let sql = "DELETE FROM outbox WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND refund_number = $2
+                 AND parked_why IS NOT NULL";
+    let taken = sqlx::query(sql).bind_all((booking, number.cast_signed())).execute(tx).await?;
     Ok(taken.rows_affected() > 0)
 }
 

@@ -105,11 +105,9 @@ pub async fn contains_effect(tx: &mut PgConnection, booking: Uuid, effect: Effec
 /// When the database fails.
 pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &str, now: Timestamp) -> sqlx::Result<()> {
     let EffectColumns { amount, number, .. } = EffectColumns::of(effect);
+    let sql = "UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3";
     let parked =
-        sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
-            .bind_all((booking, effect.as_str(), number.cast_signed(), why))
-            .execute(&mut *tx)
-            .await?;
+        sqlx::query(sql).bind_all((booking, effect.as_str(), number.cast_signed(), why)).execute(&mut *tx).await?;
     if parked.rows_affected() == 0 {
         sqlx::query(
             "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, parked_why, created_at)
@@ -127,10 +125,8 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
 /// # Errors
 /// When the database fails; the effect will be repeated.
 pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
-        .bind_all((booking, effect.as_str()))
-        .execute(pg)
-        .await?;
+    let sql = "DELETE FROM outbox WHERE booking_id = $1 AND effect = $2";
+    sqlx::query(sql).bind_all((booking, effect.as_str())).execute(pg).await?;
     Ok(())
 }
 
@@ -292,17 +288,13 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> sqlx::Result<()> {
 }
 
 pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Result<()> {
-    sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2")
-        .bind_all((job.booking, job.id, to_utc(at)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2";
+    sqlx::query(sql).bind_all((job.booking, job.id, to_utc(at))).execute(pg).await?;
     Ok(())
 }
 
 pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
-    sqlx::query("UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2")
-        .bind_all((job.booking, job.id, why))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2";
+    sqlx::query(sql).bind_all((job.booking, job.id, why)).execute(pg).await?;
     Ok(())
 }

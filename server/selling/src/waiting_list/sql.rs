@@ -107,28 +107,22 @@ macro_rules! entries {
 
 /// Opens a show's list if it is not open, and locks it until the transaction ends, against joins and plans.
 pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
-    sqlx::query("INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-        .bind_all((show, to_utc(now)))
-        .execute(&mut *tx)
-        .await?;
+    let sql = "INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    sqlx::query(sql).bind_all((show, to_utc(now))).execute(&mut *tx).await?;
     sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(tx).await?;
     Ok(())
 }
 
 /// Tries to lock a show's list; `false` when another replica has it and does the work.
 pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
-    let locked = sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
-        .bind(show)
-        .fetch_optional(tx)
-        .await?;
+    let sql = "SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE SKIP LOCKED";
+    let locked = sqlx::query(sql).bind(show).fetch_optional(tx).await?;
     Ok(locked.is_some())
 }
 
 pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
-    sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('waiting', 'offering')")
-        .bind(show)
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('waiting', 'offering')";
+    sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 /// Locks a visitor's joins, and the offers they take over, until the transaction ends.
@@ -141,22 +135,14 @@ pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> sqlx::R
 /// concurrent ones do not both pass the limit.
 pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> sqlx::Result<i64> {
     lock_joins_of(tx, owner).await?;
-    sqlx::query_scalar(
-        "SELECT count(*) FROM waiting_list WHERE owner = $1 AND state IN ('waiting', 'offering', 'offered')",
-    )
-    .bind(owner)
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT count(*) FROM waiting_list WHERE owner = $1 AND state IN ('waiting', 'offering', 'offered')";
+    sqlx::query_scalar(sql).bind(owner).fetch_one(tx).await
 }
 
 pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> sqlx::Result<i64> {
-    sqlx::query_scalar(
-        "SELECT count(*) FROM waiting_list
-         WHERE show_id = $1 AND place < $2 AND state IN ('waiting', 'offering')",
-    )
-    .bind_all((show, place))
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT count(*) FROM waiting_list
+               WHERE show_id = $1 AND place < $2 AND state IN ('waiting', 'offering')";
+    sqlx::query_scalar(sql).bind_all((show, place)).fetch_one(tx).await
 }
 
 /// Appends an entry to the line; `false` when the visitor is in it.
@@ -191,13 +177,9 @@ pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<()> {
 }
 
 pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<bool> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM waiting_list
-                        WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered'))",
-    )
-    .bind_all((show, owner))
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM waiting_list
+                              WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered'))";
+    sqlx::query_scalar(sql).bind_all((show, owner)).fetch_one(tx).await
 }
 
 pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<Option<ListEntry>> {
@@ -228,38 +210,28 @@ pub(super) async fn leave(
     owner: &str,
     now: Timestamp,
 ) -> sqlx::Result<Option<Option<Uuid>>> {
-    let left: Option<(Option<Uuid>,)> = sqlx::query_as(
-        "UPDATE waiting_list entry SET state = 'left', updated_at = $3
-         FROM (SELECT id, CASE WHEN state <> 'waiting' THEN offer_hold END AS hold FROM waiting_list
-               WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered')
-               FOR UPDATE) AS live
-         WHERE entry.id = live.id
-         RETURNING live.hold",
-    )
-    .bind_all((show, owner, to_utc(now)))
-    .fetch_optional(tx)
-    .await?;
+    let sql = "UPDATE waiting_list entry SET state = 'left', updated_at = $3
+               FROM (SELECT id, CASE WHEN state <> 'waiting' THEN offer_hold END AS hold FROM waiting_list
+                     WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered')
+                     FOR UPDATE) AS live
+               WHERE entry.id = live.id
+               RETURNING live.hold";
+    let left: Option<(Option<Uuid>,)> =
+        sqlx::query_as(sql).bind_all((show, owner, to_utc(now))).fetch_optional(tx).await?;
     Ok(left.map(|(hold,)| hold))
 }
 
 /// Ends the waiting entries of a show whose sales are closed.
 pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE waiting_list SET state = 'over', updated_at = $2
-         WHERE show_id = $1 AND state IN ('waiting', 'offering')",
-    )
-    .bind_all((show, to_utc(now)))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE waiting_list SET state = 'over', updated_at = $2
+               WHERE show_id = $1 AND state IN ('waiting', 'offering')";
+    sqlx::query(sql).bind_all((show, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
 pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> sqlx::Result<HashSet<Uuid>> {
-    let shows: Vec<Uuid> =
-        sqlx::query_scalar("SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1")
-            .bind(limit)
-            .fetch_all(pg)
-            .await?;
+    let sql = "SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1";
+    let shows: Vec<Uuid> = sqlx::query_scalar(sql).bind(limit).fetch_all(pg).await?;
     Ok(shows.into_iter().collect())
 }
 
@@ -271,26 +243,20 @@ pub(super) async fn due_shows(
     looked_at: Timestamp,
     limit: i64,
 ) -> sqlx::Result<Vec<Uuid>> {
-    sqlx::query_scalar(
-        "UPDATE waiting_lists list SET looked_at = $1
-         FROM (SELECT show_id FROM waiting_lists known
-               WHERE looked_at <= $2
-                 AND EXISTS (SELECT 1 FROM waiting_list entry
-                             WHERE entry.show_id = known.show_id AND entry.state IN ('waiting', 'offering'))
-               ORDER BY looked_at LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
-         WHERE list.show_id = due.show_id
-         RETURNING list.show_id",
-    )
-    .bind_all((to_utc(now), to_utc(looked_at), limit))
-    .fetch_all(pg)
-    .await
+    let sql = "UPDATE waiting_lists list SET looked_at = $1
+               FROM (SELECT show_id FROM waiting_lists known
+                     WHERE looked_at <= $2
+                       AND EXISTS (SELECT 1 FROM waiting_list entry
+                                   WHERE entry.show_id = known.show_id AND entry.state IN ('waiting', 'offering'))
+                     ORDER BY looked_at LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
+               WHERE list.show_id = due.show_id
+               RETURNING list.show_id";
+    sqlx::query_scalar(sql).bind_all((to_utc(now), to_utc(looked_at), limit)).fetch_all(pg).await
 }
 
 pub(super) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
-    sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')")
-        .bind(show)
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')";
+    sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 /// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
@@ -332,13 +298,9 @@ pub(super) async fn offered(
     until: Timestamp,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE waiting_list SET state = 'offered', offer_until = $3, updated_at = $4
-         WHERE id = $1 AND state = 'offering' AND offer_number = $2",
-    )
-    .bind_all((entry.id, entry.offer_number, to_utc(until), to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE waiting_list SET state = 'offered', offer_until = $3, updated_at = $4
+               WHERE id = $1 AND state = 'offering' AND offer_number = $2";
+    sqlx::query(sql).bind_all((entry.id, entry.offer_number, to_utc(until), to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -349,21 +311,15 @@ pub(super) async fn back_in_line(
     not_before: Timestamp,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE waiting_list SET state = 'waiting', not_before = $3, updated_at = $4
-         WHERE id = $1 AND state = 'offering' AND offer_number = $2",
-    )
-    .bind_all((entry.id, entry.offer_number, to_utc(not_before), to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE waiting_list SET state = 'waiting', not_before = $3, updated_at = $4
+               WHERE id = $1 AND state = 'offering' AND offer_number = $2";
+    sqlx::query(sql).bind_all((entry.id, entry.offer_number, to_utc(not_before), to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 pub(super) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> sqlx::Result<()> {
-    sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
-        .bind_all((hold, to_utc(now)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'";
+    sqlx::query(sql).bind_all((hold, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
@@ -374,13 +330,9 @@ pub(super) async fn note_renewed(
     until: Timestamp,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE waiting_list SET offer_hold = $2, offer_until = $3, updated_at = $4
-         WHERE offer_hold = $1 AND state = 'offered'",
-    )
-    .bind_all((hold, next, to_utc(until), to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE waiting_list SET offer_hold = $2, offer_until = $3, updated_at = $4
+               WHERE offer_hold = $1 AND state = 'offered'";
+    sqlx::query(sql).bind_all((hold, next, to_utc(until), to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -403,29 +355,21 @@ pub(super) async fn hand_over(
 }
 
 pub(super) async fn note_taken(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64> {
-    let done = sqlx::query(
-        "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
-         FROM bookings booking
-         WHERE entry.state = 'offered' AND booking.hold_id = entry.offer_hold AND booking.state = 'CONFIRMED'",
-    )
-    .bind(to_utc(now))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
+               FROM bookings booking
+               WHERE entry.state = 'offered' AND booking.hold_id = entry.offer_hold AND booking.state = 'CONFIRMED'";
+    let done = sqlx::query(sql).bind(to_utc(now)).execute(pg).await?;
     Ok(done.rows_affected())
 }
 
 /// Marks expired offers as lapsed, unless they are being paid for.
 pub(super) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> sqlx::Result<u64> {
-    let done = sqlx::query(
-        "UPDATE waiting_list entry SET state = 'lapsed', updated_at = $1
-         WHERE entry.state = 'offered' AND entry.offer_until <= $1
-           AND NOT EXISTS (SELECT 1 FROM bookings booking
-                           WHERE booking.hold_id = entry.offer_hold
-                             AND booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED'))",
-    )
-    .bind(to_utc(now))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE waiting_list entry SET state = 'lapsed', updated_at = $1
+               WHERE entry.state = 'offered' AND entry.offer_until <= $1
+                 AND NOT EXISTS (SELECT 1 FROM bookings booking
+                                 WHERE booking.hold_id = entry.offer_hold
+                                   AND booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED'))";
+    let done = sqlx::query(sql).bind(to_utc(now)).execute(pg).await?;
     Ok(done.rows_affected())
 }
 
@@ -436,33 +380,25 @@ pub(super) async fn take_mail(
     lease_until: Timestamp,
     max_tries: i32,
 ) -> sqlx::Result<Option<ListEntry>> {
-    sqlx::query_as(
-        "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
+    let sql = "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
          FROM (SELECT id FROM waiting_list
                WHERE state = 'offered' AND mailed < offer_number AND mail_after <= $1 AND mail_tries < $3
                ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
          WHERE entry.id = due.id
          RETURNING entry.id, entry.place, entry.show_id, entry.owner, entry.email, entry.quantity, entry.category,
                    entry.state, entry.offer_number, entry.offer_hold, entry.offer_seats, entry.offer_area,
-                   entry.offer_until, entry.joined_at",
-    )
-    .bind_all((to_utc(now), to_utc(lease_until), max_tries))
-    .fetch_optional(pg)
-    .await
+                   entry.offer_until, entry.joined_at";
+    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until), max_tries)).fetch_optional(pg).await
 }
 
 pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<()> {
-    sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
-        .bind_all((entry.id, entry.offer_number))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2";
+    sqlx::query(sql).bind_all((entry.id, entry.offer_number)).execute(pg).await?;
     Ok(())
 }
 
 pub(super) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> sqlx::Result<()> {
-    sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")
-        .bind_all((entry.id, entry.offer_number, to_utc(at)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2";
+    sqlx::query(sql).bind_all((entry.id, entry.offer_number, to_utc(at))).execute(pg).await?;
     Ok(())
 }

@@ -167,18 +167,12 @@ fn divide(lines: Vec<SeatRow>, seats: &[SeatIndex]) -> ApiResult<(Vec<SeatRow>, 
 /// Removes seats from a booking, in the transaction of its move.
 async fn remove_seats(tx: &mut PgConnection, booking: Uuid, number: u32, gone: &[SeatRow]) -> sqlx::Result<()> {
     let seats: Vec<i32> = gone.iter().map(|line| line.seat_no).collect();
-    sqlx::query(
-        "INSERT INTO returned_seats (booking_id, number, seat_no, label, category, price_minor)
-         SELECT booking_id, $2, seat_no, label, category, price_minor FROM booking_seats
-         WHERE booking_id = $1 AND seat_no = ANY($3)",
-    )
-    .bind_all((booking, number.cast_signed(), &seats))
-    .execute(&mut *tx)
-    .await?;
-    sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1 AND seat_no = ANY($2)")
-        .bind_all((booking, &seats))
-        .execute(tx)
-        .await?;
+    let sql = "INSERT INTO returned_seats (booking_id, number, seat_no, label, category, price_minor)
+               SELECT booking_id, $2, seat_no, label, category, price_minor FROM booking_seats
+               WHERE booking_id = $1 AND seat_no = ANY($3)";
+    sqlx::query(sql).bind_all((booking, number.cast_signed(), &seats)).execute(&mut *tx).await?;
+    let sql = "DELETE FROM booking_seats WHERE booking_id = $1 AND seat_no = ANY($2)";
+    sqlx::query(sql).bind_all((booking, &seats)).execute(tx).await?;
     Ok(())
 }
 
@@ -190,11 +184,8 @@ pub(crate) async fn release_part(
     number: u32,
 ) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
-    let seats: Vec<i32> =
-        sqlx::query_scalar("SELECT seat_no FROM returned_seats WHERE booking_id = $1 AND number = $2 ORDER BY seat_no")
-            .bind_all((row.id, number.cast_signed()))
-            .fetch_all(&mut *tx)
-            .await?;
+    let sql = "SELECT seat_no FROM returned_seats WHERE booking_id = $1 AND number = $2 ORDER BY seat_no";
+    let seats: Vec<i32> = sqlx::query_scalar(sql).bind_all((row.id, number.cast_signed())).fetch_all(&mut *tx).await?;
     let seats = seats.into_iter().map(i32::cast_unsigned).collect();
     let part = BookingRow { seats, places: Vec::new(), ..row.clone() };
     seat_claims::release(&mut tx, &part).await?;

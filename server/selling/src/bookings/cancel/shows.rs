@@ -88,11 +88,8 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
 pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<CallOffProgress> {
     let mut tx = pg.begin().await?;
     // The show-level lock: one batch of a show at a time, on any replica.
-    let reason: Option<String> =
-        sqlx::query_scalar("SELECT reason FROM show_cancellations WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
-            .bind(show)
-            .fetch_optional(&mut *tx)
-            .await?;
+    let sql = "SELECT reason FROM show_cancellations WHERE show_id = $1 FOR UPDATE SKIP LOCKED";
+    let reason: Option<String> = sqlx::query_scalar(sql).bind(show).fetch_optional(&mut *tx).await?;
     let Some(reason) = reason else { return Ok(CallOffProgress::Busy) };
     let ids = take_some(&mut tx, show).await?;
     if ids.is_empty() {
@@ -113,10 +110,8 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
             Err(error) => return Err(super::unmoved(error)),
         }
     }
-    sqlx::query("UPDATE show_cancellations SET cancelled = cancelled + $2 WHERE show_id = $1")
-        .bind_all((show, undone))
-        .execute(&mut *tx)
-        .await?;
+    let sql = "UPDATE show_cancellations SET cancelled = cancelled + $2 WHERE show_id = $1";
+    sqlx::query(sql).bind_all((show, undone)).execute(&mut *tx).await?;
     tx.commit().await?;
     Ok(CallOffProgress::Cancelled(ids.len()))
 }
@@ -124,14 +119,10 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> ApiResult<Ca
 /// Locks bookings that are to be undone, skipping those that other transactions have locked: waiting for
 /// them while holding locks could deadlock.
 async fn take_some(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<Uuid>> {
-    let mut ids: Vec<Uuid> = sqlx::query_scalar(
-        "SELECT id FROM bookings
-         WHERE show_id = $1 AND is_open AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
-         LIMIT $2 FOR UPDATE SKIP LOCKED",
-    )
-    .bind_all((show, MAX_PER_BATCH))
-    .fetch_all(&mut *tx)
-    .await?;
+    let sql = "SELECT id FROM bookings
+               WHERE show_id = $1 AND is_open AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
+               LIMIT $2 FOR UPDATE SKIP LOCKED";
+    let mut ids: Vec<Uuid> = sqlx::query_scalar(sql).bind_all((show, MAX_PER_BATCH)).fetch_all(&mut *tx).await?;
     if (ids.len() as i64) < MAX_PER_BATCH {
         let sold: Vec<Uuid> = sqlx::query_scalar(
             "SELECT id FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' LIMIT $2 FOR UPDATE SKIP LOCKED",
@@ -147,22 +138,16 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<Uuid>>
 /// Locks the show unless a transaction is writing a booking of it: the booking's foreign key has it locked then. True
 /// if the lock was taken.
 async fn try_lock_show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
-    let locked: Option<i32> = sqlx::query_scalar("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE SKIP LOCKED")
-        .bind(show)
-        .fetch_optional(tx)
-        .await?;
+    let sql = "SELECT 1 FROM shows WHERE id = $1 FOR UPDATE SKIP LOCKED";
+    let locked: Option<i32> = sqlx::query_scalar(sql).bind(show).fetch_optional(tx).await?;
     Ok(locked.is_some())
 }
 
 async fn any_left(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED')
-             OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
-                        AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
-    )
-    .bind(show)
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED')
+                   OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
+                              AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))";
+    sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 /// Undoes the bookings of called-off shows, until the server stops: any replica, no leader.
@@ -177,13 +162,10 @@ pub async fn work_forever(state: SellingState) {
 
 async fn one_round(state: &SellingState) -> ApiResult<()> {
     let now = state.clock.now();
-    let shows: Vec<(Uuid, bool)> = sqlx::query_as(
-        "SELECT show_id, finished_at IS NULL FROM show_cancellations
-         WHERE finished_at IS NULL OR requested_at > $1 ORDER BY requested_at LIMIT $2",
-    )
-    .bind_all((to_utc(now.plus_ms(-NOTIFY_PERIOD_MS)), MAX_SHOWS))
-    .fetch_all(&state.pg)
-    .await?;
+    let sql = "SELECT show_id, finished_at IS NULL FROM show_cancellations
+               WHERE finished_at IS NULL OR requested_at > $1 ORDER BY requested_at LIMIT $2";
+    let shows: Vec<(Uuid, bool)> =
+        sqlx::query_as(sql).bind_all((to_utc(now.plus_ms(-NOTIFY_PERIOD_MS)), MAX_SHOWS)).fetch_all(&state.pg).await?;
     for (show, is_open) in shows {
         state.catalogue.call_off(show).await;
         if is_open && let Err(problem) = cancel_bookings_of_show(state, show, now).await {
@@ -217,12 +199,8 @@ async fn cancel_bookings_of_show(state: &SellingState, show: Uuid, now: Timestam
             return Ok(());
         }
     }
-    sqlx::query(
-        "UPDATE show_cancellations SET finished_at = $2
-         WHERE show_id = $1 AND finished_at IS NULL AND holds_released_at IS NOT NULL AND requested_at <= $3",
-    )
-    .bind_all((show, to_utc(now), to_utc(now.plus_ms(-LEAST_MS))))
-    .execute(&state.pg)
-    .await?;
+    let sql = "UPDATE show_cancellations SET finished_at = $2
+               WHERE show_id = $1 AND finished_at IS NULL AND holds_released_at IS NOT NULL AND requested_at <= $3";
+    sqlx::query(sql).bind_all((show, to_utc(now), to_utc(now.plus_ms(-LEAST_MS)))).execute(&state.pg).await?;
     Ok(())
 }

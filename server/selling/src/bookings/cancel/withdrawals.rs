@@ -132,13 +132,9 @@ async fn take_due(pg: &PgPool, now: Timestamp) -> sqlx::Result<BTreeSet<Uuid>> {
 
 async fn undo_in_show(state: &SellingState, show: Uuid) -> ApiResult<()> {
     let show = state.catalogue.find_show(show).await?;
-    let rows: Vec<WithdrawnSeat> = sqlx::query_as(
-        "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
-         WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no",
-    )
-    .bind(show.id)
-    .fetch_all(&state.pg)
-    .await?;
+    let sql = "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
+               WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no";
+    let rows: Vec<WithdrawnSeat> = sqlx::query_as(sql).bind(show.id).fetch_all(&state.pg).await?;
     let now = state.clock.now();
     let (off_sale, left) = take_off_map(state, &show, &rows, now).await?;
     let mut is_left = false;
@@ -186,12 +182,9 @@ async fn take_off_map(
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let mut tx = state.pg.begin().await?;
     // The lock prevents putting them back on sale until the map is updated.
-    let (blocked, layout, is_on): (Vec<i32>, Uuid, bool) = sqlx::query_as(
-        "SELECT blocked, layout_id, starts_at > $2 AND NOT called_off FROM shows WHERE id = $1 FOR NO KEY UPDATE",
-    )
-    .bind_all((show.id, to_utc(now)))
-    .fetch_one(&mut *tx)
-    .await?;
+    let sql = "SELECT blocked, layout_id, starts_at > $2 AND NOT called_off FROM shows WHERE id = $1 FOR NO KEY UPDATE";
+    let (blocked, layout, is_on): (Vec<i32>, Uuid, bool) =
+        sqlx::query_as(sql).bind_all((show.id, to_utc(now))).fetch_one(&mut *tx).await?;
     let is_off_sale = |row: &&WithdrawnSeat| is_on && row.layout_id == layout && blocked.contains(&row.seat_no);
     let seats: Vec<SeatIndex> = rows.iter().filter(is_off_sale).map(WithdrawnSeat::seat).collect();
     if seats.is_empty() {
@@ -207,10 +200,8 @@ async fn take_off_map(
 /// Undoes the part of a booking that has these seats. True if the booking must be checked again.
 async fn undo_one(state: &SellingState, booking: Uuid, rows: &[WithdrawnSeat], seats: &[SeatIndex]) -> ApiResult<bool> {
     let mut tx = state.pg.begin().await?;
-    let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
-        .bind(booking)
-        .fetch_optional(&mut *tx)
-        .await?;
+    let sql = "SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED";
+    let free: Option<Uuid> = sqlx::query_scalar(sql).bind(booking).fetch_optional(&mut *tx).await?;
     let row = match free {
         Some(_) => sql::lock(&mut tx, booking).await?,
         None => return Ok(true),

@@ -84,13 +84,10 @@ impl PaidWith {
         if show.per_instrument.is_none() {
             return Ok(None);
         }
-        let paid: Option<(String, Option<String>, bool)> = sqlx::query_as(
-            "SELECT gateway, gateway_ref, EXISTS (SELECT 1 FROM payment_instruments WHERE booking_id = $1)
-             FROM payments WHERE booking_id = $1",
-        )
-        .bind(booking)
-        .fetch_optional(&state.pg)
-        .await?;
+        let sql = "SELECT gateway, gateway_ref, EXISTS (SELECT 1 FROM payment_instruments WHERE booking_id = $1)
+                   FROM payments WHERE booking_id = $1";
+        let paid: Option<(String, Option<String>, bool)> =
+            sqlx::query_as(sql).bind(booking).fetch_optional(&state.pg).await?;
         let Some((gateway, gateway_ref, false)) = paid else { return Ok(None) };
         let Some(asked) = state.gateways.find(&gateway) else { return Ok(None) };
         match asked.status(&PaymentIds { booking, gateway_ref }).await {
@@ -133,10 +130,8 @@ pub(crate) async fn settle(
 }
 
 async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<()> {
-    sqlx::query("INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)")
-        .bind_all((row.id, row.show_id, &instrument.0))
-        .execute(tx)
-        .await?;
+    let sql = "INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)";
+    sqlx::query(sql).bind_all((row.id, row.show_id, &instrument.0)).execute(tx).await?;
     Ok(())
 }
 
@@ -191,30 +186,22 @@ pub(crate) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> sql
 /// Returns the seats and places of the show in other bookings that this instrument has paid for, or is paying for.
 /// Expired payments count until the reconciler has ended them, since the money may still arrive.
 async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<i64> {
-    sqlx::query_scalar(
-        "SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
-                             + (SELECT coalesce(sum(quantity), 0) FROM booking_places
-                                WHERE booking_id = other.id)), 0)::bigint
-         FROM payment_instruments paid JOIN bookings other ON other.id = paid.booking_id
-         WHERE paid.show_id = $1 AND paid.instrument = $2 AND other.id <> $3
-           AND other.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')",
-    )
-    .bind_all((row.show_id, &instrument.0, row.id))
-    .fetch_one(tx)
-    .await
+    let sql = "SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
+                                   + (SELECT coalesce(sum(quantity), 0) FROM booking_places
+                                      WHERE booking_id = other.id)), 0)::bigint
+               FROM payment_instruments paid JOIN bookings other ON other.id = paid.booking_id
+               WHERE paid.show_id = $1 AND paid.instrument = $2 AND other.id <> $3
+                 AND other.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')";
+    sqlx::query_scalar(sql).bind_all((row.show_id, &instrument.0, row.id)).fetch_one(tx).await
 }
 
 /// Copies the instrument to the booking that the money moves to, where it is of the same show.
 pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> sqlx::Result<()> {
-    sqlx::query(
-        "INSERT INTO payment_instruments (booking_id, show_id, instrument)
-         SELECT fresh.id, fresh.show_id, paid.instrument
-         FROM payment_instruments paid JOIN bookings fresh ON fresh.id = $2 AND fresh.show_id = paid.show_id
-         WHERE paid.booking_id = $1",
-    )
-    .bind_all((from, to))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO payment_instruments (booking_id, show_id, instrument)
+               SELECT fresh.id, fresh.show_id, paid.instrument
+               FROM payment_instruments paid JOIN bookings fresh ON fresh.id = $2 AND fresh.show_id = paid.show_id
+               WHERE paid.booking_id = $1";
+    sqlx::query(sql).bind_all((from, to)).execute(tx).await?;
     Ok(())
 }
 

@@ -79,13 +79,9 @@ pub(crate) async fn try_claim(
         return Ok(verdicts);
     }
     let names: Vec<&str> = claimants.iter().map(|claimant| claimant.person.0.as_str()).collect();
-    let locked: Vec<bool> = sqlx::query_scalar(
-        "SELECT pg_try_advisory_xact_lock(hashtextextended(name, $2))
-         FROM unnest($1::text[]) WITH ORDINALITY AS person (name, place) ORDER BY place",
-    )
-    .bind_all((&names, LOCK_SPACE))
-    .fetch_all(&mut *tx)
-    .await?;
+    let sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(name, $2))
+               FROM unnest($1::text[]) WITH ORDINALITY AS person (name, place) ORDER BY place";
+    let locked: Vec<bool> = sqlx::query_scalar(sql).bind_all((&names, LOCK_SPACE)).fetch_all(&mut *tx).await?;
     let (mut mine, mut seen) = (Vec::with_capacity(claimants.len()), HashSet::new());
     for (claimant, is_locked) in claimants.iter().zip(locked) {
         // A second submission of a person is counted after the first one is written.

@@ -146,14 +146,10 @@ impl AreaClaimRow {
 
 /// Returns the booking's claims in one of these states, by booking and fence, locked.
 async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) -> sqlx::Result<Vec<AreaClaimRow>> {
-    sqlx::query_as(
-        "SELECT area_no, quantity, state FROM area_claims
-         WHERE booking_id = $1 AND show_id = $2 AND fence = $3 AND state = ANY($4)
-         ORDER BY area_no FOR UPDATE",
-    )
-    .bind_all((row.id, row.show_id, row.fence, states))
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT area_no, quantity, state FROM area_claims
+               WHERE booking_id = $1 AND show_id = $2 AND fence = $3 AND state = ANY($4)
+               ORDER BY area_no FOR UPDATE";
+    sqlx::query_as(sql).bind_all((row.id, row.show_id, row.fence, states)).fetch_all(tx).await
 }
 
 /// Changes the state of claims that the previous statement locked.
@@ -185,23 +181,15 @@ fn pair<'a>(stocks: &'a [Stock], own: &'a [AreaClaimRow]) -> impl Iterator<Item 
 }
 
 async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> sqlx::Result<Option<Stock>> {
-    sqlx::query_as(
-        "SELECT area_no, capacity, claimed, sold, version FROM area_stock WHERE show_id = $1 AND area_no = $2",
-    )
-    .bind_all((show, area))
-    .fetch_optional(tx)
-    .await
+    let sql = "SELECT area_no, capacity, claimed, sold, version FROM area_stock WHERE show_id = $1 AND area_no = $2";
+    sqlx::query_as(sql).bind_all((show, area)).fetch_optional(tx).await
 }
 
 /// Returns the stock of these areas, locked in their order.
 async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> sqlx::Result<Vec<Stock>> {
-    sqlx::query_as(
-        "SELECT area_no, capacity, claimed, sold, version FROM area_stock
-         WHERE show_id = $1 AND area_no = ANY($2) ORDER BY area_no FOR UPDATE",
-    )
-    .bind_all((show, areas))
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT area_no, capacity, claimed, sold, version FROM area_stock
+               WHERE show_id = $1 AND area_no = ANY($2) ORDER BY area_no FOR UPDATE";
+    sqlx::query_as(sql).bind_all((show, areas)).fetch_all(tx).await
 }
 
 /// Locks the areas of two bookings, which may be of two shows, before either is claimed or released. The single order
@@ -219,13 +207,9 @@ pub(crate) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> 
 
 /// Updates the counters of an area if its version is unchanged; `false` when another transaction was faster.
 async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> sqlx::Result<bool> {
-    let stepped = sqlx::query(
-        "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
-         WHERE show_id = $1 AND area_no = $2 AND version = $3",
-    )
-    .bind_all((show, from.area_no, from.version, claimed, sold))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
+               WHERE show_id = $1 AND area_no = $2 AND version = $3";
+    let stepped = sqlx::query(sql).bind_all((show, from.area_no, from.version, claimed, sold)).execute(tx).await?;
     Ok(stepped.rows_affected() == 1)
 }
 

@@ -96,15 +96,11 @@ pub async fn of_seat(
     if claimed.is_some() {
         return Ok(claimed);
     }
-    sqlx::query_as(
-        "SELECT booking.id AS booking, booking.reference, booking.buyer_name AS name, false AS is_claimed
-         FROM bookings booking JOIN booking_seats seat ON seat.booking_id = booking.id
-         WHERE booking.is_open AND booking.show_id = $1 AND seat.seat_no = $2 AND booking.expires_at > $3
-         ORDER BY booking.created_at DESC LIMIT 1",
-    )
-    .bind_all((show, seat.cast_signed(), to_utc(now)))
-    .fetch_optional(tx)
-    .await
+    let sql = "SELECT booking.id AS booking, booking.reference, booking.buyer_name AS name, false AS is_claimed
+               FROM bookings booking JOIN booking_seats seat ON seat.booking_id = booking.id
+               WHERE booking.is_open AND booking.show_id = $1 AND seat.seat_no = $2 AND booking.expires_at > $3
+               ORDER BY booking.created_at DESC LIMIT 1";
+    sqlx::query_as(sql).bind_all((show, seat.cast_signed(), to_utc(now))).fetch_optional(tx).await
 }
 
 /// Returns those of these seats that are sold or being paid for.

@@ -32,19 +32,15 @@ pub(crate) async fn free(state: &SellingState, show: &Show, sale: &FencedSelecti
 /// Checks for a seat of the booking that is withdrawn from sale.
 async fn is_kept_by_house(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<bool> {
     let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
-    sqlx::query_scalar("SELECT blocked && $2 FROM shows WHERE id = $1")
-        .bind_all((row.show_id, seats))
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT blocked && $2 FROM shows WHERE id = $1";
+    sqlx::query_scalar(sql).bind_all((row.show_id, seats)).fetch_one(tx).await
 }
 
 async fn free_once(state: &SellingState, show: &Show, sale: &FencedSelection) -> sqlx::Result<Result<(), StoreError>> {
     let mut tx = state.pg.begin().await?;
     // The lock keeps the withdrawn seats of the show unchanged until the map is updated.
-    let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")
-        .bind(show.id)
-        .fetch_one(&mut *tx)
-        .await?;
+    let sql = "SELECT blocked FROM shows WHERE id = $1 FOR SHARE";
+    let blocked: Vec<i32> = sqlx::query_scalar(sql).bind(show.id).fetch_one(&mut *tx).await?;
     let kept: Vec<SeatIndex> =
         sale.selection.seats.iter().copied().filter(|seat| blocked.contains(&seat.cast_signed())).collect();
     let freed = state.locks.free_and_block(show.id, sale, &kept).await;

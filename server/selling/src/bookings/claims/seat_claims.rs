@@ -48,13 +48,9 @@ pub(crate) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Resul
     if own.len() != row.seats.len() {
         return Ok(false);
     }
-    let sold = sqlx::query(
-        "UPDATE seat_claims SET state = 'sold'
-         WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'",
-    )
-    .bind_all((row.show_id, &own, row.id, row.fence))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE seat_claims SET state = 'sold'
+               WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'";
+    let sold = sqlx::query(sql).bind_all((row.show_id, &own, row.id, row.fence)).execute(tx).await?;
     assert_eq!(sold.rows_affected(), own.len() as u64, "the rows were locked one statement ago");
     Ok(true)
 }
@@ -85,17 +81,13 @@ pub(crate) async fn holders(
 
 /// Releases the booking's claims, in seat order like every writer of this table. A repeat finds none.
 pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Result<()> {
-    sqlx::query(
-        "WITH own AS (SELECT seat_no FROM seat_claims
-                      WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4
-                        AND state IN ('claimed', 'sold')
-                      ORDER BY seat_no FOR UPDATE)
-         UPDATE seat_claims claim SET state = 'released' FROM own
-         WHERE claim.show_id = $1 AND claim.seat_no = own.seat_no",
-    )
-    .bind_all((row.show_id, seat_numbers(row), row.id, row.fence))
-    .execute(tx)
-    .await?;
+    let sql = "WITH own AS (SELECT seat_no FROM seat_claims
+                            WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4
+                              AND state IN ('claimed', 'sold')
+                            ORDER BY seat_no FOR UPDATE)
+               UPDATE seat_claims claim SET state = 'released' FROM own
+               WHERE claim.show_id = $1 AND claim.seat_no = own.seat_no";
+    sqlx::query(sql).bind_all((row.show_id, seat_numbers(row), row.id, row.fence)).execute(tx).await?;
     Ok(())
 }
 

@@ -52,8 +52,7 @@ pub(crate) async fn load_details(
     connection: &mut PgConnection,
     ids: &[Uuid],
 ) -> sqlx::Result<HashMap<Uuid, BookingDetails>> {
-    let rows: Vec<BookingDetails> = sqlx::query_as(
-        "SELECT booking.*, ARRAY(SELECT pair.number FROM booking_places place,
+    let sql = "SELECT booking.*, ARRAY(SELECT pair.number FROM booking_places place,
                           LATERAL (VALUES (1, place.area_no::integer), (2, place.quantity)) AS pair (rank, number)
                       WHERE place.booking_id = booking.id ORDER BY place.area_no, pair.rank) AS places,
                 seat.seats, seat.labels, seat.categories, seat.prices,
@@ -66,11 +65,8 @@ pub(crate) async fn load_details(
                     coalesce(array_agg(category), '{}') AS categories, coalesce(array_agg(price_minor), '{}') AS prices
              FROM (SELECT seat_no, label, category, price_minor FROM booking_seats
                    WHERE booking_id = booking.id ORDER BY seat_no) AS sorted
-         ) AS seat",
-    )
-    .bind(ids)
-    .fetch_all(connection)
-    .await?;
+         ) AS seat";
+    let rows: Vec<BookingDetails> = sqlx::query_as(sql).bind(ids).fetch_all(connection).await?;
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 

@@ -110,17 +110,13 @@ pub(super) async fn record(
 /// # Errors
 /// When the database fails, or has a corrupt row.
 pub async fn list_open_differences(pg: &PgPool, theatre: Option<&str>) -> sqlx::Result<Vec<OpenDifference>> {
-    let rows: Vec<DifferenceRow> = sqlx::query_as(
-        "SELECT found.*, booking.reference FROM ledger_differences found
+    let sql = "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
          LEFT JOIN shows show ON show.id = booking.show_id
          LEFT JOIN screens screen ON screen.id = show.screen_id
          WHERE found.settled_at IS NULL AND found.check_at IS NULL AND ($1::text IS NULL OR screen.theatre_id = $1)
-         ORDER BY found.id LIMIT $2",
-    )
-    .bind_all((theatre, outbox::MAX_LISTED))
-    .fetch_all(pg)
-    .await?;
+         ORDER BY found.id LIMIT $2";
+    let rows: Vec<DifferenceRow> = sqlx::query_as(sql).bind_all((theatre, outbox::MAX_LISTED)).fetch_all(pg).await?;
     rows.into_iter().map(DifferenceRow::open).collect()
 }
 
@@ -129,17 +125,13 @@ pub async fn list_open_differences(pg: &PgPool, theatre: Option<&str>) -> sqlx::
 /// # Errors
 /// When the database fails.
 pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> sqlx::Result<HashMap<String, i64>> {
-    let counts: Vec<(String, i64)> = sqlx::query_as(
-        "SELECT screen.theatre_id, count(*) FROM ledger_differences found
-         JOIN bookings booking ON booking.id = found.booking_id
-         JOIN shows show ON show.id = booking.show_id
-         JOIN screens screen ON screen.id = show.screen_id
-         WHERE found.settled_at IS NULL AND found.check_at IS NULL AND screen.theatre_id = ANY($1)
-         GROUP BY screen.theatre_id",
-    )
-    .bind(theatres)
-    .fetch_all(pg)
-    .await?;
+    let sql = "SELECT screen.theatre_id, count(*) FROM ledger_differences found
+               JOIN bookings booking ON booking.id = found.booking_id
+               JOIN shows show ON show.id = booking.show_id
+               JOIN screens screen ON screen.id = show.screen_id
+               WHERE found.settled_at IS NULL AND found.check_at IS NULL AND screen.theatre_id = ANY($1)
+               GROUP BY screen.theatre_id";
+    let counts: Vec<(String, i64)> = sqlx::query_as(sql).bind(theatres).fetch_all(pg).await?;
     Ok(counts.into_iter().collect())
 }
 
@@ -155,40 +147,28 @@ pub(crate) async fn find(
     id: i64,
     theatre: Option<&str>,
 ) -> sqlx::Result<Option<LockedDifference>> {
-    let booking: Option<Uuid> = sqlx::query_scalar(
-        "SELECT found.booking_id FROM ledger_differences found
-         WHERE found.id = $1 AND found.settled_at IS NULL AND found.check_at IS NULL
-           AND ($2::text IS NULL OR EXISTS (SELECT FROM bookings booking
-                JOIN shows show ON show.id = booking.show_id
-                JOIN screens screen ON screen.id = show.screen_id
-                WHERE booking.id = found.booking_id AND screen.theatre_id = $2))",
-    )
-    .bind_all((id, theatre))
-    .fetch_optional(&mut *tx)
-    .await?;
+    let sql = "SELECT found.booking_id FROM ledger_differences found
+               WHERE found.id = $1 AND found.settled_at IS NULL AND found.check_at IS NULL
+                 AND ($2::text IS NULL OR EXISTS (SELECT FROM bookings booking
+                      JOIN shows show ON show.id = booking.show_id
+                      JOIN screens screen ON screen.id = show.screen_id
+                      WHERE booking.id = found.booking_id AND screen.theatre_id = $2))";
+    let booking: Option<Uuid> = sqlx::query_scalar(sql).bind_all((id, theatre)).fetch_optional(&mut *tx).await?;
     let Some(booking) = booking else { return Ok(None) };
     Ok(Some(LockedDifference { booking: sql::lock(tx, booking).await? }))
 }
 
 /// Schedules a repeated comparison; `false` when another person was faster.
 pub(crate) async fn compare_again(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Result<bool> {
-    let put_back = sqlx::query(
-        "UPDATE ledger_differences SET check_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
-    )
-    .bind_all((id, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE ledger_differences SET check_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL";
+    let put_back = sqlx::query(sql).bind_all((id, to_utc(now))).execute(tx).await?;
     Ok(put_back.rows_affected() == 1)
 }
 
 /// Closes a difference that a person has settled; `false` when another person was faster.
 pub(crate) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> sqlx::Result<bool> {
-    let settled = sqlx::query(
-        "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
-    )
-    .bind_all((id, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL";
+    let settled = sqlx::query(sql).bind_all((id, to_utc(now))).execute(tx).await?;
     Ok(settled.rows_affected() == 1)
 }
 
@@ -234,10 +214,8 @@ async fn compare(state: &SellingState, due: &Due) -> Result<(), CompareError> {
     }
     let found = super::ask(state, gateway, &known).await?;
     let settled_at = found.is_none().then(|| to_utc(state.clock.now()));
-    sqlx::query("UPDATE ledger_differences SET check_at = NULL, settled_at = $2 WHERE id = $1 AND settled_at IS NULL")
-        .bind_all((due.id, settled_at))
-        .execute(&state.pg)
-        .await?;
+    let sql = "UPDATE ledger_differences SET check_at = NULL, settled_at = $2 WHERE id = $1 AND settled_at IS NULL";
+    sqlx::query(sql).bind_all((due.id, settled_at)).execute(&state.pg).await?;
     Ok(())
 }
 

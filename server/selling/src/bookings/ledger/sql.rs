@@ -24,13 +24,9 @@ pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> sqlx::Result<Opt
 
 /// Plans a day; a repeat changes nothing.
 pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timestamp) -> sqlx::Result<()> {
-    sqlx::query(
-        "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until) VALUES ($1, $2, $3, $3)
-         ON CONFLICT (gateway, day) DO NOTHING",
-    )
-    .bind_all((gateway, day, to_utc(now)))
-    .execute(pg)
-    .await?;
+    let sql = "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until) VALUES ($1, $2, $3, $3)
+               ON CONFLICT (gateway, day) DO NOTHING";
+    sqlx::query(sql).bind_all((gateway, day, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
@@ -41,17 +37,13 @@ pub(super) async fn take(
     now: Timestamp,
     leased_until: Timestamp,
 ) -> sqlx::Result<Option<(NaiveDate, i32)>> {
-    sqlx::query_as(
-        "UPDATE ledger_comparisons comparison SET leased_until = $3, taken = comparison.taken + 1
-         FROM (SELECT gateway, day FROM ledger_comparisons
-               WHERE gateway = $1 AND finished_at IS NULL AND leased_until <= $2
-               ORDER BY day LIMIT 1 FOR UPDATE SKIP LOCKED) due
-         WHERE comparison.gateway = due.gateway AND comparison.day = due.day
-         RETURNING comparison.day, comparison.taken",
-    )
-    .bind_all((gateway, to_utc(now), to_utc(leased_until)))
-    .fetch_optional(pg)
-    .await
+    let sql = "UPDATE ledger_comparisons comparison SET leased_until = $3, taken = comparison.taken + 1
+               FROM (SELECT gateway, day FROM ledger_comparisons
+                     WHERE gateway = $1 AND finished_at IS NULL AND leased_until <= $2
+                     ORDER BY day LIMIT 1 FOR UPDATE SKIP LOCKED) due
+               WHERE comparison.gateway = due.gateway AND comparison.day = due.day
+               RETURNING comparison.day, comparison.taken";
+    sqlx::query_as(sql).bind_all((gateway, to_utc(now), to_utc(leased_until))).fetch_optional(pg).await
 }
 
 /// Renews a lease, or ends it with a past time; `false` when another replica has leased the day since.
@@ -60,13 +52,9 @@ pub(super) async fn renew(
     (gateway, day, fence): Lease<'_>,
     leased_until: Timestamp,
 ) -> sqlx::Result<bool> {
-    let renewed = sqlx::query(
-        "UPDATE ledger_comparisons SET leased_until = $4
-         WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
-    )
-    .bind_all((gateway, day, fence, to_utc(leased_until)))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE ledger_comparisons SET leased_until = $4
+               WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL";
+    let renewed = sqlx::query(sql).bind_all((gateway, day, fence, to_utc(leased_until))).execute(pg).await?;
     Ok(renewed.rows_affected() == 1)
 }
 
@@ -76,13 +64,9 @@ pub(super) async fn finish(
     payments: i64,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE ledger_comparisons SET finished_at = $5, payments = $4
-         WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
-    )
-    .bind_all((gateway, day, fence, payments, to_utc(now)))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE ledger_comparisons SET finished_at = $5, payments = $4
+               WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL";
+    sqlx::query(sql).bind_all((gateway, day, fence, payments, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
@@ -128,8 +112,7 @@ impl BookRow {
 /// Returns our books of these bookings, as seen from one gateway. Refunds of bookings that the money moved to count for
 /// the first booking: the gateway knows the money under that one.
 pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> sqlx::Result<HashMap<Uuid, Book>> {
-    let rows: Vec<BookRow> = sqlx::query_as(
-        "WITH RECURSIVE owed (first, booking_id, steps) AS (
+    let sql = "WITH RECURSIVE owed (first, booking_id, steps) AS (
              SELECT DISTINCT id, id, 0 FROM unnest($2::uuid[]) AS asked (id)
              UNION ALL
              SELECT owed.first, payment.moved_to, owed.steps + 1
@@ -154,11 +137,8 @@ pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> sqlx
          JOIN back ON back.first = booking.id
          LEFT JOIN payments payment ON payment.booking_id = booking.id AND payment.gateway = $1
          LEFT JOIN payment_switches switch ON switch.booking_id = booking.id AND switch.from_gateway = $1
-         LEFT JOIN unknown_voids waiting ON waiting.booking_id = booking.id AND waiting.gateway = $1",
-    )
-    .bind_all((gateway, bookings, MAX_MOVES))
-    .fetch_all(pg)
-    .await?;
+         LEFT JOIN unknown_voids waiting ON waiting.booking_id = booking.id AND waiting.gateway = $1";
+    let rows: Vec<BookRow> = sqlx::query_as(sql).bind_all((gateway, bookings, MAX_MOVES)).fetch_all(pg).await?;
     rows.into_iter().map(BookRow::book).collect()
 }
 
@@ -170,14 +150,10 @@ pub(super) async fn paid(
     (after, before): (Uuid, Uuid),
     limit: i64,
 ) -> sqlx::Result<Vec<(Uuid, Option<String>)>> {
-    sqlx::query_as(
-        "SELECT payment.booking_id, payment.gateway_ref FROM payments payment
-         WHERE payment.booking_id > $2 AND payment.booking_id < $3
-           AND payment.gateway = $1 AND payment.state = 'succeeded'
-           AND NOT EXISTS (SELECT FROM payments earlier WHERE earlier.moved_to = payment.booking_id)
-         ORDER BY payment.booking_id LIMIT $4",
-    )
-    .bind_all((gateway, after, before, limit))
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT payment.booking_id, payment.gateway_ref FROM payments payment
+               WHERE payment.booking_id > $2 AND payment.booking_id < $3
+                 AND payment.gateway = $1 AND payment.state = 'succeeded'
+                 AND NOT EXISTS (SELECT FROM payments earlier WHERE earlier.moved_to = payment.booking_id)
+               ORDER BY payment.booking_id LIMIT $4";
+    sqlx::query_as(sql).bind_all((gateway, after, before, limit)).fetch_all(pg).await
 }

@@ -68,25 +68,17 @@ async fn last_event(
     booking: Uuid,
     of: &[&str],
 ) -> sqlx::Result<Option<(String, Option<String>, String)>> {
-    sqlx::query_as(
-        "SELECT event, from_state, reason FROM booking_events WHERE booking_id = $1 AND event = ANY($2)
-         ORDER BY number DESC LIMIT 1",
-    )
-    .bind_all((booking, of))
-    .fetch_optional(tx)
-    .await
+    let sql = "SELECT event, from_state, reason FROM booking_events WHERE booking_id = $1 AND event = ANY($2)
+               ORDER BY number DESC LIMIT 1";
+    sqlx::query_as(sql).bind_all((booking, of)).fetch_optional(tx).await
 }
 
 /// Returns reference and seats of the booking that this booking's money pays for.
 async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<(String, String)>> {
-    let other: Option<(String, Vec<String>)> = sqlx::query_as(
-        "SELECT other.reference,
-                ARRAY(SELECT label FROM booking_seats WHERE booking_id = other.id ORDER BY seat_no)
-         FROM payments payment JOIN bookings other ON other.id = payment.moved_to WHERE payment.booking_id = $1",
-    )
-    .bind(booking)
-    .fetch_optional(tx)
-    .await?;
+    let sql = "SELECT other.reference,
+                      ARRAY(SELECT label FROM booking_seats WHERE booking_id = other.id ORDER BY seat_no)
+               FROM payments payment JOIN bookings other ON other.id = payment.moved_to WHERE payment.booking_id = $1";
+    let other: Option<(String, Vec<String>)> = sqlx::query_as(sql).bind(booking).fetch_optional(tx).await?;
     Ok(other.map(|(reference, mut seats)| {
         sort_for_display(&mut seats, String::as_str);
         (reference, seats.join(", "))

@@ -72,31 +72,22 @@ pub(crate) async fn note(
     if is_offer && kept.flatten().is_some() {
         waiting_list::note_renewed_offer(tx, row.hold_id, next, until, now).await?;
     }
-    sqlx::query(
-        "DELETE FROM declined_payments WHERE booking_id IN
-             (SELECT booking_id FROM declined_payments WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    )
-    .bind_all((to_utc(now.plus_ms(-KEPT_MS)), FORGET_AT_ONCE))
-    .execute(tx)
-    .await?;
+    let sql = "DELETE FROM declined_payments WHERE booking_id IN
+             (SELECT booking_id FROM declined_payments WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    sqlx::query(sql).bind_all((to_utc(now.plus_ms(-KEPT_MS)), FORGET_AT_ONCE)).execute(tx).await?;
     Ok(())
 }
 
 /// Returns the hold that is kept after a booking's declined payment, if any.
 pub(crate) async fn kept(connection: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<HoldAfterDecline>> {
-    let found: Option<(Uuid, chrono::DateTime<chrono::Utc>)> = sqlx::query_as(
-        "SELECT kept_as, kept_until FROM declined_payments WHERE booking_id = $1 AND kept_as IS NOT NULL",
-    )
-    .bind(booking)
-    .fetch_optional(connection)
-    .await?;
+    let sql = "SELECT kept_as, kept_until FROM declined_payments WHERE booking_id = $1 AND kept_as IS NOT NULL";
+    let found: Option<(Uuid, chrono::DateTime<chrono::Utc>)> =
+        sqlx::query_as(sql).bind(booking).fetch_optional(connection).await?;
     Ok(found.map(|(hold, until)| HoldAfterDecline { hold, until: from_utc(until) }))
 }
 
 /// Returns the booking whose declined payment left this hold, if it is this owner's.
 pub(crate) async fn left_by(connection: &mut PgConnection, hold: Uuid, owner: &str) -> sqlx::Result<Option<Uuid>> {
-    sqlx::query_scalar("SELECT booking_id FROM declined_payments WHERE kept_as = $1 AND owner = $2")
-        .bind_all((hold, owner))
-        .fetch_optional(connection)
-        .await
+    let sql = "SELECT booking_id FROM declined_payments WHERE kept_as = $1 AND owner = $2";
+    sqlx::query_scalar(sql).bind_all((hold, owner)).fetch_optional(connection).await
 }

@@ -32,37 +32,27 @@ impl Route {
 /// Returns the booking's route; `None` when no payment was submitted. Counts the charge request that follows: it is a
 /// repeat, since the payment's row counts the first request of its buyer.
 pub(crate) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
-    sqlx::query_as(
-        "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
-         RETURNING gateway, gateway_ref, payment_token",
-    )
-    .bind(booking)
-    .fetch_optional(tx)
-    .await
+    let sql = "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
+               RETURNING gateway, gateway_ref, payment_token";
+    sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }
 
 pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Route>> {
-    sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
-        .bind(booking)
-        .fetch_optional(tx)
-        .await
+    let sql = "SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1";
+    sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }
 
 /// Uncounts a charge request that was never sent.
 pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
-    sqlx::query("UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0")
-        .bind_all((booking, gateway))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0";
+    sqlx::query(sql).bind_all((booking, gateway)).execute(tx).await?;
     Ok(())
 }
 
 /// Returns the gateways that the booking left.
 pub(crate) async fn left(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<String>> {
-    sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")
-        .bind(booking)
-        .fetch_all(tx)
-        .await
+    let sql = "SELECT from_gateway FROM payment_switches WHERE booking_id = $1";
+    sqlx::query_scalar(sql).bind(booking).fetch_all(tx).await
 }
 
 /// Switches a booking, whose row is locked, from one gateway to another. `None`, and nothing is changed, unless
@@ -74,14 +64,11 @@ pub(crate) async fn switch(
     why: &str,
     now: Timestamp,
 ) -> sqlx::Result<Option<Route>> {
-    let moved: Option<Route> = sqlx::query_as(
-        "UPDATE payments SET gateway = $3, asks = 1, gateway_ref = NULL, pay_url = NULL, updated_at = $4
-         WHERE booking_id = $1 AND gateway = $2 AND asks = 1 AND state = 'requested'
-         RETURNING gateway, gateway_ref, payment_token",
-    )
-    .bind_all((booking, from, to, to_utc(now)))
-    .fetch_optional(&mut *tx)
-    .await?;
+    let sql = "UPDATE payments SET gateway = $3, asks = 1, gateway_ref = NULL, pay_url = NULL, updated_at = $4
+               WHERE booking_id = $1 AND gateway = $2 AND asks = 1 AND state = 'requested'
+               RETURNING gateway, gateway_ref, payment_token";
+    let moved: Option<Route> =
+        sqlx::query_as(sql).bind_all((booking, from, to, to_utc(now))).fetch_optional(&mut *tx).await?;
     if moved.is_some() {
         sqlx::query(
             "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at) VALUES ($1, $2, $3, $4, $5)",
@@ -104,18 +91,12 @@ pub(crate) async fn move_on(
     amount_minor: Option<i64>,
     now: Timestamp,
 ) -> sqlx::Result<bool> {
-    sqlx::query(
-        "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
-         SELECT $2, gateway, gateway_ref, 'succeeded', coalesce($3, amount_minor), currency, $4
-         FROM payments WHERE booking_id = $1",
-    )
-    .bind_all((from, to, amount_minor, to_utc(now)))
-    .execute(&mut *tx)
-    .await?;
-    let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
-        .bind_all((from, to))
-        .execute(&mut *tx)
-        .await?;
+    let sql = "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
+               SELECT $2, gateway, gateway_ref, 'succeeded', coalesce($3, amount_minor), currency, $4
+               FROM payments WHERE booking_id = $1";
+    sqlx::query(sql).bind_all((from, to, amount_minor, to_utc(now))).execute(&mut *tx).await?;
+    let sql = "UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL";
+    let moved = sqlx::query(sql).bind_all((from, to)).execute(&mut *tx).await?;
     if moved.rows_affected() != 1 {
         return Ok(false);
     }
@@ -125,10 +106,8 @@ pub(crate) async fn move_on(
 
 /// Returns the booking that this booking's money pays for.
 pub(crate) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Uuid>> {
-    let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
-        .bind(booking)
-        .fetch_optional(tx)
-        .await?;
+    let sql = "SELECT moved_to FROM payments WHERE booking_id = $1";
+    let found: Option<Option<Uuid>> = sqlx::query_scalar(sql).bind(booking).fetch_optional(tx).await?;
     Ok(found.flatten())
 }
 
@@ -149,13 +128,9 @@ pub(crate) async fn settle_left(
     settled_as: &str,
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE payment_switches SET settled_as = $3, settled_at = $4
-         WHERE booking_id = $1 AND from_gateway = $2 AND settled_as IS NULL",
-    )
-    .bind_all((booking, gateway, settled_as, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE payment_switches SET settled_as = $3, settled_at = $4
+               WHERE booking_id = $1 AND from_gateway = $2 AND settled_as IS NULL";
+    sqlx::query(sql).bind_all((booking, gateway, settled_as, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -193,13 +168,9 @@ pub(crate) enum GatewayRole {
 }
 
 pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<GatewayRole> {
-    let (current, was_left): (bool, bool) = sqlx::query_as(
-        "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
-                EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)",
-    )
-    .bind_all((booking, gateway))
-    .fetch_one(tx)
-    .await?;
+    let sql = "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
+                      EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)";
+    let (current, was_left): (bool, bool) = sqlx::query_as(sql).bind_all((booking, gateway)).fetch_one(tx).await?;
     Ok(match (current, was_left) {
         (true, _) => GatewayRole::Current,
         (false, true) => GatewayRole::Left,
@@ -209,11 +180,8 @@ pub(crate) async fn gateway_role(tx: &mut PgConnection, booking: Uuid, gateway: 
 
 /// Checks for an earlier note of that event about a known payment.
 pub(crate) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> sqlx::Result<bool> {
-    let outcome: Option<String> =
-        sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2")
-            .bind_all((gateway, event_id))
-            .fetch_optional(tx)
-            .await?;
+    let sql = "SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2";
+    let outcome: Option<String> = sqlx::query_scalar(sql).bind_all((gateway, event_id)).fetch_optional(tx).await?;
     Ok(outcome.is_some_and(|outcome| outcome != PaymentEventOutcome::Unknown.as_str()))
 }
 

@@ -63,10 +63,8 @@ pub(crate) async fn schedule_check(state: &SellingState, booking: Uuid, number: 
 
 /// Ends the pending state of a refund. True if it was pending. A repeat changes nothing.
 pub(crate) async fn end_wait(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
-    let waited = sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
-        .bind_all((booking, number.cast_signed()))
-        .execute(tx)
-        .await?;
+    let sql = "DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2";
+    let waited = sqlx::query(sql).bind_all((booking, number.cast_signed())).execute(tx).await?;
     Ok(waited.rows_affected() == 1)
 }
 
@@ -85,10 +83,8 @@ pub(crate) async fn mark_received(tx: &mut PgConnection, booking: Uuid, number: 
 }
 
 pub(crate) async fn has_failed(tx: &mut PgConnection, booking: Uuid, number: u32) -> sqlx::Result<bool> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)")
-        .bind_all((booking, number.cast_signed()))
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)";
+    sqlx::query_scalar(sql).bind_all((booking, number.cast_signed())).fetch_one(tx).await
 }
 
 /// Returns the gateway's ids of this refund's failed attempts. Each was parked for a person.
@@ -98,13 +94,9 @@ pub(crate) async fn failed_attempts(
     booking: Uuid,
     number: u32,
 ) -> sqlx::Result<Vec<String>> {
-    sqlx::query_scalar(
-        "SELECT refund_ref FROM refund_failures WHERE booking_id = $1 AND number = $2 AND gateway = $3
-         ORDER BY told_at LIMIT $4",
-    )
-    .bind_all((booking, number.cast_signed(), gateway, MAX_LOST))
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT refund_ref FROM refund_failures WHERE booking_id = $1 AND number = $2 AND gateway = $3
+               ORDER BY told_at LIMIT $4";
+    sqlx::query_scalar(sql).bind_all((booking, number.cast_signed(), gateway, MAX_LOST)).fetch_all(tx).await
 }
 
 /// Applies a gateway's answer that a refund failed, like its webhook, which may come late or never.
@@ -136,11 +128,8 @@ pub(crate) async fn record_failure_at_left(
 /// Enqueues an effect for each pending refund that is due, so that the relay checks it.
 pub(crate) async fn enqueue_due_checks(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
-    let due: Vec<(Uuid, i32)> =
-        sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
-            .bind_all((to_utc(now), MAX_PER_ROUND))
-            .fetch_all(&state.pg)
-            .await?;
+    let sql = "SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2";
+    let due: Vec<(Uuid, i32)> = sqlx::query_as(sql).bind_all((to_utc(now), MAX_PER_ROUND)).fetch_all(&state.pg).await?;
     for (booking, number) in &due {
         enqueue_check(state, *booking, number.cast_unsigned(), now).await?;
     }

@@ -41,10 +41,8 @@ pub(crate) struct RefundRow {
 
 /// Returns the number of the next part of a booking, which the caller has locked.
 pub(crate) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<u32> {
-    let next: i32 = sqlx::query_scalar("SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1")
-        .bind(booking)
-        .fetch_one(tx)
-        .await?;
+    let sql = "SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1";
+    let next: i32 = sqlx::query_scalar(sql).bind(booking).fetch_one(tx).await?;
     Ok(next.cast_unsigned())
 }
 
@@ -56,29 +54,21 @@ pub(crate) async fn request(
     (amount, fee): (Money, i64),
     now: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
-         VALUES ($1, $2, $3, $4, 'requested', $5) ON CONFLICT (booking_id, number) DO NOTHING",
-    )
-    .bind_all((booking, number.cast_signed(), amount.minor, fee, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
+               VALUES ($1, $2, $3, $4, 'requested', $5) ON CONFLICT (booking_id, number) DO NOTHING";
+    sqlx::query(sql).bind_all((booking, number.cast_signed(), amount.minor, fee, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Vec<RefundRow>> {
-    let mut refunds: Vec<RefundRow> = sqlx::query_as(
-        "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
+    let sql = "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
                 EXISTS (SELECT 1 FROM refund_failures failure
                         WHERE failure.booking_id = refund.booking_id AND failure.number = refund.number) AS came_back,
                 ARRAY(SELECT label FROM returned_seats seat
                       WHERE seat.booking_id = refund.booking_id AND seat.number = refund.number
                       ORDER BY seat.seat_no) AS seats
-         FROM refunds refund WHERE refund.booking_id = $1 ORDER BY refund.requested_at, refund.number",
-    )
-    .bind(booking)
-    .fetch_all(&mut *tx)
-    .await?;
+         FROM refunds refund WHERE refund.booking_id = $1 ORDER BY refund.requested_at, refund.number";
+    let mut refunds: Vec<RefundRow> = sqlx::query_as(sql).bind(booking).fetch_all(&mut *tx).await?;
     if refunds.iter().any(|refund| refund.came_back) {
         // A refund that a person resent, or paid in another way, counts as received by the payer.
         let parked = outbox::parked_refunds(tx, booking).await?;
@@ -91,10 +81,8 @@ pub(crate) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> sqlx::Re
 /// Checks for partial refunds of this booking. With them, a gateway's webhook about "the refund" may
 /// mean any of them, and only the answer to our own call counts.
 pub(crate) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<bool> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)")
-        .bind(booking)
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)";
+    sqlx::query_scalar(sql).bind(booking).fetch_one(tx).await
 }
 
 /// Returns the booking under whose key the gateway knows the money: another booking, where the payment was too late
@@ -117,19 +105,15 @@ async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Uuid> 
 /// Returns the means of a payment at the counter; `None` for a gateway payment or no payment. Money that pays for
 /// another booking keeps its means.
 pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<Means>> {
-    let gateway: Option<String> = sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1")
-        .bind(booking)
-        .fetch_optional(tx)
-        .await?;
+    let sql = "SELECT gateway FROM payments WHERE booking_id = $1";
+    let gateway: Option<String> = sqlx::query_scalar(sql).bind(booking).fetch_optional(tx).await?;
     Ok(gateway.and_then(|gateway| Means::parse_gateway_name(&gateway)))
 }
 
 /// Records that the gateway charged another amount than requested; all of it may be refunded.
 pub(crate) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> sqlx::Result<()> {
-    sqlx::query("UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2")
-        .bind_all((booking, amount.minor))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2";
+    sqlx::query(sql).bind_all((booking, amount.minor)).execute(tx).await?;
     Ok(())
 }
 
@@ -257,12 +241,8 @@ pub(crate) async fn mark_settled(
     if number == 0 {
         sql::note_refund(tx, booking, "settled", None, now).await?;
     }
-    let settled = sqlx::query(
-        "UPDATE refunds SET state = 'settled', settled_at = $3
-         WHERE booking_id = $1 AND number = $2 AND state = 'requested'",
-    )
-    .bind_all((booking, number.cast_signed(), to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE refunds SET state = 'settled', settled_at = $3
+               WHERE booking_id = $1 AND number = $2 AND state = 'requested'";
+    let settled = sqlx::query(sql).bind_all((booking, number.cast_signed(), to_utc(now))).execute(tx).await?;
     Ok(settled.rows_affected() == 1)
 }

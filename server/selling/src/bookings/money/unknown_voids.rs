@@ -67,16 +67,12 @@ pub(crate) async fn check_due(state: &SellingState) -> sqlx::Result<bool> {
 }
 
 async fn take(state: &SellingState, now: Timestamp) -> sqlx::Result<Vec<Due>> {
-    sqlx::query_as(
-        "UPDATE unknown_voids waiting SET check_at = $2
-         FROM (SELECT booking_id, gateway FROM unknown_voids WHERE check_at <= $1
-               ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
-         WHERE waiting.booking_id = due.booking_id AND waiting.gateway = due.gateway
-         RETURNING waiting.booking_id, waiting.gateway, waiting.since, waiting.checks",
-    )
-    .bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND))
-    .fetch_all(&state.pg)
-    .await
+    let sql = "UPDATE unknown_voids waiting SET check_at = $2
+               FROM (SELECT booking_id, gateway FROM unknown_voids WHERE check_at <= $1
+                     ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
+               WHERE waiting.booking_id = due.booking_id AND waiting.gateway = due.gateway
+               RETURNING waiting.booking_id, waiting.gateway, waiting.since, waiting.checks";
+    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(now.plus_ms(LEASE_MS)), MAX_PER_ROUND)).fetch_all(&state.pg).await
 }
 
 async fn check(state: &SellingState, due: &Due) -> Result<(), EffectError> {
@@ -115,13 +111,9 @@ async fn plan_next(state: &SellingState, due: &Due) -> sqlx::Result<()> {
     let Some(check_at) = next_check(from_utc(due.since), due.checks, state.clock.now()) else {
         return forget(state, due).await;
     };
-    sqlx::query(
-        "UPDATE unknown_voids SET checks = checks + 1, check_at = $4
-         WHERE booking_id = $1 AND gateway = $2 AND checks = $3",
-    )
-    .bind_all((due.booking_id, &due.gateway, due.checks, to_utc(check_at)))
-    .execute(&state.pg)
-    .await?;
+    let sql = "UPDATE unknown_voids SET checks = checks + 1, check_at = $4
+               WHERE booking_id = $1 AND gateway = $2 AND checks = $3";
+    sqlx::query(sql).bind_all((due.booking_id, &due.gateway, due.checks, to_utc(check_at))).execute(&state.pg).await?;
     Ok(())
 }
 
@@ -133,10 +125,8 @@ fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp
 }
 
 async fn forget(state: &SellingState, due: &Due) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3")
-        .bind_all((due.booking_id, &due.gateway, due.checks))
-        .execute(&state.pg)
-        .await?;
+    let sql = "DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3";
+    sqlx::query(sql).bind_all((due.booking_id, &due.gateway, due.checks)).execute(&state.pg).await?;
     Ok(())
 }
 

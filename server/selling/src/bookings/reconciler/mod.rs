@@ -223,23 +223,17 @@ async fn time_out(state: &SellingState, booking: Uuid) -> Result<(), EffectError
 /// Returns the bookings that only wait for time to pass: held and not paid in time, or paid before `left_behind` and
 /// neither sold nor refunded since.
 async fn due_bookings(pg: &PgPool, now: Timestamp, left_behind: Timestamp, limit: usize) -> sqlx::Result<Vec<Uuid>> {
-    sqlx::query_scalar(
-        "SELECT id FROM bookings
-         WHERE is_open AND ((state IN ('CREATED', 'SEATS_LOCKED') AND expires_at <= $1)
-                            OR (state = 'PAYMENT_SUCCEEDED' AND updated_at <= $2))
-         ORDER BY expires_at LIMIT $3",
-    )
-    .bind_all((to_utc(now), to_utc(left_behind), limit as i64))
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT id FROM bookings
+               WHERE is_open AND ((state IN ('CREATED', 'SEATS_LOCKED') AND expires_at <= $1)
+                                  OR (state = 'PAYMENT_SUCCEEDED' AND updated_at <= $2))
+               ORDER BY expires_at LIMIT $3";
+    sqlx::query_scalar(sql).bind_all((to_utc(now), to_utc(left_behind), limit as i64)).fetch_all(pg).await
 }
 
 /// Tries to lock the booking; `false` when another transaction has it locked.
 async fn try_lock_booking(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<bool> {
-    let taken: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
-        .bind(id)
-        .fetch_optional(tx)
-        .await?;
+    let sql = "SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED";
+    let taken: Option<Uuid> = sqlx::query_scalar(sql).bind(id).fetch_optional(tx).await?;
     Ok(taken.is_some())
 }
 
@@ -299,9 +293,7 @@ async fn take_silent_payments(
 
 /// Marks a pending payment as having no news since `unheard_since`.
 async fn mark_due(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> sqlx::Result<()> {
-    sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2")
-        .bind_all((booking, to_utc(unheard_since)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2";
+    sqlx::query(sql).bind_all((booking, to_utc(unheard_since))).execute(pg).await?;
     Ok(())
 }

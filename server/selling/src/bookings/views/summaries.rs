@@ -33,20 +33,17 @@ struct SummaryRow {
 /// # Errors
 /// When the database fails, or a row is corrupt.
 pub async fn summaries(state: &SellingState, ids: &[Uuid]) -> ApiResult<Vec<BookingSummary>> {
-    let rows: Vec<SummaryRow> = sqlx::query_as(
+    let sql =
         "SELECT booking.id, booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
-                booking.currency, booking.created_at,
-                EXISTS (SELECT 1 FROM refund_failures failure
-                        WHERE failure.booking_id = booking.id AND failure.number = 0) AS has_failed,
-                ARRAY(SELECT label FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats,
-                ARRAY(SELECT quantity || ' × ' || name FROM booking_places WHERE booking_id = booking.id
-                      ORDER BY area_no) AS places
-         FROM unnest($1::uuid[]) WITH ORDINALITY AS asked (id, place)
-         JOIN bookings booking ON booking.id = asked.id ORDER BY asked.place",
-    )
-    .bind(ids)
-    .fetch_all(&state.pg)
-    .await?;
+                      booking.currency, booking.created_at,
+                      EXISTS (SELECT 1 FROM refund_failures failure
+                              WHERE failure.booking_id = booking.id AND failure.number = 0) AS has_failed,
+                      ARRAY(SELECT label FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats,
+                      ARRAY(SELECT quantity || ' × ' || name FROM booking_places WHERE booking_id = booking.id
+                            ORDER BY area_no) AS places
+               FROM unnest($1::uuid[]) WITH ORDINALITY AS asked (id, place)
+               JOIN bookings booking ON booking.id = asked.id ORDER BY asked.place";
+    let rows: Vec<SummaryRow> = sqlx::query_as(sql).bind(ids).fetch_all(&state.pg).await?;
     let failed: Vec<Uuid> = rows.iter().filter(|row| row.has_failed).map(|row| row.id).collect();
     let came_back = outbox::with_parked_refund(&state.pg, &failed).await?;
     let mut summaries = Vec::with_capacity(rows.len());
@@ -101,13 +98,9 @@ pub async fn find_by_person(
     pattern: &str,
     limit: i64,
 ) -> sqlx::Result<Vec<PersonBooking>> {
-    sqlx::query_as(
-        "SELECT id, reference, buyer_name AS name, buyer_email AS email, holder_name AS holder FROM bookings
-         WHERE show_id = ANY($1) AND NOT is_open AND (state <> 'EXPIRED' OR money NOT IN ('NONE', 'FAILED'))
-           AND (buyer_name ILIKE $2 OR buyer_email ILIKE $2 OR holder_name ILIKE $2 OR holder_email ILIKE $2)
-         ORDER BY created_at DESC, id LIMIT $3",
-    )
-    .bind_all((shows, pattern, limit))
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT id, reference, buyer_name AS name, buyer_email AS email, holder_name AS holder FROM bookings
+               WHERE show_id = ANY($1) AND NOT is_open AND (state <> 'EXPIRED' OR money NOT IN ('NONE', 'FAILED'))
+                 AND (buyer_name ILIKE $2 OR buyer_email ILIKE $2 OR holder_name ILIKE $2 OR holder_email ILIKE $2)
+               ORDER BY created_at DESC, id LIMIT $3";
+    sqlx::query_as(sql).bind_all((shows, pattern, limit)).fetch_all(tx).await
 }

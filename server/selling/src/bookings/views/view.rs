@@ -93,10 +93,8 @@ pub async fn events(state: &SellingState, owner: &str, id: Uuid) -> ApiResult<Op
 /// # Errors
 /// When the database fails.
 pub async fn find_booking_of_hold(state: &SellingState, owner: &str, hold: Uuid) -> ApiResult<Option<Uuid>> {
-    let found = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 AND owner = $2")
-        .bind_all((hold, owner))
-        .fetch_optional(&state.pg)
-        .await?;
+    let sql = "SELECT id FROM bookings WHERE hold_id = $1 AND owner = $2";
+    let found = sqlx::query_scalar(sql).bind_all((hold, owner)).fetch_optional(&state.pg).await?;
     Ok(found)
 }
 
@@ -116,10 +114,8 @@ pub struct TicketFacts {
 /// # Errors
 /// When the database fails.
 pub async fn ticket_facts(state: &SellingState, booking: Uuid) -> ApiResult<Option<TicketFacts>> {
-    let facts = sqlx::query_as("SELECT reference, holder_name AS holder, show_id AS show FROM bookings WHERE id = $1")
-        .bind(booking)
-        .fetch_optional(&state.pg)
-        .await?;
+    let sql = "SELECT reference, holder_name AS holder, show_id AS show FROM bookings WHERE id = $1";
+    let facts = sqlx::query_as(sql).bind(booking).fetch_optional(&state.pg).await?;
     Ok(facts)
 }
 
