@@ -31,17 +31,14 @@ fn count(rows: i64) -> u32 {
 
 /// All cities, by name.
 pub(super) async fn cities(pool: &PgPool) -> Result<Vec<CityView>, sqlx::Error> {
-    let rows: Vec<(String, String, String, String, i64)> = sqlx::query_as(
-        "SELECT c.id, c.name, c.country, c.time_zone, count(t.id) AS theatres
-         FROM cities c
-         LEFT JOIN theatres t ON t.city_id = c.id
-         GROUP BY c.id
-         ORDER BY c.name, c.id
-         LIMIT $1",
-    )
-    .bind(PLACE_LIMIT)
-    .fetch_all(pool)
-    .await?;
+    let sql = "SELECT c.id, c.name, c.country, c.time_zone, count(t.id) AS theatres
+               FROM cities c
+               LEFT JOIN theatres t ON t.city_id = c.id
+               GROUP BY c.id
+               ORDER BY c.name, c.id
+               LIMIT $1";
+    let rows: Vec<(String, String, String, String, i64)> =
+        sqlx::query_as(sql).bind(PLACE_LIMIT).fetch_all(pool).await?;
     let view =
         |(id, name, country, time_zone, theatres)| CityView { id, name, country, time_zone, theatres: count(theatres) };
     Ok(rows.into_iter().map(view).collect())
@@ -53,21 +50,18 @@ pub(super) async fn theatres(
     city: Option<&str>,
     theatre: Option<&str>,
 ) -> Result<Vec<TheatreView>, sqlx::Error> {
-    let rows: Vec<(String, String, String, String, String, String, i64)> = sqlx::query_as(
-        "SELECT t.id, t.name, t.address, c.id AS city, c.name AS city_name, c.time_zone,
-                count(sc.id) AS screens
-         FROM theatres t
-         JOIN cities c ON c.id = t.city_id
-         LEFT JOIN screens sc ON sc.theatre_id = t.id
-         WHERE ($1::text IS NULL OR t.city_id = $1)
-           AND ($2::text IS NULL OR t.id = $2)
-         GROUP BY t.id, c.id
-         ORDER BY c.name, t.name, t.id
-         LIMIT $3",
-    )
-    .bind_all((city, theatre, PLACE_LIMIT))
-    .fetch_all(pool)
-    .await?;
+    let sql = "SELECT t.id, t.name, t.address, c.id AS city, c.name AS city_name, c.time_zone,
+                      count(sc.id) AS screens
+               FROM theatres t
+               JOIN cities c ON c.id = t.city_id
+               LEFT JOIN screens sc ON sc.theatre_id = t.id
+               WHERE ($1::text IS NULL OR t.city_id = $1)
+                 AND ($2::text IS NULL OR t.id = $2)
+               GROUP BY t.id, c.id
+               ORDER BY c.name, t.name, t.id
+               LIMIT $3";
+    let rows: Vec<(String, String, String, String, String, String, i64)> =
+        sqlx::query_as(sql).bind_all((city, theatre, PLACE_LIMIT)).fetch_all(pool).await?;
     let view = |(id, name, address, city, city_name, time_zone, screens)| TheatreView {
         id,
         name,
@@ -120,14 +114,10 @@ impl From<FilmRow> for FilmView {
 }
 
 pub(super) async fn film(pool: &PgPool, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
-    let row: Option<FilmRow> = sqlx::query_as(
-        "SELECT id AS film_id, title, tagline, synopsis, running_minutes, rating, genre, hue
-         FROM films
-         WHERE id = $1",
-    )
-    .bind(id)
-    .fetch_optional(pool)
-    .await?;
+    let sql = "SELECT id AS film_id, title, tagline, synopsis, running_minutes, rating, genre, hue
+               FROM films
+               WHERE id = $1";
+    let row: Option<FilmRow> = sqlx::query_as(sql).bind(id).fetch_optional(pool).await?;
     Ok(row.map(FilmView::from))
 }
 
@@ -145,23 +135,20 @@ pub(super) async fn films_between(
     from: Timestamp,
     until: Timestamp,
 ) -> Result<Vec<FilmTonight>, sqlx::Error> {
-    let rows: Vec<TonightRow> = sqlx::query_as(
-        "SELECT f.id AS film_id, f.title, f.tagline, f.synopsis, f.running_minutes, f.rating, f.genre, f.hue,
-                count(*) AS shows,
-                array_agg(DISTINCT c.name ORDER BY c.name) AS cities
-         FROM shows s
-         JOIN films f ON f.id = s.film_id
-         JOIN screens sc ON sc.id = s.screen_id
-         JOIN theatres t ON t.id = sc.theatre_id
-         JOIN cities c ON c.id = t.city_id
-         WHERE s.starts_at > $1 AND s.starts_at <= $2 AND NOT s.called_off AND s.sales <> 'planned'
-         GROUP BY f.id
-         ORDER BY count(*) DESC, f.title, f.id
-         LIMIT $3",
-    )
-    .bind_all((clock::to_utc(from), clock::to_utc(until), PLACE_LIMIT))
-    .fetch_all(pool)
-    .await?;
+    let sql = "SELECT f.id AS film_id, f.title, f.tagline, f.synopsis, f.running_minutes, f.rating, f.genre, f.hue,
+                      count(*) AS shows,
+                      array_agg(DISTINCT c.name ORDER BY c.name) AS cities
+               FROM shows s
+               JOIN films f ON f.id = s.film_id
+               JOIN screens sc ON sc.id = s.screen_id
+               JOIN theatres t ON t.id = sc.theatre_id
+               JOIN cities c ON c.id = t.city_id
+               WHERE s.starts_at > $1 AND s.starts_at <= $2 AND NOT s.called_off AND s.sales <> 'planned'
+               GROUP BY f.id
+               ORDER BY count(*) DESC, f.title, f.id
+               LIMIT $3";
+    let rows: Vec<TonightRow> =
+        sqlx::query_as(sql).bind_all((clock::to_utc(from), clock::to_utc(until), PLACE_LIMIT)).fetch_all(pool).await?;
     Ok(rows
         .into_iter()
         .map(|row| FilmTonight { film: row.film.into(), shows: count(row.shows), cities: row.cities })
@@ -393,31 +380,23 @@ pub(super) async fn shows_between(
     until: Timestamp,
 ) -> Result<Vec<(Uuid, String)>, sqlx::Error> {
     // An index has the local date, which is a day off at most.
-    sqlx::query_as(
-        "SELECT s.id, s.film_id
-         FROM shows s
-         JOIN screens sc ON sc.id = s.screen_id
-         JOIN theatres t ON t.id = sc.theatre_id
-         WHERE t.city_id = $1 AND s.starts_at > $2 AND s.starts_at <= $3 AND s.sales <> 'planned'
-           AND s.local_date >= ($2::timestamptz AT TIME ZONE 'UTC')::date - 1
-           AND s.local_date <= ($3::timestamptz AT TIME ZONE 'UTC')::date + 1
-         ORDER BY s.starts_at, s.id
-         LIMIT $4",
-    )
-    .bind_all((city, clock::to_utc(from), clock::to_utc(until), SITEMAP_SHOWS))
-    .fetch_all(pool)
-    .await
+    let sql = "SELECT s.id, s.film_id
+               FROM shows s
+               JOIN screens sc ON sc.id = s.screen_id
+               JOIN theatres t ON t.id = sc.theatre_id
+               WHERE t.city_id = $1 AND s.starts_at > $2 AND s.starts_at <= $3 AND s.sales <> 'planned'
+                 AND s.local_date >= ($2::timestamptz AT TIME ZONE 'UTC')::date - 1
+                 AND s.local_date <= ($3::timestamptz AT TIME ZONE 'UTC')::date + 1
+               ORDER BY s.starts_at, s.id
+               LIMIT $4";
+    sqlx::query_as(sql).bind_all((city, clock::to_utc(from), clock::to_utc(until), SITEMAP_SHOWS)).fetch_all(pool).await
 }
 
 /// Every show of a theatre on a day, in the order of their start.
 pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
-         WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3",
-    )
-    .bind_all((theatre, date, SHOW_LIMIT))
-    .fetch_all(pool)
-    .await
+    let sql = "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
+               WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3";
+    sqlx::query_scalar(sql).bind_all((theatre, date, SHOW_LIMIT)).fetch_all(pool).await
 }
 
 /// One show, started or not.

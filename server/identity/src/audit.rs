@@ -78,14 +78,11 @@ struct AuditRow {
 
 /// Returns entries of a theatre before number `before`, the newest first.
 pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Result<Vec<AuditView>, sqlx::Error> {
-    let rows: Vec<AuditRow> = sqlx::query_as(
-        "SELECT line.number, line.at, line.actor, account.name AS actor_name, line.act, line.subject, line.reason
-         FROM audit_list line LEFT JOIN accounts account ON account.id = line.actor
-         WHERE line.theatre_id = $1 AND line.number < $2 ORDER BY line.number DESC LIMIT $3",
-    )
-    .bind_all((theatre, before.unwrap_or(i64::MAX), PER_PAGE))
-    .fetch_all(pg)
-    .await?;
+    let sql = "SELECT line.number, line.at, line.actor, account.name AS actor_name, line.act, line.subject, line.reason
+               FROM audit_list line LEFT JOIN accounts account ON account.id = line.actor
+               WHERE line.theatre_id = $1 AND line.number < $2 ORDER BY line.number DESC LIMIT $3";
+    let rows: Vec<AuditRow> =
+        sqlx::query_as(sql).bind_all((theatre, before.unwrap_or(i64::MAX), PER_PAGE)).fetch_all(pg).await?;
     let texts = rows.iter().flat_map(|row| [row.subject.as_str(), row.reason.as_str()]);
     let names = names_of(pg, theatre, texts).await?;
     let view = |row: AuditRow| AuditView {
@@ -113,8 +110,7 @@ async fn names_of<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<HashMap<Uuid, String>, sqlx::Error> {
     let ids: Vec<Uuid> = texts.flat_map(str::split_whitespace).filter_map(id).collect();
-    let named: Vec<(Uuid, String)> = sqlx::query_as(
-        "SELECT id, name FROM accounts WHERE id = ANY($1)
+    let sql = "SELECT id, name FROM accounts WHERE id = ANY($1)
          UNION ALL
          SELECT till.id, account.name FROM tills till JOIN accounts account ON account.id = till.account_id
          WHERE till.id = ANY($1) AND till.theatre_id = $2
@@ -122,11 +118,8 @@ async fn names_of<'a>(
          SELECT show.id, film.title || ', ' || to_char(show.starts_at AT TIME ZONE city.time_zone, 'YYYY-MM-DD HH24:MI')
          FROM shows show JOIN films film ON film.id = show.film_id JOIN screens screen ON screen.id = show.screen_id
          JOIN theatres theatre ON theatre.id = screen.theatre_id JOIN cities city ON city.id = theatre.city_id
-         WHERE show.id = ANY($1) AND theatre.id = $2",
-    )
-    .bind_all((&ids, theatre))
-    .fetch_all(pg)
-    .await?;
+         WHERE show.id = ANY($1) AND theatre.id = $2";
+    let named: Vec<(Uuid, String)> = sqlx::query_as(sql).bind_all((&ids, theatre)).fetch_all(pg).await?;
     Ok(named.into_iter().collect())
 }
 

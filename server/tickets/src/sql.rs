@@ -26,25 +26,17 @@ pub struct Ticket {
 /// Makes the tickets of a booking, in the caller's transaction. Tickets that exist stay as they are,
 /// so that a repeated effect never invalidates a code already sent.
 pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) -> sqlx::Result<()> {
-    let seats: Vec<i32> = sqlx::query_scalar(
-        "SELECT seat_no
-           FROM booking_seats
-          WHERE booking_id = $1
-          ORDER BY seat_no",
-    )
-    .bind(booking)
-    .fetch_all(&mut *connection)
-    .await?;
+    let sql = "SELECT seat_no
+                 FROM booking_seats
+                WHERE booking_id = $1
+                ORDER BY seat_no";
+    let seats: Vec<i32> = sqlx::query_scalar(sql).bind(booking).fetch_all(&mut *connection).await?;
     let codes: Vec<String> = seats.iter().map(|_| TicketCode::signed(ids::random_bits()).to_string()).collect();
-    sqlx::query(
-        "INSERT INTO tickets (booking_id, seat_no, code, issued_at)
-         SELECT $1, seat_no, code, $4
-           FROM UNNEST($2::integer[], $3::text[]) AS fresh (seat_no, code)
-         ON CONFLICT (booking_id, seat_no) DO NOTHING",
-    )
-    .bind_all((booking, &seats, &codes, clock::to_utc(at)))
-    .execute(connection)
-    .await?;
+    let sql = "INSERT INTO tickets (booking_id, seat_no, code, issued_at)
+               SELECT $1, seat_no, code, $4
+                 FROM UNNEST($2::integer[], $3::text[]) AS fresh (seat_no, code)
+               ON CONFLICT (booking_id, seat_no) DO NOTHING";
+    sqlx::query(sql).bind_all((booking, &seats, &codes, clock::to_utc(at))).execute(connection).await?;
     Ok(())
 }
 
@@ -56,35 +48,27 @@ pub async fn revoke(
     seats: Option<&[i32]>,
     at: Timestamp,
 ) -> sqlx::Result<()> {
-    sqlx::query(
-        "UPDATE tickets SET revoked_at = $3
-          WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2)) AND revoked_at IS NULL",
-    )
-    .bind_all((booking, seats, clock::to_utc(at)))
-    .execute(connection)
-    .await?;
+    let sql = "UPDATE tickets SET revoked_at = $3
+                WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2)) AND revoked_at IS NULL";
+    sqlx::query(sql).bind_all((booking, seats, clock::to_utc(at))).execute(connection).await?;
     Ok(())
 }
 
 /// True if someone was admitted with a valid ticket of these seats, or of any seat of the booking. The caller has locked the
 /// booking: scans wait for it, so no one is admitted meanwhile.
 pub async fn has_admissions(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (
-            SELECT 1
-              FROM door_admissions admission
-             WHERE admission.undone_at IS NULL
-               AND admission.ticket_code IN (
-                   SELECT tickets.code
-                     FROM tickets
-                     JOIN booking_seats USING (booking_id, seat_no)
-                    WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2))
-                   UNION ALL
-                   SELECT code FROM place_tickets WHERE booking_id = $1 AND $2::integer[] IS NULL))",
-    )
-    .bind_all((booking, seats))
-    .fetch_one(connection)
-    .await
+    let sql = "SELECT EXISTS (
+                  SELECT 1
+                    FROM door_admissions admission
+                   WHERE admission.undone_at IS NULL
+                     AND admission.ticket_code IN (
+                         SELECT tickets.code
+                           FROM tickets
+                           JOIN booking_seats USING (booking_id, seat_no)
+                          WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2))
+                         UNION ALL
+                         SELECT code FROM place_tickets WHERE booking_id = $1 AND $2::integer[] IS NULL))";
+    sqlx::query_scalar(sql).bind_all((booking, seats)).fetch_one(connection).await
 }
 
 macro_rules! insert_tickets {
@@ -153,24 +137,20 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
 
 /// The tickets of several bookings, by booking; a booking without tickets is left out.
 pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap<Uuid, Vec<Ticket>>> {
-    let rows: Vec<(Uuid, String, String, String)> = sqlx::query_as(
-        "SELECT booking_id, label, category, code
-           FROM (SELECT 0 AS part, tickets.booking_id, tickets.seat_no AS first, 0 AS second,
-                        booking_seats.label, booking_seats.category, tickets.code
-                   FROM tickets
-                   JOIN booking_seats USING (booking_id, seat_no)
-                  WHERE tickets.booking_id = ANY($1) AND tickets.revoked_at IS NULL
-                 UNION ALL
-                 SELECT 1, place_tickets.booking_id, place_tickets.area_no, place_tickets.number,
-                        booking_places.name, booking_places.category, place_tickets.code
-                   FROM place_tickets
-                   JOIN booking_places USING (booking_id, area_no)
-                  WHERE place_tickets.booking_id = ANY($1)) AS all_tickets
-          ORDER BY booking_id, part, first, second",
-    )
-    .bind(bookings)
-    .fetch_all(pg)
-    .await?;
+    let sql = "SELECT booking_id, label, category, code
+                 FROM (SELECT 0 AS part, tickets.booking_id, tickets.seat_no AS first, 0 AS second,
+                              booking_seats.label, booking_seats.category, tickets.code
+                         FROM tickets
+                         JOIN booking_seats USING (booking_id, seat_no)
+                        WHERE tickets.booking_id = ANY($1) AND tickets.revoked_at IS NULL
+                       UNION ALL
+                       SELECT 1, place_tickets.booking_id, place_tickets.area_no, place_tickets.number,
+                              booking_places.name, booking_places.category, place_tickets.code
+                         FROM place_tickets
+                         JOIN booking_places USING (booking_id, area_no)
+                        WHERE place_tickets.booking_id = ANY($1)) AS all_tickets
+                ORDER BY booking_id, part, first, second";
+    let rows: Vec<(Uuid, String, String, String)> = sqlx::query_as(sql).bind(bookings).fetch_all(pg).await?;
     let mut tickets: HashMap<Uuid, Vec<Ticket>> = HashMap::new();
     for (booking, label, category, code) in rows {
         tickets.entry(booking).or_default().push(Ticket { label, category, code });
@@ -183,15 +163,11 @@ pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap
 
 /// The booking of a ticket's code, if there is such a ticket and the booking is active.
 pub async fn booking_of_code(pg: &PgPool, code: &str) -> sqlx::Result<Option<Uuid>> {
-    sqlx::query_scalar(
-        "SELECT bookings.id
-           FROM (SELECT booking_id FROM tickets WHERE code = $1 AND revoked_at IS NULL
-                 UNION ALL
-                 SELECT booking_id FROM place_tickets WHERE code = $1) AS found
-           JOIN bookings ON bookings.id = found.booking_id
-          WHERE bookings.state = 'CONFIRMED'",
-    )
-    .bind(code)
-    .fetch_optional(pg)
-    .await
+    let sql = "SELECT bookings.id
+                 FROM (SELECT booking_id FROM tickets WHERE code = $1 AND revoked_at IS NULL
+                       UNION ALL
+                       SELECT booking_id FROM place_tickets WHERE code = $1) AS found
+                 JOIN bookings ON bookings.id = found.booking_id
+                WHERE bookings.state = 'CONFIRMED'";
+    sqlx::query_scalar(sql).bind(code).fetch_optional(pg).await
 }

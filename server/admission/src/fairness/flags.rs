@@ -99,13 +99,9 @@ struct Flag {
 
 /// Flags of a theatre: those not dismissed first, then the latest.
 async fn of_theatre(pg: &PgPool, theatre: &str) -> Result<Vec<Flag>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT id, show_id, kind, subject, tag, seen, since, last_at, dismissed_at, reason FROM unusual_flags
-         WHERE theatre_id = $1 ORDER BY dismissed_at IS NOT NULL, last_at DESC, id LIMIT $2",
-    )
-    .bind_all((theatre, MAX_LISTED))
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT id, show_id, kind, subject, tag, seen, since, last_at, dismissed_at, reason FROM unusual_flags
+               WHERE theatre_id = $1 ORDER BY dismissed_at IS NOT NULL, last_at DESC, id LIMIT $2";
+    sqlx::query_as(sql).bind_all((theatre, MAX_LISTED)).fetch_all(pg).await
 }
 
 /// Dismisses a flag. `None`: the theatre has no such flag; `false`: it was dismissed before.
@@ -116,21 +112,14 @@ async fn mark_dismissed(
     (by, reason): (Uuid, &str),
     now: Timestamp,
 ) -> Result<Option<bool>, sqlx::Error> {
-    let put_aside = sqlx::query(
-        "UPDATE unusual_flags SET dismissed_at = $3, dismissed_by = $4, reason = $5
-         WHERE id = $1 AND theatre_id = $2 AND dismissed_at IS NULL",
-    )
-    .bind_all((id, theatre, to_utc(now), by, reason))
-    .execute(&mut *tx)
-    .await?;
+    let sql = "UPDATE unusual_flags SET dismissed_at = $3, dismissed_by = $4, reason = $5
+               WHERE id = $1 AND theatre_id = $2 AND dismissed_at IS NULL";
+    let put_aside = sqlx::query(sql).bind_all((id, theatre, to_utc(now), by, reason)).execute(&mut *tx).await?;
     if put_aside.rows_affected() == 1 {
         return Ok(Some(true));
     }
-    let there: bool =
-        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM unusual_flags WHERE id = $1 AND theatre_id = $2)")
-            .bind_all((id, theatre))
-            .fetch_one(tx)
-            .await?;
+    let sql = "SELECT EXISTS (SELECT 1 FROM unusual_flags WHERE id = $1 AND theatre_id = $2)";
+    let there: bool = sqlx::query_scalar(sql).bind_all((id, theatre)).fetch_one(tx).await?;
     Ok(there.then_some(false))
 }
 

@@ -112,13 +112,9 @@ fn unsold_seats(snapshot: &MapSnapshot) -> u64 {
 /// Reads the unsold places of a sale's areas, held and claimed ones included, and how many bookings were confirmed since
 /// the given time and still are.
 async fn read_demand(pg: &PgPool, show: Uuid, since: Timestamp) -> Result<(u64, u64), sqlx::Error> {
-    let (unsold, bought): (i64, i64) = sqlx::query_as(
-        "SELECT (SELECT COALESCE(sum(capacity - sold), 0)::bigint FROM area_stock WHERE show_id = $1),
-                (SELECT count(*) FROM bookings
-                 WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' AND updated_at >= $2)",
-    )
-    .bind_all((show, to_utc(since)))
-    .fetch_one(pg)
-    .await?;
+    let sql = "SELECT (SELECT COALESCE(sum(capacity - sold), 0)::bigint FROM area_stock WHERE show_id = $1),
+                      (SELECT count(*) FROM bookings
+                       WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' AND updated_at >= $2)";
+    let (unsold, bought): (i64, i64) = sqlx::query_as(sql).bind_all((show, to_utc(since))).fetch_one(pg).await?;
     Ok((unsold.unsigned_abs(), bought.unsigned_abs()))
 }

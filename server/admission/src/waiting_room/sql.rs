@@ -113,33 +113,23 @@ pub(super) async fn opens_between(
     after: Timestamp,
     before: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM waiting_rooms room JOIN shows show ON show.id = room.show_id
-                        WHERE room.switched_off_at IS NULL AND room.opens_at > $1 AND room.opens_at < $2
-                          AND NOT show.called_off AND show.sales <> 'planned')",
-    )
-    .bind_all((to_utc(after), to_utc(before)))
-    .fetch_one(connection)
-    .await
+    let sql = "SELECT EXISTS (SELECT FROM waiting_rooms room JOIN shows show ON show.id = room.show_id
+                              WHERE room.switched_off_at IS NULL AND room.opens_at > $1 AND room.opens_at < $2
+                                AND NOT show.called_off AND show.sales <> 'planned')";
+    sqlx::query_scalar(sql).bind_all((to_utc(after), to_utc(before))).fetch_one(connection).await
 }
 
 /// The opening of the active room of a show.
 pub(super) async fn opening_of(connection: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
-    let opens_at: Option<DateTime<Utc>> =
-        sqlx::query_scalar("SELECT opens_at FROM waiting_rooms WHERE show_id = $1 AND switched_off_at IS NULL")
-            .bind(show)
-            .fetch_optional(connection)
-            .await?;
+    let sql = "SELECT opens_at FROM waiting_rooms WHERE show_id = $1 AND switched_off_at IS NULL";
+    let opens_at: Option<DateTime<Utc>> = sqlx::query_scalar(sql).bind(show).fetch_optional(connection).await?;
     Ok(opens_at.map(from_utc))
 }
 
 /// The start of a show, locked until the transaction ends: a draft does not move meanwhile.
 pub(super) async fn lock_start(tx: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
-    let starts_at: Option<DateTime<Utc>> =
-        sqlx::query_scalar("SELECT starts_at FROM shows WHERE id = $1 FOR KEY SHARE")
-            .bind(show)
-            .fetch_optional(tx)
-            .await?;
+    let sql = "SELECT starts_at FROM shows WHERE id = $1 FOR KEY SHARE";
+    let starts_at: Option<DateTime<Utc>> = sqlx::query_scalar(sql).bind(show).fetch_optional(tx).await?;
     Ok(starts_at.map(from_utc))
 }
 
@@ -153,12 +143,8 @@ pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> Result<Op
 
 /// Raises the mark to at least `upto`; returns the mark.
 pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, sqlx::Error> {
-    let mark: i64 = sqlx::query_scalar(
-        "UPDATE waiting_rooms SET reserved = GREATEST(reserved, $2) WHERE id = $1 RETURNING reserved",
-    )
-    .bind_all((room, stored(upto)))
-    .fetch_one(pg)
-    .await?;
+    let sql = "UPDATE waiting_rooms SET reserved = GREATEST(reserved, $2) WHERE id = $1 RETURNING reserved";
+    let mark: i64 = sqlx::query_scalar(sql).bind_all((room, stored(upto))).fetch_one(pg).await?;
     Ok(mark.unsigned_abs())
 }
 
@@ -170,13 +156,10 @@ pub(super) async fn record_drawn(
     people: u64,
     now: Timestamp,
 ) -> Result<Option<u64>, sqlx::Error> {
-    let drawn: Option<i64> = sqlx::query_scalar(
-        "UPDATE waiting_rooms SET drawn = COALESCE(drawn, $2), reserved = GREATEST(reserved, COALESCE(drawn, $2))
-         WHERE id = $1 AND (drawn IS NOT NULL OR opens_at <= $3) RETURNING drawn",
-    )
-    .bind_all((room, stored(people), to_utc(now)))
-    .fetch_optional(pg)
-    .await?;
+    let sql = "UPDATE waiting_rooms SET drawn = COALESCE(drawn, $2), reserved = GREATEST(reserved, COALESCE(drawn, $2))
+               WHERE id = $1 AND (drawn IS NOT NULL OR opens_at <= $3) RETURNING drawn";
+    let drawn: Option<i64> =
+        sqlx::query_scalar(sql).bind_all((room, stored(people), to_utc(now))).fetch_optional(pg).await?;
     Ok(drawn.map(i64::unsigned_abs))
 }
 
@@ -188,23 +171,17 @@ pub(super) async fn record_progress(
     called: u64,
     inside: u64,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE waiting_rooms
-         SET joined = GREATEST(joined, $2), called = GREATEST(called, $3), inside = $4
-         WHERE id = $1 AND (joined < $2 OR called < $3 OR inside <> $4)",
-    )
-    .bind_all((room, stored(joined), stored(called), stored(inside)))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE waiting_rooms
+               SET joined = GREATEST(joined, $2), called = GREATEST(called, $3), inside = $4
+               WHERE id = $1 AND (joined < $2 OR called < $3 OR inside <> $4)";
+    sqlx::query(sql).bind_all((room, stored(joined), stored(called), stored(inside))).execute(pg).await?;
     Ok(())
 }
 
 /// Records a gap of lost numbers.
 pub(super) async fn record_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1")
-        .bind_all((room, format_gaps(&[gap])))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1";
+    sqlx::query(sql).bind_all((room, format_gaps(&[gap]))).execute(pg).await?;
     Ok(())
 }
 
@@ -234,22 +211,16 @@ pub(super) async fn change(
     opens_at: Timestamp,
     per_second: u32,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE waiting_rooms SET opens_at = $2, per_second = $3
-         WHERE id = $1 AND switched_off_at IS NULL AND (drawn IS NULL OR opens_at = $2)",
-    )
-    .bind_all((room, to_utc(opens_at), per_second.cast_signed()))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE waiting_rooms SET opens_at = $2, per_second = $3
+               WHERE id = $1 AND switched_off_at IS NULL AND (drawn IS NULL OR opens_at = $2)";
+    sqlx::query(sql).bind_all((room, to_utc(opens_at), per_second.cast_signed())).execute(tx).await?;
     Ok(())
 }
 
 /// Switches a room off, finally.
 pub(super) async fn switch_off(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE waiting_rooms SET switched_off_at = $2 WHERE id = $1 AND switched_off_at IS NULL")
-        .bind_all((room, to_utc(now)))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE waiting_rooms SET switched_off_at = $2 WHERE id = $1 AND switched_off_at IS NULL";
+    sqlx::query(sql).bind_all((room, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 

@@ -140,32 +140,24 @@ struct PostponedPurge {
 
 /// Records that a CDN is configured: from now on changes write their tags.
 pub async fn announce(pg: &PgPool) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO cdn (there, told_until) VALUES (true, now() + make_interval(secs => $1))
-         ON CONFLICT (there) DO UPDATE SET told_until = EXCLUDED.told_until",
-    )
-    .bind(BELIEVED_S)
-    .execute(pg)
-    .await?;
+    let sql = "INSERT INTO cdn (there, told_until) VALUES (true, now() + make_interval(secs => $1))
+               ON CONFLICT (there) DO UPDATE SET told_until = EXCLUDED.told_until";
+    sqlx::query(sql).bind(BELIEVED_S).execute(pg).await?;
     Ok(())
 }
 
 /// Takes all wishes that are due for so many tags, the oldest first, and for so long. What another replica takes just now
 /// is passed over.
 async fn take_due(pg: &PgPool) -> Result<Vec<DuePurge>, sqlx::Error> {
-    sqlx::query_as(
-        "WITH wanted AS (SELECT tag FROM cdn_purges WHERE parked_why IS NULL AND run_after <= now()
-                         GROUP BY tag ORDER BY min(id) LIMIT $1),
-              due AS (SELECT id FROM cdn_purges
-                      WHERE parked_why IS NULL AND run_after <= now() AND tag IN (SELECT tag FROM wanted)
-                      ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
-         UPDATE cdn_purges purge SET tries = purge.tries + 1, run_after = now() + make_interval(secs => $3)
-         FROM due WHERE purge.id = due.id
-         RETURNING purge.id, purge.tag, purge.round, purge.tries",
-    )
-    .bind_all((MAX_TAGS, MAX_ROWS, LEASE.as_secs_f64()))
-    .fetch_all(pg)
-    .await
+    let sql = "WITH wanted AS (SELECT tag FROM cdn_purges WHERE parked_why IS NULL AND run_after <= now()
+                               GROUP BY tag ORDER BY min(id) LIMIT $1),
+                    due AS (SELECT id FROM cdn_purges
+                            WHERE parked_why IS NULL AND run_after <= now() AND tag IN (SELECT tag FROM wanted)
+                            ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
+               UPDATE cdn_purges purge SET tries = purge.tries + 1, run_after = now() + make_interval(secs => $3)
+               FROM due WHERE purge.id = due.id
+               RETURNING purge.id, purge.tag, purge.round, purge.tries";
+    sqlx::query_as(sql).bind_all((MAX_TAGS, MAX_ROWS, LEASE.as_secs_f64())).fetch_all(pg).await
 }
 
 /// Records a success: the first round is followed by the second, and the second by deletion. Rows that another replica has
@@ -217,14 +209,10 @@ fn keys(purges: &[DuePurge]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
 
 /// Deletes wishes of so long ago, so many at most; how many. What they were about no CDN keeps any more.
 async fn delete_old(pg: &PgPool, limit: i64) -> Result<u64, sqlx::Error> {
-    let gone = sqlx::query(
-        "DELETE FROM cdn_purges WHERE id IN (
-             SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
-             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    )
-    .bind_all((KEPT.as_secs_f64(), limit))
-    .execute(pg)
-    .await?;
+    let sql = "DELETE FROM cdn_purges WHERE id IN (
+                   SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
+                   ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    let gone = sqlx::query(sql).bind_all((KEPT.as_secs_f64(), limit)).execute(pg).await?;
     Ok(gone.rows_affected())
 }
 
@@ -243,25 +231,18 @@ pub struct ParkedPurge {
 
 /// Tags that wait for a person, each once, the oldest first.
 pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedPurge>, sqlx::Error> {
-    let rows: Vec<(String, i32, String, DateTime<Utc>)> = sqlx::query_as(
-        "SELECT tag, max(tries), (array_agg(parked_why ORDER BY id DESC))[1], min(wanted_at)
-         FROM cdn_purges WHERE parked_why IS NOT NULL GROUP BY tag ORDER BY min(id) LIMIT $1",
-    )
-    .bind(MAX_LISTED)
-    .fetch_all(pg)
-    .await?;
+    let sql = "SELECT tag, max(tries), (array_agg(parked_why ORDER BY id DESC))[1], min(wanted_at)
+               FROM cdn_purges WHERE parked_why IS NOT NULL GROUP BY tag ORDER BY min(id) LIMIT $1";
+    let rows: Vec<(String, i32, String, DateTime<Utc>)> = sqlx::query_as(sql).bind(MAX_LISTED).fetch_all(pg).await?;
     Ok(rows.into_iter().map(|(tag, tries, why, at)| ParkedPurge { tag, tries, why, since: from_utc(at) }).collect())
 }
 
 /// Has everything that was parked tried again, its tries forgotten; how many tags that were.
 pub async fn retry_parked(pg: &PgPool) -> Result<i64, sqlx::Error> {
-    sqlx::query_scalar(
-        "WITH back AS (UPDATE cdn_purges SET parked_why = NULL, tries = 0, run_after = now()
-                       WHERE parked_why IS NOT NULL RETURNING tag)
-         SELECT count(DISTINCT tag) FROM back",
-    )
-    .fetch_one(pg)
-    .await
+    let sql = "WITH back AS (UPDATE cdn_purges SET parked_why = NULL, tries = 0, run_after = now()
+                             WHERE parked_why IS NOT NULL RETURNING tag)
+               SELECT count(DISTINCT tag) FROM back";
+    sqlx::query_scalar(sql).fetch_one(pg).await
 }
 
 #[cfg(test)]

@@ -17,11 +17,9 @@ use platform::database::BindAll;
 
 /// The prices that organisers saved, by theatre. Until one does, the row has version 1 and is the demo's own.
 pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, Tariff>, sqlx::Error> {
+    let sql = "SELECT theatre_id, tariff FROM theatre_tariffs WHERE version > 1 AND theatre_id = ANY ($1)";
     let saved: Vec<(String, Json<Tariff>)> =
-        sqlx::query_as("SELECT theatre_id, tariff FROM theatre_tariffs WHERE version > 1 AND theatre_id = ANY ($1)")
-            .bind(column(&chain.file.theatres, |theatre| theatre.id.as_str()))
-            .fetch_all(pool)
-            .await?;
+        sqlx::query_as(sql).bind(column(&chain.file.theatres, |theatre| theatre.id.as_str())).fetch_all(pool).await?;
     Ok(saved.into_iter().map(|(theatre, tariff)| (theatre, tariff.0)).collect())
 }
 
@@ -29,14 +27,10 @@ pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMa
 pub(super) async fn given_rooms(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, (Uuid, String)>, sqlx::Error> {
     let screens: Vec<&str> =
         chain.file.theatres.iter().flat_map(|theatre| &theatre.screens).map(|screen| screen.id.as_str()).collect();
-    let given: Vec<(String, Uuid, String)> = sqlx::query_as(
-        "SELECT screen.id, room.id, room.plan::text
-         FROM screens screen JOIN layouts room ON room.id = screen.layout_id
-         WHERE screen.id = ANY ($1) AND EXISTS (SELECT 1 FROM screen_layouts WHERE screen_id = screen.id)",
-    )
-    .bind(screens)
-    .fetch_all(pool)
-    .await?;
+    let sql = "SELECT screen.id, room.id, room.plan::text
+               FROM screens screen JOIN layouts room ON room.id = screen.layout_id
+               WHERE screen.id = ANY ($1) AND EXISTS (SELECT 1 FROM screen_layouts WHERE screen_id = screen.id)";
+    let given: Vec<(String, Uuid, String)> = sqlx::query_as(sql).bind(screens).fetch_all(pool).await?;
     Ok(given.into_iter().map(|(screen, room, plan)| (screen, (room, plan))).collect())
 }
 
@@ -224,16 +218,12 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> R
 
 /// Records the reason and holder of a new show's house seats, as for shows that an organiser plans.
 async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at, is_standing)
-         SELECT show.id, kept.seat_no, kept.reason, kept.kept_by, $2, true
-         FROM shows show
-         JOIN standing_house_seats kept ON kept.screen_id = show.screen_id AND kept.layout_id = show.layout_id
-         WHERE show.id = ANY ($1) AND kept.seat_no IS NOT NULL",
-    )
-    .bind_all((new_shows, to_utc(now)))
-    .execute(connection)
-    .await?;
+    let sql = "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at, is_standing)
+               SELECT show.id, kept.seat_no, kept.reason, kept.kept_by, $2, true
+               FROM shows show
+               JOIN standing_house_seats kept ON kept.screen_id = show.screen_id AND kept.layout_id = show.layout_id
+               WHERE show.id = ANY ($1) AND kept.seat_no IS NOT NULL";
+    sqlx::query(sql).bind_all((new_shows, to_utc(now))).execute(connection).await?;
     Ok(())
 }
 

@@ -92,13 +92,10 @@ pub struct StandbyPosition {
 /// # Errors
 /// When the query fails, or the server takes no writes.
 pub async fn primary_position(primary: &PgPool) -> Result<PrimaryPosition, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
-                (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
-                pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::int8 AS position",
-    )
-    .fetch_one(primary)
-    .await
+    let sql = "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
+                      (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
+                      pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::int8 AS position";
+    sqlx::query_as(sql).fetch_one(primary).await
 }
 
 /// Reads the position of a server that should follow it.
@@ -106,14 +103,11 @@ pub async fn primary_position(primary: &PgPool) -> Result<PrimaryPosition, sqlx:
 /// # Errors
 /// When the query fails.
 pub async fn standby_position(standby: &PgPool) -> Result<StandbyPosition, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
-                (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
-                pg_is_in_recovery() AS follows,
-                pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::int8 AS position",
-    )
-    .fetch_one(standby)
-    .await
+    let sql = "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
+                      (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
+                      pg_is_in_recovery() AS follows,
+                      pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::int8 AS position";
+    sqlx::query_as(sql).fetch_one(standby).await
 }
 
 #[cfg(test)]

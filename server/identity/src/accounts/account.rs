@@ -58,13 +58,9 @@ pub(super) async fn insert(
     password_hash: &str,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    let inserted = sqlx::query(
-        "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT DO NOTHING",
-    )
-    .bind_all((id, email, name, password_hash, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
+               VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT DO NOTHING";
+    let inserted = sqlx::query(sql).bind_all((id, email, name, password_hash, to_utc(now))).execute(tx).await?;
     Ok(inserted.rows_affected() == 1)
 }
 
@@ -75,25 +71,18 @@ pub(super) async fn set_password(
     password_hash: &str,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    let changed = sqlx::query(
-        "UPDATE accounts SET password_hash = $3, version = version + 1, updated_at = $4
-         WHERE id = $1 AND version = $2 AND closed_at IS NULL",
-    )
-    .bind_all((account.id, account.version, password_hash, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE accounts SET password_hash = $3, version = version + 1, updated_at = $4
+               WHERE id = $1 AND version = $2 AND closed_at IS NULL";
+    let changed =
+        sqlx::query(sql).bind_all((account.id, account.version, password_hash, to_utc(now))).execute(tx).await?;
     Ok(changed.rows_affected() == 1)
 }
 
 /// Marks the address as proven; later proofs change nothing.
 pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE accounts SET email_proven_at = $2, version = version + 1, updated_at = $2
-         WHERE id = $1 AND email_proven_at IS NULL AND closed_at IS NULL",
-    )
-    .bind_all((account, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE accounts SET email_proven_at = $2, version = version + 1, updated_at = $2
+               WHERE id = $1 AND email_proven_at IS NULL AND closed_at IS NULL";
+    sqlx::query(sql).bind_all((account, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 

@@ -151,11 +151,8 @@ pub fn reason_of(text: &str) -> Result<&str, Problem> {
 
 /// Returns the roles of an account by theatre, sorted.
 pub(super) async fn roles_of(tx: &mut PgConnection, account: Uuid) -> Result<Vec<(String, Role)>, sqlx::Error> {
-    let rows: Vec<(String, String)> =
-        sqlx::query_as("SELECT theatre_id, role FROM staff_grants WHERE account_id = $1 ORDER BY theatre_id, role")
-            .bind(account)
-            .fetch_all(tx)
-            .await?;
+    let sql = "SELECT theatre_id, role FROM staff_grants WHERE account_id = $1 ORDER BY theatre_id, role";
+    let rows: Vec<(String, String)> = sqlx::query_as(sql).bind(account).fetch_all(tx).await?;
     rows.into_iter().map(|(theatre, role)| Ok((theatre, parse_role(&role)?))).collect()
 }
 
@@ -166,15 +163,11 @@ fn parse_role(role: &str) -> Result<Role, sqlx::Error> {
 
 /// Returns the staff of a theatre by name, one row per role.
 async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<(Uuid, String, String, String)>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT account.id, account.name, account.email, staff.role
-         FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
-         WHERE staff.theatre_id = $1 AND account.closed_at IS NULL
-         ORDER BY account.name, account.id, staff.role LIMIT $2",
-    )
-    .bind_all((theatre, MAX_STAFF))
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT account.id, account.name, account.email, staff.role
+               FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
+               WHERE staff.theatre_id = $1 AND account.closed_at IS NULL
+               ORDER BY account.name, account.id, staff.role LIMIT $2";
+    sqlx::query_as(sql).bind_all((theatre, MAX_STAFF)).fetch_all(tx).await
 }
 
 /// Gives a role; `false` when the account already has it.
@@ -185,53 +178,37 @@ async fn insert(
     role: Role,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    let given = sqlx::query(
-        "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at) VALUES ($1, $2, $3, $4)
-         ON CONFLICT DO NOTHING",
-    )
-    .bind_all((account, theatre, role.as_str(), to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at) VALUES ($1, $2, $3, $4)
+               ON CONFLICT DO NOTHING";
+    let given = sqlx::query(sql).bind_all((account, theatre, role.as_str(), to_utc(now))).execute(tx).await?;
     Ok(given.rows_affected() == 1)
 }
 
 /// Takes a role; `false` when the account does not have it.
 async fn delete(tx: &mut PgConnection, account: Uuid, theatre: &str, role: Role) -> Result<bool, sqlx::Error> {
-    let taken = sqlx::query("DELETE FROM staff_grants WHERE account_id = $1 AND theatre_id = $2 AND role = $3")
-        .bind_all((account, theatre, role.as_str()))
-        .execute(tx)
-        .await?;
+    let sql = "DELETE FROM staff_grants WHERE account_id = $1 AND theatre_id = $2 AND role = $3";
+    let taken = sqlx::query(sql).bind_all((account, theatre, role.as_str())).execute(tx).await?;
     Ok(taken.rows_affected() == 1)
 }
 
 /// Returns `true` when an account manages all theatres, and at least one exists.
 async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM theatres)
+    let sql = "SELECT EXISTS (SELECT 1 FROM theatres)
             AND NOT EXISTS (SELECT 1 FROM theatres theatre
                             WHERE NOT EXISTS (SELECT 1 FROM staff_grants
-                                              WHERE account_id = $1 AND theatre_id = theatre.id AND role = 'manager'))",
-    )
-    .bind(account)
-    .fetch_one(tx)
-    .await
+                                              WHERE account_id = $1 AND theatre_id = theatre.id AND role = 'manager'))";
+    sqlx::query_scalar(sql).bind(account).fetch_one(tx).await
 }
 
 /// Returns the managers of a theatre with an open account, in the order of their ids, locked: two of them cannot remove
 /// each other concurrently.
 async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Uuid>, sqlx::Error> {
-    sqlx::query("SELECT 1 FROM staff_grants WHERE theatre_id = $1 AND role = 'manager' ORDER BY account_id FOR UPDATE")
-        .bind(theatre)
-        .execute(&mut *tx)
-        .await?;
+    let sql = "SELECT 1 FROM staff_grants WHERE theatre_id = $1 AND role = 'manager' ORDER BY account_id FOR UPDATE";
+    sqlx::query(sql).bind(theatre).execute(&mut *tx).await?;
     // In a separate statement: it sees accounts that were closed during the wait for the locks.
-    sqlx::query_scalar(
-        "SELECT staff.account_id
-         FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
-         WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
-         ORDER BY staff.account_id",
-    )
-    .bind(theatre)
-    .fetch_all(tx)
-    .await
+    let sql = "SELECT staff.account_id
+               FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
+               WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
+               ORDER BY staff.account_id";
+    sqlx::query_scalar(sql).bind(theatre).fetch_all(tx).await
 }

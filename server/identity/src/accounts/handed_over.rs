@@ -35,10 +35,8 @@ pub async fn poll_handed_over_visitors(state: IdentityState) {
 }
 
 async fn since(pg: &PgPool, since: Timestamp) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query_scalar("SELECT owner FROM account_visitors WHERE joined_at > $1 ORDER BY joined_at DESC LIMIT $2")
-        .bind_all((to_utc(since), MAX_VISITORS))
-        .fetch_all(pg)
-        .await
+    let sql = "SELECT owner FROM account_visitors WHERE joined_at > $1 ORDER BY joined_at DESC LIMIT $2";
+    sqlx::query_scalar(sql).bind_all((to_utc(since), MAX_VISITORS)).fetch_all(pg).await
 }
 
 /// Returns `true` when the cookie gives access to its visitor; always with a session.
@@ -49,10 +47,8 @@ pub async fn is_own_visitor(state: &IdentityState, visitor: &Visitor) -> Result<
     if visitor.account.is_some() {
         return Ok(true);
     }
-    let is_handed_over: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM account_visitors WHERE owner = $1)")
-        .bind(&visitor.owner)
-        .fetch_one(&state.pg)
-        .await?;
+    let sql = "SELECT EXISTS (SELECT 1 FROM account_visitors WHERE owner = $1)";
+    let is_handed_over: bool = sqlx::query_scalar(sql).bind(&visitor.owner).fetch_one(&state.pg).await?;
     Ok(!is_handed_over)
 }
 

@@ -94,13 +94,9 @@ pub(super) async fn whose_link(
     purpose: Purpose,
     now: Timestamp,
 ) -> Result<Option<Uuid>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT account_id FROM account_links
-         WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3",
-    )
-    .bind_all((&token_hash[..], purpose.as_str(), to_utc(now)))
-    .fetch_optional(tx)
-    .await
+    let sql = "SELECT account_id FROM account_links
+               WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3";
+    sqlx::query_scalar(sql).bind_all((&token_hash[..], purpose.as_str(), to_utc(now))).fetch_optional(tx).await
 }
 
 /// Redeems a link once and voids the account's other links of its purpose; `false` when it is not usable.
@@ -111,13 +107,10 @@ pub(super) async fn use_link(
     purpose: Purpose,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    let used = sqlx::query(
-        "UPDATE account_links SET used_at = $4
-         WHERE token_hash = $1 AND account_id = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $4",
-    )
-    .bind_all((&token_hash[..], account, purpose.as_str(), to_utc(now)))
-    .execute(&mut *tx)
-    .await?;
+    let sql = "UPDATE account_links SET used_at = $4
+               WHERE token_hash = $1 AND account_id = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $4";
+    let used =
+        sqlx::query(sql).bind_all((&token_hash[..], account, purpose.as_str(), to_utc(now))).execute(&mut *tx).await?;
     if used.rows_affected() != 1 {
         return Ok(false);
     }
@@ -132,10 +125,8 @@ pub(super) async fn end_links(
     purpose: Purpose,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE account_links SET used_at = $3 WHERE account_id = $1 AND purpose = $2 AND used_at IS NULL")
-        .bind_all((account, purpose.as_str(), to_utc(now)))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE account_links SET used_at = $3 WHERE account_id = $1 AND purpose = $2 AND used_at IS NULL";
+    sqlx::query(sql).bind_all((account, purpose.as_str(), to_utc(now))).execute(tx).await?;
     Ok(())
 }
 

@@ -180,24 +180,18 @@ pub(super) struct MailRow {
 }
 
 async fn insert(tx: &mut PgConnection, id: Uuid, kind: &str, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO account_mails (id, kind, email, run_after, created_at) VALUES ($1, $2, $3, $4, $4)")
-        .bind_all((id, kind, email, to_utc(now)))
-        .execute(tx)
-        .await?;
+    let sql = "INSERT INTO account_mails (id, kind, email, run_after, created_at) VALUES ($1, $2, $3, $4, $4)";
+    sqlx::query(sql).bind_all((id, kind, email, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 /// Leases one due mail until `lease_until`.
 async fn lease_due(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> Result<Option<MailRow>, sqlx::Error> {
-    sqlx::query_as(
-        "UPDATE account_mails mail SET run_after = $2, tries = mail.tries + 1
-         FROM (SELECT id FROM account_mails WHERE run_after <= $1 ORDER BY run_after LIMIT 1
-               FOR UPDATE SKIP LOCKED) AS due
-         WHERE mail.id = due.id RETURNING mail.id, mail.kind, mail.email, mail.tries",
-    )
-    .bind_all((to_utc(now), to_utc(lease_until)))
-    .fetch_optional(pg)
-    .await
+    let sql = "UPDATE account_mails mail SET run_after = $2, tries = mail.tries + 1
+               FROM (SELECT id FROM account_mails WHERE run_after <= $1 ORDER BY run_after LIMIT 1
+                     FOR UPDATE SKIP LOCKED) AS due
+               WHERE mail.id = due.id RETURNING mail.id, mail.kind, mail.email, mail.tries";
+    sqlx::query_as(sql).bind_all((to_utc(now), to_utc(lease_until))).fetch_optional(pg).await
 }
 
 /// Deletes a mail that was sent, has no recipient, or has used its last retry.
@@ -208,9 +202,7 @@ async fn delete(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
 
 /// Postpones a failed mail to `at`.
 async fn postpone(pg: &PgPool, mail: &MailRow, at: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE account_mails SET run_after = $3 WHERE id = $1 AND tries = $2")
-        .bind_all((mail.id, mail.tries, to_utc(at)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE account_mails SET run_after = $3 WHERE id = $1 AND tries = $2";
+    sqlx::query(sql).bind_all((mail.id, mail.tries, to_utc(at))).execute(pg).await?;
     Ok(())
 }

@@ -129,28 +129,20 @@ pub async fn check_pin(
 
 /// Returns the managers of a theatre who have a PIN, by name.
 pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> Result<Vec<ManagerView>, sqlx::Error> {
-    let rows: Vec<(Uuid, String)> = sqlx::query_as(
-        "SELECT account.id, account.name
-         FROM staff_grants staff
-         JOIN accounts account ON account.id = staff.account_id
-         JOIN manager_pins pin ON pin.account_id = account.id
-         WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
-         ORDER BY account.name, account.id LIMIT $2",
-    )
-    .bind_all((theatre, MAX_MANAGERS))
-    .fetch_all(&state.pg)
-    .await?;
+    let sql = "SELECT account.id, account.name
+               FROM staff_grants staff
+               JOIN accounts account ON account.id = staff.account_id
+               JOIN manager_pins pin ON pin.account_id = account.id
+               WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
+               ORDER BY account.name, account.id LIMIT $2";
+    let rows: Vec<(Uuid, String)> = sqlx::query_as(sql).bind_all((theatre, MAX_MANAGERS)).fetch_all(&state.pg).await?;
     Ok(rows.into_iter().map(|(account, name)| ManagerView { account, name }).collect())
 }
 
 async fn put(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO manager_pins (account_id, pin_hash, set_at) VALUES ($1, $2, $3)
-         ON CONFLICT (account_id) DO UPDATE SET pin_hash = EXCLUDED.pin_hash, set_at = EXCLUDED.set_at",
-    )
-    .bind_all((account, hash, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "INSERT INTO manager_pins (account_id, pin_hash, set_at) VALUES ($1, $2, $3)
+               ON CONFLICT (account_id) DO UPDATE SET pin_hash = EXCLUDED.pin_hash, set_at = EXCLUDED.set_at";
+    sqlx::query(sql).bind_all((account, hash, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 

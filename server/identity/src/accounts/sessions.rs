@@ -265,10 +265,8 @@ async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> Result<Opt
 }
 
 async fn record_use(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE sessions SET last_seen_at = $3 WHERE id = $1 AND last_seen_at = $2 AND ended_at IS NULL")
-        .bind_all((id, seen_at, to_utc(now)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE sessions SET last_seen_at = $3 WHERE id = $1 AND last_seen_at = $2 AND ended_at IS NULL";
+    sqlx::query(sql).bind_all((id, seen_at, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
@@ -279,16 +277,10 @@ pub(super) async fn hand_over(
     account: Uuid,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO account_visitors (owner, account_id, joined_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-    )
-    .bind_all((owner, account, to_utc(now)))
-    .execute(&mut *tx)
-    .await?;
-    let whose: Uuid = sqlx::query_scalar("SELECT account_id FROM account_visitors WHERE owner = $1")
-        .bind(owner)
-        .fetch_one(tx)
-        .await?;
+    let sql = "INSERT INTO account_visitors (owner, account_id, joined_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+    sqlx::query(sql).bind_all((owner, account, to_utc(now))).execute(&mut *tx).await?;
+    let sql = "SELECT account_id FROM account_visitors WHERE owner = $1";
+    let whose: Uuid = sqlx::query_scalar(sql).bind(owner).fetch_one(tx).await?;
     Ok(whose == account)
 }
 
@@ -313,10 +305,8 @@ pub(super) async fn insert(
 }
 
 pub(super) async fn end(tx: &mut PgConnection, id: Uuid, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL")
-        .bind_all((id, account, to_utc(now)))
-        .execute(tx)
-        .await?;
+    let sql = "UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL";
+    sqlx::query(sql).bind_all((id, account, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
@@ -327,13 +317,9 @@ pub(super) async fn end_all(
     but: Option<Uuid>,
     now: Timestamp,
 ) -> Result<u64, sqlx::Error> {
-    let ended = sqlx::query(
-        "UPDATE sessions SET ended_at = $3
-         WHERE account_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $2",
-    )
-    .bind_all((account, but, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE sessions SET ended_at = $3
+               WHERE account_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $2";
+    let ended = sqlx::query(sql).bind_all((account, but, to_utc(now))).execute(tx).await?;
     Ok(ended.rows_affected())
 }
 
@@ -344,14 +330,10 @@ pub(super) async fn end_oldest(
     keep: i64,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE sessions SET ended_at = $3
-         WHERE ended_at IS NULL AND id IN (SELECT id FROM sessions WHERE account_id = $1 AND ended_at IS NULL
-                                           ORDER BY last_seen_at DESC, id OFFSET $2)",
-    )
-    .bind_all((account, keep, to_utc(now)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE sessions SET ended_at = $3
+               WHERE ended_at IS NULL AND id IN (SELECT id FROM sessions WHERE account_id = $1 AND ended_at IS NULL
+                                                 ORDER BY last_seen_at DESC, id OFFSET $2)";
+    sqlx::query(sql).bind_all((account, keep, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 

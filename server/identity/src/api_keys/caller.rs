@@ -121,10 +121,8 @@ async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<ApiKey>, sqlx::E
 }
 
 async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL")
-        .bind_all((id, to_utc(now)))
-        .execute(pg)
-        .await?;
+    let sql = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL";
+    sqlx::query(sql).bind_all((id, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 

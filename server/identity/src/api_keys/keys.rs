@@ -139,22 +139,16 @@ impl KeyRow {
 
 /// Returns the keys of a theatre, valid ones first, then the newest.
 async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<KeyRow>, sqlx::Error> {
-    sqlx::query_as(
-        "SELECT id, name, hint, reads_people, made_at, last_used_at, revoked_at FROM api_keys
-         WHERE theatre_id = $1 ORDER BY revoked_at IS NOT NULL, made_at DESC, id LIMIT $2",
-    )
-    .bind_all((theatre, limit))
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT id, name, hint, reads_people, made_at, last_used_at, revoked_at FROM api_keys
+               WHERE theatre_id = $1 ORDER BY revoked_at IS NOT NULL, made_at DESC, id LIMIT $2";
+    sqlx::query_as(sql).bind_all((theatre, limit)).fetch_all(pg).await
 }
 
 /// Counts the valid keys of a theatre, and blocks new ones until the transaction ends.
 async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
-    sqlx::query_scalar("SELECT count(*) FROM api_keys WHERE theatre_id = $1 AND revoked_at IS NULL")
-        .bind(theatre)
-        .fetch_one(tx)
-        .await
+    let sql = "SELECT count(*) FROM api_keys WHERE theatre_id = $1 AND revoked_at IS NULL";
+    sqlx::query_scalar(sql).bind(theatre).fetch_one(tx).await
 }
 
 async fn insert(
@@ -181,17 +175,12 @@ async fn mark_revoked(
     id: Uuid,
     now: Timestamp,
 ) -> Result<Option<bool>, sqlx::Error> {
-    let revoked =
-        sqlx::query("UPDATE api_keys SET revoked_at = $3 WHERE id = $1 AND theatre_id = $2 AND revoked_at IS NULL")
-            .bind_all((id, theatre, to_utc(now)))
-            .execute(&mut *tx)
-            .await?;
+    let sql = "UPDATE api_keys SET revoked_at = $3 WHERE id = $1 AND theatre_id = $2 AND revoked_at IS NULL";
+    let revoked = sqlx::query(sql).bind_all((id, theatre, to_utc(now))).execute(&mut *tx).await?;
     if revoked.rows_affected() == 1 {
         return Ok(Some(true));
     }
-    let there: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM api_keys WHERE id = $1 AND theatre_id = $2)")
-        .bind_all((id, theatre))
-        .fetch_one(tx)
-        .await?;
+    let sql = "SELECT EXISTS (SELECT 1 FROM api_keys WHERE id = $1 AND theatre_id = $2)";
+    let there: bool = sqlx::query_scalar(sql).bind_all((id, theatre)).fetch_one(tx).await?;
     Ok(there.then_some(false))
 }
