@@ -48,13 +48,9 @@ pub(super) async fn find(
     key: &str,
     now: Timestamp,
 ) -> sqlx::Result<Option<KeyRow>> {
-    sqlx::query_as(
-        "SELECT request_hash, status, body, expires_at FROM idempotency_keys
-         WHERE owner = $1 AND key = $2 AND expires_at > $3",
-    )
-    .bind_all((owner, key, to_utc(now)))
-    .fetch_optional(tx)
-    .await
+    let sql = "SELECT request_hash, status, body, expires_at FROM idempotency_keys
+               WHERE owner = $1 AND key = $2 AND expires_at > $3";
+    sqlx::query_as(sql).bind_all((owner, key, to_utc(now))).fetch_optional(tx).await
 }
 
 /// Takes a key that is free or has run out; waits for a concurrent request with the same key first.
@@ -89,13 +85,10 @@ pub(super) async fn complete(
     answer: (i16, &[u8]),
     until: Timestamp,
 ) -> sqlx::Result<bool> {
-    let stored = sqlx::query(
-        "UPDATE idempotency_keys SET state = 'completed', status = $4, body = $5, expires_at = $6
-         WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'",
-    )
-    .bind_all((owner, key, request_hash, answer.0, answer.1, to_utc(until)))
-    .execute(tx)
-    .await?;
+    let sql = "UPDATE idempotency_keys SET state = 'completed', status = $4, body = $5, expires_at = $6
+               WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'";
+    let stored =
+        sqlx::query(sql).bind_all((owner, key, request_hash, answer.0, answer.1, to_utc(until))).execute(tx).await?;
     Ok(stored.rows_affected() == 1)
 }
 
@@ -109,14 +102,11 @@ pub(super) async fn let_go(
     now: Timestamp,
     made_before: Timestamp,
 ) -> sqlx::Result<bool> {
-    let freed = sqlx::query(
-        "UPDATE idempotency_keys SET expires_at = $4
-         WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
-           AND expires_at > $4 AND expires_at <= $5",
-    )
-    .bind_all((owner, key, request_hash, to_utc(now), to_utc(made_before)))
-    .execute(pg)
-    .await?;
+    let sql = "UPDATE idempotency_keys SET expires_at = $4
+               WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
+                 AND expires_at > $4 AND expires_at <= $5";
+    let freed =
+        sqlx::query(sql).bind_all((owner, key, request_hash, to_utc(now), to_utc(made_before))).execute(pg).await?;
     Ok(freed.rows_affected() == 1)
 }
 
@@ -127,14 +117,10 @@ pub(super) async fn claimed(
     until: Timestamp,
     limit: i64,
 ) -> sqlx::Result<Vec<ClaimedKeyRow>> {
-    sqlx::query_as(
-        "SELECT purge_at, owner, key, request_hash, status, body, expires_at FROM idempotency_keys
-         WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
-         ORDER BY purge_at, owner, key LIMIT $5",
-    )
-    .bind_all((to_utc(after.0), &after.1, &after.2, to_utc(until), limit))
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT purge_at, owner, key, request_hash, status, body, expires_at FROM idempotency_keys
+               WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
+               ORDER BY purge_at, owner, key LIMIT $5";
+    sqlx::query_as(sql).bind_all((to_utc(after.0), &after.1, &after.2, to_utc(until), limit)).fetch_all(pg).await
 }
 
 /// The rows of keys, by owner and key, that have not run out.
@@ -253,14 +239,10 @@ pub(super) fn add_answers(cte: &mut CteBatch, answers: &[AnswerRow<'_>], until: 
 /// Deletes at most this many expired keys among those whose `purge_at` has passed; returns the number. A key that expires
 /// later (answered late, or claimed anew by an earlier version) is skipped.
 pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<u64> {
-    let gone = sqlx::query(
-        "DELETE FROM idempotency_keys
-         WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE purge_at <= $1 AND expires_at <= $1
-                                LIMIT $2 FOR UPDATE SKIP LOCKED)",
-    )
-    .bind_all((to_utc(now), limit))
-    .execute(pg)
-    .await?;
+    let sql = "DELETE FROM idempotency_keys
+               WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE purge_at <= $1 AND expires_at <= $1
+                                      LIMIT $2 FOR UPDATE SKIP LOCKED)";
+    let gone = sqlx::query(sql).bind_all((to_utc(now), limit)).execute(pg).await?;
     Ok(gone.rows_affected())
 }
 

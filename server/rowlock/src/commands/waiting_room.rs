@@ -76,14 +76,11 @@ pub async fn run(what: WaitingRoomCommand, database: &Database) -> anyhow::Resul
 
 /// The first show of a screen at least two days away, and its start; `None` if it has, or had, a waiting room.
 async fn demo_show(pg: &PgPool, screen: &str, now: Timestamp) -> sqlx::Result<Option<(Uuid, Timestamp)>> {
-    let found: Option<(Uuid, i64)> = sqlx::query_as(
-        "SELECT coming.id, (extract(epoch FROM coming.starts_at) * 1000)::bigint
-         FROM (SELECT id, starts_at FROM shows
-               WHERE screen_id = $1 AND starts_at >= $2 AND NOT called_off ORDER BY starts_at LIMIT 1) coming
-         WHERE NOT EXISTS (SELECT 1 FROM waiting_rooms room WHERE room.show_id = coming.id)",
-    )
-    .bind_all((screen, clock::to_utc(now.plus_ms(2 * DAY_MS))))
-    .fetch_optional(pg)
-    .await?;
+    let sql = "SELECT coming.id, (extract(epoch FROM coming.starts_at) * 1000)::bigint
+               FROM (SELECT id, starts_at FROM shows
+                     WHERE screen_id = $1 AND starts_at >= $2 AND NOT called_off ORDER BY starts_at LIMIT 1) coming
+               WHERE NOT EXISTS (SELECT 1 FROM waiting_rooms room WHERE room.show_id = coming.id)";
+    let found: Option<(Uuid, i64)> =
+        sqlx::query_as(sql).bind_all((screen, clock::to_utc(now.plus_ms(2 * DAY_MS)))).fetch_optional(pg).await?;
     Ok(found.map(|(show, starts_ms)| (show, Timestamp(starts_ms))))
 }

@@ -19,13 +19,9 @@ async fn stock(world: &World) -> (i32, i32) {
 }
 
 async fn stock_matches_claims(world: &World) {
-    let claims: (i64, i64) = sqlx::query_as(
-        "SELECT coalesce(sum(quantity) FILTER (WHERE state = 'claimed'), 0),
-                coalesce(sum(quantity) FILTER (WHERE state = 'sold'), 0) FROM area_claims",
-    )
-    .fetch_one(&world.pg)
-    .await
-    .expect("sums");
+    let sql = "SELECT coalesce(sum(quantity) FILTER (WHERE state = 'claimed'), 0),
+                      coalesce(sum(quantity) FILTER (WHERE state = 'sold'), 0) FROM area_claims";
+    let claims: (i64, i64) = sqlx::query_as(sql).fetch_one(&world.pg).await.expect("sums");
     let (claimed, sold) = stock(world).await;
     assert_eq!((i64::from(claimed), i64::from(sold)), claims);
 }

@@ -211,14 +211,10 @@ impl Books<'_> {
         let mut tx = self.pg.begin().await?;
         sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").execute(&mut *tx).await?;
         let bookings: Vec<BookingRow> = sqlx::query_as(BOOKINGS).fetch_all(&mut *tx).await?;
-        let claims: Vec<ClaimRow> =
-            sqlx::query_as("SELECT show_id, seat_no, booking_id, fence, state FROM seat_claims")
-                .fetch_all(&mut *tx)
-                .await?;
-        let leftovers: Vec<Leftover> =
-            sqlx::query_as("SELECT booking_id, effect, attempts, parked_why FROM outbox ORDER BY id")
-                .fetch_all(&mut *tx)
-                .await?;
+        let sql = "SELECT show_id, seat_no, booking_id, fence, state FROM seat_claims";
+        let claims: Vec<ClaimRow> = sqlx::query_as(sql).fetch_all(&mut *tx).await?;
+        let sql = "SELECT booking_id, effect, attempts, parked_why FROM outbox ORDER BY id";
+        let leftovers: Vec<Leftover> = sqlx::query_as(sql).fetch_all(&mut *tx).await?;
         let stocks: Vec<Stock> = sqlx::query_as(STOCKS).fetch_all(&mut *tx).await?;
         tx.commit().await?;
 

@@ -362,15 +362,12 @@ async fn payment_after_the_cancellation_of_the_show_is_refunded() {
 
 /// Inserts a booking without seats and money that starts its payment in the same transaction.
 pub async fn insert_pending_payment(world: &World, tx: &mut PgConnection) -> Result<PgQueryResult, sqlx::Error> {
-    sqlx::query(
+    let sql =
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
          VALUES ($1, $1::text, $2, 'no-owner', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
-                 now() + interval '1 day', now(), now())",
-    )
-    .bind_all((new_id(), world.show))
-    .execute(tx)
-    .await
+                 now() + interval '1 day', now(), now())";
+    sqlx::query(sql).bind_all((new_id(), world.show)).execute(tx).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -175,11 +175,9 @@ async fn new_shows_keep_the_screens_house_seats_with_their_reason() {
     let (kept, added) = after.split_at(before.len());
     assert_eq!(kept, before, "existing shows are unchanged");
     assert!(!added.is_empty() && added.iter().all(|(_, house)| *house == 3), "A2, A3 and B10: {added:?}");
+    let sql = "SELECT seat_no, reason, is_standing FROM house_seats ORDER BY show_id, seat_no";
     let noted: Vec<(i32, String, bool)> =
-        sqlx::query_as("SELECT seat_no, reason, is_standing FROM house_seats ORDER BY show_id, seat_no")
-            .fetch_all(&world.pg)
-            .await
-            .expect("house seats are listed");
+        sqlx::query_as(sql).fetch_all(&world.pg).await.expect("house seats are listed");
     let noted: Vec<_> =
         noted.iter().map(|(seat, reason, is_standing)| (*seat, reason.as_str(), *is_standing)).collect();
     assert_eq!(noted, [(1, "Press", true), (2, "Press", true)].repeat(added.len()));

@@ -123,10 +123,8 @@ async fn correct_code_entered_twice_concurrently_counts_once() {
     let at_other = ann.moved_to(&world, 1);
     // Both attempts are counted, and neither can be recorded as correct: that writes a key.
     let mut gate = world.pg.begin().await.expect("a transaction");
-    sqlx::query("LOCK TABLE idempotency_keys IN EXCLUSIVE MODE")
-        .execute(&mut *gate)
-        .await
-        .expect("keys cannot be written");
+    let sql = "LOCK TABLE idempotency_keys IN EXCLUSIVE MODE";
+    sqlx::query(sql).execute(&mut *gate).await.expect("keys cannot be written");
     let both_go_on = async {
         world.wait_for_count("both attempts are counted", "SELECT count(*) FROM email_codes WHERE tries = 2", 1).await;
         gate.rollback().await.expect("the lock is released");

@@ -330,12 +330,8 @@ async fn compare_days(world: &World) {
 }
 
 async fn differences(world: &World) -> BTreeMap<String, (Uuid, i64, i64)> {
-    let rows: Vec<(String, Uuid, i64, i64)> = sqlx::query_as(
-        "SELECT kind, booking_id, here_minor, there_minor FROM ledger_differences WHERE settled_at IS NULL",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("the rows");
+    let sql = "SELECT kind, booking_id, here_minor, there_minor FROM ledger_differences WHERE settled_at IS NULL";
+    let rows: Vec<(String, Uuid, i64, i64)> = sqlx::query_as(sql).fetch_all(&world.pg).await.expect("the rows");
     let kinds: BTreeMap<_, _> = rows.iter().cloned().map(|(kind, id, here, there)| (kind, (id, here, there))).collect();
     assert_eq!(kinds.len(), rows.len(), "each difference once: {rows:?}");
     kinds

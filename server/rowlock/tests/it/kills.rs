@@ -286,10 +286,8 @@ impl RunningSale {
         let there = primary.url_like(self.world.database_url());
         let written = async || {
             let there = platform::database::connect(&there, 1).await.expect("it answers");
-            sqlx::query_scalar::<_, i64>("SELECT count(*) FROM booking_events")
-                .fetch_one(&there)
-                .await
-                .expect("a count")
+            let sql = "SELECT count(*) FROM booking_events";
+            sqlx::query_scalar::<_, i64>(sql).fetch_one(&there).await.expect("a count")
         };
         let before = written().await;
         self.servers[1].kill().await;

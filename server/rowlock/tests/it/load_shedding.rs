@@ -92,10 +92,8 @@ async fn page_views_are_shed_while_buyers_get_tickets() {
 
     // The front page's query is blocked.
     let mut blocker = world.pg.begin().await.expect("a transaction");
-    sqlx::query("LOCK TABLE cities IN ACCESS EXCLUSIVE MODE")
-        .execute(&mut *blocker)
-        .await
-        .expect("the table is locked");
+    let sql = "LOCK TABLE cities IN ACCESS EXCLUSIVE MODE";
+    sqlx::query(sql).execute(&mut *blocker).await.expect("the table is locked");
     let seen = Arc::new(CrowdState::default());
     let crowd: Vec<_> = (0..CROWD)
         .map(|number| tokio::spawn(browse_until_stopped(world.visitor(), number, Arc::clone(&seen))))

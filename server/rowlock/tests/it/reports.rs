@@ -50,25 +50,18 @@ async fn distribute_over_days(world: &World) {
 async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, TakenAndRefunded> {
     let day = |at: DateTime<Utc>| at.with_timezone(&ZONE).date_naive();
     let mut days: BTreeMap<NaiveDate, TakenAndRefunded> = BTreeMap::new();
-    let paid: Vec<(Uuid, i64)> = sqlx::query_as(
-        "SELECT payment.booking_id, coalesce(payment.charged_minor, payment.amount_minor)
-                                    - coalesce(came.charged_minor, came.amount_minor, 0)
-         FROM payments payment LEFT JOIN payments came ON came.moved_to = payment.booking_id
-         WHERE payment.state = 'succeeded'",
-    )
-    .fetch_all(&world.pg)
-    .await
-    .expect("payments");
+    let sql = "SELECT payment.booking_id, coalesce(payment.charged_minor, payment.amount_minor)
+                                          - coalesce(came.charged_minor, came.amount_minor, 0)
+               FROM payments payment LEFT JOIN payments came ON came.moved_to = payment.booking_id
+               WHERE payment.state = 'succeeded'";
+    let paid: Vec<(Uuid, i64)> = sqlx::query_as(sql).fetch_all(&world.pg).await.expect("payments");
     for (booking, minor) in paid {
         let sql = "SELECT at FROM booking_events WHERE booking_id = $1 AND event = 'payment_succeeded'";
         let at: DateTime<Utc> = world.value(sqlx::query_scalar(sql).bind(booking)).await;
         days.entry(day(at)).or_default().0 += minor;
     }
-    let refunds: Vec<(DateTime<Utc>, i64)> =
-        sqlx::query_as("SELECT settled_at, amount_minor FROM refunds WHERE state = 'settled'")
-            .fetch_all(&world.pg)
-            .await
-            .expect("refunds");
+    let sql = "SELECT settled_at, amount_minor FROM refunds WHERE state = 'settled'";
+    let refunds: Vec<(DateTime<Utc>, i64)> = sqlx::query_as(sql).fetch_all(&world.pg).await.expect("refunds");
     for (at, minor) in refunds {
         days.entry(day(at)).or_default().1 += minor;
     }

@@ -69,10 +69,8 @@ async fn transitions_that_the_state_machine_refuses_are_refused_by_the_table() {
             let is_listed = listed.iter().any(|(a, b)| (a.as_str(), b.as_str()) == (from.as_str(), to.as_str()));
             assert_eq!(is_listed, may_move(from, to), "booking_moves: {from:?} to {to:?}");
             let id = insert_booking(&world.pg, world.show, from.as_str()).await;
-            let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1")
-                .bind_all((id, to.as_str()))
-                .execute(&world.pg)
-                .await;
+            let sql = "UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1";
+            let moved = sqlx::query(sql).bind_all((id, to.as_str())).execute(&world.pg).await;
             let what = format!("{from:?} to {to:?}");
             if from == to || may_move(from, to) {
                 moved.expect(&what);
@@ -101,10 +99,8 @@ async fn one_update_may_make_only_the_two_transitions_of_a_sale() {
     for &from in BookingState::VARIANTS {
         for &to in BookingState::VARIANTS {
             let id = insert_booking(&world.pg, world.show, from.as_str()).await;
-            let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 2 WHERE id = $1")
-                .bind_all((id, to.as_str()))
-                .execute(&world.pg)
-                .await;
+            let sql = "UPDATE bookings SET state = $2, version = version + 2 WHERE id = $1";
+            let moved = sqlx::query(sql).bind_all((id, to.as_str())).execute(&world.pg).await;
             let what = format!("{from:?} to {to:?}");
             if (from.as_str(), to.as_str()) == ("PAYMENT_PENDING", "CONFIRMED") {
                 moved.expect(&what);
@@ -155,13 +151,9 @@ pub async fn insert_payment(pg: &PgPool, booking: Uuid, cents: i64) {
 async fn refunds_and_fees_never_exceed_the_charge_and_settle_once() {
     let world = World::start(0, &[]).await;
     let refund = async |booking: Uuid, number: i32, amount: i64, fee: i64| {
-        sqlx::query(
-            "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
-             VALUES ($1, $2, $3, $4, 'requested', now())",
-        )
-        .bind_all((booking, number, amount, fee))
-        .execute(&world.pg)
-        .await
+        let sql = "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
+                   VALUES ($1, $2, $3, $4, 'requested', now())";
+        sqlx::query(sql).bind_all((booking, number, amount, fee)).execute(&world.pg).await
     };
     let unpaid = insert_booking(&world.pg, world.show, "CONFIRMED").await;
     let nothing = "would be 1 of a charge of 0";

@@ -111,12 +111,8 @@ struct ClaimRow {
 }
 
 async fn load_claims(pg: &PgPool, show: Uuid) -> sqlx::Result<Vec<ClaimRow>> {
-    sqlx::query_as(
-        "SELECT claim.seat_no, booking.hold_id, booking.owner, claim.fence
-         FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
-         WHERE claim.show_id = $1 AND claim.state = 'sold' ORDER BY claim.seat_no",
-    )
-    .bind(show)
-    .fetch_all(pg)
-    .await
+    let sql = "SELECT claim.seat_no, booking.hold_id, booking.owner, claim.fence
+               FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
+               WHERE claim.show_id = $1 AND claim.state = 'sold' ORDER BY claim.seat_no";
+    sqlx::query_as(sql).bind(show).fetch_all(pg).await
 }

@@ -57,11 +57,8 @@ impl OutboxFaults {
         sqlx::raw_sql(sqlx::AssertSqlSafe(triggers)).execute(&pg).await.expect("the triggers are made");
         let options = pg.connect_options();
         let mut gallows = PgConnection::connect_with(&options).await.expect("a connection");
-        sqlx::query("SELECT pg_advisory_lock($1)")
-            .bind(KILL_LOCK)
-            .execute(&mut gallows)
-            .await
-            .expect("the lock is free");
+        let sql = "SELECT pg_advisory_lock($1)";
+        sqlx::query(sql).bind(KILL_LOCK).execute(&mut gallows).await.expect("the lock is free");
         Self { pg, _kill_lock: gallows }
     }
 
@@ -104,21 +101,15 @@ impl OutboxFaults {
     }
 
     pub async fn requested_effects(&self, booking: Uuid) -> Vec<String> {
-        sqlx::query_scalar("SELECT effect FROM faults.wished WHERE booking_id = $1 ORDER BY effect")
-            .bind(booking)
-            .fetch_all(&self.pg)
-            .await
-            .expect("requested effects can be read")
+        let sql = "SELECT effect FROM faults.wished WHERE booking_id = $1 ORDER BY effect";
+        sqlx::query_scalar(sql).bind(booking).fetch_all(&self.pg).await.expect("requested effects can be read")
     }
 
     pub async fn all_effects(&self) -> Vec<String> {
-        let definition: String = sqlx::query_scalar(
-            "SELECT pg_get_constraintdef(oid) FROM pg_constraint
-             WHERE conrelid = 'outbox'::regclass AND contype = 'c' AND pg_get_constraintdef(oid) LIKE '%effect%'",
-        )
-        .fetch_one(&self.pg)
-        .await
-        .expect("the outbox has a list of effects");
+        let sql = "SELECT pg_get_constraintdef(oid) FROM pg_constraint
+                   WHERE conrelid = 'outbox'::regclass AND contype = 'c' AND pg_get_constraintdef(oid) LIKE '%effect%'";
+        let definition: String =
+            sqlx::query_scalar(sql).fetch_one(&self.pg).await.expect("the outbox has a list of effects");
         definition.split('\'').skip(1).step_by(2).map(str::to_owned).collect()
     }
 }

@@ -251,13 +251,9 @@ async fn ignore_webhooks() -> String {
 /// Returns bookings of cancelled and finished shows that are sold or being paid for, one sentence each. A booking that
 /// was checked out later may remain: it has no claims, Postgres refuses its payment, and it expires.
 async fn find_sales_of_cancelled_shows(pg: &PgPool) -> Vec<String> {
-    let escaped: Vec<(Uuid, String)> = sqlx::query_as(
-        "SELECT id, state FROM bookings JOIN show_cancellations USING (show_id)
-         WHERE finished_at IS NOT NULL AND state NOT IN ('CANCELLED', 'EXPIRED', 'CREATED', 'SEATS_LOCKED')",
-    )
-    .fetch_all(pg)
-    .await
-    .expect("bookings are read");
+    let sql = "SELECT id, state FROM bookings JOIN show_cancellations USING (show_id)
+               WHERE finished_at IS NOT NULL AND state NOT IN ('CANCELLED', 'EXPIRED', 'CREATED', 'SEATS_LOCKED')";
+    let escaped: Vec<(Uuid, String)> = sqlx::query_as(sql).fetch_all(pg).await.expect("bookings are read");
     let describe = |(booking, state): (Uuid, String)| format!("booking {booking}: {state}, but its show is cancelled");
     escaped.into_iter().map(describe).collect()
 }

@@ -137,11 +137,8 @@ impl World {
         let url = url_of(&admin_url, &database);
         let pg = platform::database::connect(&url, 8).await.expect("the new database answers");
         let show = insert_show(&pg, 300_000, 24 * 3600).await;
-        let (screen, layout) = sqlx::query_as("SELECT screen_id, layout_id FROM shows WHERE id = $1")
-            .bind(show)
-            .fetch_one(&pg)
-            .await
-            .expect("the show is there");
+        let sql = "SELECT screen_id, layout_id FROM shows WHERE id = $1";
+        let (screen, layout) = sqlx::query_as(sql).bind(show).fetch_one(&pg).await.expect("the show is there");
         let mailbox = std::env::temp_dir().join(format!("rowlock-mail-{name}"));
         let mut all: Vec<(String, String)> = vec![
             ("DATABASE_URL".into(), url),
@@ -566,16 +563,10 @@ pub async fn insert_show(pg: &PgPool, hold_ms: i64, starts_in_s: i64) -> Uuid {
     let layout: Value = serde_json::from_str(LAYOUT).expect("the sketch is JSON");
     let (layout_id, show, screen) =
         (platform::ids::new_id(), platform::ids::new_id(), platform::ids::new_id().to_string());
-    sqlx::query("INSERT INTO layouts VALUES ($1, 'Test room', $2, 300)")
-        .bind_all((layout_id, layout))
-        .execute(pg)
-        .await
-        .expect("the layout is written");
-    sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', 'Screen 1', $2)")
-        .bind_all((&screen, layout_id))
-        .execute(pg)
-        .await
-        .expect("the screen is written");
+    let sql = "INSERT INTO layouts VALUES ($1, 'Test room', $2, 300)";
+    sqlx::query(sql).bind_all((layout_id, layout)).execute(pg).await.expect("the layout is written");
+    let sql = "INSERT INTO screens VALUES ($1, 'aurora', 'Screen 1', $2)";
+    sqlx::query(sql).bind_all((&screen, layout_id)).execute(pg).await.expect("the screen is written");
     sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms)
          VALUES ($1, $2, 'tide', $3, now() + $4 * interval '1 second', current_date + 1, 'English', '2D', 'EUR', $5, $6)",
