@@ -85,14 +85,12 @@ macro_rules! rooms {
 
 /// Rooms that are on, of shows that have not begun and of rehearsals, which have no row in `shows`.
 pub(super) async fn load_active(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<RoomRow>, sqlx::Error> {
-    sqlx::query_as(rooms!(
+    let sql = rooms!(
         "LEFT JOIN shows show ON show.id = room.show_id
          WHERE room.switched_off_at IS NULL AND (show.id IS NULL OR show.starts_at > $1)
          ORDER BY room.opens_at LIMIT $2"
-    ))
-    .bind_all((to_utc(now), limit))
-    .fetch_all(pg)
-    .await
+    );
+    sqlx::query_as(sql).bind_all((to_utc(now), limit)).fetch_all(pg).await
 }
 
 /// A room, active or not.
@@ -101,10 +99,8 @@ pub(super) async fn load_room(pg: &PgPool, room: Uuid) -> Result<RoomRow, sqlx::
 }
 
 pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
-    sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL"))
-        .bind(show)
-        .fetch_optional(pg)
-        .await
+    let sql = rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL");
+    sqlx::query_as(sql).bind(show).fetch_optional(pg).await
 }
 
 /// True if a room of a published show, not called off, opens between these times. Rooms of rehearsals have no row in `shows`.
@@ -135,10 +131,8 @@ pub(super) async fn lock_start(tx: &mut PgConnection, show: Uuid) -> Result<Opti
 
 /// The active room of a show, locked until the transaction ends.
 pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
-    sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL FOR UPDATE"))
-        .bind(show)
-        .fetch_optional(tx)
-        .await
+    let sql = rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL FOR UPDATE");
+    sqlx::query_as(sql).bind(show).fetch_optional(tx).await
 }
 
 /// Raises the mark to at least `upto`; returns the mark.

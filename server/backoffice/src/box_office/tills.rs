@@ -425,10 +425,8 @@ pub(super) async fn open_till(
     theatre: &str,
     account: Uuid,
 ) -> Result<Option<TillRecord>, sqlx::Error> {
-    sqlx::query_as(select_till!("till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL"))
-        .bind_all((theatre, account))
-        .fetch_optional(tx)
-        .await
+    let sql = select_till!("till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL");
+    sqlx::query_as(sql).bind_all((theatre, account)).fetch_optional(tx).await
 }
 
 /// Returns the open till, locked until the transaction ends.
@@ -437,59 +435,42 @@ pub(super) async fn lock_open_till(
     theatre: &str,
     account: Uuid,
 ) -> Result<Option<TillRecord>, sqlx::Error> {
-    sqlx::query_as(select_till!(
-        "till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL FOR UPDATE OF till"
-    ))
-    .bind_all((theatre, account))
-    .fetch_optional(tx)
-    .await
+    let sql =
+        select_till!("till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL FOR UPDATE OF till");
+    sqlx::query_as(sql).bind_all((theatre, account)).fetch_optional(tx).await
 }
 
 /// Returns a till of a theatre, open or closed, locked until the transaction ends.
 async fn lock_till(tx: &mut PgConnection, theatre: &str, till: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
-    sqlx::query_as(select_till!("till.theatre_id = $1 AND till.id = $2 FOR UPDATE OF till"))
-        .bind_all((theatre, till))
-        .fetch_optional(tx)
-        .await
+    let sql = select_till!("till.theatre_id = $1 AND till.id = $2 FOR UPDATE OF till");
+    sqlx::query_as(sql).bind_all((theatre, till)).fetch_optional(tx).await
 }
 
 async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
-    sqlx::query_as(select_till!(
+    let sql = select_till!(
         "till.theatre_id = $1 AND till.account_id = $2 ORDER BY till.opened_at DESC, till.id DESC LIMIT 1"
-    ))
-    .bind_all((theatre, account))
-    .fetch_optional(tx)
-    .await
+    );
+    sqlx::query_as(sql).bind_all((theatre, account)).fetch_optional(tx).await
 }
 
 /// Returns the tills of a theatre that belong to no closed day, the oldest first, locked until the transaction ends.
 async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<TillRecord>, sqlx::Error> {
-    sqlx::query_as(select_till!(
+    let sql = select_till!(
         "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2 FOR UPDATE OF till"
-    ))
-    .bind_all((theatre, MAX_TILLS))
-    .fetch_all(tx)
-    .await
+    );
+    sqlx::query_as(sql).bind_all((theatre, MAX_TILLS)).fetch_all(tx).await
 }
 
 /// Returns the tills of a theatre that belong to no closed day, the oldest first.
 async fn load_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<TillRecord>, sqlx::Error> {
-    sqlx::query_as(select_till!(
-        "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2"
-    ))
-    .bind_all((theatre, MAX_TILLS))
-    .fetch_all(tx)
-    .await
+    let sql = select_till!("till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2");
+    sqlx::query_as(sql).bind_all((theatre, MAX_TILLS)).fetch_all(tx).await
 }
 
 /// Returns the tills of a closed day.
 async fn of_close(tx: &mut PgConnection, theatre: &str, number: i32) -> Result<Vec<TillRecord>, sqlx::Error> {
-    sqlx::query_as(select_till!(
-        "till.theatre_id = $1 AND till.day_close = $2 ORDER BY till.opened_at, till.id LIMIT $3"
-    ))
-    .bind_all((theatre, number, MAX_TILLS))
-    .fetch_all(tx)
-    .await
+    let sql = select_till!("till.theatre_id = $1 AND till.day_close = $2 ORDER BY till.opened_at, till.id LIMIT $3");
+    sqlx::query_as(sql).bind_all((theatre, number, MAX_TILLS)).fetch_all(tx).await
 }
 
 /// Opens a till; `false` when the person already has an open one in the theatre.

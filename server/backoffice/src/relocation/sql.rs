@@ -112,18 +112,14 @@ macro_rules! moves {
 
 /// Returns unfinished moves, the oldest first.
 pub(super) async fn open_moves(pg: &PgPool, limit: i64) -> Result<Vec<MoveRow>, sqlx::Error> {
-    sqlx::query_as(moves!("move.state IN ('closing', 'carried') ORDER BY move.requested_at LIMIT $1"))
-        .bind(limit)
-        .fetch_all(pg)
-        .await
+    let sql = moves!("move.state IN ('closing', 'carried') ORDER BY move.requested_at LIMIT $1");
+    sqlx::query_as(sql).bind(limit).fetch_all(pg).await
 }
 
 /// Locks a move in this state; `None` when another replica works on it, or its state differs.
 pub(super) async fn lock_move(tx: &mut PgConnection, id: Uuid, state: &str) -> Result<Option<MoveRow>, sqlx::Error> {
-    sqlx::query_as(moves!("move.id = $1 AND move.state = $2 FOR UPDATE SKIP LOCKED"))
-        .bind_all((id, state))
-        .fetch_optional(tx)
-        .await
+    let sql = moves!("move.id = $1 AND move.state = $2 FOR UPDATE SKIP LOCKED");
+    sqlx::query_as(sql).bind_all((id, state)).fetch_optional(tx).await
 }
 
 /// The last move of a show.

@@ -63,10 +63,8 @@ macro_rules! select_endpoint {
 
 /// Returns the endpoints of a theatre, the newest first.
 pub(super) async fn endpoints(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<EndpointRow>, sqlx::Error> {
-    sqlx::query_as(select_endpoint!("theatre_id = $1 ORDER BY made_at DESC, id LIMIT $2"))
-        .bind_all((theatre, limit))
-        .fetch_all(pg)
-        .await
+    let sql = select_endpoint!("theatre_id = $1 ORDER BY made_at DESC, id LIMIT $2");
+    sqlx::query_as(sql).bind_all((theatre, limit)).fetch_all(pg).await
 }
 
 /// Returns an endpoint of a theatre, locked until the transaction ends.
@@ -75,10 +73,8 @@ pub(super) async fn lock_endpoint(
     theatre: &str,
     id: Uuid,
 ) -> Result<Option<EndpointRow>, sqlx::Error> {
-    sqlx::query_as(select_endpoint!("id = $1 AND theatre_id = $2 FOR NO KEY UPDATE"))
-        .bind_all((id, theatre))
-        .fetch_optional(tx)
-        .await
+    let sql = select_endpoint!("id = $1 AND theatre_id = $2 FOR NO KEY UPDATE");
+    sqlx::query_as(sql).bind_all((id, theatre)).fetch_optional(tx).await
 }
 
 /// Counts the endpoints of a theatre, and blocks new ones until the transaction ends.

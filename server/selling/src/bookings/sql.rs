@@ -130,10 +130,8 @@ pub async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<Bookin
 }
 
 pub(super) async fn find_owned(tx: &mut PgConnection, id: Uuid, owner: &str) -> sqlx::Result<Option<BookingRow>> {
-    sqlx::query_as(select_booking!("booking.id = $1 AND booking.owner = $2"))
-        .bind_all((id, owner))
-        .fetch_optional(tx)
-        .await
+    let sql = select_booking!("booking.id = $1 AND booking.owner = $2");
+    sqlx::query_as(sql).bind_all((id, owner)).fetch_optional(tx).await
 }
 
 /// Returns the booking made from a hold, if it is this owner's.

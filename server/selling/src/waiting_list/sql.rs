@@ -183,10 +183,8 @@ pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -
 }
 
 pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<Option<ListEntry>> {
-    sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
-        .bind_all((show, owner))
-        .fetch_optional(tx)
-        .await
+    let sql = entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1");
+    sqlx::query_as(sql).bind_all((show, owner)).fetch_optional(tx).await
 }
 
 /// Returns the waiting entries in order, without those that are paused. They are not locked, as most get nothing:
@@ -197,10 +195,8 @@ pub(super) async fn line(
     now: Timestamp,
     limit: i64,
 ) -> sqlx::Result<Vec<ListEntry>> {
-    sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3"))
-        .bind_all((show, to_utc(now), limit))
-        .fetch_all(tx)
-        .await
+    let sql = entries!("WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3");
+    sqlx::query_as(sql).bind_all((show, to_utc(now), limit)).fetch_all(tx).await
 }
 
 /// Removes a visitor from the line. `None` when they are not in it, else the hold of their offer, if any.
@@ -261,10 +257,8 @@ pub(super) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Res
 
 /// Returns offers that are planned and perhaps not held, in order. Bounded by the maximum of open offers.
 pub(super) async fn offering(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<ListEntry>> {
-    sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE"))
-        .bind(show)
-        .fetch_all(tx)
-        .await
+    let sql = entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE");
+    sqlx::query_as(sql).bind(show).fetch_all(tx).await
 }
 
 /// Plans an offer for an entry; `false` when the entry has left the line.
