@@ -48,12 +48,12 @@ impl Listings {
     }
 
     /// All cities, by name.
-    pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
+    pub async fn cities(&self) -> sqlx::Result<Vec<CityView>> {
         self.read(|pool| async move { sql::cities(&pool).await }).await
     }
 
     /// One city by its slug.
-    pub async fn city(&self, id: &str) -> Result<Option<CityView>, sqlx::Error> {
+    pub async fn city(&self, id: &str) -> sqlx::Result<Option<CityView>> {
         if !is_slug(id) {
             return Ok(None);
         }
@@ -61,12 +61,12 @@ impl Listings {
     }
 
     /// Theatres of a city, or all, by city and name.
-    pub async fn theatres(&self, city: Option<&str>) -> Result<Vec<TheatreView>, sqlx::Error> {
+    pub async fn theatres(&self, city: Option<&str>) -> sqlx::Result<Vec<TheatreView>> {
         self.read(|pool| async move { sql::theatres(&pool, city, None).await }).await
     }
 
     /// One theatre by its slug.
-    pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
+    pub async fn theatre(&self, id: &str) -> sqlx::Result<Option<TheatreView>> {
         if !is_slug(id) {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ impl Listings {
     }
 
     /// One film by its slug.
-    pub async fn film(&self, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
+    pub async fn film(&self, id: &str) -> sqlx::Result<Option<FilmView>> {
         if !is_slug(id) {
             return Ok(None);
         }
@@ -82,12 +82,12 @@ impl Listings {
     }
 
     /// Films that start in the next hours, the most shown first.
-    pub async fn films_tonight(&self, now: Timestamp) -> Result<Vec<FilmTonight>, sqlx::Error> {
+    pub async fn films_tonight(&self, now: Timestamp) -> sqlx::Result<Vec<FilmTonight>> {
         self.read(|pool| async move { sql::films_between(&pool, now, now.plus_ms(TONIGHT_MS)).await }).await
     }
 
     /// Languages one may search for.
-    pub async fn languages(&self, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+    pub async fn languages(&self, now: Timestamp) -> sqlx::Result<Vec<String>> {
         self.read(|pool| async move { sql::languages(&pool, now).await }).await
     }
 
@@ -95,7 +95,7 @@ impl Listings {
     ///
     /// # Errors
     /// When the database fails, or a row is invalid.
-    pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<ShowSearchResult>, sqlx::Error> {
+    pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> sqlx::Result<Arc<ShowSearchResult>> {
         let found = || self.read(|pool| async move { sql::shows(&pool, search, now).await.map(Arc::new) });
         load_once(&self.searches, search.clone(), found).await
     }
@@ -104,7 +104,7 @@ impl Listings {
     ///
     /// # Errors
     /// When the database fails, or a row is invalid.
-    pub async fn listed(&self, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
+    pub async fn listed(&self, id: Uuid, now: Timestamp) -> sqlx::Result<Option<ListedShow>> {
         self.find(|pool| async move { sql::listed(&pool, id, now).await }).await
     }
 
@@ -112,7 +112,7 @@ impl Listings {
     ///
     /// # Errors
     /// When the database fails, or a row is invalid.
-    pub async fn seats_left(&self, id: Uuid, now: Timestamp) -> Result<Option<u32>, sqlx::Error> {
+    pub async fn seats_left(&self, id: Uuid, now: Timestamp) -> sqlx::Result<Option<u32>> {
         let seats_left = |listed: Option<ListedShow>| listed.map(|listed| listed.show.seats_left);
         load_once(&self.seats_left, id, || async { self.listed(id, now).await.map(seats_left) }).await
     }
@@ -122,29 +122,29 @@ impl Listings {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn shows_for_sitemap(&self, city: &str, now: Timestamp) -> Result<Vec<(Uuid, String)>, sqlx::Error> {
+    pub async fn shows_for_sitemap(&self, city: &str, now: Timestamp) -> sqlx::Result<Vec<(Uuid, String)>> {
         self.read(|pool| async move { sql::shows_between(&pool, city, now, now.plus_ms(SITEMAP_MS)).await }).await
     }
 
     /// Reads a list: of the standby if it may be and answers, else of the primary.
-    async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<T, sqlx::Error>
+    async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> sqlx::Result<T>
     where
-        F: Future<Output = Result<T, sqlx::Error>>,
+        F: Future<Output = sqlx::Result<T>>,
     {
         self.first_of(ask, |_| true).await
     }
 
     /// Reads one row. If the standby has none, the primary is asked: a link may lead to a row that was written a moment ago.
-    async fn find<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<Option<T>, sqlx::Error>
+    async fn find<T, F>(&self, ask: impl Fn(PgPool) -> F) -> sqlx::Result<Option<T>>
     where
-        F: Future<Output = Result<Option<T>, sqlx::Error>>,
+        F: Future<Output = sqlx::Result<Option<T>>>,
     {
         self.first_of(ask, Option::is_some).await
     }
 
-    async fn first_of<T, F>(&self, ask: impl Fn(PgPool) -> F, is_answer: impl Fn(&T) -> bool) -> Result<T, sqlx::Error>
+    async fn first_of<T, F>(&self, ask: impl Fn(PgPool) -> F, is_answer: impl Fn(&T) -> bool) -> sqlx::Result<T>
     where
-        F: Future<Output = Result<T, sqlx::Error>>,
+        F: Future<Output = sqlx::Result<T>>,
     {
         let why = match &self.standby {
             None => CatalogueRead::Primary,

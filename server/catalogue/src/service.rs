@@ -114,7 +114,7 @@ impl Catalogue {
     }
 
     /// The address of the region of a show; `None` for a show that no known region has.
-    pub async fn other_region_of(&self, id: Uuid) -> Result<Option<&str>, sqlx::Error> {
+    pub async fn other_region_of(&self, id: Uuid) -> sqlx::Result<Option<&str>> {
         let Some(regions) = &self.regions else { return Ok(None) };
         let region = sql::region_of(&self.pool, id).await?;
         Ok(region.and_then(|region| regions.address_of_other(&region)))
@@ -130,7 +130,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// When the database fails, or a row is invalid.
-    pub async fn show(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
+    pub async fn show(&self, id: Uuid) -> sqlx::Result<Option<Arc<Show>>> {
         let show = load_once(&self.shows, id, || async {
             let own = self.regions.as_deref().map(Regions::own);
             let Some(row) = sql::show(&self.pool, id, own).await? else { return Ok(None) };
@@ -156,7 +156,7 @@ impl Catalogue {
         }
     }
 
-    async fn unknown_show(&self, id: Uuid) -> Result<Problem, sqlx::Error> {
+    async fn unknown_show(&self, id: Uuid) -> sqlx::Result<Problem> {
         Ok(match Box::pin(self.other_region_of(id)).await? {
             Some(address) => Problem::misdirected(address),
             None => Problem::not_found("show"),
@@ -198,7 +198,7 @@ impl Catalogue {
         public(self.find_show_or_rehearsal(id).await?)
     }
 
-    async fn rehearsal(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
+    async fn rehearsal(&self, id: Uuid) -> sqlx::Result<Option<Arc<Show>>> {
         let show = load_once(&self.rehearsals, id, || async {
             let Some(rehearsed) = sql::rehearsed_show(&self.pool, id).await? else { return Ok(None) };
             let own = self.regions.as_deref().map(Regions::own);
@@ -245,7 +245,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// When the database fails, or has no such room.
-    pub async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
+    pub async fn layout(&self, id: Uuid) -> sqlx::Result<Arc<Layout>> {
         load_once(&self.layouts, id, || async {
             let text = sql::plan(&self.pool, id).await?;
             // An arena takes long enough to read that it would hold up every request on this thread.
@@ -271,11 +271,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// None of the database; the type is that of shared loads.
-    pub async fn plan_document(
-        &self,
-        show: &Arc<Show>,
-        part: PlanPart,
-    ) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
+    pub async fn plan_document(&self, show: &Arc<Show>, part: PlanPart) -> sqlx::Result<Option<Arc<PlanDocument>>> {
         load_once(&self.plans, (show.id, part), || async {
             let section = match part {
                 PlanPart::Dots => {
@@ -293,12 +289,12 @@ impl Catalogue {
     }
 
     /// All cities, by name, current: for organisers.
-    pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
+    pub async fn cities(&self) -> sqlx::Result<Vec<CityView>> {
         sql::cities(&self.pool).await
     }
 
     /// One theatre by its slug, current: for staff.
-    pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
+    pub async fn theatre(&self, id: &str) -> sqlx::Result<Option<TheatreView>> {
         if !is_slug(id) {
             return Ok(None);
         }
@@ -306,7 +302,7 @@ impl Catalogue {
     }
 
     /// Every show of a theatre on a local day, started or cancelled or not, in the order of their start.
-    pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
+    pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> sqlx::Result<Vec<Uuid>> {
         sql::shows_of_day(&self.pool, theatre, date).await
     }
 }
@@ -319,7 +315,7 @@ fn public(show: Arc<Show>) -> Result<Arc<Show>, Problem> {
 ///
 /// # Errors
 /// When the zone is unknown.
-pub fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
+pub fn today_in(zone: &str, now: Timestamp) -> sqlx::Result<NaiveDate> {
     Ok(local_start(clock::to_utc(now), zone)?.date_naive())
 }
 
@@ -327,7 +323,7 @@ pub fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
 ///
 /// # Errors
 /// When the zone is unknown.
-pub fn clock_in(zone: &str, at: Timestamp) -> Result<String, sqlx::Error> {
+pub fn clock_in(zone: &str, at: Timestamp) -> sqlx::Result<String> {
     Ok(local_start(clock::to_utc(at), zone)?.format("%H:%M").to_string())
 }
 
@@ -337,11 +333,11 @@ pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
 }
 
 /// Reads from the cache, or loads once for all concurrent callers. A failure is returned to all of them and not cached.
-pub(super) async fn load_once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> Result<V, sqlx::Error>
+pub(super) async fn load_once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> sqlx::Result<V>
 where
     K: Hash + Eq + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
-    F: Future<Output = Result<V, sqlx::Error>>,
+    F: Future<Output = sqlx::Result<V>>,
 {
     if let Some(known) = cache.get(&key).await {
         return Ok(known);

@@ -109,7 +109,7 @@ impl Show {
 
     /// Puts a row and its room together. Names the column that cannot be: an unknown currency or zone, a category
     /// without a price.
-    pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> Result<Self, sqlx::Error> {
+    pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> sqlx::Result<Self> {
         let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
         let prices = PriceList { currency, by_category: row.prices.0 };
         let categories = layout
@@ -389,7 +389,7 @@ impl ShowRow {
 }
 
 /// An instant on the clocks of a zone.
-pub(super) fn local_start(at: DateTime<Utc>, zone: &str) -> Result<DateTime<Tz>, sqlx::Error> {
+pub(super) fn local_start(at: DateTime<Utc>, zone: &str) -> sqlx::Result<DateTime<Tz>> {
     let zone: Tz = zone.parse().map_err(|_| wrong_row("cities", "time_zone", &zone))?;
     Ok(at.with_timezone(&zone))
 }

@@ -30,7 +30,7 @@ fn count(rows: i64) -> u32 {
 }
 
 /// All cities, by name.
-pub(super) async fn cities(pool: &PgPool) -> Result<Vec<CityView>, sqlx::Error> {
+pub(super) async fn cities(pool: &PgPool) -> sqlx::Result<Vec<CityView>> {
     let sql = "SELECT c.id, c.name, c.country, c.time_zone, count(t.id) AS theatres
                FROM cities c
                LEFT JOIN theatres t ON t.city_id = c.id
@@ -49,7 +49,7 @@ pub(super) async fn theatres(
     pool: &PgPool,
     city: Option<&str>,
     theatre: Option<&str>,
-) -> Result<Vec<TheatreView>, sqlx::Error> {
+) -> sqlx::Result<Vec<TheatreView>> {
     let sql = "SELECT t.id, t.name, t.address, c.id AS city, c.name AS city_name, c.time_zone,
                       count(sc.id) AS screens
                FROM theatres t
@@ -113,7 +113,7 @@ impl From<FilmRow> for FilmView {
     }
 }
 
-pub(super) async fn film(pool: &PgPool, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
+pub(super) async fn film(pool: &PgPool, id: &str) -> sqlx::Result<Option<FilmView>> {
     let sql = "SELECT id AS film_id, title, tagline, synopsis, running_minutes, rating, genre, hue
                FROM films
                WHERE id = $1";
@@ -130,11 +130,7 @@ struct TonightRow {
 }
 
 /// Films with a show starting after `from` and not after `until`, the most shown first.
-pub(super) async fn films_between(
-    pool: &PgPool,
-    from: Timestamp,
-    until: Timestamp,
-) -> Result<Vec<FilmTonight>, sqlx::Error> {
+pub(super) async fn films_between(pool: &PgPool, from: Timestamp, until: Timestamp) -> sqlx::Result<Vec<FilmTonight>> {
     let sql = "SELECT f.id AS film_id, f.title, f.tagline, f.synopsis, f.running_minutes, f.rating, f.genre, f.hue,
                       count(*) AS shows,
                       array_agg(DISTINCT c.name ORDER BY c.name) AS cities
@@ -156,7 +152,7 @@ pub(super) async fn films_between(
 }
 
 /// Languages of shows still to come.
-pub(super) async fn languages(pool: &PgPool, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+pub(super) async fn languages(pool: &PgPool, now: Timestamp) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(
         "SELECT DISTINCT language FROM shows WHERE starts_at > $1 AND sales <> 'planned' ORDER BY language LIMIT $2",
     )
@@ -234,7 +230,7 @@ struct ListedRow {
 
 impl ListedRow {
     /// A row that cannot be is an error that names itself, never a default.
-    fn read(self, now: Timestamp) -> Result<ListedShow, sqlx::Error> {
+    fn read(self, now: Timestamp) -> sqlx::Result<ListedShow> {
         let id = self.id;
         let sales = self.sales.parse::<Sales>().map_err(|_| wrong_row("shows", "sales", &id))?;
         let sales_from = self.sales_from.map(clock::from_utc);
@@ -320,14 +316,14 @@ const WITH_TAKEN: &str = concat!(
 );
 
 /// The query for lists of shows, up to its conditions; `$1` is that of [`WITH_TAKEN`].
-fn listing(now: Timestamp) -> Result<QueryBuilder<Postgres>, sqlx::Error> {
+fn listing(now: Timestamp) -> sqlx::Result<QueryBuilder<Postgres>> {
     let mut arguments = PgArguments::default();
     arguments.add(alive_since(now)).map_err(sqlx::Error::Encode)?;
     Ok(QueryBuilder::with_arguments(LISTED, arguments))
 }
 
 /// Shows that start after `now` and answer the search.
-pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<ShowSearchResult, sqlx::Error> {
+pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> sqlx::Result<ShowSearchResult> {
     let mut query = listing(now)?;
     query.push("NOT s.called_off AND s.sales <> 'planned' AND s.starts_at > ").push_bind(clock::to_utc(now));
     // Only given fields become conditions, so that each query can use its index.
@@ -378,7 +374,7 @@ pub(super) async fn shows_between(
     city: &str,
     from: Timestamp,
     until: Timestamp,
-) -> Result<Vec<(Uuid, String)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(Uuid, String)>> {
     // An index has the local date, which is a day off at most.
     let sql = "SELECT s.id, s.film_id
                FROM shows s
@@ -393,14 +389,14 @@ pub(super) async fn shows_between(
 }
 
 /// Every show of a theatre on a day, in the order of their start.
-pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
+pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> sqlx::Result<Vec<Uuid>> {
     let sql = "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
                WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3";
     sqlx::query_scalar(sql).bind_all((theatre, date, SHOW_LIMIT)).fetch_all(pool).await
 }
 
 /// One show, started or not.
-pub(super) async fn listed(pool: &PgPool, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
+pub(super) async fn listed(pool: &PgPool, id: Uuid, now: Timestamp) -> sqlx::Result<Option<ListedShow>> {
     let mut query = listing(now)?;
     query.push("s.id = ").push_bind(id);
     query.push(FIRST_TO_START).push_bind(1_i64);
@@ -426,7 +422,7 @@ pub fn containing(text: &str) -> String {
 
 /// Everything about a show that does not change while it sells, but for its room. None of a theatre that is of another
 /// region than this.
-pub(super) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> Result<Option<ShowRow>, sqlx::Error> {
+pub(super) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> sqlx::Result<Option<ShowRow>> {
     sqlx::query_as(
         "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.email_code, s.per_instrument, s.sales, s.sales_from, s.called_off,
                 false AS is_rehearsal, f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
@@ -449,18 +445,18 @@ pub(super) async fn show(pool: &PgPool, id: Uuid, region: Option<&str>) -> Resul
 }
 
 /// The show that a running rehearsal sells.
-pub(super) async fn rehearsed_show(pool: &PgPool, rehearsal: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+pub(super) async fn rehearsed_show(pool: &PgPool, rehearsal: Uuid) -> sqlx::Result<Option<Uuid>> {
     let query = "SELECT show_id FROM rehearsals WHERE id = $1 AND ended_at IS NULL";
     sqlx::query_scalar(query).bind(rehearsal).fetch_optional(pool).await
 }
 
 /// The region of a show, here or elsewhere.
-pub(super) async fn region_of(pool: &PgPool, show: Uuid) -> Result<Option<String>, sqlx::Error> {
+pub(super) async fn region_of(pool: &PgPool, show: Uuid) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar("SELECT region FROM show_regions WHERE show_id = $1").bind(show).fetch_optional(pool).await
 }
 
 /// A room as stored: JSON text of `domain::layout::Layout`.
-pub(super) async fn plan(pool: &PgPool, layout: Uuid) -> Result<String, sqlx::Error> {
+pub(super) async fn plan(pool: &PgPool, layout: Uuid) -> sqlx::Result<String> {
     sqlx::query_scalar("SELECT plan::text FROM layouts WHERE id = $1").bind(layout).fetch_one(pool).await
 }
 

@@ -66,7 +66,7 @@ impl Standby {
     /// Reads from the standby. The reason why the primary is read instead.
     pub(super) async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<T, CatalogueRead>
     where
-        F: Future<Output = Result<T, sqlx::Error>>,
+        F: Future<Output = sqlx::Result<T>>,
     {
         self.may_be_read(Instant::now())?;
         match timeout(ANSWER_DEADLINE, ask(self.pool.clone())).await {

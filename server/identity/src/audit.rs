@@ -55,7 +55,7 @@ pub fn account(id: Uuid) -> String {
 }
 
 /// Inserts an entry, in the transaction of the action.
-pub async fn record(tx: &mut PgConnection, entry: &AuditEntry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
+pub async fn record(tx: &mut PgConnection, entry: &AuditEntry<'_>, now: Timestamp) -> sqlx::Result<()> {
     // Pages need a translation of each action in a theatre.
     debug_assert!(entry.theatre.is_none() || THEATRE_ACTIONS.contains(&entry.act), "{} has no words", entry.act);
     sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
@@ -77,7 +77,7 @@ struct AuditRow {
 }
 
 /// Returns entries of a theatre before number `before`, the newest first.
-pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Result<Vec<AuditView>, sqlx::Error> {
+pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> sqlx::Result<Vec<AuditView>> {
     let sql = "SELECT line.number, line.at, line.actor, account.name AS actor_name, line.act, line.subject, line.reason
                FROM audit_list line LEFT JOIN accounts account ON account.id = line.actor
                WHERE line.theatre_id = $1 AND line.number < $2 ORDER BY line.number DESC LIMIT $3";
@@ -108,7 +108,7 @@ async fn names_of<'a>(
     pg: &PgPool,
     theatre: &str,
     texts: impl Iterator<Item = &'a str>,
-) -> Result<HashMap<Uuid, String>, sqlx::Error> {
+) -> sqlx::Result<HashMap<Uuid, String>> {
     let ids: Vec<Uuid> = texts.flat_map(str::split_whitespace).filter_map(id).collect();
     let sql = "SELECT id, name FROM accounts WHERE id = ANY($1)
          UNION ALL

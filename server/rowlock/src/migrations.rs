@@ -42,7 +42,7 @@ const UNDEFINED_TABLE: &str = "42P01";
 ///
 /// # Errors
 /// When the database does not answer.
-pub async fn is_schema_up_to_date(pg: &PgPool) -> Result<bool, sqlx::Error> {
+pub async fn is_schema_up_to_date(pg: &PgPool) -> sqlx::Result<bool> {
     let known: Vec<i64> = MIGRATOR.iter().map(|migration| migration.version).collect();
     let applied = "SELECT count(*) FROM _sqlx_migrations WHERE success AND version = ANY($1)";
     match sqlx::query_scalar::<_, i64>(applied).bind(&known).fetch_one(pg).await {

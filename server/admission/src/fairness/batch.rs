@@ -74,7 +74,7 @@ pub async fn write_forever(state: AdmissionState) {
     }
 }
 
-async fn write(state: &AdmissionState, now: Timestamp, is_recheck_due: bool) -> Result<(), sqlx::Error> {
+async fn write(state: &AdmissionState, now: Timestamp, is_recheck_due: bool) -> sqlx::Result<()> {
     let watches = &state.fairness.watches;
     if is_recheck_due {
         remove_buyers(state, &watches.without_purchase(MAX_PER_QUERY)).await?;
@@ -112,7 +112,7 @@ async fn rows_of<'a>(state: &AdmissionState, sightings: &[&'a Sighting]) -> (Vec
 
 /// Removes sightings of staff of the show's theatre and of their addresses: they make attempts for customers at the
 /// counter.
-async fn without_staff(state: &AdmissionState, found: Vec<Sighting>) -> Result<Vec<Sighting>, sqlx::Error> {
+async fn without_staff(state: &AdmissionState, found: Vec<Sighting>) -> sqlx::Result<Vec<Sighting>> {
     let asked: Vec<(Uuid, Uuid)> =
         found.iter().flat_map(|one| one.accounts.iter().map(|account| (one.key.show, *account))).collect();
     if asked.is_empty() {
@@ -129,10 +129,7 @@ async fn without_staff(state: &AdmissionState, found: Vec<Sighting>) -> Result<V
 }
 
 /// Deletes `NeverBought` sightings of buyers, in batches, and returns the other sightings.
-async fn remove_buyers<'a>(
-    state: &AdmissionState,
-    sightings: &'a [Sighting],
-) -> Result<Vec<&'a Sighting>, sqlx::Error> {
+async fn remove_buyers<'a>(state: &AdmissionState, sightings: &'a [Sighting]) -> sqlx::Result<Vec<&'a Sighting>> {
     let mut others = Vec::with_capacity(sightings.len());
     for some in sightings.chunks(MAX_PER_QUERY) {
         let asked: Vec<&Sighting> = some.iter().filter(|one| one.kind == UnusualKind::NeverBought).collect();
@@ -149,7 +146,7 @@ async fn remove_buyers<'a>(
 }
 
 /// Deletes the flags of these buyers, unless a manager has dismissed them.
-async fn delete_flags_of_buyers(state: &AdmissionState, bought: &[&Sighting]) -> Result<(), sqlx::Error> {
+async fn delete_flags_of_buyers(state: &AdmissionState, bought: &[&Sighting]) -> sqlx::Result<()> {
     let (rows, _) = rows_of(state, bought).await;
     if rows.is_empty() {
         return Ok(());
@@ -160,7 +157,7 @@ async fn delete_flags_of_buyers(state: &AdmissionState, bought: &[&Sighting]) ->
 }
 
 /// Which owners of these sightings have bought something in the show.
-async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
+async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> sqlx::Result<HashSet<(Uuid, String)>> {
     let asked: Vec<(Uuid, &str)> =
         asked.iter().flat_map(|one| one.owners.iter().map(|owner| (one.key.show, owner.as_str()))).collect();
     let mut buyers = HashSet::new();
@@ -190,7 +187,7 @@ fn tag(state: &AdmissionState, theatre: &str, sighting: &Sighting) -> String {
 }
 
 /// Owners of these who bought something in that show, or began to pay for it.
-async fn read_buyers(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
+async fn read_buyers(pg: &PgPool, asked: &[(Uuid, &str)]) -> sqlx::Result<HashSet<(Uuid, String)>> {
     let bought: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT DISTINCT booking.show_id, booking.owner
          FROM unnest($1::uuid[], $2::text[]) AS asked (show_id, owner)
@@ -205,7 +202,7 @@ async fn read_buyers(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<HashSet<(Uui
 }
 
 /// Accounts of these who work at that show's theatre.
-async fn load_staff(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<HashSet<(Uuid, Uuid)>, sqlx::Error> {
+async fn load_staff(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> sqlx::Result<HashSet<(Uuid, Uuid)>> {
     let working: Vec<(Uuid, Uuid)> = sqlx::query_as(
         "SELECT DISTINCT asked.show_id, asked.account_id
          FROM unnest($1::uuid[], $2::uuid[]) AS asked (show_id, account_id)
@@ -221,7 +218,7 @@ async fn load_staff(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<HashSet<(Uuid
 }
 
 /// Deletes the `never_bought` flags of buyers, except those a manager has dismissed.
-async fn delete_never_bought(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sqlx::Error> {
+async fn delete_never_bought(pg: &PgPool, rows: &[FlagRow<'_>]) -> sqlx::Result<()> {
     sqlx::query(
         "DELETE FROM unusual_flags flag
          USING unnest($1::uuid[], $2::text[], $3::text[]) AS bought (show_id, subject, tag)
@@ -237,7 +234,7 @@ async fn delete_never_bought(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sq
 }
 
 /// Writes flags: adds to existing ones, and inserts new ones for shows with fewer than [`MAX_PER_SHOW`].
-async fn insert(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sqlx::Error> {
+async fn insert(pg: &PgPool, rows: &[FlagRow<'_>]) -> sqlx::Result<()> {
     let all = |text: fn(&FlagRow<'_>) -> String| rows.iter().map(text).collect::<Vec<_>>();
     sqlx::query(
         "INSERT INTO unusual_flags (id, show_id, theatre_id, kind, subject, tag, seen, since, last_at)
@@ -272,7 +269,7 @@ async fn insert(pg: &PgPool, rows: &[FlagRow<'_>]) -> Result<(), sqlx::Error> {
 }
 
 /// Deletes flags last seen before that time.
-async fn delete_old(pg: &PgPool, before: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
+async fn delete_old(pg: &PgPool, before: Timestamp, limit: i64) -> sqlx::Result<()> {
     sqlx::query(
         "DELETE FROM unusual_flags WHERE id IN (SELECT id FROM unusual_flags WHERE last_at < $1 ORDER BY last_at LIMIT $2)",
     )

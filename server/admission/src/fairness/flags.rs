@@ -98,7 +98,7 @@ struct Flag {
 }
 
 /// Flags of a theatre: those not dismissed first, then the latest.
-async fn of_theatre(pg: &PgPool, theatre: &str) -> Result<Vec<Flag>, sqlx::Error> {
+async fn of_theatre(pg: &PgPool, theatre: &str) -> sqlx::Result<Vec<Flag>> {
     let sql = "SELECT id, show_id, kind, subject, tag, seen, since, last_at, dismissed_at, reason FROM unusual_flags
                WHERE theatre_id = $1 ORDER BY dismissed_at IS NOT NULL, last_at DESC, id LIMIT $2";
     sqlx::query_as(sql).bind_all((theatre, MAX_LISTED)).fetch_all(pg).await
@@ -111,7 +111,7 @@ async fn mark_dismissed(
     id: Uuid,
     (by, reason): (Uuid, &str),
     now: Timestamp,
-) -> Result<Option<bool>, sqlx::Error> {
+) -> sqlx::Result<Option<bool>> {
     let sql = "UPDATE unusual_flags SET dismissed_at = $3, dismissed_by = $4, reason = $5
                WHERE id = $1 AND theatre_id = $2 AND dismissed_at IS NULL";
     let put_aside = sqlx::query(sql).bind_all((id, theatre, to_utc(now), by, reason)).execute(&mut *tx).await?;

@@ -75,7 +75,7 @@ pub struct ActiveRoom {
 }
 
 impl ActiveRoom {
-    fn new(row: &RoomRow, prefix: &str) -> Result<Self, sqlx::Error> {
+    fn new(row: &RoomRow, prefix: &str) -> sqlx::Result<Self> {
         let key = row.key()?;
         let room = Self {
             id: row.id,
@@ -252,12 +252,7 @@ pub struct Rooms {
 
 impl Rooms {
     /// Loads the active rooms, so that a replica that has just started bypasses no room.
-    pub async fn load(
-        redis_prefix: &str,
-        token_secrets: &[String],
-        pg: &PgPool,
-        now: Timestamp,
-    ) -> Result<Self, sqlx::Error> {
+    pub async fn load(redis_prefix: &str, token_secrets: &[String], pg: &PgPool, now: Timestamp) -> sqlx::Result<Self> {
         let rooms = Self {
             known: RwLock::default(),
             prefix: redis_prefix.to_owned(),
@@ -292,7 +287,7 @@ impl Rooms {
     }
 
     /// Reads the active rooms again; every replica does so once a second.
-    pub async fn reload(&self, pg: &PgPool, now: Timestamp) -> Result<(), sqlx::Error> {
+    pub async fn reload(&self, pg: &PgPool, now: Timestamp) -> sqlx::Result<()> {
         let rows = sql::load_active(pg, now, MAX_ROOMS).await?;
         let mut fresh = HashMap::with_capacity(rows.len());
         for row in &rows {

@@ -111,7 +111,7 @@ fn unsold_seats(snapshot: &MapSnapshot) -> u64 {
 
 /// Reads the unsold places of a sale's areas, held and claimed ones included, and how many bookings were confirmed since
 /// the given time and still are.
-async fn read_demand(pg: &PgPool, show: Uuid, since: Timestamp) -> Result<(u64, u64), sqlx::Error> {
+async fn read_demand(pg: &PgPool, show: Uuid, since: Timestamp) -> sqlx::Result<(u64, u64)> {
     let sql = "SELECT (SELECT COALESCE(sum(capacity - sold), 0)::bigint FROM area_stock WHERE show_id = $1),
                       (SELECT count(*) FROM bookings
                        WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' AND updated_at >= $2)";

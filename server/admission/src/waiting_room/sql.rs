@@ -29,7 +29,7 @@ pub(super) struct RoomRow {
 }
 
 impl RoomRow {
-    pub(super) fn key(&self) -> Result<[u8; KEY_BYTES], sqlx::Error> {
+    pub(super) fn key(&self) -> sqlx::Result<[u8; KEY_BYTES]> {
         let key = self.draw_key.as_slice().try_into();
         key.map_err(|_| sqlx::Error::Decode(format!("waiting_rooms.draw_key of {} is no key", self.id).into()))
     }
@@ -84,7 +84,7 @@ macro_rules! rooms {
 }
 
 /// Rooms that are on, of shows that have not begun and of rehearsals, which have no row in `shows`.
-pub(super) async fn load_active(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<RoomRow>, sqlx::Error> {
+pub(super) async fn load_active(pg: &PgPool, now: Timestamp, limit: i64) -> sqlx::Result<Vec<RoomRow>> {
     let sql = rooms!(
         "LEFT JOIN shows show ON show.id = room.show_id
          WHERE room.switched_off_at IS NULL AND (show.id IS NULL OR show.starts_at > $1)
@@ -94,11 +94,11 @@ pub(super) async fn load_active(pg: &PgPool, now: Timestamp, limit: i64) -> Resu
 }
 
 /// A room, active or not.
-pub(super) async fn load_room(pg: &PgPool, room: Uuid) -> Result<RoomRow, sqlx::Error> {
+pub(super) async fn load_room(pg: &PgPool, room: Uuid) -> sqlx::Result<RoomRow> {
     sqlx::query_as(rooms!("WHERE room.id = $1")).bind(room).fetch_one(pg).await
 }
 
-pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
+pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> sqlx::Result<Option<RoomRow>> {
     let sql = rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL");
     sqlx::query_as(sql).bind(show).fetch_optional(pg).await
 }
@@ -108,7 +108,7 @@ pub(super) async fn opens_between(
     connection: &mut PgConnection,
     after: Timestamp,
     before: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT FROM waiting_rooms room JOIN shows show ON show.id = room.show_id
                               WHERE room.switched_off_at IS NULL AND room.opens_at > $1 AND room.opens_at < $2
                                 AND NOT show.called_off AND show.sales <> 'planned')";
@@ -116,27 +116,27 @@ pub(super) async fn opens_between(
 }
 
 /// The opening of the active room of a show.
-pub(super) async fn opening_of(connection: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
+pub(super) async fn opening_of(connection: &mut PgConnection, show: Uuid) -> sqlx::Result<Option<Timestamp>> {
     let sql = "SELECT opens_at FROM waiting_rooms WHERE show_id = $1 AND switched_off_at IS NULL";
     let opens_at: Option<DateTime<Utc>> = sqlx::query_scalar(sql).bind(show).fetch_optional(connection).await?;
     Ok(opens_at.map(from_utc))
 }
 
 /// The start of a show, locked until the transaction ends: a draft does not move meanwhile.
-pub(super) async fn lock_start(tx: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
+pub(super) async fn lock_start(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Option<Timestamp>> {
     let sql = "SELECT starts_at FROM shows WHERE id = $1 FOR KEY SHARE";
     let starts_at: Option<DateTime<Utc>> = sqlx::query_scalar(sql).bind(show).fetch_optional(tx).await?;
     Ok(starts_at.map(from_utc))
 }
 
 /// The active room of a show, locked until the transaction ends.
-pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
+pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Option<RoomRow>> {
     let sql = rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL FOR UPDATE");
     sqlx::query_as(sql).bind(show).fetch_optional(tx).await
 }
 
 /// Raises the mark to at least `upto`; returns the mark.
-pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, sqlx::Error> {
+pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> sqlx::Result<u64> {
     let sql = "UPDATE waiting_rooms SET reserved = GREATEST(reserved, $2) WHERE id = $1 RETURNING reserved";
     let mark: i64 = sqlx::query_scalar(sql).bind_all((room, stored(upto))).fetch_one(pg).await?;
     Ok(mark.unsigned_abs())
@@ -144,12 +144,7 @@ pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, s
 
 /// Records the number drawn, unless it is recorded. Returns the recorded number; `None` before the opening: the caller
 /// may not know a later opening time. `now` is Redis' time, which decides when a room opens.
-pub(super) async fn record_drawn(
-    pg: &PgPool,
-    room: Uuid,
-    people: u64,
-    now: Timestamp,
-) -> Result<Option<u64>, sqlx::Error> {
+pub(super) async fn record_drawn(pg: &PgPool, room: Uuid, people: u64, now: Timestamp) -> sqlx::Result<Option<u64>> {
     let sql = "UPDATE waiting_rooms SET drawn = COALESCE(drawn, $2), reserved = GREATEST(reserved, COALESCE(drawn, $2))
                WHERE id = $1 AND (drawn IS NOT NULL OR opens_at <= $3) RETURNING drawn";
     let drawn: Option<i64> =
@@ -164,7 +159,7 @@ pub(super) async fn record_progress(
     joined: u64,
     called: u64,
     inside: u64,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_rooms
                SET joined = GREATEST(joined, $2), called = GREATEST(called, $3), inside = $4
                WHERE id = $1 AND (joined < $2 OR called < $3 OR inside <> $4)";
@@ -173,7 +168,7 @@ pub(super) async fn record_progress(
 }
 
 /// Records a gap of lost numbers.
-pub(super) async fn record_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result<(), sqlx::Error> {
+pub(super) async fn record_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1";
     sqlx::query(sql).bind_all((room, format_gaps(&[gap]))).execute(pg).await?;
     Ok(())
@@ -187,7 +182,7 @@ pub(super) async fn insert(
     per_second: u32,
     key: &[u8; KEY_BYTES],
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let done = sqlx::query(
         "INSERT INTO waiting_rooms (id, show_id, opens_at, per_second, draw_key, switched_on_at)
          VALUES ($1, $2, $3, $4, $5, $6)
@@ -204,7 +199,7 @@ pub(super) async fn change(
     room: Uuid,
     opens_at: Timestamp,
     per_second: u32,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_rooms SET opens_at = $2, per_second = $3
                WHERE id = $1 AND switched_off_at IS NULL AND (drawn IS NULL OR opens_at = $2)";
     sqlx::query(sql).bind_all((room, to_utc(opens_at), per_second.cast_signed())).execute(tx).await?;
@@ -212,14 +207,14 @@ pub(super) async fn change(
 }
 
 /// Switches a room off, finally.
-pub(super) async fn switch_off(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn switch_off(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_rooms SET switched_off_at = $2 WHERE id = $1 AND switched_off_at IS NULL";
     sqlx::query(sql).bind_all((room, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 /// Deletes the rooms of a rehearsal.
-pub(super) async fn delete_of(tx: &mut PgConnection, rehearsal: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn delete_of(tx: &mut PgConnection, rehearsal: Uuid) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM waiting_rooms WHERE show_id = $1").bind(rehearsal).execute(tx).await?;
     Ok(())
 }

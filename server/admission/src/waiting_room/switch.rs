@@ -182,27 +182,23 @@ pub async fn open_for_rehearsal(
     opens_at: Timestamp,
     per_second: u32,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sql::insert(tx, (ids::new_id(), rehearsal), opens_at, per_second, &new_key(), now).await.map(|_| ())
 }
 
 /// Deletes the room of a rehearsal that has ended. Its keys in Redis expire.
-pub async fn delete_of_rehearsal(tx: &mut PgConnection, rehearsal: Uuid) -> Result<(), sqlx::Error> {
+pub async fn delete_of_rehearsal(tx: &mut PgConnection, rehearsal: Uuid) -> sqlx::Result<()> {
     sql::delete_of(tx, rehearsal).await
 }
 
 /// True if the active room of any show opens between these times, or has opened then. Drafts and called-off shows do not
 /// count.
-pub async fn opens_between(
-    connection: &mut PgConnection,
-    after: Timestamp,
-    before: Timestamp,
-) -> Result<bool, sqlx::Error> {
+pub async fn opens_between(connection: &mut PgConnection, after: Timestamp, before: Timestamp) -> sqlx::Result<bool> {
     sql::opens_between(connection, after, before).await
 }
 
 /// The opening of the active room of a show. It does not change while the caller has the show locked FOR UPDATE.
-pub async fn opening_of(connection: &mut PgConnection, show: Uuid) -> Result<Option<Timestamp>, sqlx::Error> {
+pub async fn opening_of(connection: &mut PgConnection, show: Uuid) -> sqlx::Result<Option<Timestamp>> {
     sql::opening_of(connection, show).await
 }
 

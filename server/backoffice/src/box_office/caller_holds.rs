@@ -180,25 +180,21 @@ pub(super) async fn owner_of(
     counter: CounterStaff<'_>,
     show: Uuid,
     hold: Uuid,
-) -> Result<Option<String>, sqlx::Error> {
+) -> sqlx::Result<Option<String>> {
     let sql = "SELECT owner FROM caller_holds
                WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL";
     sqlx::query_scalar(sql).bind_all((hold, show, counter.theatre)).fetch_optional(&state.pg).await
 }
 
 /// Marks a caller's hold as sold; does nothing for any other hold.
-pub(super) async fn mark_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn mark_sold(tx: &mut PgConnection, hold: Uuid) -> sqlx::Result<()> {
     let sql = "UPDATE caller_holds SET ended_as = 'sold' WHERE hold_id = $1 AND ended_as IS NULL";
     sqlx::query(sql).bind(hold).execute(tx).await?;
     Ok(())
 }
 
 /// Returns `true` when seats of a show are held for callers.
-pub async fn is_held_for_callers(
-    connection: &mut PgConnection,
-    show: Uuid,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+pub async fn is_held_for_callers(connection: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM caller_holds WHERE show_id = $1 AND ended_as IS NULL AND until > $2)";
     sqlx::query_scalar(sql).bind_all((show, to_utc(now))).fetch_one(connection).await
 }
@@ -209,7 +205,7 @@ pub(super) async fn name_at(
     show: Uuid,
     seat: SeatIndex,
     now: Timestamp,
-) -> Result<Option<String>, sqlx::Error> {
+) -> sqlx::Result<Option<String>> {
     let sql = "SELECT name FROM caller_holds
          WHERE show_id = $1 AND ended_as IS NULL AND until > $2 AND $3 = ANY(seats) ORDER BY held_at DESC LIMIT 1";
     sqlx::query_scalar(sql).bind_all((show, to_utc(now), seat.cast_signed())).fetch_optional(connection).await
@@ -223,7 +219,7 @@ struct HoldRow {
     until: DateTime<Utc>,
 }
 
-async fn open_holds(connection: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<Vec<HoldRow>, sqlx::Error> {
+async fn open_holds(connection: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<Vec<HoldRow>> {
     let sql = "SELECT hold_id, name, seats, until FROM caller_holds
                WHERE show_id = $1 AND ended_as IS NULL AND until > $2 ORDER BY name, hold_id";
     sqlx::query_as(sql).bind_all((show, to_utc(now))).fetch_all(connection).await
@@ -236,7 +232,7 @@ async fn insert(
     owner: &str,
     row: &HoldRow,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO caller_holds (hold_id, theatre_id, show_id, owner, name, seats, held_by, held_at, until)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",

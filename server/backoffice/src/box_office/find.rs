@@ -94,7 +94,7 @@ pub async fn by_person(
 }
 
 /// Returns the shows of a theatre that started at `since` or later.
-async fn shows_since(tx: &mut PgConnection, theatre: &str, since: DateTime<Utc>) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn shows_since(tx: &mut PgConnection, theatre: &str, since: DateTime<Utc>) -> sqlx::Result<Vec<Uuid>> {
     let sql = "SELECT show.id FROM shows show JOIN screens screen ON screen.id = show.screen_id
                WHERE screen.theatre_id = $1 AND show.starts_at >= $2 ORDER BY show.starts_at, show.id LIMIT $3";
     sqlx::query_scalar(sql).bind_all((theatre, since, MAX_SHOWS)).fetch_all(tx).await

@@ -121,7 +121,7 @@ pub(super) async fn kept_among(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],
-) -> Result<(Vec<SeatIndex>, Vec<SeatIndex>), sqlx::Error> {
+) -> sqlx::Result<(Vec<SeatIndex>, Vec<SeatIndex>)> {
     let sql = "SELECT blocked FROM shows WHERE id = $1 FOR NO KEY UPDATE";
     let kept: Vec<i32> = sqlx::query_scalar(sql).bind(show).fetch_one(tx).await?;
     Ok(seats.iter().copied().partition(|seat| kept.contains(&seat.cast_signed())))
@@ -134,7 +134,7 @@ pub async fn keep_from_start(
     shows: &[Uuid],
     standing: &[ScreenHouseSeat],
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at, is_standing)
          SELECT show.id, kept.seat_no, kept.reason, kept.kept_by, $5, true
@@ -186,7 +186,7 @@ pub async fn write(
     kept: bool,
     (reason, by): (&str, Uuid),
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let seats: Vec<i32> = seats.iter().map(|seat| seat.cast_signed()).collect();
     let sql = "UPDATE shows SET blocked = ARRAY(SELECT seat FROM unnest(blocked) AS seat WHERE seat <> ALL($2)
                                                 UNION SELECT seat FROM unnest($2::integer[]) AS seat WHERE $3

@@ -64,7 +64,7 @@ impl CounterStaff<'_> {
         subject: String,
         words: &str,
         now: Timestamp,
-    ) -> Result<(), sqlx::Error> {
+    ) -> sqlx::Result<()> {
         audit::record(tx, &AuditEntry::by(self.account(), act, subject, words).at(self.theatre), now).await
     }
 

@@ -112,7 +112,7 @@ async fn why_kept(
     connection: &mut PgConnection,
     show: Uuid,
     seat: SeatIndex,
-) -> Result<Option<(String, String)>, sqlx::Error> {
+) -> sqlx::Result<Option<(String, String)>> {
     let sql =
         "SELECT kept.reason, account.name FROM house_seats kept JOIN accounts account ON account.id = kept.kept_by
                WHERE kept.show_id = $1 AND kept.seat_no = $2";

@@ -416,15 +416,11 @@ macro_rules! select_till {
     };
 }
 
-pub(super) async fn currency(tx: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
+pub(super) async fn currency(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(tx).await
 }
 
-pub(super) async fn open_till(
-    tx: &mut PgConnection,
-    theatre: &str,
-    account: Uuid,
-) -> Result<Option<TillRecord>, sqlx::Error> {
+pub(super) async fn open_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> sqlx::Result<Option<TillRecord>> {
     let sql = select_till!("till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL");
     sqlx::query_as(sql).bind_all((theatre, account)).fetch_optional(tx).await
 }
@@ -434,19 +430,19 @@ pub(super) async fn lock_open_till(
     tx: &mut PgConnection,
     theatre: &str,
     account: Uuid,
-) -> Result<Option<TillRecord>, sqlx::Error> {
+) -> sqlx::Result<Option<TillRecord>> {
     let sql =
         select_till!("till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL FOR UPDATE OF till");
     sqlx::query_as(sql).bind_all((theatre, account)).fetch_optional(tx).await
 }
 
 /// Returns a till of a theatre, open or closed, locked until the transaction ends.
-async fn lock_till(tx: &mut PgConnection, theatre: &str, till: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
+async fn lock_till(tx: &mut PgConnection, theatre: &str, till: Uuid) -> sqlx::Result<Option<TillRecord>> {
     let sql = select_till!("till.theatre_id = $1 AND till.id = $2 FOR UPDATE OF till");
     sqlx::query_as(sql).bind_all((theatre, till)).fetch_optional(tx).await
 }
 
-async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> Result<Option<TillRecord>, sqlx::Error> {
+async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> sqlx::Result<Option<TillRecord>> {
     let sql = select_till!(
         "till.theatre_id = $1 AND till.account_id = $2 ORDER BY till.opened_at DESC, till.id DESC LIMIT 1"
     );
@@ -454,7 +450,7 @@ async fn last_till(tx: &mut PgConnection, theatre: &str, account: Uuid) -> Resul
 }
 
 /// Returns the tills of a theatre that belong to no closed day, the oldest first, locked until the transaction ends.
-async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<TillRecord>, sqlx::Error> {
+async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<Vec<TillRecord>> {
     let sql = select_till!(
         "till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2 FOR UPDATE OF till"
     );
@@ -462,13 +458,13 @@ async fn lock_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Til
 }
 
 /// Returns the tills of a theatre that belong to no closed day, the oldest first.
-async fn load_of_the_day(tx: &mut PgConnection, theatre: &str) -> Result<Vec<TillRecord>, sqlx::Error> {
+async fn load_of_the_day(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<Vec<TillRecord>> {
     let sql = select_till!("till.theatre_id = $1 AND till.day_close IS NULL ORDER BY till.opened_at, till.id LIMIT $2");
     sqlx::query_as(sql).bind_all((theatre, MAX_TILLS)).fetch_all(tx).await
 }
 
 /// Returns the tills of a closed day.
-async fn of_close(tx: &mut PgConnection, theatre: &str, number: i32) -> Result<Vec<TillRecord>, sqlx::Error> {
+async fn of_close(tx: &mut PgConnection, theatre: &str, number: i32) -> sqlx::Result<Vec<TillRecord>> {
     let sql = select_till!("till.theatre_id = $1 AND till.day_close = $2 ORDER BY till.opened_at, till.id LIMIT $3");
     sqlx::query_as(sql).bind_all((theatre, number, MAX_TILLS)).fetch_all(tx).await
 }
@@ -480,7 +476,7 @@ async fn insert_till(
     (theatre, account): (&str, Uuid),
     currency: &str,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "INSERT INTO tills (id, theatre_id, account_id, currency, opened_at) VALUES ($1, $2, $3, $4, $5)
                ON CONFLICT (theatre_id, account_id) WHERE closed_at IS NULL DO NOTHING";
     let inserted = sqlx::query(sql).bind_all((id, theatre, account, currency, to_utc(now))).execute(tx).await?;
@@ -495,7 +491,7 @@ async fn close_till(
     (expected, counted): (i64, i64),
     in_place: Option<(Uuid, &str)>,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let closed = sqlx::query(
         "UPDATE tills SET closed_at = $2, expected_minor = $3, counted_minor = $4, counted_by = $5, counted_why = $6
          WHERE id = $1 AND closed_at IS NULL",
@@ -519,7 +515,7 @@ pub(super) struct NewLine<'a> {
 }
 
 /// Adds a line to a locked till.
-pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: Timestamp) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO till_rows (till_id, number, kind, means, amount_minor, booking_id, actor, reason, at)
          SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5, $6, $7, $8 FROM till_rows WHERE till_id = $1",
@@ -532,7 +528,7 @@ pub(super) async fn insert_line(tx: &mut PgConnection, line: &NewLine<'_>, now: 
 }
 
 /// Returns the sums of these tills' lines, by kind and means.
-async fn load_sums(tx: &mut PgConnection, tills: &[Uuid]) -> Result<Vec<(Uuid, String, String, i64)>, sqlx::Error> {
+async fn load_sums(tx: &mut PgConnection, tills: &[Uuid]) -> sqlx::Result<Vec<(Uuid, String, String, i64)>> {
     let sql = "SELECT till_id, kind, means, sum(amount_minor)::bigint AS amount_minor FROM till_rows
                WHERE till_id = ANY($1) GROUP BY till_id, kind, means";
     sqlx::query_as(sql).bind(tills).fetch_all(tx).await
@@ -552,7 +548,7 @@ struct LineRow {
 }
 
 /// Returns the latest lines of a till, the newest first.
-async fn load_lines(tx: &mut PgConnection, till: Uuid) -> Result<Vec<LineRow>, sqlx::Error> {
+async fn load_lines(tx: &mut PgConnection, till: Uuid) -> sqlx::Result<Vec<LineRow>> {
     sqlx::query_as(
         "SELECT line.number, line.kind, line.means, line.amount_minor, line.booking_id, booking.reference, line.reason,
                 line.at
@@ -565,10 +561,7 @@ async fn load_lines(tx: &mut PgConnection, till: Uuid) -> Result<Vec<LineRow>, s
 }
 
 /// Returns the till that took the money of a booking, the seller and the time.
-pub(super) async fn sale_of(
-    tx: &mut PgConnection,
-    booking: Uuid,
-) -> Result<Option<(Uuid, Uuid, DateTime<Utc>)>, sqlx::Error> {
+pub(super) async fn sale_of(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<Option<(Uuid, Uuid, DateTime<Utc>)>> {
     let sql = "SELECT till_id, actor, at FROM till_rows WHERE booking_id = $1 AND kind = 'sale'";
     sqlx::query_as(sql).bind(booking).fetch_optional(tx).await
 }
@@ -581,7 +574,7 @@ async fn insert_day_close(
     by: Uuid,
     reason: &str,
     now: Timestamp,
-) -> Result<i32, sqlx::Error> {
+) -> sqlx::Result<i32> {
     // The row lock serialises concurrent closes, so that each gets its own number.
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
     let sql = "INSERT INTO day_closes (theatre_id, number, closed_by, closed_at, reason)
@@ -594,7 +587,7 @@ async fn insert_day_close(
     Ok(number)
 }
 
-async fn load_last_close(tx: &mut PgConnection, theatre: &str) -> Result<Option<(i32, DateTime<Utc>)>, sqlx::Error> {
+async fn load_last_close(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<Option<(i32, DateTime<Utc>)>> {
     let sql = "SELECT number, closed_at FROM day_closes WHERE theatre_id = $1 ORDER BY number DESC LIMIT 1";
     sqlx::query_as(sql).bind(theatre).fetch_optional(tx).await
 }

@@ -46,7 +46,7 @@ pub(super) async fn admit(
     id: Uuid,
     new_admission: &NewAdmission<'_>,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let admitted = sqlx::query(
         "INSERT INTO door_admissions (id, ticket_code, theatre_id, show_id, scan_id, device, at, recorded_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -60,7 +60,7 @@ pub(super) async fn admit(
 }
 
 /// Returns the active admission of a ticket, locked.
-pub(super) async fn current(tx: &mut PgConnection, code: &str) -> Result<Option<Admission>, sqlx::Error> {
+pub(super) async fn current(tx: &mut PgConnection, code: &str) -> sqlx::Result<Option<Admission>> {
     sqlx::query_as(
         "SELECT id, scan_id, device, at FROM door_admissions WHERE ticket_code = $1 AND undone_at IS NULL FOR UPDATE",
     )
@@ -74,7 +74,7 @@ pub(super) async fn take_over(
     tx: &mut PgConnection,
     previous: &Admission,
     new_admission: &NewAdmission<'_>,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let taken = sqlx::query(
         "UPDATE door_admissions SET scan_id = $4, device = $5, at = $6
          WHERE id = $1 AND ticket_code = $2 AND scan_id = $3 AND undone_at IS NULL",
@@ -93,7 +93,7 @@ pub(super) async fn undo(
     (scan, ticket): (Uuid, Option<&str>),
     by: Uuid,
     now: Timestamp,
-) -> Result<Vec<String>, sqlx::Error> {
+) -> sqlx::Result<Vec<String>> {
     // Locked in the same order as scans do.
     let sql = "SELECT id, ticket_code FROM door_admissions
                WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL AND ($3::text IS NULL OR ticket_code = $3)
@@ -125,7 +125,7 @@ pub(super) async fn record_scan(
     new_admission: &NewAdmission<'_>,
     outcome: Outcome,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO door_scans (theatre_id, scan_id, code, show_id, device_id, device, account_id, at, recorded_at,
                                  offline, let_in, outcome)
@@ -148,14 +148,14 @@ pub(super) async fn recorded_outcomes(
     tx: &mut PgConnection,
     theatre: &str,
     scans: &[Uuid],
-) -> Result<HashMap<(Uuid, String), Outcome>, sqlx::Error> {
+) -> sqlx::Result<HashMap<(Uuid, String), Outcome>> {
     let sql = "SELECT scan_id, code, outcome FROM door_scans WHERE theatre_id = $1 AND scan_id = ANY($2) AND let_in";
     let rows: Vec<(Uuid, String, String)> = sqlx::query_as(sql).bind_all((theatre, scans)).fetch_all(tx).await?;
     rows.into_iter().map(|(scan, code, outcome)| Ok(((scan, code), read(&outcome)?))).collect()
 }
 
 /// An invalid stored value is an error that names it, never a default.
-fn read(outcome: &str) -> Result<Outcome, sqlx::Error> {
+fn read(outcome: &str) -> sqlx::Result<Outcome> {
     outcome.parse().map_err(|_| sqlx::Error::Decode(format!("an outcome of the door is {outcome:?}").into()))
 }
 
@@ -166,7 +166,7 @@ pub(super) async fn report(
     seat: Option<&str>,
     why: Outcome,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO door_conflicts (theatre_id, show_id, ticket_code, seat, why, scan_id, device, at, recorded_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
@@ -186,7 +186,7 @@ pub(super) async fn report_second(
     second: &NewAdmission<'_>,
     seat: Option<&str>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO door_conflicts (theatre_id, show_id, ticket_code, seat, why, scan_id, device, at,
                                      first_scan, first_device, first_at, recorded_at)
@@ -210,7 +210,7 @@ pub(super) fn recorded_admission<'a>(admission: &'a Admission, like: &NewAdmissi
 }
 
 /// Returns the counts of tickets sold, admissions and conflicts of a show.
-pub(super) async fn counts(pg: &PgPool, show: Uuid) -> Result<DoorCounts, sqlx::Error> {
+pub(super) async fn counts(pg: &PgPool, show: Uuid) -> sqlx::Result<DoorCounts> {
     let (sold, admitted, conflicts): (i64, i64, i64) =
         sqlx::query_as("SELECT door_sold($1), door_admitted($1), door_conflicted($1)").bind(show).fetch_one(pg).await?;
     Ok(DoorCounts { sold, admitted, conflicts })
@@ -231,13 +231,13 @@ pub(super) struct ConflictRow {
 
 impl ConflictRow {
     /// The reason of the conflict.
-    pub(super) fn why(&self) -> Result<Outcome, sqlx::Error> {
+    pub(super) fn why(&self) -> sqlx::Result<Outcome> {
         read(&self.why)
     }
 }
 
 /// Returns the conflicts of a show, the newest first.
-pub(super) async fn conflicts(pg: &PgPool, show: Uuid) -> Result<Vec<ConflictRow>, sqlx::Error> {
+pub(super) async fn conflicts(pg: &PgPool, show: Uuid) -> sqlx::Result<Vec<ConflictRow>> {
     let sql = "SELECT number, ticket_code, seat, why, device, at, first_device, first_at
                FROM door_conflicts WHERE show_id = $1 ORDER BY number DESC LIMIT $2";
     sqlx::query_as(sql).bind_all((show, MAX_CONFLICTS)).fetch_all(pg).await
@@ -263,11 +263,7 @@ pub(super) struct TicketRow {
 
 /// Returns the tickets of a theatre by their codes. Locks their bookings against change before reading, so that no
 /// ticket is admitted while it is being refunded.
-pub(super) async fn of_codes(
-    tx: &mut PgConnection,
-    theatre: &str,
-    codes: &[String],
-) -> Result<Vec<TicketRow>, sqlx::Error> {
+pub(super) async fn of_codes(tx: &mut PgConnection, theatre: &str, codes: &[String]) -> sqlx::Result<Vec<TicketRow>> {
     // Two statements: the second one sees the changes that the first one has waited for.
     let sql = "SELECT id FROM bookings
                WHERE id IN (SELECT booking_id FROM tickets WHERE code = ANY($1)
@@ -305,7 +301,7 @@ pub(super) struct ListedTicket {
 }
 
 /// Returns all tickets of a show, valid or not, by code.
-pub(super) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> Result<Vec<ListedTicket>, sqlx::Error> {
+pub(super) async fn of_show(pg: &PgPool, show: Uuid, limit: i64) -> sqlx::Result<Vec<ListedTicket>> {
     let sql = "SELECT ticket.code, ticket.is_good, admission.at AS used_at, admission.device AS used_where
          FROM (SELECT ticket.code, booking.state = 'CONFIRMED' AND ticket.revoked_at IS NULL AS is_good
                FROM bookings booking JOIN tickets ticket ON ticket.booking_id = booking.id
@@ -337,7 +333,7 @@ pub(super) async fn shows(
     theatre: &str,
     from: Timestamp,
     to: Timestamp,
-) -> Result<Vec<DoorShowRow>, sqlx::Error> {
+) -> sqlx::Result<Vec<DoorShowRow>> {
     let sql = "SELECT show.id, film.title AS film, screen.name AS screen, show.starts_at,
                 to_char(show.starts_at AT TIME ZONE city.time_zone, 'YYYY-MM-DD\"T\"HH24:MI:SS') AS starts_local,
                 door_sold(show.id) AS sold, door_admitted(show.id) AS admitted, door_conflicted(show.id) AS conflicts

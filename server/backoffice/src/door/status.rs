@@ -42,6 +42,6 @@ pub async fn show_status(state: &BackofficeState, show: &Show) -> Result<DoorVie
             first_device: row.first_device,
         })
     };
-    let conflicts = rows.into_iter().map(view).collect::<Result<Vec<_>, sqlx::Error>>()?;
+    let conflicts = rows.into_iter().map(view).collect::<sqlx::Result<Vec<_>>>()?;
     Ok(DoorView { counts, conflicts })
 }

@@ -51,7 +51,7 @@ pub(super) struct TicketLookup {
 
 impl TicketLookup {
     /// Loads the tickets of these codes, and locks their bookings against change until the transaction ends.
-    pub(super) async fn open(tx: &mut PgConnection, theatre: &str, codes: &[String]) -> Result<Self, sqlx::Error> {
+    pub(super) async fn open(tx: &mut PgConnection, theatre: &str, codes: &[String]) -> sqlx::Result<Self> {
         let rows = sql::of_codes(tx, theatre, codes).await?;
         Ok(Self { rows: rows.into_iter().map(|row| (row.code.clone(), row)).collect() })
     }

@@ -65,13 +65,13 @@ fn choice((id, title, minutes): (String, String, i32)) -> FilmChoice {
     FilmChoice { id, title, running_minutes: minutes.unsigned_abs() }
 }
 
-async fn load_all(connection: &mut PgConnection) -> Result<Vec<FilmChoice>, sqlx::Error> {
+async fn load_all(connection: &mut PgConnection) -> sqlx::Result<Vec<FilmChoice>> {
     let sql = "SELECT id, title, running_minutes FROM films ORDER BY title, id LIMIT $1";
     let rows: Vec<(String, String, i32)> = sqlx::query_as(sql).bind(MAX_CHOICES).fetch_all(connection).await?;
     Ok(rows.into_iter().map(choice).collect())
 }
 
-pub(super) async fn find(connection: &mut PgConnection, film: &str) -> Result<Option<FilmChoice>, sqlx::Error> {
+pub(super) async fn find(connection: &mut PgConnection, film: &str) -> sqlx::Result<Option<FilmChoice>> {
     let sql = "SELECT id, title, running_minutes FROM films WHERE id = $1";
     let row: Option<(String, String, i32)> = sqlx::query_as(sql).bind(film).fetch_optional(connection).await?;
     Ok(row.map(choice))

@@ -291,7 +291,7 @@ async fn insert(
     plan: &str,
     who: Uuid,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "INSERT INTO layouts (id, name, plan, seat_count) VALUES ($1, $2, $3::text::jsonb, $4)";
     sqlx::query(sql).bind_all((view.id, &view.name, plan, view.seats.cast_signed())).execute(&mut *tx).await?;
     sqlx::query(
@@ -304,7 +304,7 @@ async fn insert(
 }
 
 /// Deletes layouts of a theatre that were never used, except the newest `keep`.
-async fn delete_oldest(tx: &mut PgConnection, theatre: &str, keep: i64) -> Result<(), sqlx::Error> {
+async fn delete_oldest(tx: &mut PgConnection, theatre: &str, keep: i64) -> sqlx::Result<()> {
     let sql = "DELETE FROM theatre_layouts WHERE layout_id IN (
                    SELECT layout_id FROM theatre_layouts WHERE theatre_id = $1 AND published_at IS NULL
                    ORDER BY imported_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)
@@ -321,7 +321,7 @@ pub(super) async fn of_theatre(
     connection: &mut PgConnection,
     theatre: &str,
     layout: Uuid,
-) -> Result<Option<LayoutRow>, sqlx::Error> {
+) -> sqlx::Result<Option<LayoutRow>> {
     let sql = "SELECT room.plan::text AS plan, coalesce(brought.remarks, '[]') AS remarks,
                       (brought.layout_id IS NULL OR brought.published_at IS NOT NULL) AS published,
                       brought.layout_id IS NOT NULL AS is_own
@@ -334,14 +334,14 @@ pub(super) async fn of_theatre(
 }
 
 /// Locks a layout that was imported in a theatre; `false` when there is none.
-pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, layout: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, layout: Uuid) -> sqlx::Result<bool> {
     let sql = "SELECT 1 FROM theatre_layouts WHERE theatre_id = $1 AND layout_id = $2 FOR UPDATE";
     let found: Option<i32> = sqlx::query_scalar(sql).bind_all((theatre, layout)).fetch_optional(tx).await?;
     Ok(found.is_some())
 }
 
 /// Marks a layout as used by a screen.
-pub(super) async fn mark_published(tx: &mut PgConnection, layout: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn mark_published(tx: &mut PgConnection, layout: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE theatre_layouts SET published_at = $2 WHERE layout_id = $1 AND published_at IS NULL";
     sqlx::query(sql).bind_all((layout, to_utc(now))).execute(tx).await?;
     Ok(())

@@ -126,11 +126,7 @@ const SCREENS: &str = "
     WHERE screen.theatre_id = $1 AND ($3::text IS NULL OR screen.id = $3)
     ORDER BY screen.name, screen.id LIMIT $4";
 
-async fn load_all(
-    connection: &mut PgConnection,
-    theatre: &str,
-    now: Timestamp,
-) -> Result<Vec<ScreenView>, sqlx::Error> {
+async fn load_all(connection: &mut PgConnection, theatre: &str, now: Timestamp) -> sqlx::Result<Vec<ScreenView>> {
     let rows: Vec<ScreenRow> = sqlx::query_as(SCREENS)
         .bind_all((theatre, to_utc(now), None::<String>, MAX_SCREENS))
         .fetch_all(connection)
@@ -150,12 +146,12 @@ async fn find(
 }
 
 /// Locks the theatre, so that concurrent creations of screens are counted one after the other.
-pub(super) async fn lock_theatre(tx: &mut PgConnection, theatre: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn lock_theatre(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<()> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(tx).await?;
     Ok(())
 }
 
-async fn count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
+async fn count(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT count(*) FROM screens WHERE theatre_id = $1").bind(theatre).fetch_one(tx).await
 }
 
@@ -166,26 +162,20 @@ async fn insert(
     name: &str,
     layout: Uuid,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "INSERT INTO screens (id, theatre_id, name, layout_id) VALUES ($1, $2, $3, $4)";
     sqlx::query(sql).bind_all((id, theatre, name, layout)).execute(&mut *tx).await?;
     version(tx, id, 1, layout, now).await
 }
 
-async fn version(
-    tx: &mut PgConnection,
-    screen: &str,
-    version: i32,
-    layout: Uuid,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+async fn version(tx: &mut PgConnection, screen: &str, version: i32, layout: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO screen_layouts (screen_id, version, layout_id, published_at) VALUES ($1, $2, $3, $4)";
     sqlx::query(sql).bind_all((screen, version, layout, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 /// Locks a screen of a theatre and returns its layout. Planning and layout changes hold this lock.
-pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, screen: &str) -> Result<Option<Uuid>, sqlx::Error> {
+pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, screen: &str) -> sqlx::Result<Option<Uuid>> {
     let sql = "SELECT layout_id FROM screens WHERE theatre_id = $1 AND id = $2 FOR NO KEY UPDATE";
     sqlx::query_scalar(sql).bind_all((theatre, screen)).fetch_optional(tx).await
 }
@@ -197,7 +187,7 @@ async fn change_room(
     before: Uuid,
     after: Uuid,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "SELECT max(version) FROM screen_layouts WHERE screen_id = $1";
     let last: Option<i32> = sqlx::query_scalar(sql).bind(screen).fetch_one(&mut *tx).await?;
     let last = match last {

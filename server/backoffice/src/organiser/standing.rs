@@ -122,7 +122,7 @@ fn layout_changed() -> Problem {
 
 /// Returns a screen's standing seats that a layout has, with their seat numbers. Shows planned with it keep them off
 /// sale.
-pub async fn of_room(tx: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<ScreenHouseSeat>, sqlx::Error> {
+pub async fn of_room(tx: &mut PgConnection, screen: &str, layout: Uuid) -> sqlx::Result<Vec<ScreenHouseSeat>> {
     let rows = rows_of(tx, screen, layout).await?;
     let standing = |row: StandingRow| {
         // A table constraint excludes negative numbers.
@@ -225,7 +225,7 @@ struct StandingRow {
 }
 
 /// Returns a screen's standing seats for one layout, in seat order; seats the layout lacks come last.
-async fn rows_of(connection: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<StandingRow>, sqlx::Error> {
+async fn rows_of(connection: &mut PgConnection, screen: &str, layout: Uuid) -> sqlx::Result<Vec<StandingRow>> {
     let sql = "SELECT kept.label, kept.seat_no, kept.reason, kept.kept_by, account.name AS person
                FROM standing_house_seats kept JOIN accounts account ON account.id = kept.kept_by
                WHERE kept.screen_id = $1 AND kept.layout_id = $2 ORDER BY kept.seat_no NULLS LAST, kept.label";
@@ -239,7 +239,7 @@ async fn insert(
     (labels, numbers): (&[String], &[i32]),
     (reason, who): (&str, Uuid),
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)
                SELECT $1, $2, seat.label, seat.number, $5, $6, $7
                FROM UNNEST($3::text[], $4::integer[]) AS seat (label, number)
@@ -249,7 +249,7 @@ async fn insert(
     Ok(())
 }
 
-async fn delete(tx: &mut PgConnection, (screen, layout): (&str, Uuid), labels: &[String]) -> Result<(), sqlx::Error> {
+async fn delete(tx: &mut PgConnection, (screen, layout): (&str, Uuid), labels: &[String]) -> sqlx::Result<()> {
     let sql = "DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2 AND label = ANY ($3)";
     sqlx::query(sql).bind_all((screen, layout, labels)).execute(tx).await?;
     Ok(())
@@ -262,7 +262,7 @@ async fn copy(
     screen: &str,
     (before, after): (Uuid, Uuid),
     (labels, numbers): (&[String], &[Option<i32>]),
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2";
     sqlx::query(sql).bind_all((screen, after)).execute(&mut *tx).await?;
     let sql = "INSERT INTO standing_house_seats (screen_id, layout_id, label, seat_no, reason, kept_by, kept_at)

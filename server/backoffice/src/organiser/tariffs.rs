@@ -132,10 +132,7 @@ pub(super) fn amount(value: i64, what: &str) -> Result<u64, Problem> {
     })
 }
 
-pub(super) async fn find_tariff(
-    connection: &mut PgConnection,
-    theatre: &str,
-) -> Result<Option<(Tariff, i32)>, sqlx::Error> {
+pub(super) async fn find_tariff(connection: &mut PgConnection, theatre: &str) -> sqlx::Result<Option<(Tariff, i32)>> {
     let sql = "SELECT tariff, version FROM theatre_tariffs WHERE theatre_id = $1";
     let row: Option<(Json<Tariff>, i32)> = sqlx::query_as(sql).bind(theatre).fetch_optional(connection).await?;
     Ok(row.map(|(tariff, version)| (tariff.0, version)))
@@ -148,7 +145,7 @@ async fn write(
     tariff: &Tariff,
     before: i32,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let done = if before == 0 {
         sqlx::query(
             "INSERT INTO theatre_tariffs (theatre_id, tariff, version, updated_at) VALUES ($1, $2, $3 + 1, $4)
@@ -164,7 +161,7 @@ async fn write(
     Ok(done.rows_affected() == 1)
 }
 
-async fn currency_of(connection: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
+async fn currency_of(connection: &mut PgConnection, theatre: &str) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(connection).await
 }
 
@@ -174,7 +171,7 @@ async fn categories_of(
     connection: &mut PgConnection,
     theatre: &str,
     limit: i64,
-) -> Result<Vec<(String, String)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(String, String)>> {
     let sql = "SELECT category ->> 'name' AS name,
                       string_agg(DISTINCT coalesce(category ->> 'label', category ->> 'name'), ' / ') AS label
                FROM screens screen

@@ -55,7 +55,7 @@ async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result
 async fn changed_since(
     connection: &mut PgConnection,
     since: Timestamp,
-) -> Result<Vec<(Uuid, i32, DateTime<Utc>)>, sqlx::Error> {
+) -> sqlx::Result<Vec<(Uuid, i32, DateTime<Utc>)>> {
     let sql = "SELECT id, terms_version, terms_at FROM shows WHERE terms_at > $1 ORDER BY terms_at DESC LIMIT $2";
     sqlx::query_as(sql).bind_all((to_utc(since), MAX_CHANGES)).fetch_all(connection).await
 }

@@ -210,23 +210,23 @@ async fn find(connection: &mut PgConnection, theatre: &str) -> Result<ManagedThe
 
 /// Locks the table and counts the theatres: no theatre is added while a caller's right to manage all of them is
 /// checked.
-async fn lock_all(tx: &mut PgConnection) -> Result<i64, sqlx::Error> {
+async fn lock_all(tx: &mut PgConnection) -> sqlx::Result<i64> {
     sqlx::query("LOCK TABLE theatres IN SHARE ROW EXCLUSIVE MODE").execute(&mut *tx).await?;
     sqlx::query_scalar("SELECT count(*) FROM theatres").fetch_one(tx).await
 }
 
-async fn has_city(tx: &mut PgConnection, city: &str) -> Result<bool, sqlx::Error> {
+async fn has_city(tx: &mut PgConnection, city: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM cities WHERE id = $1)").bind(city).fetch_one(tx).await
 }
 
-async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> Result<(), sqlx::Error> {
+async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> sqlx::Result<()> {
     let sql = "INSERT INTO cities (id, name, country, time_zone) VALUES ($1, $2, $3, $4)";
     sqlx::query(sql).bind_all((id, &city.name, &city.country, &city.time_zone)).execute(tx).await?;
     Ok(())
 }
 
 /// Returns `true` when shows, tariffs or tills use the theatre's currency.
-async fn has_money(tx: &mut PgConnection, theatre: &str) -> Result<bool, sqlx::Error> {
+async fn has_money(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM shows JOIN screens ON screens.id = shows.screen_id WHERE screens.theatre_id = $1)
              OR EXISTS (SELECT 1 FROM theatre_tariffs WHERE theatre_id = $1)
@@ -243,7 +243,7 @@ async fn update(
     theatre: &str,
     version: i32,
     (name, address, currency): (&str, &str, &str),
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "UPDATE theatres SET name = $3, address = $4, currency = $5, version = version + 1
                WHERE id = $1 AND version = $2";
     let done = sqlx::query(sql).bind_all((theatre, version, name, address, currency)).execute(tx).await?;

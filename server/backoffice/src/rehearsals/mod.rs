@@ -122,7 +122,7 @@ async fn is_near_opening(
     connection: &mut PgConnection,
     ahead_ms: i64,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let quiet_ms = state.rehearsal_settings.quiet_ms();
     waiting_room::opens_between(connection, now.plus_ms(-quiet_ms), now.plus_ms(ahead_ms.min(quiet_ms))).await
 }

@@ -24,7 +24,7 @@ pub(super) struct RehearsalRow {
 
 impl RehearsalRow {
     /// How it ended; `None` while it runs.
-    pub(super) fn end(&self) -> Result<Option<RehearsalEnd>, sqlx::Error> {
+    pub(super) fn end(&self) -> sqlx::Result<Option<RehearsalEnd>> {
         let end = self.end_reason.as_deref().map(RehearsalEnd::from_str).transpose();
         end.map_err(|_| sqlx::Error::Decode(format!("rehearsals.end_reason of {} is none", self.id).into()))
     }
@@ -36,7 +36,7 @@ pub(super) async fn insert(
     (id, show, theatre): (Uuid, Uuid, &str),
     figures: &RehearsalFigures,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "DELETE FROM rehearsals WHERE show_id = $1 AND ended_at IS NOT NULL";
     sqlx::query(sql).bind(show).execute(&mut *tx).await?;
     let sql = "INSERT INTO rehearsals (id, show_id, theatre_id, started_at, figures) VALUES ($1, $2, $3, $4, $5)
@@ -46,7 +46,7 @@ pub(super) async fn insert(
 }
 
 /// Claims a rehearsal that no server has begun.
-pub(super) async fn claim(pg: &PgPool, now: Timestamp) -> Result<Option<(Uuid, Json<RehearsalFigures>)>, sqlx::Error> {
+pub(super) async fn claim(pg: &PgPool, now: Timestamp) -> sqlx::Result<Option<(Uuid, Json<RehearsalFigures>)>> {
     let sql = "UPDATE rehearsals SET seen_at = $1
                WHERE id = (SELECT id FROM rehearsals WHERE ended_at IS NULL AND seen_at IS NULL
                            ORDER BY started_at LIMIT 1 FOR UPDATE SKIP LOCKED)
@@ -60,7 +60,7 @@ pub(super) async fn report(
     id: Uuid,
     figures: &RehearsalFigures,
     now: Timestamp,
-) -> Result<Option<bool>, sqlx::Error> {
+) -> sqlx::Result<Option<bool>> {
     sqlx::query_scalar(
         "UPDATE rehearsals SET seen_at = $2, figures = $3 WHERE id = $1 AND ended_at IS NULL RETURNING stop_wanted",
     )
@@ -76,7 +76,7 @@ pub(super) async fn end(
     end: RehearsalEnd,
     figures: Option<&RehearsalFigures>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let mut tx = pg.begin().await?;
     let sql = "UPDATE rehearsals SET ended_at = $2, end_reason = $3, figures = coalesce($4, figures)
                WHERE id = $1 AND ended_at IS NULL";
@@ -86,34 +86,34 @@ pub(super) async fn end(
 }
 
 /// Running rehearsals without a report since then.
-pub(super) async fn abandoned(pg: &PgPool, since: Timestamp) -> Result<Vec<Uuid>, sqlx::Error> {
+pub(super) async fn abandoned(pg: &PgPool, since: Timestamp) -> sqlx::Result<Vec<Uuid>> {
     ids(pg, "SELECT id FROM rehearsals WHERE ended_at IS NULL AND coalesce(seen_at, started_at) < $1", to_utc(since))
         .await
 }
 
 /// Rehearsals that ended since then.
-pub(super) async fn ended(pg: &PgPool, since: Timestamp) -> Result<Vec<Uuid>, sqlx::Error> {
+pub(super) async fn ended(pg: &PgPool, since: Timestamp) -> sqlx::Result<Vec<Uuid>> {
     ids(pg, "SELECT id FROM rehearsals WHERE ended_at >= $1", to_utc(since)).await
 }
 
-async fn ids(pg: &PgPool, query: &'static str, since: DateTime<Utc>) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn ids(pg: &PgPool, query: &'static str, since: DateTime<Utc>) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(query).bind(since).fetch_all(pg).await
 }
 
 /// The rehearsal of a show.
-pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RehearsalRow>, sqlx::Error> {
+pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> sqlx::Result<Option<RehearsalRow>> {
     let sql = "SELECT id, figures, end_reason FROM rehearsals WHERE show_id = $1";
     sqlx::query_as(sql).bind(show).fetch_optional(pg).await
 }
 
 /// Requests that the rehearsal of a show stops.
-pub(super) async fn request_stop(pg: &PgPool, theatre: &str, show: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn request_stop(pg: &PgPool, theatre: &str, show: Uuid) -> sqlx::Result<()> {
     let query = "UPDATE rehearsals SET stop_wanted = true WHERE show_id = $1 AND theatre_id = $2";
     sqlx::query(query).bind(show).bind(theatre).execute(pg).await.map(|_| ())
 }
 
 /// Deletes the rehearsal of a show, unless it runs.
-pub(super) async fn delete(pg: &PgPool, theatre: &str, show: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn delete(pg: &PgPool, theatre: &str, show: Uuid) -> sqlx::Result<()> {
     let query = "DELETE FROM rehearsals WHERE show_id = $1 AND theatre_id = $2 AND ended_at IS NOT NULL";
     sqlx::query(query).bind(show).bind(theatre).execute(pg).await.map(|_| ())
 }

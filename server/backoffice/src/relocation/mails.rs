@@ -31,7 +31,7 @@ pub async fn send_forever(state: BackofficeState) {
     lane.send_forever(move || take(state), move |due| send(state, due)).await;
 }
 
-async fn take(state: &BackofficeState) -> Result<Option<DueMail>, sqlx::Error> {
+async fn take(state: &BackofficeState) -> sqlx::Result<Option<DueMail>> {
     let now = state.clock.now();
     sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
 }

@@ -37,19 +37,19 @@ pub(super) struct ShowNow {
 const SHOW: &str = "SELECT screen_id, layout_id, starts_at, currency, prices, blocked, sales, called_off, is_moving,
                            times_moved FROM shows WHERE id = $1";
 
-pub(super) async fn show(tx: &mut PgConnection, show: Uuid) -> Result<Option<ShowNow>, sqlx::Error> {
+pub(super) async fn show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Option<ShowNow>> {
     sqlx::query_as(SHOW).bind(show).fetch_optional(tx).await
 }
 
 /// Locks a show against writers of its bookings: FOR UPDATE waits for the FOR KEY SHARE of their foreign key, which an
 /// update of the show would not. All bookings are visible to the next statement.
-pub(crate) async fn lock_against_bookings(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub(crate) async fn lock_against_bookings(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(tx).await?;
     Ok(())
 }
 
 /// Locks a show against writers of its bookings, and reads it.
-pub(super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<ShowNow>, sqlx::Error> {
+pub(super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Option<ShowNow>> {
     lock_against_bookings(tx, show).await?;
     // Two statements: the second one sees the changes that the lock has waited for.
     sqlx::query_as(SHOW).bind(show).fetch_optional(tx).await
@@ -63,7 +63,7 @@ pub(super) async fn begin(
     requested: &RequestedMove,
     show: &ShowNow,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO show_moves (id, show_id, from_screen, to_screen, from_layout, to_layout, prices, reason, sales,
                                  state, requested_at)
@@ -111,13 +111,13 @@ macro_rules! moves {
 }
 
 /// Returns unfinished moves, the oldest first.
-pub(super) async fn open_moves(pg: &PgPool, limit: i64) -> Result<Vec<MoveRow>, sqlx::Error> {
+pub(super) async fn open_moves(pg: &PgPool, limit: i64) -> sqlx::Result<Vec<MoveRow>> {
     let sql = moves!("move.state IN ('closing', 'carried') ORDER BY move.requested_at LIMIT $1");
     sqlx::query_as(sql).bind(limit).fetch_all(pg).await
 }
 
 /// Locks a move in this state; `None` when another replica works on it, or its state differs.
-pub(super) async fn lock_move(tx: &mut PgConnection, id: Uuid, state: &str) -> Result<Option<MoveRow>, sqlx::Error> {
+pub(super) async fn lock_move(tx: &mut PgConnection, id: Uuid, state: &str) -> sqlx::Result<Option<MoveRow>> {
     let sql = moves!("move.id = $1 AND move.state = $2 FOR UPDATE SKIP LOCKED");
     sqlx::query_as(sql).bind_all((id, state)).fetch_optional(tx).await
 }
@@ -136,7 +136,7 @@ pub(super) struct LastRow {
     pub to_name: String,
 }
 
-pub(super) async fn last(tx: &mut PgConnection, show: Uuid) -> Result<Option<LastRow>, sqlx::Error> {
+pub(super) async fn last(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Option<LastRow>> {
     let sql = "SELECT move.state, move.reason, move.same, move.offered, move.refunded, move.answer_until,
                 (SELECT count(*) FROM moved_bookings WHERE move_id = move.id AND state = 'offered') AS unanswered,
                 (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
@@ -160,7 +160,7 @@ pub(super) struct SoldRow {
 }
 
 /// Returns sold bookings in the order of their creation.
-pub(super) async fn sold(tx: &mut PgConnection, show: Uuid) -> Result<Vec<SoldRow>, sqlx::Error> {
+pub(super) async fn sold(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<SoldRow>> {
     let sql = "SELECT booking.id, booking.reference, booking.version, booking.fence,
                 ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats,
                 ARRAY(SELECT label FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS labels,
@@ -174,7 +174,7 @@ pub(super) async fn sold(tx: &mut PgConnection, show: Uuid) -> Result<Vec<SoldRo
 }
 
 /// Locks all sold bookings of a show, in the order of their ids.
-pub(super) async fn lock_sold(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn lock_sold(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     sqlx::query(
         "SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' ORDER BY id FOR UPDATE",
     )
@@ -193,18 +193,18 @@ pub(super) struct FloorRow {
     pub capacity: i32,
 }
 
-pub(super) async fn floors(tx: &mut PgConnection, show: Uuid) -> Result<Vec<FloorRow>, sqlx::Error> {
+pub(super) async fn floors(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<FloorRow>> {
     let sql = "SELECT area_no, name, category, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
     sqlx::query_as(sql).bind(show).fetch_all(tx).await
 }
 
-pub(super) async fn count_open(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
+pub(super) async fn count_open(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT count(*) FROM bookings WHERE show_id = $1 AND is_open").bind(show).fetch_one(tx).await
 }
 
 /// Returns `true` when a booking of the show is open, or a pending outbox effect names seats of the old layout. Effects
 /// of a cancelled booking do not count: their fence matches nothing in the new layout.
-pub(super) async fn is_unsettled(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_unsettled(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open)
                    OR EXISTS (SELECT 1 FROM outbox JOIN bookings ON bookings.id = outbox.booking_id
                               WHERE bookings.show_id = $1 AND outbox.parked_why IS NULL
@@ -219,7 +219,7 @@ pub(super) async fn take_unpaid(
     show: Uuid,
     submitted_too: bool,
     limit: i64,
-) -> Result<Vec<Uuid>, sqlx::Error> {
+) -> sqlx::Result<Vec<Uuid>> {
     let sql = "SELECT id FROM bookings
                WHERE show_id = $1 AND is_open AND (state = 'SEATS_LOCKED' OR ($2 AND state = 'PAYMENT_PENDING'))
                ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED";
@@ -241,7 +241,7 @@ pub(super) async fn carried(
     outcome: CarriedCounts,
     answer_until: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let done = sqlx::query(
         "UPDATE show_moves SET state = 'carried', same = $2, offered = $3, refunded = $4, answer_until = $5,
                 carried_at = $6
@@ -254,7 +254,7 @@ pub(super) async fn carried(
 }
 
 /// Drops a move, because the show was called off.
-pub(super) async fn drop_move(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn drop_move(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE show_moves SET state = 'dropped', finished_at = $2 WHERE id = $1 AND state = 'closing'";
     sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(&mut *tx).await?;
     sqlx::query("UPDATE shows SET is_moving = false WHERE id = $1").bind(row.show_id).execute(tx).await?;
@@ -262,7 +262,7 @@ pub(super) async fn drop_move(tx: &mut PgConnection, row: &MoveRow, now: Timesta
 }
 
 /// Finishes a move: restores the state of sales from before it. A draft keeps the version that its organiser was given.
-pub(super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE shows SET is_moving = false, sales = move.sales,
                       terms_version = terms_version + (move.sales <> 'planned')::integer,
                       terms_at = CASE move.sales WHEN 'planned' THEN terms_at ELSE $2 END
@@ -277,7 +277,7 @@ pub(super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp)
 const APART: i32 = 1_000_000;
 
 /// Deletes all claims of the current layout. [`carry_seats`] and [`carry_places`] insert the sold ones again.
-pub(super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     // The lock order of all writers of claims: areas, claims on places, claims on seats.
     let sql = "SELECT 1 FROM area_stock WHERE show_id = $1 ORDER BY area_no FOR UPDATE";
     sqlx::query(sql).bind(show).execute(&mut *tx).await?;
@@ -298,7 +298,7 @@ pub(super) async fn open_room(
     kept: &[i32],
     start: Option<NewStart>,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let moved = sqlx::query(
         "UPDATE shows SET screen_id = $2, layout_id = $3, prices = $4, blocked = $5,
                 times_moved = CASE WHEN $8 IS NULL THEN times_moved + 1 ELSE greatest(times_moved, 1) END,
@@ -321,7 +321,7 @@ pub(super) async fn open_room(
     Ok(())
 }
 
-async fn open_areas(tx: &mut PgConnection, show: Uuid, areas: &[Area]) -> Result<(), sqlx::Error> {
+async fn open_areas(tx: &mut PgConnection, show: Uuid, areas: &[Area]) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO area_stock (show_id, area_no, name, category, capacity)
          SELECT $1, * FROM UNNEST($2::smallint[], $3::text[], $4::text[], $5::integer[])",
@@ -338,7 +338,7 @@ async fn open_areas(tx: &mut PgConnection, show: Uuid, areas: &[Area]) -> Result
 
 /// Moves returned seats and their revoked tickets to numbers that no seat can get; they stay as history. Call it before
 /// [`open_room`], which increments `times_moved`.
-pub(super) async fn archive_returned(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn archive_returned(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     for table in [
         "UPDATE tickets SET seat_no = -1 - seat_no - $2::integer * (shows.times_moved + 1)
          FROM bookings JOIN shows ON shows.id = bookings.show_id
@@ -359,7 +359,7 @@ pub(super) async fn carry_seats(
     show: Uuid,
     seats: &SeatColumns,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let renumbered = sqlx::query(
         "UPDATE booking_seats seat SET seat_no = -1 - moved.to_no, label = moved.label, category = moved.category
          FROM UNNEST($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::text[])
@@ -404,7 +404,7 @@ pub(super) async fn carry_places(
     show: Uuid,
     places: &PlaceColumns,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     if places.bookings.is_empty() {
         return Ok(());
     }
@@ -455,7 +455,7 @@ pub(super) async fn step_all(
     bookings: &[(Uuid, i32)],
     reasons: &[String],
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = bookings.iter().copied().unzip();
     let sql = "UPDATE bookings SET version = bookings.version + 1, updated_at = $3
                FROM UNNEST($1::uuid[], $2::integer[]) AS known (id, version)
@@ -475,17 +475,13 @@ pub(super) async fn step_all(
     Ok(())
 }
 
-pub(super) async fn standing_seats(tx: &mut PgConnection, show: Uuid) -> Result<Vec<i32>, sqlx::Error> {
+pub(super) async fn standing_seats(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Vec<i32>> {
     let sql = "SELECT seat_no FROM house_seats WHERE show_id = $1 AND is_standing";
     sqlx::query_scalar(sql).bind(show).fetch_all(tx).await
 }
 
 /// Carries the reasons of house seats over to the seats with the same labels; deletes the others.
-pub(super) async fn keep_house_seats(
-    tx: &mut PgConnection,
-    show: Uuid,
-    kept: &[(i32, i32)],
-) -> Result<(), sqlx::Error> {
+pub(super) async fn keep_house_seats(tx: &mut PgConnection, show: Uuid, kept: &[(i32, i32)]) -> sqlx::Result<()> {
     let (from, to): (Vec<i32>, Vec<i32>) = kept.iter().copied().unzip();
     let sql = "SELECT house.reason, house.kept_by, house.kept_at, moved.to_no
                FROM house_seats house
@@ -502,14 +498,14 @@ pub(super) async fn keep_house_seats(
 }
 
 /// Ends the callers' holds of a show: their seats no longer exist.
-pub(super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     let sql = "UPDATE caller_holds SET ended_as = 'released' WHERE show_id = $1 AND ended_as IS NULL";
     sqlx::query(sql).bind(show).execute(tx).await?;
     Ok(())
 }
 
 /// Returns waiting-list entries with an offer in the old layout to the queue.
-pub(super) async fn requeue_offers(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn requeue_offers(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     // Locks the list: no offers are made concurrently.
     sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(&mut *tx).await?;
     let sql = "UPDATE waiting_list SET state = 'waiting', offer_seats = '{}', offer_area = NULL, offer_until = NULL,
@@ -533,7 +529,7 @@ pub(super) async fn put_all(
     meant: &[MovedBooking],
     answer_until: Timestamp,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let json =
         |lists: Vec<&Vec<String>>| serde_json::to_string(&lists).map_err(|cause| sqlx::Error::Encode(cause.into()));
     // Postgres arrays cannot hold lists of different lengths, so they are sent as JSON.
@@ -559,7 +555,7 @@ pub(super) async fn put_all(
 }
 
 /// Returns `true` when a show has unanswered offers.
-pub(super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
                               WHERE move.show_id = $1 AND moved.state = 'offered')";
     sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
@@ -586,7 +582,7 @@ pub(super) async fn take_mail(
     now: Timestamp,
     lease_until: Timestamp,
     max_tries: i32,
-) -> Result<Option<DueMail>, sqlx::Error> {
+) -> sqlx::Result<Option<DueMail>> {
     let sql = "UPDATE moved_bookings moved SET mail_tries = moved.mail_tries + 1, mail_after = $2
                FROM (SELECT move_id, booking_id FROM moved_bookings
                      WHERE mailed_at IS NULL AND mail_after <= $1 AND mail_tries < $3
@@ -603,13 +599,13 @@ pub(super) async fn take_mail(
 }
 
 /// Marks a mail as sent, or as not needed.
-pub(super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2";
     sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
-pub(super) async fn postpone_mail(pg: &PgPool, mail: &DueMail, not_before: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn postpone_mail(pg: &PgPool, mail: &DueMail, not_before: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE moved_bookings SET mail_after = $3 WHERE move_id = $1 AND booking_id = $2 AND mailed_at IS NULL";
     sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(not_before))).execute(pg).await?;
     Ok(())

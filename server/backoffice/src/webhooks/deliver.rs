@@ -202,11 +202,7 @@ fn describe_error(cause: &reqwest::Error) -> String {
 }
 
 /// Records the outcome of an attempt, for the delivery and for its endpoint.
-async fn record_outcome(
-    state: &BackofficeState,
-    due: &DueDelivery,
-    outcome: &DeliveryOutcome,
-) -> Result<(), sqlx::Error> {
+async fn record_outcome(state: &BackofficeState, due: &DueDelivery, outcome: &DeliveryOutcome) -> sqlx::Result<()> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let (to, status, trouble, pause) = match outcome {

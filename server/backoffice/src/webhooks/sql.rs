@@ -28,16 +28,16 @@ fn corrupt(table: &str, column: &str, value: &str) -> sqlx::Error {
     sqlx::Error::Decode(format!("{table}.{column} is {value:?}").into())
 }
 
-fn event(text: &str) -> Result<WebhookEvent, sqlx::Error> {
+fn event(text: &str) -> sqlx::Result<WebhookEvent> {
     text.parse().map_err(|_| corrupt("webhooks", "event", text))
 }
 
 impl EndpointRow {
-    pub(super) fn state(&self) -> Result<EndpointState, sqlx::Error> {
+    pub(super) fn state(&self) -> sqlx::Result<EndpointState> {
         self.state.parse().map_err(|_| corrupt("webhook_endpoints", "state", &self.state))
     }
 
-    pub(super) fn view(self, now: Timestamp) -> Result<EndpointView, sqlx::Error> {
+    pub(super) fn view(self, now: Timestamp) -> sqlx::Result<EndpointView> {
         Ok(EndpointView {
             state: self.state()?,
             events: self.events.iter().map(|text| event(text)).collect::<Result<_, _>>()?,
@@ -62,23 +62,19 @@ macro_rules! select_endpoint {
 }
 
 /// Returns the endpoints of a theatre, the newest first.
-pub(super) async fn endpoints(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<EndpointRow>, sqlx::Error> {
+pub(super) async fn endpoints(pg: &PgPool, theatre: &str, limit: i64) -> sqlx::Result<Vec<EndpointRow>> {
     let sql = select_endpoint!("theatre_id = $1 ORDER BY made_at DESC, id LIMIT $2");
     sqlx::query_as(sql).bind_all((theatre, limit)).fetch_all(pg).await
 }
 
 /// Returns an endpoint of a theatre, locked until the transaction ends.
-pub(super) async fn lock_endpoint(
-    tx: &mut PgConnection,
-    theatre: &str,
-    id: Uuid,
-) -> Result<Option<EndpointRow>, sqlx::Error> {
+pub(super) async fn lock_endpoint(tx: &mut PgConnection, theatre: &str, id: Uuid) -> sqlx::Result<Option<EndpointRow>> {
     let sql = select_endpoint!("id = $1 AND theatre_id = $2 FOR NO KEY UPDATE");
     sqlx::query_as(sql).bind_all((id, theatre)).fetch_optional(tx).await
 }
 
 /// Counts the endpoints of a theatre, and blocks new ones until the transaction ends.
-pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
+pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<i64> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
     let sql = "SELECT count(*) FROM webhook_endpoints WHERE theatre_id = $1 AND state <> 'removed'";
     sqlx::query_scalar(sql).bind(theatre).fetch_one(tx).await
@@ -89,7 +85,7 @@ pub(super) async fn insert_endpoint(
     theatre: &str,
     row: &EndpointRow,
     secret: &str,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO webhook_endpoints (id, theatre_id, url, events, secret, state, made_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -106,7 +102,7 @@ pub(super) async fn put_state(
     row: &EndpointRow,
     to: EndpointState,
     notice: Option<&str>,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let changed = sqlx::query(
         "UPDATE webhook_endpoints SET state = $4, notice = $5, failures = CASE WHEN $4 = 'on' THEN 0 ELSE failures END,
                                       version = version + 1
@@ -118,7 +114,7 @@ pub(super) async fn put_state(
     Ok(changed.rows_affected() == 1)
 }
 
-pub(super) async fn fail_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn fail_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> sqlx::Result<()> {
     let sql = "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
                WHERE endpoint_id = $1 AND state = 'waiting'";
     sqlx::query(sql).bind_all((endpoint, why)).execute(tx).await?;
@@ -131,7 +127,7 @@ pub(super) async fn put_secret(
     row: &EndpointRow,
     secret: &str,
     old_until: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "UPDATE webhook_endpoints SET old_secret = secret, old_until = $4, secret = $3, version = version + 1
                WHERE id = $1 AND version = $2";
     let changed = sqlx::query(sql).bind_all((row.id, row.version, secret, to_utc(old_until))).execute(tx).await?;
@@ -213,7 +209,7 @@ pub(super) async fn take(
     under_way: &[(Uuid, i64)],
     (now, lease_until): (Timestamp, Timestamp),
     share: DeliveryLimits,
-) -> Result<Vec<DueDelivery>, sqlx::Error> {
+) -> sqlx::Result<Vec<DueDelivery>> {
     let (endpoints, at_work): (Vec<Uuid>, Vec<i64>) = under_way.iter().copied().unzip();
     sqlx::query_as(TAKE)
         .bind_all((to_utc(now), to_utc(lease_until), endpoints, at_work, share.of_endpoint))
@@ -223,7 +219,7 @@ pub(super) async fn take(
 }
 
 /// Locks an endpoint before the outcome of an attempt is recorded.
-pub(super) async fn lock_for_outcome(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn lock_for_outcome(tx: &mut PgConnection, endpoint: Uuid) -> sqlx::Result<()> {
     sqlx::query("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE").bind(endpoint).execute(tx).await?;
     Ok(())
 }
@@ -235,7 +231,7 @@ pub(super) async fn record_attempt(
     state: DeliveryState,
     (status, trouble): (Option<u16>, Option<&str>),
     run_after: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let noted = sqlx::query(
         "UPDATE webhook_deliveries SET state = $3, last_status = $4, last_trouble = $5, run_after = $6
          WHERE id = $1 AND tries = $2 AND state = 'waiting'",
@@ -247,17 +243,14 @@ pub(super) async fn record_attempt(
 }
 
 /// Resets the count of consecutive failures.
-pub(super) async fn reset_failures(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
+pub(super) async fn reset_failures(tx: &mut PgConnection, endpoint: Uuid) -> sqlx::Result<()> {
     let sql = "UPDATE webhook_endpoints SET failures = 0 WHERE id = $1 AND failures > 0";
     sqlx::query(sql).bind(endpoint).execute(tx).await?;
     Ok(())
 }
 
 /// Adds a failure; returns the endpoint and its theatre.
-pub(super) async fn add_failure(
-    tx: &mut PgConnection,
-    endpoint: Uuid,
-) -> Result<Option<(String, EndpointRow)>, sqlx::Error> {
+pub(super) async fn add_failure(tx: &mut PgConnection, endpoint: Uuid) -> sqlx::Result<Option<(String, EndpointRow)>> {
     let sql = "UPDATE webhook_endpoints SET failures = failures + 1 WHERE id = $1 RETURNING theatre_id";
     let theatre: Option<String> = sqlx::query_scalar(sql).bind(endpoint).fetch_optional(&mut *tx).await?;
     let Some(theatre) = theatre else { return Ok(None) };
@@ -280,7 +273,7 @@ pub(super) struct DeliveryRow {
 }
 
 impl DeliveryRow {
-    pub(super) fn view(self) -> Result<DeliveryView, sqlx::Error> {
+    pub(super) fn view(self) -> sqlx::Result<DeliveryView> {
         let text = |at: DateTime<Utc>| rfc3339(from_utc(at));
         let state =
             self.state.parse::<DeliveryState>().map_err(|_| corrupt("webhook_deliveries", "state", &self.state))?;
@@ -301,7 +294,7 @@ impl DeliveryRow {
 }
 
 /// Returns the deliveries of an endpoint, the newest first.
-pub(super) async fn deliveries(pg: &PgPool, endpoint: Uuid, limit: i64) -> Result<Vec<DeliveryRow>, sqlx::Error> {
+pub(super) async fn deliveries(pg: &PgPool, endpoint: Uuid, limit: i64) -> sqlx::Result<Vec<DeliveryRow>> {
     let sql = "SELECT delivery.id, delivery.message_id, message.event, message.subject, delivery.state, delivery.tries,
                 delivery.last_status, delivery.last_trouble, message.happened_at, delivery.tried_at, delivery.run_after
          FROM webhook_deliveries delivery JOIN webhook_messages message ON message.id = delivery.message_id
@@ -315,7 +308,7 @@ pub(super) async fn replay(
     endpoint: Uuid,
     delivery: i64,
     now: Timestamp,
-) -> Result<Option<i64>, sqlx::Error> {
+) -> sqlx::Result<Option<i64>> {
     let sql = "INSERT INTO webhook_deliveries (message_id, endpoint_id, run_after)
                SELECT original.message_id, original.endpoint_id, $3
                FROM webhook_deliveries original JOIN webhook_messages message ON message.id = original.message_id
@@ -325,7 +318,7 @@ pub(super) async fn replay(
 
 /// Deletes messages older than `before` with their deliveries; returns their number. They are locked first, so that no
 /// replay adds a delivery concurrently.
-pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> sqlx::Result<u64> {
     let mut tx = pg.begin().await?;
     let old: Vec<Uuid> = sqlx::query_scalar(
         "SELECT id FROM webhook_messages WHERE happened_at < $1 ORDER BY happened_at LIMIT $2 FOR UPDATE SKIP LOCKED",

@@ -139,7 +139,7 @@ struct PostponedPurge {
 }
 
 /// Records that a CDN is configured: from now on changes write their tags.
-pub async fn announce(pg: &PgPool) -> Result<(), sqlx::Error> {
+pub async fn announce(pg: &PgPool) -> sqlx::Result<()> {
     let sql = "INSERT INTO cdn (there, told_until) VALUES (true, now() + make_interval(secs => $1))
                ON CONFLICT (there) DO UPDATE SET told_until = EXCLUDED.told_until";
     sqlx::query(sql).bind(BELIEVED_S).execute(pg).await?;
@@ -148,7 +148,7 @@ pub async fn announce(pg: &PgPool) -> Result<(), sqlx::Error> {
 
 /// Takes all wishes that are due for so many tags, the oldest first, and for so long. What another replica takes just now
 /// is passed over.
-async fn take_due(pg: &PgPool) -> Result<Vec<DuePurge>, sqlx::Error> {
+async fn take_due(pg: &PgPool) -> sqlx::Result<Vec<DuePurge>> {
     let sql = "WITH wanted AS (SELECT tag FROM cdn_purges WHERE parked_why IS NULL AND run_after <= now()
                                GROUP BY tag ORDER BY min(id) LIMIT $1),
                     due AS (SELECT id FROM cdn_purges
@@ -162,7 +162,7 @@ async fn take_due(pg: &PgPool) -> Result<Vec<DuePurge>, sqlx::Error> {
 
 /// Records a success: the first round is followed by the second, and the second by deletion. Rows that another replica has
 /// leased since stay.
-async fn record_purged(pg: &PgPool, purges: &[DuePurge]) -> Result<(), sqlx::Error> {
+async fn record_purged(pg: &PgPool, purges: &[DuePurge]) -> sqlx::Result<()> {
     let (ids, rounds, tries) = keys(purges);
     sqlx::query(
         "WITH purged AS (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) AS purged (id, round, tries)),
@@ -181,7 +181,7 @@ async fn record_purged(pg: &PgPool, purges: &[DuePurge]) -> Result<(), sqlx::Err
 }
 
 /// The CDN has not: each is tried again after its pause, or waits for a person.
-async fn postpone(pg: &PgPool, purges: &[DuePurge], later: &[PostponedPurge]) -> Result<(), sqlx::Error> {
+async fn postpone(pg: &PgPool, purges: &[DuePurge], later: &[PostponedPurge]) -> sqlx::Result<()> {
     let (ids, rounds, tries) = keys(purges);
     sqlx::query(
         "UPDATE cdn_purges purge
@@ -208,7 +208,7 @@ fn keys(purges: &[DuePurge]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
 }
 
 /// Deletes wishes of so long ago, so many at most; how many. What they were about no CDN keeps any more.
-async fn delete_old(pg: &PgPool, limit: i64) -> Result<u64, sqlx::Error> {
+async fn delete_old(pg: &PgPool, limit: i64) -> sqlx::Result<u64> {
     let sql = "DELETE FROM cdn_purges WHERE id IN (
                    SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
                    ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)";
@@ -230,7 +230,7 @@ pub struct ParkedPurge {
 }
 
 /// Tags that wait for a person, each once, the oldest first.
-pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedPurge>, sqlx::Error> {
+pub async fn parked(pg: &PgPool) -> sqlx::Result<Vec<ParkedPurge>> {
     let sql = "SELECT tag, max(tries), (array_agg(parked_why ORDER BY id DESC))[1], min(wanted_at)
                FROM cdn_purges WHERE parked_why IS NOT NULL GROUP BY tag ORDER BY min(id) LIMIT $1";
     let rows: Vec<(String, i32, String, DateTime<Utc>)> = sqlx::query_as(sql).bind(MAX_LISTED).fetch_all(pg).await?;
@@ -238,7 +238,7 @@ pub async fn parked(pg: &PgPool) -> Result<Vec<ParkedPurge>, sqlx::Error> {
 }
 
 /// Has everything that was parked tried again, its tries forgotten; how many tags that were.
-pub async fn retry_parked(pg: &PgPool) -> Result<i64, sqlx::Error> {
+pub async fn retry_parked(pg: &PgPool) -> sqlx::Result<i64> {
     let sql = "WITH back AS (UPDATE cdn_purges SET parked_why = NULL, tries = 0, run_after = now()
                              WHERE parked_why IS NOT NULL RETURNING tag)
                SELECT count(DISTINCT tag) FROM back";

@@ -16,7 +16,7 @@ use platform::clock::to_utc;
 use platform::database::BindAll;
 
 /// The prices that organisers saved, by theatre. Until one does, the row has version 1 and is the demo's own.
-pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, Tariff>, sqlx::Error> {
+pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> sqlx::Result<HashMap<String, Tariff>> {
     let sql = "SELECT theatre_id, tariff FROM theatre_tariffs WHERE version > 1 AND theatre_id = ANY ($1)";
     let saved: Vec<(String, Json<Tariff>)> =
         sqlx::query_as(sql).bind(column(&chain.file.theatres, |theatre| theatre.id.as_str())).fetch_all(pool).await?;
@@ -24,7 +24,7 @@ pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMa
 }
 
 /// The rooms that organisers gave screens of the chain, by screen: a room's id, and how it is stored.
-pub(super) async fn given_rooms(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, (Uuid, String)>, sqlx::Error> {
+pub(super) async fn given_rooms(pool: &PgPool, chain: &Chain) -> sqlx::Result<HashMap<String, (Uuid, String)>> {
     let screens: Vec<&str> =
         chain.file.theatres.iter().flat_map(|theatre| &theatre.screens).map(|screen| screen.id.as_str()).collect();
     let sql = "SELECT screen.id, room.id, room.plan::text
@@ -35,12 +35,7 @@ pub(super) async fn given_rooms(pool: &PgPool, chain: &Chain) -> Result<HashMap<
 }
 
 /// Writes everything and answers how many shows are new.
-pub(super) async fn write(
-    pool: &PgPool,
-    chain: &Chain,
-    shows: &[PlannedShow],
-    now: Timestamp,
-) -> Result<usize, sqlx::Error> {
+pub(super) async fn write(pool: &PgPool, chain: &Chain, shows: &[PlannedShow], now: Timestamp) -> sqlx::Result<usize> {
     let mut transaction = pool.begin().await?;
     cities(&mut transaction, chain).await?;
     theatres(&mut transaction, chain).await?;
@@ -59,7 +54,7 @@ fn column<'a, T, U>(rows: &'a [T], value: impl Fn(&'a T) -> U) -> Vec<U> {
     rows.iter().map(value).collect()
 }
 
-async fn cities(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+async fn cities(connection: &mut PgConnection, chain: &Chain) -> sqlx::Result<()> {
     let cities = &chain.file.cities;
     sqlx::query(
         "INSERT INTO cities (id, name, country, time_zone)
@@ -76,7 +71,7 @@ async fn cities(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx
     Ok(())
 }
 
-async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+async fn theatres(connection: &mut PgConnection, chain: &Chain) -> sqlx::Result<()> {
     let theatres = &chain.file.theatres;
     sqlx::query(
         "INSERT INTO theatres (id, city_id, name, address, currency)
@@ -109,7 +104,7 @@ async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sq
     Ok(())
 }
 
-async fn layouts(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+async fn layouts(connection: &mut PgConnection, chain: &Chain) -> sqlx::Result<()> {
     let mut rooms: Vec<&ChainRoom> = chain.rooms.values().collect();
     // In one order, so that two loaders never wait for each other in a circle.
     rooms.sort_by_key(|room| room.id);
@@ -128,7 +123,7 @@ async fn layouts(connection: &mut PgConnection, chain: &Chain) -> Result<(), sql
     Ok(())
 }
 
-async fn screens(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+async fn screens(connection: &mut PgConnection, chain: &Chain) -> sqlx::Result<()> {
     let theatres = &chain.file.theatres;
     let screens: Vec<_> =
         theatres.iter().flat_map(|theatre| theatre.screens.iter().map(move |screen| (theatre, screen))).collect();
@@ -150,7 +145,7 @@ async fn screens(connection: &mut PgConnection, chain: &Chain) -> Result<(), sql
     Ok(())
 }
 
-async fn films(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+async fn films(connection: &mut PgConnection, chain: &Chain) -> sqlx::Result<()> {
     let films = &chain.file.films;
     sqlx::query(
         "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
@@ -178,7 +173,7 @@ async fn films(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx:
 /// another timetable: two timetables in one room would overlap. A screen that was given another room since they were
 /// planned gets none this time. What the box office has the screen keep for the house is kept in these too. Answers those
 /// that are new.
-async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> sqlx::Result<Vec<Uuid>> {
     sqlx::query_scalar(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date,
                             language, format, currency, prices, blocked)
@@ -217,7 +212,7 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> R
 }
 
 /// Records the reason and holder of a new show's house seats, as for shows that an organiser plans.
-async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: Timestamp) -> Result<(), sqlx::Error> {
+async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at, is_standing)
                SELECT show.id, kept.seat_no, kept.reason, kept.kept_by, $2, true
                FROM shows show
@@ -228,7 +223,7 @@ async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: 
 }
 
 /// Opens the areas of shows in this room; those that are open stay as they are.
-async fn areas(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<(), sqlx::Error> {
+async fn areas(connection: &mut PgConnection, shows: &[PlannedShow]) -> sqlx::Result<()> {
     let areas: Vec<_> = shows
         .iter()
         .flat_map(|show| show.areas.iter().zip(0_i16..).map(move |(area, number)| (show, number, area)))

@@ -91,7 +91,7 @@ pub struct StandbyPosition {
 ///
 /// # Errors
 /// When the query fails, or the server takes no writes.
-pub async fn primary_position(primary: &PgPool) -> Result<PrimaryPosition, sqlx::Error> {
+pub async fn primary_position(primary: &PgPool) -> sqlx::Result<PrimaryPosition> {
     let sql = "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
                       (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
                       pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::int8 AS position";
@@ -102,7 +102,7 @@ pub async fn primary_position(primary: &PgPool) -> Result<PrimaryPosition, sqlx:
 ///
 /// # Errors
 /// When the query fails.
-pub async fn standby_position(standby: &PgPool) -> Result<StandbyPosition, sqlx::Error> {
+pub async fn standby_position(standby: &PgPool) -> sqlx::Result<StandbyPosition> {
     let sql = "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster,
                       (SELECT oid::int8 FROM pg_database WHERE datname = current_database()) AS database,
                       pg_is_in_recovery() AS follows,

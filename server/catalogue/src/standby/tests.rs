@@ -42,7 +42,7 @@ async fn a_standby_that_times_out_opens_the_breaker() {
     let asked = AtomicU32::new(0);
     let never = |_: PgPool| {
         asked.fetch_add(1, Ordering::Relaxed);
-        std::future::pending::<Result<u32, sqlx::Error>>()
+        std::future::pending::<sqlx::Result<u32>>()
     };
     for _ in 0..BREAKER.failures_to_open {
         assert_eq!(standby.read(never).await, Err(CatalogueRead::Failed));

@@ -34,19 +34,19 @@ macro_rules! open_account {
 }
 
 /// Returns the open account of an address, ignoring case.
-pub(super) async fn by_email(tx: &mut PgConnection, email: &str) -> Result<Option<AccountRow>, sqlx::Error> {
+pub(super) async fn by_email(tx: &mut PgConnection, email: &str) -> sqlx::Result<Option<AccountRow>> {
     sqlx::query_as(open_account!(r#"lower(email COLLATE "C") = lower($1 COLLATE "C")"#))
         .bind(email)
         .fetch_optional(tx)
         .await
 }
 
-pub(super) async fn by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
+pub(super) async fn by_id(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<AccountRow>> {
     sqlx::query_as(open_account!("id = $1")).bind(id).fetch_optional(tx).await
 }
 
 /// Returns the open account of an id, locked until the transaction ends: blocks updates but not foreign-key references.
-pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
+pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<AccountRow>> {
     sqlx::query_as(open_account!("id = $1 FOR NO KEY UPDATE")).bind(id).fetch_optional(tx).await
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn insert(
     (email, name): (&str, &str),
     password_hash: &str,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
                VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT DO NOTHING";
     let inserted = sqlx::query(sql).bind_all((id, email, name, password_hash, to_utc(now))).execute(tx).await?;
@@ -70,7 +70,7 @@ pub(super) async fn set_password(
     account: &AccountRow,
     password_hash: &str,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "UPDATE accounts SET password_hash = $3, version = version + 1, updated_at = $4
                WHERE id = $1 AND version = $2 AND closed_at IS NULL";
     let changed =
@@ -79,7 +79,7 @@ pub(super) async fn set_password(
 }
 
 /// Marks the address as proven; later proofs change nothing.
-pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE accounts SET email_proven_at = $2, version = version + 1, updated_at = $2
                WHERE id = $1 AND email_proven_at IS NULL AND closed_at IS NULL";
     sqlx::query(sql).bind_all((account, to_utc(now))).execute(tx).await?;
@@ -87,7 +87,7 @@ pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timest
 }
 
 /// Closes an account; `None` when no open account has this address.
-pub(super) async fn close(tx: &mut PgConnection, email: &str, now: Timestamp) -> Result<Option<Uuid>, sqlx::Error> {
+pub(super) async fn close(tx: &mut PgConnection, email: &str, now: Timestamp) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar(
         r#"UPDATE accounts SET closed_at = $2, version = version + 1, updated_at = $2
            WHERE lower(email COLLATE "C") = lower($1 COLLATE "C") AND closed_at IS NULL RETURNING id"#,
@@ -98,7 +98,7 @@ pub(super) async fn close(tx: &mut PgConnection, email: &str, now: Timestamp) ->
 }
 
 /// Returns the account of an id; `None` when it is closed.
-pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountView>, sqlx::Error> {
+pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<AccountView>> {
     let Some(account) = by_id(tx, id).await? else { return Ok(None) };
     let grants = grants::roles_of(tx, id).await?;
     Ok(Some(AccountView {
@@ -121,6 +121,6 @@ pub async fn name_and_address(
 }
 
 /// Returns `true` when this account is open and its address is proven.
-pub async fn has_proven_address(tx: &mut PgConnection, id: Uuid) -> Result<bool, sqlx::Error> {
+pub async fn has_proven_address(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<bool> {
     Ok(by_id(tx, id).await?.is_some_and(|account| account.email_proven_at.is_some()))
 }

@@ -61,7 +61,7 @@ impl StartedAction<'_> {
     }
 
     /// Records the audit entry.
-    pub async fn record(&mut self, act: &'static str, subject: String) -> Result<(), sqlx::Error> {
+    pub async fn record(&mut self, act: &'static str, subject: String) -> sqlx::Result<()> {
         let entry =
             AuditEntry::by(self.action.staff.session.account, act, subject, self.reason).at(self.action.theatre);
         audit::record(&mut self.tx, &entry, self.now).await

@@ -112,12 +112,7 @@ pub async fn require_manager_of_all(state: &IdentityState, staff: &Staff) -> Res
 }
 
 /// Makes the creator of a theatre its manager. Their sessions stay: they have a manager's lifetime already.
-pub async fn make_manager(
-    tx: &mut PgConnection,
-    staff: &Staff,
-    theatre: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub async fn make_manager(tx: &mut PgConnection, staff: &Staff, theatre: &str, now: Timestamp) -> sqlx::Result<()> {
     insert(tx, staff.session.account, theatre, Role::Manager, now).await.map(|_| ())
 }
 
@@ -150,19 +145,19 @@ pub fn reason_of(text: &str) -> Result<&str, Problem> {
 }
 
 /// Returns the roles of an account by theatre, sorted.
-pub(super) async fn roles_of(tx: &mut PgConnection, account: Uuid) -> Result<Vec<(String, Role)>, sqlx::Error> {
+pub(super) async fn roles_of(tx: &mut PgConnection, account: Uuid) -> sqlx::Result<Vec<(String, Role)>> {
     let sql = "SELECT theatre_id, role FROM staff_grants WHERE account_id = $1 ORDER BY theatre_id, role";
     let rows: Vec<(String, String)> = sqlx::query_as(sql).bind(account).fetch_all(tx).await?;
     rows.into_iter().map(|(theatre, role)| Ok((theatre, parse_role(&role)?))).collect()
 }
 
 /// An invalid stored value is an error that names it, never a default.
-fn parse_role(role: &str) -> Result<Role, sqlx::Error> {
+fn parse_role(role: &str) -> sqlx::Result<Role> {
     role.parse().map_err(|_| sqlx::Error::Decode(format!("staff_grants.role is {role:?}").into()))
 }
 
 /// Returns the staff of a theatre by name, one row per role.
-async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<(Uuid, String, String, String)>, sqlx::Error> {
+async fn load_staff(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<Vec<(Uuid, String, String, String)>> {
     let sql = "SELECT account.id, account.name, account.email, staff.role
                FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
                WHERE staff.theatre_id = $1 AND account.closed_at IS NULL
@@ -171,13 +166,7 @@ async fn load_staff(tx: &mut PgConnection, theatre: &str) -> Result<Vec<(Uuid, S
 }
 
 /// Gives a role; `false` when the account already has it.
-async fn insert(
-    tx: &mut PgConnection,
-    account: Uuid,
-    theatre: &str,
-    role: Role,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+async fn insert(tx: &mut PgConnection, account: Uuid, theatre: &str, role: Role, now: Timestamp) -> sqlx::Result<bool> {
     let sql = "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at) VALUES ($1, $2, $3, $4)
                ON CONFLICT DO NOTHING";
     let given = sqlx::query(sql).bind_all((account, theatre, role.as_str(), to_utc(now))).execute(tx).await?;
@@ -185,14 +174,14 @@ async fn insert(
 }
 
 /// Takes a role; `false` when the account does not have it.
-async fn delete(tx: &mut PgConnection, account: Uuid, theatre: &str, role: Role) -> Result<bool, sqlx::Error> {
+async fn delete(tx: &mut PgConnection, account: Uuid, theatre: &str, role: Role) -> sqlx::Result<bool> {
     let sql = "DELETE FROM staff_grants WHERE account_id = $1 AND theatre_id = $2 AND role = $3";
     let taken = sqlx::query(sql).bind_all((account, theatre, role.as_str())).execute(tx).await?;
     Ok(taken.rows_affected() == 1)
 }
 
 /// Returns `true` when an account manages all theatres, and at least one exists.
-async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx::Error> {
+async fn manages_all(tx: &mut PgConnection, account: Uuid) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM theatres)
             AND NOT EXISTS (SELECT 1 FROM theatres theatre
                             WHERE NOT EXISTS (SELECT 1 FROM staff_grants
@@ -202,7 +191,7 @@ async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx:
 
 /// Returns the managers of a theatre with an open account, in the order of their ids, locked: two of them cannot remove
 /// each other concurrently.
-async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Uuid>, sqlx::Error> {
+async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<Vec<Uuid>> {
     let sql = "SELECT 1 FROM staff_grants WHERE theatre_id = $1 AND role = 'manager' ORDER BY account_id FOR UPDATE";
     sqlx::query(sql).bind(theatre).execute(&mut *tx).await?;
     // In a separate statement: it sees accounts that were closed during the wait for the locks.

@@ -34,7 +34,7 @@ pub async fn poll_handed_over_visitors(state: IdentityState) {
     }
 }
 
-async fn since(pg: &PgPool, since: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+async fn since(pg: &PgPool, since: Timestamp) -> sqlx::Result<Vec<String>> {
     let sql = "SELECT owner FROM account_visitors WHERE joined_at > $1 ORDER BY joined_at DESC LIMIT $2";
     sqlx::query_scalar(sql).bind_all((to_utc(since), MAX_VISITORS)).fetch_all(pg).await
 }

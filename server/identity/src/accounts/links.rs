@@ -49,7 +49,7 @@ pub(super) async fn make(
     account: Uuid,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<String, sqlx::Error> {
+) -> sqlx::Result<String> {
     let token = hex::encode([ids::random_bits(), ids::random_bits()].concat());
     insert_link(pg, hash(&token), account, purpose, now).await?;
     Ok(format!("{}{}?token={token}", public_url.trim_end_matches('/'), purpose.path()))
@@ -77,7 +77,7 @@ async fn insert_link(
     account: Uuid,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO account_links (token_hash, account_id, purpose, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
     )
@@ -93,7 +93,7 @@ pub(super) async fn whose_link(
     token_hash: [u8; 32],
     purpose: Purpose,
     now: Timestamp,
-) -> Result<Option<Uuid>, sqlx::Error> {
+) -> sqlx::Result<Option<Uuid>> {
     let sql = "SELECT account_id FROM account_links
                WHERE token_hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3";
     sqlx::query_scalar(sql).bind_all((&token_hash[..], purpose.as_str(), to_utc(now))).fetch_optional(tx).await
@@ -106,7 +106,7 @@ pub(super) async fn use_link(
     account: Uuid,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let sql = "UPDATE account_links SET used_at = $4
                WHERE token_hash = $1 AND account_id = $2 AND purpose = $3 AND used_at IS NULL AND expires_at > $4";
     let used =
@@ -124,7 +124,7 @@ pub(super) async fn end_links(
     account: Uuid,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "UPDATE account_links SET used_at = $3 WHERE account_id = $1 AND purpose = $2 AND used_at IS NULL";
     sqlx::query(sql).bind_all((account, purpose.as_str(), to_utc(now))).execute(tx).await?;
     Ok(())

@@ -43,12 +43,7 @@ pub(super) enum MailKind {
 }
 
 /// Enqueues a mail in the caller's transaction. Call [`wake`] after the commit.
-pub(super) async fn enqueue(
-    tx: &mut PgConnection,
-    kind: MailKind,
-    email: &str,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(super) async fn enqueue(tx: &mut PgConnection, kind: MailKind, email: &str, now: Timestamp) -> sqlx::Result<()> {
     insert(tx, ids::new_id(), kind.as_str(), email, now).await
 }
 
@@ -84,7 +79,7 @@ pub async fn send_forever(state: IdentityState) {
     lane.send_forever(move || take(state), move |row| send(state, row)).await;
 }
 
-async fn take(state: &IdentityState) -> Result<Option<MailRow>, sqlx::Error> {
+async fn take(state: &IdentityState) -> sqlx::Result<Option<MailRow>> {
     let now = state.clock.now();
     lease_due(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
 }
@@ -118,7 +113,7 @@ async fn build_and_send(state: &IdentityState, row: &MailRow) -> Result<(), Stri
 }
 
 /// Builds the mail; `None` when it has no recipient.
-async fn build_mail(state: &IdentityState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
+async fn build_mail(state: &IdentityState, row: &MailRow, now: Timestamp) -> sqlx::Result<Option<AccountMail>> {
     let corrupt = |_| sqlx::Error::Decode(format!("account_mails({}).kind is {:?}", row.id, row.kind).into());
     let kind = row.kind.parse::<MailKind>().map_err(corrupt)?;
     let mut connection = state.pg.acquire().await?;
@@ -179,14 +174,14 @@ pub(super) struct MailRow {
     pub(super) tries: i32,
 }
 
-async fn insert(tx: &mut PgConnection, id: Uuid, kind: &str, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn insert(tx: &mut PgConnection, id: Uuid, kind: &str, email: &str, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO account_mails (id, kind, email, run_after, created_at) VALUES ($1, $2, $3, $4, $4)";
     sqlx::query(sql).bind_all((id, kind, email, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
 /// Leases one due mail until `lease_until`.
-async fn lease_due(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> Result<Option<MailRow>, sqlx::Error> {
+async fn lease_due(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> sqlx::Result<Option<MailRow>> {
     let sql = "UPDATE account_mails mail SET run_after = $2, tries = mail.tries + 1
                FROM (SELECT id FROM account_mails WHERE run_after <= $1 ORDER BY run_after LIMIT 1
                      FOR UPDATE SKIP LOCKED) AS due
@@ -195,13 +190,13 @@ async fn lease_due(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> Resul
 }
 
 /// Deletes a mail that was sent, has no recipient, or has used its last retry.
-async fn delete(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
+async fn delete(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
     sqlx::query("DELETE FROM account_mails WHERE id = $1").bind(id).execute(pg).await?;
     Ok(())
 }
 
 /// Postpones a failed mail to `at`.
-async fn postpone(pg: &PgPool, mail: &MailRow, at: Timestamp) -> Result<(), sqlx::Error> {
+async fn postpone(pg: &PgPool, mail: &MailRow, at: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE account_mails SET run_after = $3 WHERE id = $1 AND tries = $2";
     sqlx::query(sql).bind_all((mail.id, mail.tries, to_utc(at))).execute(pg).await?;
     Ok(())

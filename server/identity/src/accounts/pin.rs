@@ -128,7 +128,7 @@ pub async fn check_pin(
 }
 
 /// Returns the managers of a theatre who have a PIN, by name.
-pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> Result<Vec<ManagerView>, sqlx::Error> {
+pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> sqlx::Result<Vec<ManagerView>> {
     let sql = "SELECT account.id, account.name
                FROM staff_grants staff
                JOIN accounts account ON account.id = staff.account_id
@@ -139,14 +139,14 @@ pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> Result<V
     Ok(rows.into_iter().map(|(account, name)| ManagerView { account, name }).collect())
 }
 
-async fn put(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn put(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO manager_pins (account_id, pin_hash, set_at) VALUES ($1, $2, $3)
                ON CONFLICT (account_id) DO UPDATE SET pin_hash = EXCLUDED.pin_hash, set_at = EXCLUDED.set_at";
     sqlx::query(sql).bind_all((account, hash, to_utc(now))).execute(tx).await?;
     Ok(())
 }
 
-async fn hash_of(tx: &mut PgConnection, account: Uuid) -> Result<Option<String>, sqlx::Error> {
+async fn hash_of(tx: &mut PgConnection, account: Uuid) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar("SELECT pin_hash FROM manager_pins WHERE account_id = $1").bind(account).fetch_optional(tx).await
 }
 

@@ -239,7 +239,7 @@ macro_rules! live_session {
 }
 
 /// Returns the live session of a credential; records its use at most once a minute.
-async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> Result<Option<Session>, sqlx::Error> {
+async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> sqlx::Result<Option<Session>> {
     let (by_cookie, by_token) = (
         live_session!("session.secret_hash = $2"),
         live_session!("session.id = $2 AND session.account_id = $3 AND session.kind = 'token'"),
@@ -264,19 +264,14 @@ async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> Result<Opt
     Ok(Some(Session { id, account, owner, is_browser }))
 }
 
-async fn record_use(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn record_use(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE sessions SET last_seen_at = $3 WHERE id = $1 AND last_seen_at = $2 AND ended_at IS NULL";
     sqlx::query(sql).bind_all((id, seen_at, to_utc(now))).execute(pg).await?;
     Ok(())
 }
 
 /// Assigns a visitor to an account permanently; `false` when it belongs to another account.
-pub(super) async fn hand_over(
-    tx: &mut PgConnection,
-    owner: &str,
-    account: Uuid,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+pub(super) async fn hand_over(tx: &mut PgConnection, owner: &str, account: Uuid, now: Timestamp) -> sqlx::Result<bool> {
     let sql = "INSERT INTO account_visitors (owner, account_id, joined_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
     sqlx::query(sql).bind_all((owner, account, to_utc(now))).execute(&mut *tx).await?;
     let sql = "SELECT account_id FROM account_visitors WHERE owner = $1";
@@ -291,7 +286,7 @@ pub(super) async fn insert(
     secret_hash: Option<[u8; 32]>,
     life: SessionLifetime,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO sessions (id, account_id, kind, secret_hash, owner, idle_ms, created_at, last_seen_at, expires_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)",
@@ -304,7 +299,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-pub(super) async fn end(tx: &mut PgConnection, id: Uuid, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+pub(super) async fn end(tx: &mut PgConnection, id: Uuid, account: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL";
     sqlx::query(sql).bind_all((id, account, to_utc(now))).execute(tx).await?;
     Ok(())
@@ -316,7 +311,7 @@ pub(super) async fn end_all(
     account: Uuid,
     but: Option<Uuid>,
     now: Timestamp,
-) -> Result<u64, sqlx::Error> {
+) -> sqlx::Result<u64> {
     let sql = "UPDATE sessions SET ended_at = $3
                WHERE account_id = $1 AND ended_at IS NULL AND id IS DISTINCT FROM $2";
     let ended = sqlx::query(sql).bind_all((account, but, to_utc(now))).execute(tx).await?;
@@ -324,12 +319,7 @@ pub(super) async fn end_all(
 }
 
 /// Ends the sessions of an account except the `keep` most recently used.
-pub(super) async fn end_oldest(
-    tx: &mut PgConnection,
-    account: Uuid,
-    keep: i64,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(super) async fn end_oldest(tx: &mut PgConnection, account: Uuid, keep: i64, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE sessions SET ended_at = $3
                WHERE ended_at IS NULL AND id IN (SELECT id FROM sessions WHERE account_id = $1 AND ended_at IS NULL
                                                  ORDER BY last_seen_at DESC, id OFFSET $2)";
@@ -338,7 +328,7 @@ pub(super) async fn end_oldest(
 }
 
 /// Deletes sessions and links that expired before `before`, at most `limit` of each; returns the total.
-async fn delete_expired(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+async fn delete_expired(pg: &PgPool, before: Timestamp, limit: i64) -> sqlx::Result<u64> {
     let sessions = sqlx::query(
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
     );

@@ -68,13 +68,13 @@ impl Staff {
 }
 
 /// Returns `true` when an account has any role in a theatre.
-pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> Result<bool, sqlx::Error> {
+pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> sqlx::Result<bool> {
     let grants = grants::roles_of(&mut *pg.acquire().await?, account).await?;
     Ok(grants.iter().any(|(at, _)| at == theatre))
 }
 
 /// Returns `true` when an account has one of the `wanted` roles in a theatre.
-pub async fn may_at(pg: &PgPool, account: Uuid, theatre: &str, wanted: &[Role]) -> Result<bool, sqlx::Error> {
+pub async fn may_at(pg: &PgPool, account: Uuid, theatre: &str, wanted: &[Role]) -> sqlx::Result<bool> {
     let grants = grants::roles_of(&mut *pg.acquire().await?, account).await?;
     let held: Vec<Role> = grants.into_iter().filter(|(at, _)| at == theatre).map(|(_, role)| role).collect();
     Ok(check_permission(&held, wanted) == Permission::Granted)

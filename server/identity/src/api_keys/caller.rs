@@ -111,7 +111,7 @@ pub(super) fn hash_of(key: &str) -> Option<[u8; 32]> {
 }
 
 /// Returns the key of a hash, unless it is revoked.
-async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<ApiKey>, sqlx::Error> {
+async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> sqlx::Result<Option<ApiKey>> {
     sqlx::query_as(
         "SELECT id, theatre_id, reads_people, last_used_at FROM api_keys WHERE secret_hash = $1 AND revoked_at IS NULL",
     )
@@ -120,7 +120,7 @@ async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> Result<Option<ApiKey>, sqlx::E
     .await
 }
 
-async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL";
     sqlx::query(sql).bind_all((id, to_utc(now))).execute(pg).await?;
     Ok(())

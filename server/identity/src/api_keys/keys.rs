@@ -138,14 +138,14 @@ impl KeyRow {
 }
 
 /// Returns the keys of a theatre, valid ones first, then the newest.
-async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<KeyRow>, sqlx::Error> {
+async fn of_theatre(pg: &PgPool, theatre: &str, limit: i64) -> sqlx::Result<Vec<KeyRow>> {
     let sql = "SELECT id, name, hint, reads_people, made_at, last_used_at, revoked_at FROM api_keys
                WHERE theatre_id = $1 ORDER BY revoked_at IS NOT NULL, made_at DESC, id LIMIT $2";
     sqlx::query_as(sql).bind_all((theatre, limit)).fetch_all(pg).await
 }
 
 /// Counts the valid keys of a theatre, and blocks new ones until the transaction ends.
-async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
+async fn lock_count(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<i64> {
     sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
     let sql = "SELECT count(*) FROM api_keys WHERE theatre_id = $1 AND revoked_at IS NULL";
     sqlx::query_scalar(sql).bind(theatre).fetch_one(tx).await
@@ -157,7 +157,7 @@ async fn insert(
     row: &KeyRow,
     hash: &[u8; 32],
     made_by: Uuid,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO api_keys (id, theatre_id, name, hint, secret_hash, reads_people, made_by, made_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -169,12 +169,7 @@ async fn insert(
 }
 
 /// Revokes a key. `None`: the theatre has no such key; `false`: it was already revoked.
-async fn mark_revoked(
-    tx: &mut PgConnection,
-    theatre: &str,
-    id: Uuid,
-    now: Timestamp,
-) -> Result<Option<bool>, sqlx::Error> {
+async fn mark_revoked(tx: &mut PgConnection, theatre: &str, id: Uuid, now: Timestamp) -> sqlx::Result<Option<bool>> {
     let sql = "UPDATE api_keys SET revoked_at = $3 WHERE id = $1 AND theatre_id = $2 AND revoked_at IS NULL";
     let revoked = sqlx::query(sql).bind_all((id, theatre, to_utc(now))).execute(&mut *tx).await?;
     if revoked.rows_affected() == 1 {

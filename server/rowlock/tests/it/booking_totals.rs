@@ -92,7 +92,7 @@ async fn booking_revised_after_its_check_is_not_charged() {
 }
 
 /// Inserts a booking with this total and state, and with one seat for 100 cents if `has_a_seat`.
-async fn booking_of(pg: &PgPool, show: Uuid, state: &str, total: i64, has_a_seat: bool) -> Result<Uuid, sqlx::Error> {
+async fn booking_of(pg: &PgPool, show: Uuid, state: &str, total: i64, has_a_seat: bool) -> sqlx::Result<Uuid> {
     let id = new_id();
     let at_once = sqlx::query(
         "WITH made AS (
@@ -106,12 +106,12 @@ async fn booking_of(pg: &PgPool, show: Uuid, state: &str, total: i64, has_a_seat
     at_once.bind(id).bind(show).bind(state).bind(total).bind(has_a_seat).execute(pg).await.map(|_| id)
 }
 
-async fn run(pg: &PgPool, statement: &'static str, booking: Uuid) -> Result<PgQueryResult, sqlx::Error> {
+async fn run(pg: &PgPool, statement: &'static str, booking: Uuid) -> sqlx::Result<PgQueryResult> {
     sqlx::query(statement).bind(booking).execute(pg).await
 }
 
 #[track_caller]
-fn assert_total_refused(what: &str, outcome: Result<PgQueryResult, sqlx::Error>) {
+fn assert_total_refused(what: &str, outcome: sqlx::Result<PgQueryResult>) {
     assert_refused(what, outcome, CHECK_VIOLATION, REFUSAL);
 }
 

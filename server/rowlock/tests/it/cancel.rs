@@ -361,7 +361,7 @@ async fn payment_after_the_cancellation_of_the_show_is_refunded() {
 }
 
 /// Inserts a booking without seats and money that starts its payment in the same transaction.
-pub async fn insert_pending_payment(world: &World, tx: &mut PgConnection) -> Result<PgQueryResult, sqlx::Error> {
+pub async fn insert_pending_payment(world: &World, tx: &mut PgConnection) -> sqlx::Result<PgQueryResult> {
     let sql =
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)

@@ -22,7 +22,7 @@ pub async fn insert_booking(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
     id
 }
 
-async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQueryResult, sqlx::Error> {
+async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> sqlx::Result<PgQueryResult> {
     sqlx::query(
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)

@@ -39,7 +39,7 @@ impl MailLane<'_> {
     /// side by side. What was taken is finished.
     pub async fn send_forever<M, Taking, Sending>(&self, take: impl Fn() -> Taking, send: impl Fn(M) -> Sending)
     where
-        Taking: Future<Output = Result<Option<M>, sqlx::Error>>,
+        Taking: Future<Output = sqlx::Result<Option<M>>>,
         Sending: Future<Output = ()>,
     {
         let due = stream::unfold(&take, move |take| async move {
@@ -52,7 +52,7 @@ impl MailLane<'_> {
     /// Waits for a mail that is due, and takes it. `None`: the server stops.
     async fn next_due<M, Taking>(&self, take: &impl Fn() -> Taking) -> Option<M>
     where
-        Taking: Future<Output = Result<Option<M>, sqlx::Error>>,
+        Taking: Future<Output = sqlx::Result<Option<M>>>,
     {
         while !self.stop.is_cancelled() {
             match take().await {

@@ -180,7 +180,7 @@ async fn planned_on_screen(
 }
 
 /// Locks these shows in the order of their ids. Returns those that are still planned, each with its layout.
-async fn lock_planned(tx: &mut PgConnection, shows: &[Uuid], now: Timestamp) -> Result<Vec<(Uuid, Uuid)>, sqlx::Error> {
+async fn lock_planned(tx: &mut PgConnection, shows: &[Uuid], now: Timestamp) -> sqlx::Result<Vec<(Uuid, Uuid)>> {
     let sql = "SELECT id FROM shows WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
     sqlx::query_scalar::<_, Uuid>(sql).bind(shows).fetch_all(&mut *tx).await?;
     let sql = "SELECT id, layout_id FROM shows WHERE id = ANY($1) AND starts_at > $2 AND NOT called_off ORDER BY id";

@@ -147,7 +147,7 @@ async fn set_start(
     version: u32,
     start: NewStart,
     prices: &BTreeMap<String, i64>,
-) -> Result<(), sqlx::Error> {
+) -> sqlx::Result<()> {
     let sql = "UPDATE shows SET starts_at = $3, local_date = $4, prices = $5, terms_version = terms_version + 1
                WHERE id = $1 AND terms_version = $2 AND sales = 'planned' AND NOT called_off AND NOT is_moving";
     let moved =

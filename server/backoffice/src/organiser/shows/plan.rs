@@ -255,12 +255,7 @@ struct PlanValues<'a> {
     pub house: &'a [i32],
 }
 
-async fn insert(
-    tx: &mut PgConnection,
-    common: &PlanValues<'_>,
-    shows: &[NewShow],
-    areas: &[Area],
-) -> Result<(), sqlx::Error> {
+async fn insert(tx: &mut PgConnection, common: &PlanValues<'_>, shows: &[NewShow], areas: &[Area]) -> sqlx::Result<()> {
     let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
     sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices,
@@ -316,7 +311,7 @@ async fn on_screen(
     screen: &str,
     (from, until): (DateTime<Utc>, DateTime<Utc>),
     except: Option<Uuid>,
-) -> Result<Vec<ScreenPeriod>, sqlx::Error> {
+) -> sqlx::Result<Vec<ScreenPeriod>> {
     let sql = "SELECT film.title, show.starts_at, film.running_minutes, show.cleaning_minutes
                FROM shows show JOIN films film ON film.id = show.film_id
                WHERE (show.screen_id = $1

@@ -140,14 +140,14 @@ fn checked_prices(
 }
 
 /// Returns `true` when seats or places of a show are sold or claimed.
-pub(super) async fn is_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+pub(super) async fn is_bought(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM seat_claims WHERE show_id = $1 AND state <> 'released')
                    OR EXISTS (SELECT 1 FROM area_stock WHERE show_id = $1 AND claimed + sold > 0)";
     sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
 }
 
 /// Returns `true` when a booking of a show is between checkout and the end of its payment.
-async fn is_being_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+async fn is_being_bought(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
                               AND state IN ('CREATED', 'SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))";
     sqlx::query_scalar(sql).bind(show).fetch_one(tx).await
@@ -161,7 +161,7 @@ async fn set_terms(
     terms: &SaleTerms,
     prices: Option<&BTreeMap<String, i64>>,
     now: Timestamp,
-) -> Result<bool, sqlx::Error> {
+) -> sqlx::Result<bool> {
     let done = sqlx::query(
         "UPDATE shows SET sales = $3, sales_from = $4, hold_ms = $5, flash_sale = $6, per_person = $7,
                 prices = coalesce($8, prices), terms_version = terms_version + 1, terms_at = $9,

@@ -184,7 +184,7 @@ async fn between(
     connection: &mut PgConnection,
     theatre: &str,
     days: (NaiveDate, NaiveDate),
-) -> Result<Vec<OrganisedRow>, sqlx::Error> {
+) -> sqlx::Result<Vec<OrganisedRow>> {
     sqlx::query_as(ORGANISED).bind_all((theatre, None::<Uuid>, days.0, days.1, MAX_SHOWS)).fetch_all(connection).await
 }
 
@@ -196,7 +196,7 @@ pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uui
     found.ok_or_else(|| Problem::not_found("show"))
 }
 
-async fn time_zone_of(connection: &mut PgConnection, theatre: &str) -> Result<Option<String>, sqlx::Error> {
+async fn time_zone_of(connection: &mut PgConnection, theatre: &str) -> sqlx::Result<Option<String>> {
     let sql = "SELECT time_zone FROM cities JOIN theatres ON theatres.city_id = cities.id WHERE theatres.id = $1";
     sqlx::query_scalar(sql).bind(theatre).fetch_optional(connection).await
 }

@@ -489,7 +489,7 @@ pub fn text(value: &Value) -> &str {
 /// Asserts that Postgres refused a statement with this SQLSTATE and for this reason: a constraint with exactly this
 /// name or, for a trigger, a part of its message. A mistake in the statement does not count.
 #[track_caller]
-pub fn assert_refused(what: &str, outcome: Result<PgQueryResult, sqlx::Error>, code: &str, why: &str) {
+pub fn assert_refused(what: &str, outcome: sqlx::Result<PgQueryResult>, code: &str, why: &str) {
     let refused = outcome.expect_err(what);
     let Some(error) = refused.as_database_error() else {
         panic!("{what}: the error does not come from Postgres: {refused}")
