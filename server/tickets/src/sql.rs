@@ -36,8 +36,7 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
                SELECT $1, seat_no, code, $4
                  FROM UNNEST($2::integer[], $3::text[]) AS fresh (seat_no, code)
                ON CONFLICT (booking_id, seat_no) DO NOTHING";
-    sqlx::query(sql).bind_all((booking, &seats, &codes, clock::to_utc(at))).execute(connection).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, &seats, &codes, clock::to_utc(at))).execute(connection).await.map(drop)
 }
 
 /// Revokes tickets, so that they admit no one: those of these seats, or all of the booking. In the transaction that gives
@@ -50,8 +49,7 @@ pub async fn revoke(
 ) -> sqlx::Result<()> {
     let sql = "UPDATE tickets SET revoked_at = $3
                 WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2)) AND revoked_at IS NULL";
-    sqlx::query(sql).bind_all((booking, seats, clock::to_utc(at))).execute(connection).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, seats, clock::to_utc(at))).execute(connection).await.map(drop)
 }
 
 /// True if someone was admitted with a valid ticket of these seats, or of any seat of the booking. The caller has locked the

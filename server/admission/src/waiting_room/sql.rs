@@ -163,15 +163,13 @@ pub(super) async fn record_progress(
     let sql = "UPDATE waiting_rooms
                SET joined = GREATEST(joined, $2), called = GREATEST(called, $3), inside = $4
                WHERE id = $1 AND (joined < $2 OR called < $3 OR inside <> $4)";
-    sqlx::query(sql).bind_all((room, stored(joined), stored(called), stored(inside))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((room, stored(joined), stored(called), stored(inside))).execute(pg).await.map(drop)
 }
 
 /// Records a gap of lost numbers.
 pub(super) async fn record_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1";
-    sqlx::query(sql).bind_all((room, format_gaps(&[gap]))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((room, format_gaps(&[gap]))).execute(pg).await.map(drop)
 }
 
 /// Switches a room on, unless the show has an active one.
@@ -202,21 +200,18 @@ pub(super) async fn change(
 ) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_rooms SET opens_at = $2, per_second = $3
                WHERE id = $1 AND switched_off_at IS NULL AND (drawn IS NULL OR opens_at = $2)";
-    sqlx::query(sql).bind_all((room, to_utc(opens_at), per_second.cast_signed())).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((room, to_utc(opens_at), per_second.cast_signed())).execute(tx).await.map(drop)
 }
 
 /// Switches a room off, finally.
 pub(super) async fn switch_off(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_rooms SET switched_off_at = $2 WHERE id = $1 AND switched_off_at IS NULL";
-    sqlx::query(sql).bind_all((room, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((room, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Deletes the rooms of a rehearsal.
 pub(super) async fn delete_of(tx: &mut PgConnection, rehearsal: Uuid) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM waiting_rooms WHERE show_id = $1").bind(rehearsal).execute(tx).await?;
-    Ok(())
+    sqlx::query("DELETE FROM waiting_rooms WHERE show_id = $1").bind(rehearsal).execute(tx).await.map(drop)
 }
 
 /// Converts a number of people, which is far below 2^63.

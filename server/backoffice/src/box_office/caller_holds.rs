@@ -189,8 +189,7 @@ pub(super) async fn owner_of(
 /// Marks a caller's hold as sold; does nothing for any other hold.
 pub(super) async fn mark_sold(tx: &mut PgConnection, hold: Uuid) -> sqlx::Result<()> {
     let sql = "UPDATE caller_holds SET ended_as = 'sold' WHERE hold_id = $1 AND ended_as IS NULL";
-    sqlx::query(sql).bind(hold).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind(hold).execute(tx).await.map(drop)
 }
 
 /// Returns `true` when seats of a show are held for callers.

@@ -200,8 +200,7 @@ pub(super) async fn report_second(
     // A replaced admission becomes a conflict in the list of scans as well.
     let sql = "UPDATE door_scans SET outcome = 'conflict'
                WHERE theatre_id = $1 AND scan_id = $2 AND code = $3 AND outcome = 'admitted'";
-    sqlx::query(sql).bind_all((second.theatre, second.let_in.scan, second.code)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((second.theatre, second.let_in.scan, second.code)).execute(tx).await.map(drop)
 }
 
 /// Returns the replaced admission in the form the conflict report needs.

@@ -343,6 +343,5 @@ pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, layout: Uuid) -> 
 /// Marks a layout as used by a screen.
 pub(super) async fn mark_published(tx: &mut PgConnection, layout: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE theatre_layouts SET published_at = $2 WHERE layout_id = $1 AND published_at IS NULL";
-    sqlx::query(sql).bind_all((layout, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((layout, to_utc(now))).execute(tx).await.map(drop)
 }

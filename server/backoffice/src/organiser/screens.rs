@@ -147,8 +147,7 @@ async fn find(
 
 /// Locks the theatre, so that concurrent creations of screens are counted one after the other.
 pub(super) async fn lock_theatre(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<()> {
-    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(tx).await?;
-    Ok(())
+    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(tx).await.map(drop)
 }
 
 async fn count(tx: &mut PgConnection, theatre: &str) -> sqlx::Result<i64> {
@@ -170,8 +169,7 @@ async fn insert(
 
 async fn version(tx: &mut PgConnection, screen: &str, version: i32, layout: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO screen_layouts (screen_id, version, layout_id, published_at) VALUES ($1, $2, $3, $4)";
-    sqlx::query(sql).bind_all((screen, version, layout, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((screen, version, layout, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Locks a screen of a theatre and returns its layout. Planning and layout changes hold this lock.

@@ -245,14 +245,12 @@ async fn insert(
                FROM UNNEST($3::text[], $4::integer[]) AS seat (label, number)
                ON CONFLICT (screen_id, layout_id, label) DO UPDATE
                SET reason = EXCLUDED.reason, kept_by = EXCLUDED.kept_by, kept_at = EXCLUDED.kept_at";
-    sqlx::query(sql).bind_all((screen, layout, labels, numbers, reason, who, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((screen, layout, labels, numbers, reason, who, to_utc(now))).execute(tx).await.map(drop)
 }
 
 async fn delete(tx: &mut PgConnection, (screen, layout): (&str, Uuid), labels: &[String]) -> sqlx::Result<()> {
     let sql = "DELETE FROM standing_house_seats WHERE screen_id = $1 AND layout_id = $2 AND label = ANY ($3)";
-    sqlx::query(sql).bind_all((screen, layout, labels)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((screen, layout, labels)).execute(tx).await.map(drop)
 }
 
 /// Copies standing seats to another layout, with its seat numbers. Replaces the seats from an earlier use of that
@@ -270,8 +268,7 @@ async fn copy(
                FROM standing_house_seats kept
                JOIN UNNEST($4::text[], $5::integer[]) AS seat (label, number) ON seat.label = kept.label
                WHERE kept.screen_id = $1 AND kept.layout_id = $2";
-    sqlx::query(sql).bind_all((screen, before, after, labels, numbers)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((screen, before, after, labels, numbers)).execute(tx).await.map(drop)
 }
 
 #[cfg(test)]

@@ -221,8 +221,7 @@ async fn has_city(tx: &mut PgConnection, city: &str) -> sqlx::Result<bool> {
 
 async fn insert_city(tx: &mut PgConnection, id: &str, city: &NewCity) -> sqlx::Result<()> {
     let sql = "INSERT INTO cities (id, name, country, time_zone) VALUES ($1, $2, $3, $4)";
-    sqlx::query(sql).bind_all((id, &city.name, &city.country, &city.time_zone)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((id, &city.name, &city.country, &city.time_zone)).execute(tx).await.map(drop)
 }
 
 /// Returns `true` when shows, tariffs or tills use the theatre's currency.

@@ -44,8 +44,7 @@ pub(super) async fn show(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<Opti
 /// Locks a show against writers of its bookings: FOR UPDATE waits for the FOR KEY SHARE of their foreign key, which an
 /// update of the show would not. All bookings are visible to the next statement.
 pub(crate) async fn lock_against_bookings(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
-    sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(tx).await?;
-    Ok(())
+    sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE").bind(show).execute(tx).await.map(drop)
 }
 
 /// Locks a show against writers of its bookings, and reads it.
@@ -257,8 +256,7 @@ pub(super) async fn carried(
 pub(super) async fn drop_move(tx: &mut PgConnection, row: &MoveRow, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE show_moves SET state = 'dropped', finished_at = $2 WHERE id = $1 AND state = 'closing'";
     sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(&mut *tx).await?;
-    sqlx::query("UPDATE shows SET is_moving = false WHERE id = $1").bind(row.show_id).execute(tx).await?;
-    Ok(())
+    sqlx::query("UPDATE shows SET is_moving = false WHERE id = $1").bind(row.show_id).execute(tx).await.map(drop)
 }
 
 /// Finishes a move: restores the state of sales from before it. A draft keeps the version that its organiser was given.
@@ -269,8 +267,7 @@ pub(super) async fn finish(tx: &mut PgConnection, row: &MoveRow, now: Timestamp)
                FROM show_moves move WHERE move.id = $1 AND move.state = 'carried' AND shows.id = move.show_id";
     sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(&mut *tx).await?;
     let sql = "UPDATE show_moves SET state = 'done', finished_at = $2 WHERE id = $1 AND state = 'carried'";
-    sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((row.id, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Distance between the number ranges of returned seats of earlier layouts; larger than all temporary negative numbers.
@@ -285,8 +282,7 @@ pub(super) async fn take_out_claims(tx: &mut PgConnection, show: Uuid) -> sqlx::
     sqlx::query("DELETE FROM area_stock WHERE show_id = $1").bind(show).execute(&mut *tx).await?;
     let sql = "SELECT 1 FROM seat_claims WHERE show_id = $1 ORDER BY seat_no FOR UPDATE";
     sqlx::query(sql).bind(show).execute(&mut *tx).await?;
-    sqlx::query("DELETE FROM seat_claims WHERE show_id = $1").bind(show).execute(tx).await?;
-    Ok(())
+    sqlx::query("DELETE FROM seat_claims WHERE show_id = $1").bind(show).execute(tx).await.map(drop)
 }
 
 /// Gives the show its new layout: screen, seats, prices, areas, labels; and its new start, if it has one. Increments
@@ -317,8 +313,7 @@ pub(super) async fn open_room(
     let labels: Vec<String> = room.seats().map(|seat| seat.label).collect();
     let sql = "INSERT INTO moved_rooms (show_id, labels) VALUES ($1, $2)
                ON CONFLICT (show_id) DO UPDATE SET labels = EXCLUDED.labels";
-    sqlx::query(sql).bind_all((row.show_id, labels)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((row.show_id, labels)).execute(tx).await.map(drop)
 }
 
 async fn open_areas(tx: &mut PgConnection, show: Uuid, areas: &[Area]) -> sqlx::Result<()> {
@@ -500,8 +495,7 @@ pub(super) async fn keep_house_seats(tx: &mut PgConnection, show: Uuid, kept: &[
 /// Ends the callers' holds of a show: their seats no longer exist.
 pub(super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid) -> sqlx::Result<()> {
     let sql = "UPDATE caller_holds SET ended_as = 'released' WHERE show_id = $1 AND ended_as IS NULL";
-    sqlx::query(sql).bind(show).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind(show).execute(tx).await.map(drop)
 }
 
 /// Returns waiting-list entries with an offer in the old layout to the queue.
@@ -511,8 +505,7 @@ pub(super) async fn requeue_offers(tx: &mut PgConnection, show: Uuid, now: Times
     let sql = "UPDATE waiting_list SET state = 'waiting', offer_seats = '{}', offer_area = NULL, offer_until = NULL,
                       not_before = $2, updated_at = $2
                WHERE show_id = $1 AND state IN ('offering', 'offered')";
-    sqlx::query(sql).bind_all((show, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((show, to_utc(now))).execute(tx).await.map(drop)
 }
 
 pub(super) struct MovedBooking {
@@ -601,12 +594,10 @@ pub(super) async fn take_mail(
 /// Marks a mail as sent, or as not needed.
 pub(super) async fn mark_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2";
-    sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(now))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(now))).execute(pg).await.map(drop)
 }
 
 pub(super) async fn postpone_mail(pg: &PgPool, mail: &DueMail, not_before: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE moved_bookings SET mail_after = $3 WHERE move_id = $1 AND booking_id = $2 AND mailed_at IS NULL";
-    sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(not_before))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((mail.move_id, mail.booking_id, to_utc(not_before))).execute(pg).await.map(drop)
 }

@@ -117,8 +117,7 @@ pub(super) async fn put_state(
 pub(super) async fn fail_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> sqlx::Result<()> {
     let sql = "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
                WHERE endpoint_id = $1 AND state = 'waiting'";
-    sqlx::query(sql).bind_all((endpoint, why)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((endpoint, why)).execute(tx).await.map(drop)
 }
 
 /// Sets a new secret and keeps the previous one until `old_until`; `false` when the version differs.
@@ -245,8 +244,7 @@ pub(super) async fn record_attempt(
 /// Resets the count of consecutive failures.
 pub(super) async fn reset_failures(tx: &mut PgConnection, endpoint: Uuid) -> sqlx::Result<()> {
     let sql = "UPDATE webhook_endpoints SET failures = 0 WHERE id = $1 AND failures > 0";
-    sqlx::query(sql).bind(endpoint).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind(endpoint).execute(tx).await.map(drop)
 }
 
 /// Adds a failure; returns the endpoint and its theatre.

@@ -142,8 +142,7 @@ struct PostponedPurge {
 pub async fn announce(pg: &PgPool) -> sqlx::Result<()> {
     let sql = "INSERT INTO cdn (there, told_until) VALUES (true, now() + make_interval(secs => $1))
                ON CONFLICT (there) DO UPDATE SET told_until = EXCLUDED.told_until";
-    sqlx::query(sql).bind(BELIEVED_S).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind(BELIEVED_S).execute(pg).await.map(drop)
 }
 
 /// Takes all wishes that are due for so many tags, the oldest first, and for so long. What another replica takes just now

@@ -218,8 +218,7 @@ async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: 
                FROM shows show
                JOIN standing_house_seats kept ON kept.screen_id = show.screen_id AND kept.layout_id = show.layout_id
                WHERE show.id = ANY ($1) AND kept.seat_no IS NOT NULL";
-    sqlx::query(sql).bind_all((new_shows, to_utc(now))).execute(connection).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((new_shows, to_utc(now))).execute(connection).await.map(drop)
 }
 
 /// Opens the areas of shows in this room; those that are open stay as they are.

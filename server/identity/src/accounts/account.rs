@@ -82,8 +82,7 @@ pub(super) async fn set_password(
 pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE accounts SET email_proven_at = $2, version = version + 1, updated_at = $2
                WHERE id = $1 AND email_proven_at IS NULL AND closed_at IS NULL";
-    sqlx::query(sql).bind_all((account, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((account, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Closes an account; `None` when no open account has this address.

@@ -126,8 +126,7 @@ pub(super) async fn end_links(
     now: Timestamp,
 ) -> sqlx::Result<()> {
     let sql = "UPDATE account_links SET used_at = $3 WHERE account_id = $1 AND purpose = $2 AND used_at IS NULL";
-    sqlx::query(sql).bind_all((account, purpose.as_str(), to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((account, purpose.as_str(), to_utc(now))).execute(tx).await.map(drop)
 }
 
 #[cfg(test)]

@@ -176,8 +176,7 @@ pub(super) struct MailRow {
 
 async fn insert(tx: &mut PgConnection, id: Uuid, kind: &str, email: &str, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO account_mails (id, kind, email, run_after, created_at) VALUES ($1, $2, $3, $4, $4)";
-    sqlx::query(sql).bind_all((id, kind, email, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((id, kind, email, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Leases one due mail until `lease_until`.
@@ -191,13 +190,11 @@ async fn lease_due(pg: &PgPool, now: Timestamp, lease_until: Timestamp) -> sqlx:
 
 /// Deletes a mail that was sent, has no recipient, or has used its last retry.
 async fn delete(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM account_mails WHERE id = $1").bind(id).execute(pg).await?;
-    Ok(())
+    sqlx::query("DELETE FROM account_mails WHERE id = $1").bind(id).execute(pg).await.map(drop)
 }
 
 /// Postpones a failed mail to `at`.
 async fn postpone(pg: &PgPool, mail: &MailRow, at: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE account_mails SET run_after = $3 WHERE id = $1 AND tries = $2";
-    sqlx::query(sql).bind_all((mail.id, mail.tries, to_utc(at))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((mail.id, mail.tries, to_utc(at))).execute(pg).await.map(drop)
 }

@@ -142,8 +142,7 @@ pub async fn managers_with_pin(state: &IdentityState, theatre: &str) -> sqlx::Re
 async fn put(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO manager_pins (account_id, pin_hash, set_at) VALUES ($1, $2, $3)
                ON CONFLICT (account_id) DO UPDATE SET pin_hash = EXCLUDED.pin_hash, set_at = EXCLUDED.set_at";
-    sqlx::query(sql).bind_all((account, hash, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((account, hash, to_utc(now))).execute(tx).await.map(drop)
 }
 
 async fn hash_of(tx: &mut PgConnection, account: Uuid) -> sqlx::Result<Option<String>> {

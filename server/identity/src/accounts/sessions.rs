@@ -266,8 +266,7 @@ async fn find(pg: &PgPool, credential: Credential, now: Timestamp) -> sqlx::Resu
 
 async fn record_use(pg: &PgPool, id: Uuid, seen_at: DateTime<Utc>, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE sessions SET last_seen_at = $3 WHERE id = $1 AND last_seen_at = $2 AND ended_at IS NULL";
-    sqlx::query(sql).bind_all((id, seen_at, to_utc(now))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((id, seen_at, to_utc(now))).execute(pg).await.map(drop)
 }
 
 /// Assigns a visitor to an account permanently; `false` when it belongs to another account.
@@ -301,8 +300,7 @@ pub(super) async fn insert(
 
 pub(super) async fn end(tx: &mut PgConnection, id: Uuid, account: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE sessions SET ended_at = $3 WHERE id = $1 AND account_id = $2 AND ended_at IS NULL";
-    sqlx::query(sql).bind_all((id, account, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((id, account, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Ends all sessions of an account except `but`; returns their number.
@@ -323,8 +321,7 @@ pub(super) async fn end_oldest(tx: &mut PgConnection, account: Uuid, keep: i64, 
     let sql = "UPDATE sessions SET ended_at = $3
                WHERE ended_at IS NULL AND id IN (SELECT id FROM sessions WHERE account_id = $1 AND ended_at IS NULL
                                                  ORDER BY last_seen_at DESC, id OFFSET $2)";
-    sqlx::query(sql).bind_all((account, keep, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((account, keep, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Deletes sessions and links that expired before `before`, at most `limit` of each; returns the total.

@@ -122,8 +122,7 @@ async fn by_hash(pg: &PgPool, hash: &[u8; 32]) -> sqlx::Result<Option<ApiKey>> {
 
 async fn record_use(pg: &PgPool, id: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND revoked_at IS NULL";
-    sqlx::query(sql).bind_all((id, to_utc(now))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((id, to_utc(now))).execute(pg).await.map(drop)
 }
 
 #[cfg(test)]

@@ -49,8 +49,7 @@ pub(super) async fn store_late_preference(
     }
     let sql = "INSERT INTO late_wishes (booking_id, if_late) VALUES ($1, $2)
                ON CONFLICT (booking_id) DO UPDATE SET if_late = EXCLUDED.if_late";
-    sqlx::query(sql).bind_all((row.id, if_late.as_str())).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((row.id, if_late.as_str())).execute(tx).await.map(drop)
 }
 
 /// Finds seats for late money, or refunds it. An effect, performed at least once.

@@ -349,8 +349,7 @@ pub(super) async fn note_payment(
                SET state = CASE state WHEN 'succeeded' THEN state ELSE $2 END,
                    gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
                WHERE booking_id = $1";
-    sqlx::query(sql).bind_all((booking, state, gateway_ref, pay_url, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, state, gateway_ref, pay_url, to_utc(now))).execute(tx).await.map(drop)
 }
 
 pub(super) async fn note_refund(
@@ -362,8 +361,7 @@ pub(super) async fn note_refund(
 ) -> sqlx::Result<()> {
     let sql = "UPDATE payments SET refund_state = $2, refund_minor = coalesce($3, refund_minor), updated_at = $4
                WHERE booking_id = $1";
-    sqlx::query(sql).bind_all((booking, state, amount, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, state, amount, to_utc(now))).execute(tx).await.map(drop)
 }
 
 pub(super) async fn payment_of(

@@ -103,14 +103,12 @@ pub(super) async fn take(pg: &PgPool, now: Timestamp, lease_until: Timestamp, li
 }
 
 pub(super) async fn sent(pg: &PgPool, id: Uuid) -> sqlx::Result<()> {
-    sqlx::query("UPDATE email_codes SET mail_after = NULL WHERE id = $1").bind(id).execute(pg).await?;
-    Ok(())
+    sqlx::query("UPDATE email_codes SET mail_after = NULL WHERE id = $1").bind(id).execute(pg).await.map(drop)
 }
 
 pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL";
-    sqlx::query(sql).bind_all((id, to_utc(at))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((id, to_utc(at))).execute(pg).await.map(drop)
 }
 
 /// Deletes codes that expired before then, up to `limit`; returns their number.

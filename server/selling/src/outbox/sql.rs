@@ -126,8 +126,7 @@ pub async fn park(tx: &mut PgConnection, booking: Uuid, effect: Effect, why: &st
 /// When the database fails; the effect will be repeated.
 pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> sqlx::Result<()> {
     let sql = "DELETE FROM outbox WHERE booking_id = $1 AND effect = $2";
-    sqlx::query(sql).bind_all((booking, effect.as_str())).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, effect.as_str())).execute(pg).await.map(drop)
 }
 
 const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = ANY($2)";
@@ -138,8 +137,7 @@ const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND 
 /// When the database fails.
 pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> sqlx::Result<()> {
     let names: Vec<_> = effects.iter().map(|effect| effect.as_str()).collect();
-    sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await?;
-    Ok(())
+    sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await.map(drop)
 }
 
 /// Adds the removal of one effect of many bookings to a statement.
@@ -289,12 +287,10 @@ pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> sqlx::Result<()> {
 
 pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2";
-    sqlx::query(sql).bind_all((job.booking, job.id, to_utc(at))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((job.booking, job.id, to_utc(at))).execute(pg).await.map(drop)
 }
 
 pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> sqlx::Result<()> {
     let sql = "UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2";
-    sqlx::query(sql).bind_all((job.booking, job.id, why)).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((job.booking, job.id, why)).execute(pg).await.map(drop)
 }

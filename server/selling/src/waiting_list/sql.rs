@@ -109,8 +109,7 @@ macro_rules! entries {
 pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     sqlx::query(sql).bind_all((show, to_utc(now))).execute(&mut *tx).await?;
-    sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(tx).await?;
-    Ok(())
+    sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(tx).await.map(drop)
 }
 
 /// Tries to lock a show's list; `false` when another replica has it and does the work.
@@ -127,8 +126,7 @@ pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> sqlx::Re
 
 /// Locks a visitor's joins, and the offers they take over, until the transaction ends.
 pub(super) async fn lock_joins_of(tx: &mut PgConnection, owner: &str) -> sqlx::Result<()> {
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(owner).execute(tx).await?;
-    Ok(())
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(owner).execute(tx).await.map(drop)
 }
 
 /// Counts the lists that a visitor is in. Their joins are serialised until the transaction ends, so that two
@@ -172,8 +170,7 @@ pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option
 }
 
 pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<()> {
-    sqlx::query("SELECT 1 FROM waiting_list WHERE id = $1 FOR UPDATE").bind(id).execute(tx).await?;
-    Ok(())
+    sqlx::query("SELECT 1 FROM waiting_list WHERE id = $1 FOR UPDATE").bind(id).execute(tx).await.map(drop)
 }
 
 pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> sqlx::Result<bool> {
@@ -221,8 +218,7 @@ pub(super) async fn leave(
 pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_list SET state = 'over', updated_at = $2
                WHERE show_id = $1 AND state IN ('waiting', 'offering')";
-    sqlx::query(sql).bind_all((show, to_utc(now))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((show, to_utc(now))).execute(pg).await.map(drop)
 }
 
 pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> sqlx::Result<HashSet<Uuid>> {
@@ -294,8 +290,7 @@ pub(super) async fn offered(
 ) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_list SET state = 'offered', offer_until = $3, updated_at = $4
                WHERE id = $1 AND state = 'offering' AND offer_number = $2";
-    sqlx::query(sql).bind_all((entry.id, entry.offer_number, to_utc(until), to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((entry.id, entry.offer_number, to_utc(until), to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Returns an entry to the line after its planned offer could not be held.
@@ -313,8 +308,7 @@ pub(super) async fn back_in_line(
 
 pub(super) async fn close_released_offer(pg: &PgPool, hold: Uuid, now: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'";
-    sqlx::query(sql).bind_all((hold, to_utc(now))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((hold, to_utc(now))).execute(pg).await.map(drop)
 }
 
 /// Replaces the hold of an offer, the first id, by its renewal, the second, until `until`.
@@ -326,8 +320,7 @@ pub(super) async fn note_renewed(
 ) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_list SET offer_hold = $2, offer_until = $3, updated_at = $4
                WHERE offer_hold = $1 AND state = 'offered'";
-    sqlx::query(sql).bind_all((hold, next, to_utc(until), to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((hold, next, to_utc(until), to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Gives an offer to another owner, with its hold under this id. `false` when the entry has changed since it was read.
@@ -387,12 +380,10 @@ pub(super) async fn take_mail(
 
 pub(super) async fn note_mailed(pg: &PgPool, entry: &ListEntry) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2";
-    sqlx::query(sql).bind_all((entry.id, entry.offer_number)).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((entry.id, entry.offer_number)).execute(pg).await.map(drop)
 }
 
 pub(super) async fn postpone_mail(pg: &PgPool, entry: &ListEntry, at: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2";
-    sqlx::query(sql).bind_all((entry.id, entry.offer_number, to_utc(at))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((entry.id, entry.offer_number, to_utc(at))).execute(pg).await.map(drop)
 }

@@ -172,8 +172,7 @@ async fn remove_seats(tx: &mut PgConnection, booking: Uuid, number: u32, gone: &
                WHERE booking_id = $1 AND seat_no = ANY($3)";
     sqlx::query(sql).bind_all((booking, number.cast_signed(), &seats)).execute(&mut *tx).await?;
     let sql = "DELETE FROM booking_seats WHERE booking_id = $1 AND seat_no = ANY($2)";
-    sqlx::query(sql).bind_all((booking, &seats)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, &seats)).execute(tx).await.map(drop)
 }
 
 /// Releases the seats of one part: claims first, then the map. An effect, performed at least once.

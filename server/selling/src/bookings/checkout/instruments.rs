@@ -131,8 +131,7 @@ pub(crate) async fn settle(
 
 async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> sqlx::Result<()> {
     let sql = "INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)";
-    sqlx::query(sql).bind_all((row.id, row.show_id, &instrument.0)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((row.id, row.show_id, &instrument.0)).execute(tx).await.map(drop)
 }
 
 /// Records the instrument of a booking that is being submitted, unless it has paid for too many seats of its show.
@@ -201,13 +200,11 @@ pub(crate) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> sqlx::
                SELECT fresh.id, fresh.show_id, paid.instrument
                FROM payment_instruments paid JOIN bookings fresh ON fresh.id = $2 AND fresh.show_id = paid.show_id
                WHERE paid.booking_id = $1";
-    sqlx::query(sql).bind_all((from, to)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((from, to)).execute(tx).await.map(drop)
 }
 
 /// Deletes the instrument of a booking that switches gateways: its token is invalid there, and the new instrument is
 /// unknown.
 pub(crate) async fn forget(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<()> {
-    sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await?;
-    Ok(())
+    sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await.map(drop)
 }

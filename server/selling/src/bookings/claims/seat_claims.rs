@@ -87,8 +87,7 @@ pub(crate) async fn release(tx: &mut PgConnection, row: &BookingRow) -> sqlx::Re
                             ORDER BY seat_no FOR UPDATE)
                UPDATE seat_claims claim SET state = 'released' FROM own
                WHERE claim.show_id = $1 AND claim.seat_no = own.seat_no";
-    sqlx::query(sql).bind_all((row.show_id, seat_numbers(row), row.id, row.fence)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((row.show_id, seat_numbers(row), row.id, row.fence)).execute(tx).await.map(drop)
 }
 
 fn seat_numbers(row: &BookingRow) -> Vec<i32> {

@@ -26,8 +26,7 @@ pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> sqlx::Result<Opt
 pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timestamp) -> sqlx::Result<()> {
     let sql = "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until) VALUES ($1, $2, $3, $3)
                ON CONFLICT (gateway, day) DO NOTHING";
-    sqlx::query(sql).bind_all((gateway, day, to_utc(now))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((gateway, day, to_utc(now))).execute(pg).await.map(drop)
 }
 
 /// Leases the earliest day of a gateway that is neither compared nor leased; returns it with the fencing token.
@@ -66,8 +65,7 @@ pub(super) async fn finish(
 ) -> sqlx::Result<()> {
     let sql = "UPDATE ledger_comparisons SET finished_at = $5, payments = $4
                WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL";
-    sqlx::query(sql).bind_all((gateway, day, fence, payments, to_utc(now))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((gateway, day, fence, payments, to_utc(now))).execute(pg).await.map(drop)
 }
 
 #[derive(platform::FromRow)]

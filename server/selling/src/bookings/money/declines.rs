@@ -74,8 +74,7 @@ pub(crate) async fn note(
     }
     let sql = "DELETE FROM declined_payments WHERE booking_id IN
              (SELECT booking_id FROM declined_payments WHERE at < $1 ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)";
-    sqlx::query(sql).bind_all((to_utc(now.plus_ms(-KEPT_MS)), FORGET_AT_ONCE)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((to_utc(now.plus_ms(-KEPT_MS)), FORGET_AT_ONCE)).execute(tx).await.map(drop)
 }
 
 /// Returns the hold that is kept after a booking's declined payment, if any.

@@ -45,8 +45,7 @@ pub(crate) async fn route(tx: &mut PgConnection, booking: Uuid) -> sqlx::Result<
 /// Uncounts a charge request that was never sent.
 pub(crate) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> sqlx::Result<()> {
     let sql = "UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0";
-    sqlx::query(sql).bind_all((booking, gateway)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, gateway)).execute(tx).await.map(drop)
 }
 
 /// Returns the gateways that the booking left.
@@ -130,8 +129,7 @@ pub(crate) async fn settle_left(
 ) -> sqlx::Result<()> {
     let sql = "UPDATE payment_switches SET settled_as = $3, settled_at = $4
                WHERE booking_id = $1 AND from_gateway = $2 AND settled_as IS NULL";
-    sqlx::query(sql).bind_all((booking, gateway, settled_as, to_utc(now))).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, gateway, settled_as, to_utc(now))).execute(tx).await.map(drop)
 }
 
 /// Reopens a settlement: a gateway that the booking left has its money after all, which needs work.

@@ -113,8 +113,7 @@ pub(crate) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> sql
 /// Records that the gateway charged another amount than requested; all of it may be refunded.
 pub(crate) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> sqlx::Result<()> {
     let sql = "UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2";
-    sqlx::query(sql).bind_all((booking, amount.minor)).execute(tx).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, amount.minor)).execute(tx).await.map(drop)
 }
 
 /// Sends a refund: an effect, performed at least once. A settled refund is not sent again.

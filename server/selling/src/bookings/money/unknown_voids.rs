@@ -126,8 +126,7 @@ fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp
 
 async fn forget(state: &SellingState, due: &Due) -> sqlx::Result<()> {
     let sql = "DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3";
-    sqlx::query(sql).bind_all((due.booking_id, &due.gateway, due.checks)).execute(&state.pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((due.booking_id, &due.gateway, due.checks)).execute(&state.pg).await.map(drop)
 }
 
 #[cfg(test)]

@@ -294,6 +294,5 @@ async fn take_silent_payments(
 /// Marks a pending payment as having no news since `unheard_since`.
 async fn mark_due(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> sqlx::Result<()> {
     let sql = "UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2";
-    sqlx::query(sql).bind_all((booking, to_utc(unheard_since))).execute(pg).await?;
-    Ok(())
+    sqlx::query(sql).bind_all((booking, to_utc(unheard_since))).execute(pg).await.map(drop)
 }
