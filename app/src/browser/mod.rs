@@ -185,12 +185,6 @@ pub fn socket_origin() -> String {
     format!("{scheme}://{}", location.host().unwrap_or_default())
 }
 
-/// Returns true if the pointer is finer than a finger.
-pub fn has_mouse() -> bool {
-    let query = window().match_media("(hover: hover) and (pointer: fine)");
-    query.ok().flatten().is_some_and(|query| query.matches())
-}
-
 /// Calls `react` when the theme changes between dark and light.
 pub fn on_theme(mut react: impl FnMut() + 'static) {
     if let Ok(Some(query)) = window().match_media("(prefers-color-scheme: light)") {
