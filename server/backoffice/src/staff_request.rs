@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::BackofficeState;
 use http::idempotency::{IdempotencyKey, Intent};
-use http::{ApiJson, ApiPath, Problem};
+use http::{ApiJson, ApiPath, ApiResult, Problem};
 use identity::accounts::{Staff, StaffAction};
 
 /// Roles of which a caller needs one. A manager may do all that the box office may.
@@ -63,7 +63,7 @@ struct TheatrePath {
 impl<R: Roles, P: DeserializeOwned + Send> FromRequestParts<BackofficeState> for StaffRequest<R, P> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> ApiResult<Self> {
         let staff = Staff::from_request_parts(parts, state).await?;
         let ApiPath(TheatrePath { theatre }) = ApiPath::from_request_parts(parts, state).await?;
         let ApiPath(path) = ApiPath::<P>::from_request_parts(parts, state).await?;
@@ -102,7 +102,7 @@ where
 {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &BackofficeState) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &BackofficeState) -> ApiResult<Self> {
         let (mut parts, body) = request.into_parts();
         let from = StaffRequest::<R, P>::from_request_parts(&mut parts, state).await?;
         let key = IdempotencyKey::from_request_parts(&mut parts, state).await?;

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::show::{Show, local_start};
 use crate::{Listings, Regions, Standby, is_slug, sql};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::clock;
 
 /// Days in the strip, today included.
@@ -149,7 +149,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// 421 when it is of another region, 404 when there is none.
-    pub async fn find_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+    pub async fn find_show(&self, id: Uuid) -> ApiResult<Arc<Show>> {
         match self.show(id).await? {
             Some(show) => Ok(show),
             None => Err(self.unknown_show(id).await?),
@@ -167,7 +167,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// 404 when there is no public show of that id.
-    pub async fn find_public_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+    pub async fn find_public_show(&self, id: Uuid) -> ApiResult<Arc<Show>> {
         public(self.find_show(id).await?)
     }
 
@@ -177,7 +177,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// As [`Self::find_show`].
-    pub async fn find_show_or_rehearsal(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+    pub async fn find_show_or_rehearsal(&self, id: Uuid) -> ApiResult<Arc<Show>> {
         if let Some(Some(show)) = self.rehearsals.get(&id).await {
             return Ok(show);
         }
@@ -194,7 +194,7 @@ impl Catalogue {
     ///
     /// # Errors
     /// As [`Self::find_public_show`].
-    pub async fn find_public_show_or_rehearsal(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
+    pub async fn find_public_show_or_rehearsal(&self, id: Uuid) -> ApiResult<Arc<Show>> {
         public(self.find_show_or_rehearsal(id).await?)
     }
 
@@ -307,7 +307,7 @@ impl Catalogue {
     }
 }
 
-fn public(show: Arc<Show>) -> Result<Arc<Show>, Problem> {
+fn public(show: Arc<Show>) -> ApiResult<Arc<Show>> {
     if show.sales == Sales::Planned { Err(Problem::not_found("show")) } else { Ok(show) }
 }
 

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock;
 
 /// A show with its room and its prices.
@@ -421,7 +421,7 @@ fn with_city(address: &str, city: &str) -> String {
 ///
 /// # Errors
 /// 409 then.
-pub fn refuse_called_off(show: &Show) -> Result<(), Problem> {
+pub fn refuse_called_off(show: &Show) -> ApiResult<()> {
     if show.is_called_off() {
         let detail = "This show will not take place. Everything paid for it goes back in full.";
         return Err(Problem::new(Code::SalesClosed, detail));
@@ -439,7 +439,7 @@ pub fn is_before_close(starts_at: Timestamp, now: Timestamp) -> bool {
 ///
 /// # Errors
 /// 409 within [`SALES_CLOSE_BEFORE_START_MS`] of the start, after it, and when the show was called off.
-pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
+pub fn sales_open(show: &Show, now: Timestamp) -> ApiResult<()> {
     refuse_called_off(show)?;
     if is_before_close(show.starts_at, now) {
         return Ok(());
@@ -453,7 +453,7 @@ pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
 ///
 /// # Errors
 /// 409 as [`sales_open`], and before sales begin or while they are paused.
-pub fn on_sale(show: &Show, now: Timestamp) -> Result<(), Problem> {
+pub fn on_sale(show: &Show, now: Timestamp) -> ApiResult<()> {
     sales_open(show, now)?;
     match (show.sales, show.sales_from) {
         (Sales::Open, Some(from)) if from > now => {

@@ -13,8 +13,8 @@ use axum::response::{IntoResponseParts, ResponseParts};
 use uuid::Uuid;
 
 use crate::{IdentityState, accounts};
-use http::Problem;
 use http::visitor::{Secret, new_secret, owner_of, secret_of, set_cookie};
+use http::{ApiResult, Problem};
 
 /// The caller. A handler takes it as an argument and returns it before the body, which sets a new cookie. Pages that a
 /// CDN may cache do not use it.
@@ -47,7 +47,7 @@ where
 {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         let state = IdentityState::from_ref(state);
         if let Some(session) = accounts::of_request(&state, &parts.headers).await? {
             return Ok(Self { owner: session.owner, account: Some(session.account), set_cookie: None });

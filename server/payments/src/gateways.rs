@@ -27,7 +27,7 @@ use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, LedgerPage, PaymentIds, RefundAnswer, VoidAnswer,
     WebhookRefused, Window,
 };
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::background::PeriodicLoop;
 use platform::breaker::{Breaker, BreakerLimits, Pass};
 use platform::ids;
@@ -312,7 +312,7 @@ impl Gateways {
     ///
     /// # Errors
     /// 503 `gateway_unavailable` with `Retry-After`.
-    pub fn require_available(&self) -> Result<(), Problem> {
+    pub fn require_available(&self) -> ApiResult<()> {
         if self.gateways.iter().any(GuardedGateway::is_available) {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::watch::Sighting;
 use crate::{AdmissionState, puzzles};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -168,7 +168,7 @@ async fn load_buyers(state: &AdmissionState, asked: &[&Sighting]) -> sqlx::Resul
     Ok(buyers)
 }
 
-async fn theatre_of(state: &AdmissionState, show: Uuid) -> Result<String, Problem> {
+async fn theatre_of(state: &AdmissionState, show: Uuid) -> ApiResult<String> {
     state.catalogue.find_show(show).await.map(|show| show.theatre_id.clone())
 }
 

@@ -30,7 +30,7 @@ const MAX_LISTED: i64 = 200;
 const SHOWN_DIGITS: usize = 8;
 
 /// Lists the flags in the shows of a theatre: first those not dismissed, then the latest.
-pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
+pub async fn list(state: &AdmissionState, theatre: &str) -> ApiResult<Vec<UnusualView>> {
     let mut views = Vec::new();
     for flag in of_theatre(&state.pg, theatre).await? {
         let show = match state.catalogue.find_show(flag.show_id).await {
@@ -44,7 +44,7 @@ pub async fn list(state: &AdmissionState, theatre: &str) -> Result<Vec<UnusualVi
     Ok(views)
 }
 
-fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
+fn view(flag: Flag, show: &Show) -> ApiResult<UnusualView> {
     let corrupt = |column: &str| Problem::internal(&format!("unusual_flags({}).{column} cannot be", flag.id));
     let starts: String = show.local_iso(show.starts_at).chars().take("2026-12-01T20:15".len()).collect();
     Ok(UnusualView {
@@ -67,7 +67,7 @@ fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
 ///
 /// # Errors
 /// 404 if the theatre has no such flag, 400 for an invalid reason.
-pub async fn dismiss(state: &AdmissionState, action: &StaffAction<'_>, id: Uuid) -> Result<Answer, Problem> {
+pub async fn dismiss(state: &AdmissionState, action: &StaffAction<'_>, id: Uuid) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::AdmissionSettings;
 use crate::{AdmissionState, puzzles};
 use catalogue::Show;
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use identity::Visitor;
 use seats::seat_locks::with_map;
 
@@ -96,12 +96,7 @@ impl<'a> LimitedCaller<'a> {
     ///
     /// # Errors
     /// 429 if the visitor, or all visitors of the address, exceed their limit.
-    pub async fn count_attempt(
-        &mut self,
-        state: &AdmissionState,
-        show: &Show,
-        request: Option<Uuid>,
-    ) -> Result<(), Problem> {
+    pub async fn count_attempt(&mut self, state: &AdmissionState, show: &Show, request: Option<Uuid>) -> ApiResult<()> {
         self.is_exempt = puzzles::is_cached_staff_of(state, self.show, self.account).await;
         if self.is_exempt {
             return Ok(());
@@ -129,7 +124,7 @@ impl<'a> LimitedCaller<'a> {
         state: &AdmissionState,
         show: &Show,
         request: Option<Uuid>,
-    ) -> Result<(), Problem> {
+    ) -> ApiResult<()> {
         if self.is_exempt {
             return Ok(());
         }
@@ -143,7 +138,7 @@ impl<'a> LimitedCaller<'a> {
     ///
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, do so too often.
-    pub async fn count_change(&mut self, state: &AdmissionState, show: &Show) -> Result<(), Problem> {
+    pub async fn count_change(&mut self, state: &AdmissionState, show: &Show) -> ApiResult<()> {
         self.count(state, show, Counts::Changes).await
     }
 
@@ -151,12 +146,12 @@ impl<'a> LimitedCaller<'a> {
     ///
     /// # Errors
     /// 429 when the visitor, or all visitors of the address, check out too often.
-    pub async fn count_checkout(&mut self, state: &AdmissionState, show: &Show) -> Result<(), Problem> {
+    pub async fn count_checkout(&mut self, state: &AdmissionState, show: &Show) -> ApiResult<()> {
         self.count(state, show, Counts::Checkouts).await
     }
 
     /// Counts an act for the visitor and for the address; staff of the show's theatre are not counted.
-    async fn count(&mut self, state: &AdmissionState, show: &Show, what: Counts) -> Result<(), Problem> {
+    async fn count(&mut self, state: &AdmissionState, show: &Show, what: Counts) -> ApiResult<()> {
         self.is_exempt = puzzles::is_cached_staff_of(state, self.show, self.account).await;
         if self.is_exempt {
             return Ok(());
@@ -178,7 +173,7 @@ impl<'a> LimitedCaller<'a> {
         show: &Show,
         request: Option<Uuid>,
         refused: LimitExceeded,
-    ) -> Result<(), Problem> {
+    ) -> ApiResult<()> {
         // Separate permits: replays are answered even while Postgres is slow to return the staff.
         if let Ok(_permit) = state.fairness.staff_checks.try_acquire() {
             self.is_exempt = puzzles::is_staff_of(state, show, self.account).await;

@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::AdmissionState;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::{Visitor, accounts};
 use platform::ids;
 use platform::telemetry::{PuzzleOutcome, puzzle};
@@ -79,7 +79,7 @@ pub async fn check(
     visitor: &Visitor,
     request: Uuid,
     headers: &HeaderMap,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let threshold = state.admission_settings.puzzle_holds_per_s;
     if threshold == 0 || !is_sold_in_a_rush(state, show) {
         return Ok(());
@@ -146,7 +146,7 @@ impl TicketPuzzle<'_> {
     ///
     /// # Errors
     /// 400 for an invalid solution, 409 for a spent one; each with a new puzzle.
-    pub async fn is_solved(&self, headers: &HeaderMap, request: Uuid) -> Result<bool, Problem> {
+    pub async fn is_solved(&self, headers: &HeaderMap, request: Uuid) -> ApiResult<bool> {
         let Some(solution) = headers.get(SOLUTION_HEADER) else { return Ok(false) };
         self.puzzle_request().check_solution(solution.as_bytes(), request).await.map(|()| true)
     }
@@ -176,7 +176,7 @@ struct PuzzleRequest<'a> {
 
 impl PuzzleRequest<'_> {
     /// Checks a solution: two digests, and a call of Redis if they are right.
-    async fn check_solution(&self, solution: &[u8], request: Uuid) -> Result<(), Problem> {
+    async fn check_solution(&self, solution: &[u8], request: Uuid) -> ApiResult<()> {
         let puzzles = &self.state.puzzles;
         let solution = std::str::from_utf8(solution).ok().filter(|solution| solution.len() <= MAX_BYTES);
         let parameters = solution.and_then(|solution| {

@@ -15,7 +15,7 @@ use super::{joining, sellers};
 use crate::AdmissionState;
 use catalogue::Show;
 use http::cookies::cookie_value;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::Visitor;
 
 /// Time to enter after a call, milliseconds. A late visitor enters as soon as there is room.
@@ -51,12 +51,7 @@ pub enum VisitorPage {
 ///
 /// # Errors
 /// 429 without a valid pass, 503 if the store cannot be reached.
-pub async fn check_pass(
-    state: &AdmissionState,
-    show: &Show,
-    visitor: &Visitor,
-    headers: &HeaderMap,
-) -> Result<(), Problem> {
+pub async fn check_pass(state: &AdmissionState, show: &Show, visitor: &Visitor, headers: &HeaderMap) -> ApiResult<()> {
     let Some(room) = state.waiting_rooms.of(show.id) else { return Ok(()) };
     let now = state.clock.now();
     let pass = pass_of(state, &room, &visitor.owner, headers).filter(|pass| now < pass.until.plus_ms(PASS_GRACE_MS));
@@ -178,7 +173,7 @@ pub(super) async fn join_or_enter(
     room: &Arc<ActiveRoom>,
     joiner: Joiner<'_>,
     credentials: Credentials,
-) -> Result<JoinOutcome, Problem> {
+) -> ApiResult<JoinOutcome> {
     let Some(number) = credentials.number else {
         return number_for_visitor(state, room, joiner).await.map(JoinOutcome::Joined);
     };
@@ -206,11 +201,7 @@ pub(super) async fn join_or_enter(
 
 /// The number of a visitor: the same for each request, also while the first one is running; a new one after it was
 /// given back.
-async fn number_for_visitor(
-    state: &AdmissionState,
-    room: &Arc<ActiveRoom>,
-    joiner: Joiner<'_>,
-) -> Result<u64, Problem> {
+async fn number_for_visitor(state: &AdmissionState, room: &Arc<ActiveRoom>, joiner: Joiner<'_>) -> ApiResult<u64> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, joiner.owner.to_owned()));
     let join = async || {
         let joined = joins.entry(asked.clone()).or_try_insert_with(new_number(state, room, joiner)).await;
@@ -225,7 +216,7 @@ async fn number_for_visitor(
 }
 
 /// Takes a new number, which counts for its address.
-async fn new_number(state: &AdmissionState, room: &Arc<ActiveRoom>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+async fn new_number(state: &AdmissionState, room: &Arc<ActiveRoom>, joiner: Joiner<'_>) -> ApiResult<u64> {
     let counted = limits::count(state, room, joiner).await?;
     match joining::take_number(state, room).await {
         Ok(number) => Ok(number),
@@ -237,7 +228,7 @@ async fn new_number(state: &AdmissionState, room: &Arc<ActiveRoom>, joiner: Join
 }
 
 /// Gives a number back; it cannot be used again.
-pub(super) async fn leave(state: &AdmissionState, room: &ActiveRoom, number: u64) -> Result<(), Problem> {
+pub(super) async fn leave(state: &AdmissionState, room: &ActiveRoom, number: u64) -> ApiResult<()> {
     // A lost room has forgotten who left; the calls of those places end unanswered.
     store::leave(state, room, number, room.place_of(number)).await?;
     Ok(())

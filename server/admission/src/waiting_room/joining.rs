@@ -11,7 +11,7 @@ use super::room::ActiveRoom;
 use super::sql;
 use super::store::{self, NumberRange};
 use crate::AdmissionState;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Joins per call.
 const MAX_PER_CALL: usize = 1_024;
@@ -26,7 +26,7 @@ const FULL_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// Tries of a call: after raising the mark, after a rebuild, and once more.
 const TRIES: u32 = 4;
 
-type JoinReply = oneshot::Sender<Result<u64, Problem>>;
+type JoinReply = oneshot::Sender<ApiResult<u64>>;
 
 #[derive(Default)]
 pub(super) struct JoinQueue(Mutex<PendingJoins>);
@@ -54,7 +54,7 @@ impl JoinQueue {
 }
 
 /// Takes the next number. 503 if the queue is full, or a store cannot be reached.
-pub(super) async fn take_number(state: &AdmissionState, room: &Arc<ActiveRoom>) -> Result<u64, Problem> {
+pub(super) async fn take_number(state: &AdmissionState, room: &Arc<ActiveRoom>) -> ApiResult<u64> {
     let (reply, answer) = oneshot::channel();
     {
         let mut waiting = room.joining.lock();
@@ -114,7 +114,7 @@ async fn assign_numbers(state: &AdmissionState, room: &ActiveRoom, mut batch: Ve
 }
 
 /// Takes some numbers, at least one.
-async fn take_numbers(state: &AdmissionState, room: &ActiveRoom, people: u64) -> Result<NumberRange, Problem> {
+async fn take_numbers(state: &AdmissionState, room: &ActiveRoom, people: u64) -> ApiResult<NumberRange> {
     if room.take_suspect() {
         // Other replicas may have given out numbers that Redis has lost; all of them are below the mark.
         let row = sql::load_room(&state.pg, room.id).await.inspect_err(|_| room.mark_suspect())?;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::room::ActiveRoom;
 use crate::{AdmissionState, puzzles};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use platform::ids;
 use platform::rate_limits::{Allowance, TakeOutcome};
 
@@ -43,7 +43,7 @@ pub(super) struct Counted(Vec<(Allowance, String)>);
 /// # Errors
 /// 428 if a puzzle must be solved first, 400 and 409 for an invalid or spent solution; 429 if address or
 /// network have no ticket left, with the time to wait; 503 if Redis does not answer.
-pub(super) async fn count(state: &AdmissionState, room: &ActiveRoom, joiner: Joiner<'_>) -> Result<Counted, Problem> {
+pub(super) async fn count(state: &AdmissionState, room: &ActiveRoom, joiner: Joiner<'_>) -> ApiResult<Counted> {
     let Some(of_address) = TicketLimit::of_address(state.admission_settings.queue_tickets_per_address) else {
         return Ok(Counted::default());
     };

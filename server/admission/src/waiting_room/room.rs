@@ -19,7 +19,7 @@ use super::sql::{self, RoomRow};
 use super::store::{self, RoomScripts, RoomStatus};
 use super::tickets::Signer;
 use super::used_tickets::UsedTickets;
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::clock::from_utc;
 
 /// Maximum of active rooms.
@@ -278,7 +278,7 @@ impl Rooms {
     }
 
     /// The active room of a show, or 404.
-    pub(super) fn known(&self, show: Uuid) -> Result<Arc<ActiveRoom>, Problem> {
+    pub(super) fn known(&self, show: Uuid) -> ApiResult<Arc<ActiveRoom>> {
         self.of(show).ok_or_else(|| Problem::not_found("waiting room"))
     }
 

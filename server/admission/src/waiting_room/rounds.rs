@@ -15,7 +15,7 @@ use super::room::ActiveRoom;
 use super::sql;
 use super::store;
 use crate::AdmissionState;
-use http::Problem;
+use http::ApiResult;
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -51,7 +51,7 @@ pub async fn serve_forever(state: AdmissionState) {
     }
 }
 
-async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) -> Result<(), Problem> {
+async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) -> ApiResult<()> {
     let show = state.catalogue.find_show_or_rehearsal(room.show).await?;
     if catalogue::sales_open(&show, state.clock.now()).is_err() {
         return Ok(());
@@ -93,7 +93,7 @@ async fn one_round(state: &AdmissionState, room: &Arc<ActiveRoom>, looks: bool) 
 }
 
 /// Reports used tickets to Redis, before places are called.
-async fn report_used(state: &AdmissionState, room: &ActiveRoom) -> Result<(), Problem> {
+async fn report_used(state: &AdmissionState, room: &ActiveRoom) -> ApiResult<()> {
     loop {
         let numbers = room.used_tickets.take_pending();
         if numbers.is_empty() {

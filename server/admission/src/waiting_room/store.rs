@@ -11,7 +11,7 @@ use super::entry::{CLAIM_MS, UNUSED_CLAIM_MS};
 use super::room::ActiveRoom;
 use super::sql;
 use crate::AdmissionState;
-use http::Problem;
+use http::ApiResult;
 use platform::redis_link::{LuaScript, ScriptCall};
 use seats::seat_locks::StoreError;
 
@@ -274,7 +274,7 @@ fn unexpected_answer(answer: &impl std::fmt::Debug) -> StoreError {
 }
 
 /// Builds the room, unless another replica has built it. Numbers continue after the mark.
-pub(super) async fn rebuild(state: &AdmissionState, room: &ActiveRoom) -> Result<(), Problem> {
+pub(super) async fn rebuild(state: &AdmissionState, room: &ActiveRoom) -> ApiResult<()> {
     let row = sql::load_room(&state.pg, room.id).await?;
     room.apply_row(&row);
     let start = row.start(room.seen());

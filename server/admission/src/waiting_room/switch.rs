@@ -16,7 +16,7 @@ use super::sql::{self, RoomRow};
 use crate::AdmissionState;
 use catalogue::{Show, sales_open};
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{Staff, reason_of};
 use identity::audit::{self, AuditEntry};
 use platform::clock::from_utc;
@@ -81,7 +81,7 @@ impl SwitchError {
 ///
 /// # Errors
 /// 404 for a show of another theatre.
-pub async fn show_at(state: &AdmissionState, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
+pub async fn show_at(state: &AdmissionState, theatre: &str, show: Uuid) -> ApiResult<Arc<Show>> {
     let show = state.catalogue.find_show(show).await?;
     if show.theatre_id == theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }
@@ -259,7 +259,7 @@ pub struct Overview {
 
 /// The active room of a show. Settings come from Postgres: every replica returns the latest ones. Figures come from
 /// this replica if it knows the room, otherwise from the record in Postgres, which is about a second old.
-pub async fn overview(state: &AdmissionState, show: Uuid) -> Result<Option<Overview>, Problem> {
+pub async fn overview(state: &AdmissionState, show: Uuid) -> ApiResult<Option<Overview>> {
     let Some(row) = sql::of_show(&state.pg, show).await? else { return Ok(None) };
     let (key, people) = (row.key()?, row.drawn());
     let per_second = row.per_second.unsigned_abs();

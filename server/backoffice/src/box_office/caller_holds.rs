@@ -19,7 +19,7 @@ use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::reason_of;
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
@@ -40,7 +40,7 @@ pub(super) async fn take(
     show: Uuid,
     request: &CallerHold,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -105,12 +105,12 @@ fn refused(show: &Show, refusal: &Refusal) -> Problem {
     }
 }
 
-fn name_of(text: &str) -> Result<&str, Problem> {
+fn name_of(text: &str) -> ApiResult<&str> {
     personal_name(text).ok_or_else(|| Problem::new(Code::PersonInvalid, "Say whom the seats are for."))
 }
 
 /// Duration of the hold, milliseconds: as requested, but not beyond the end of sales.
-fn duration_ms(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem> {
+fn duration_ms(show: &Show, minutes: u32, now: Timestamp) -> ApiResult<i64> {
     if !MINUTES.contains(&minutes) {
         let detail = format!("Seats are held for {} to {} minutes.", MINUTES.start(), MINUTES.end());
         return Err(Problem::new(Code::Malformed, detail));
@@ -127,7 +127,7 @@ pub(super) async fn list(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
     show: Uuid,
-) -> Result<Vec<CallerHoldView>, Problem> {
+) -> ApiResult<Vec<CallerHoldView>> {
     let show = find::show_here(state, counter, show).await?;
     let rows = open_holds(&mut *state.pg.acquire().await?, show.id, state.clock.now()).await?;
     Ok(rows.iter().map(|row| view(&show, row)).collect())
@@ -140,7 +140,7 @@ pub(super) async fn release(
     (show, hold): (Uuid, Uuid),
     request: &Reason,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);

@@ -13,7 +13,7 @@ use super::{CounterStaff, find, tills};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{self, reason_of};
 use identity::audit;
 use seats::seat_locks::StoredHold;
@@ -49,7 +49,7 @@ pub(super) async fn exchange(
     booking: Uuid,
     request: &ExchangeRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if let Some(answer) = intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -67,7 +67,7 @@ async fn exchange_once(
     booking: Uuid,
     request: &ExchangeRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let found = find::by_id(state, counter, booking).await?;
     if found.state != BookingState::Confirmed {
@@ -97,7 +97,7 @@ async fn require_approval(
     counter: CounterStaff<'_>,
     found: &CounterBooking,
     request: &ExchangeRequest,
-) -> Result<Option<Uuid>, Problem> {
+) -> ApiResult<Option<Uuid>> {
     if request.total_minor >= found.total.minor {
         return Ok(None);
     }
@@ -114,7 +114,7 @@ async fn commit(
     counter: CounterStaff<'_>,
     order: &ExchangeOrder<'_>,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let ExchangeOrder { given, show, held, quoted_minor, reason, manager } = *order;
     let mut tx = state.pg.begin().await?;
@@ -152,7 +152,7 @@ async fn record_exchange(
     exchanged: &Exchanged,
     order: &ExchangeOrder<'_>,
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let Exchanged { sold, from, difference, .. } = exchanged;
     let by = match order.manager.filter(|_| difference.minor < 0) {
         Some(manager) => format!(", by the PIN of {}", audit::account(manager)),

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{CounterStaff, tills};
 use crate::BackofficeState;
 use catalogue::{Show, containing};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
 use selling::bookings::{self, CounterLookup};
@@ -40,7 +40,7 @@ pub async fn by_reference(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
     reference: &str,
-) -> Result<CounterBooking, Problem> {
+) -> ApiResult<CounterBooking> {
     let found = bookings::find_by_reference(&mut *state.pg.acquire().await?, reference).await?;
     view(state, counter, found).await
 }
@@ -49,11 +49,7 @@ pub async fn by_reference(
 ///
 /// # Errors
 /// 404 when no show of this theatre has such a booking.
-pub async fn by_id(
-    state: &BackofficeState,
-    counter: CounterStaff<'_>,
-    booking: Uuid,
-) -> Result<CounterBooking, Problem> {
+pub async fn by_id(state: &BackofficeState, counter: CounterStaff<'_>, booking: Uuid) -> ApiResult<CounterBooking> {
     let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?;
     view(state, counter, found).await
 }
@@ -63,11 +59,7 @@ pub async fn by_id(
 ///
 /// # Errors
 /// 400 for a search text that is too short or too long, 503 on a timeout.
-pub async fn by_person(
-    state: &BackofficeState,
-    counter: CounterStaff<'_>,
-    term: &str,
-) -> Result<Vec<BookingMatch>, Problem> {
+pub async fn by_person(state: &BackofficeState, counter: CounterStaff<'_>, term: &str) -> ApiResult<Vec<BookingMatch>> {
     let now = state.clock.now();
     let (least, most) = ASKED_CHARS;
     let term = one_line(term, most).filter(|term| term.chars().count() >= least);
@@ -104,7 +96,7 @@ async fn view(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
     found: Option<CounterLookup>,
-) -> Result<CounterBooking, Problem> {
+) -> ApiResult<CounterBooking> {
     let found = found.ok_or_else(booking_not_found)?;
     let show = show_here(state, counter, found.show).await.map_err(|problem| match problem.code() {
         Code::NotFound => booking_not_found(),
@@ -127,11 +119,7 @@ async fn view(
 ///
 /// # Errors
 /// 404 when the theatre has no such booking.
-pub(super) async fn show_of(
-    state: &BackofficeState,
-    counter: CounterStaff<'_>,
-    booking: Uuid,
-) -> Result<Arc<Show>, Problem> {
+pub(super) async fn show_of(state: &BackofficeState, counter: CounterStaff<'_>, booking: Uuid) -> ApiResult<Arc<Show>> {
     let found = bookings::find_by_id(&mut *state.pg.acquire().await?, booking).await?.ok_or_else(booking_not_found)?;
     show_here(state, counter, found.show).await
 }
@@ -140,11 +128,7 @@ pub(super) async fn show_of(
 ///
 /// # Errors
 /// 404 when it is not.
-pub(super) async fn show_here(
-    state: &BackofficeState,
-    counter: CounterStaff<'_>,
-    show: Uuid,
-) -> Result<Arc<Show>, Problem> {
+pub(super) async fn show_here(state: &BackofficeState, counter: CounterStaff<'_>, show: Uuid) -> ApiResult<Arc<Show>> {
     let show = state.catalogue.find_show(show).await?;
     if show.theatre_id == counter.theatre { Ok(show) } else { Err(Problem::not_found("show")) }
 }

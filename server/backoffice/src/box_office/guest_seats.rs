@@ -20,7 +20,7 @@ use super::{CounterStaff, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::reason_of;
 use platform::ids;
 use seats::seat_locks::{LockAttempt, Refusal, RequestIdentity, Selection, StoredHold, with_map};
@@ -37,7 +37,7 @@ pub(super) async fn take(
     show: Uuid,
     request: &GuestSeats,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let was_released = intent.replay(&state.pg, state.clock.now()).await?.is_some();
     let show = find::show_here(state, counter, show).await?;
     let seats = known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
@@ -62,7 +62,7 @@ pub(super) async fn take(
 }
 
 /// Checks the conditions of the hold before the seats are released from the house.
-async fn check_hold(state: &BackofficeState, show: &Show, attempt: &LockAttempt) -> Result<(), Problem> {
+async fn check_hold(state: &BackofficeState, show: &Show, attempt: &LockAttempt) -> ApiResult<()> {
     catalogue::on_sale(show, state.clock.now())?;
     if attempt.selection.seats.len() > show.per_person {
         return Err(holds::refusal_problem(show, &Refusal::Limit(show.per_person as u32)));
@@ -82,7 +82,7 @@ async fn release_from_house(
     show: &Show,
     (seats, reason): (&[SeatIndex], &str),
     intent: &Intent,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if intent.begin(&mut tx, now).await?.is_some() {
@@ -103,7 +103,7 @@ async fn release_from_house(
 
 /// Turns released seats into the seller's hold, unless the house keeps them again. The row lock prevents changes of
 /// house seats until the lock store has answered.
-async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &LockAttempt) -> Result<StoredHold, Problem> {
+async fn hold(state: &BackofficeState, show: &Arc<Show>, attempt: &LockAttempt) -> ApiResult<StoredHold> {
     // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
     with_map(state, show, || state.locks.snapshot(show.id)).await?;
     // Added before the call: a hold that is granted without an answer must expire as well.

@@ -17,7 +17,7 @@ use crate::BackofficeState;
 use crate::organiser::ScreenHouseSeat;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::reason_of;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -37,7 +37,7 @@ pub(super) async fn keep(
     show: Uuid,
     request: &HouseSeats,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -82,7 +82,7 @@ async fn commit(
     seats: &[SeatIndex],
     kept: bool,
     tx: sqlx::Transaction<'_, sqlx::Postgres>,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     if kept {
         state.locks.block(show.id, seats, true).await?.map_err(|refusal| refused(show, &refusal))?;
     }
@@ -95,7 +95,7 @@ async fn commit(
 ///
 /// # Errors
 /// When the database or the lock store fails.
-pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
+pub async fn follow(state: &BackofficeState, show: Uuid, seats: &[SeatIndex]) -> ApiResult<()> {
     let mut tx = state.pg.begin().await?;
     // The row lock prevents changes of house seats until the map agrees.
     let (on, off) = kept_among(&mut tx, show, seats).await?;
@@ -152,7 +152,7 @@ pub async fn keep_from_start(
 }
 
 /// Validates seats of a layout: sorted, without duplicates.
-pub(super) fn known_seats(show: &Show, seats: &[SeatIndex], most: usize) -> Result<Vec<SeatIndex>, Problem> {
+pub(super) fn known_seats(show: &Show, seats: &[SeatIndex], most: usize) -> ApiResult<Vec<SeatIndex>> {
     if seats.is_empty() || seats.len() > most {
         return Err(Problem::new(Code::Malformed, format!("Name 1 to {most} seats.")));
     }

@@ -38,7 +38,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 use crate::BackofficeState;
-use http::Problem;
+use http::{ApiResult, Problem};
 use identity::accounts::Staff;
 use identity::audit::{self, AuditEntry};
 
@@ -72,7 +72,7 @@ impl CounterStaff<'_> {
     ///
     /// # Errors
     /// 404 when there is no such theatre.
-    pub async fn currency(&self, state: &BackofficeState) -> Result<Currency, Problem> {
+    pub async fn currency(&self, state: &BackofficeState) -> ApiResult<Currency> {
         let code = tills::currency(&mut *state.pg.acquire().await?, self.theatre).await?;
         let code = code.ok_or_else(|| Problem::not_found("theatre"))?;
         Currency::parse(&code).ok_or_else(|| Problem::internal(&format!("theatres.currency is {code:?}")))

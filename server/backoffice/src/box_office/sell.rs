@@ -11,7 +11,7 @@ use super::{CounterStaff, caller_holds, find};
 use crate::BackofficeState;
 use catalogue::Show;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::reason_of;
 use seats::seat_locks::StoredHold;
 use selling::bookings::{self, CounterSale, CounterSaleError};
@@ -25,7 +25,7 @@ pub(super) async fn sell(
     show: Uuid,
     request: &SaleRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if let Some(answer) = intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -42,7 +42,7 @@ async fn sell_once(
     show: Uuid,
     request: &SaleRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let reason = why(request)?;
     let show = find::show_here(state, counter, show).await?;
@@ -63,7 +63,7 @@ async fn sell_once(
 }
 
 /// The reason of the sale: why it is free, or the means of payment.
-fn why(request: &SaleRequest) -> Result<String, Problem> {
+fn why(request: &SaleRequest) -> ApiResult<String> {
     match (request.means, request.reason.trim()) {
         (Means::Free, _) => Ok(format!("For free at the counter: {}", reason_of(&request.reason)?)),
         (means, "") => Ok(format!("Sold at the counter, {}.", means.as_str())),
@@ -78,7 +78,7 @@ async fn commit(
     request: &SaleRequest,
     reason: &str,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{CounterStaff, caller_holds, find};
 use crate::BackofficeState;
 use catalogue::{Show, today_in};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::database::BindAll;
 use seats::seat_locks::{MapSnapshot, read_map_or_claims};
 use selling::bookings::{self, Holder};
@@ -21,7 +21,7 @@ pub async fn today(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
     date: Option<NaiveDate>,
-) -> Result<Vec<CounterShow>, Problem> {
+) -> ApiResult<Vec<CounterShow>> {
     let now = state.clock.now();
     let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let date = match date {
@@ -75,7 +75,7 @@ pub(super) async fn holder_of(
     counter: CounterStaff<'_>,
     show: Uuid,
     seat: SeatIndex,
-) -> Result<SeatHolder, Problem> {
+) -> ApiResult<SeatHolder> {
     let show = find::show_here(state, counter, show).await?;
     if !show.has(seat) {
         return Err(Problem::new(Code::UnknownSeat, "The room has no such seat."));

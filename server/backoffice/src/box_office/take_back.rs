@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{CounterStaff, find, tills};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{self, reason_of};
 use identity::audit;
 use platform::clock::from_utc;
@@ -30,7 +30,7 @@ pub async fn refund(
     booking: Uuid,
     request: &RefundRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     perform(state, counter, booking, ReturnKind::Refund(request), &request.reason, intent).await
 }
 
@@ -45,7 +45,7 @@ pub async fn undo(
     booking: Uuid,
     request: &Reason,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     perform(state, counter, booking, ReturnKind::Undo, &request.reason, intent).await
 }
 
@@ -59,7 +59,7 @@ pub async fn pay_out(
     booking: Uuid,
     request: &Reason,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     perform(state, counter, booking, ReturnKind::PayOut, &request.reason, intent).await
 }
 
@@ -77,7 +77,7 @@ async fn perform(
     kind: ReturnKind<'_>,
     reason: &str,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -128,7 +128,7 @@ async fn undo_own(
     booking: Uuid,
     reason: &str,
     now: Timestamp,
-) -> Result<CounterReturn, Problem> {
+) -> ApiResult<CounterReturn> {
     let till = till.ok_or_else(tills::no_till)?;
     let own = tills::sale_of(tx, booking)
         .await?

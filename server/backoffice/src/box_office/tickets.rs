@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{CounterStaff, find};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Returns the tickets of a booking for printing.
 ///
@@ -19,7 +19,7 @@ pub async fn print(
     counter: CounterStaff<'_>,
     booking: Uuid,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);

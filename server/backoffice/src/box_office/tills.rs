@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::CounterStaff;
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::reason_of;
 use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::database::BindAll;
@@ -35,7 +35,7 @@ fn subject(till: &TillRecord) -> String {
 }
 
 /// Validates a counted sum.
-fn check_counted(minor: i64) -> Result<i64, Problem> {
+fn check_counted(minor: i64) -> ApiResult<i64> {
     if is_plausible_count(minor) {
         Ok(minor)
     } else {
@@ -44,7 +44,7 @@ fn check_counted(minor: i64) -> Result<i64, Problem> {
 }
 
 /// Returns the caller's open till with its ledger.
-pub async fn mine(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<TillView>, Problem> {
+pub async fn mine(state: &BackofficeState, counter: CounterStaff<'_>) -> ApiResult<Option<TillView>> {
     let mut connection = state.pg.acquire().await?;
     match open_till(&mut connection, counter.theatre, counter.account()).await? {
         Some(till) => with_lines(&mut connection, &till).await.map(Some),
@@ -61,7 +61,7 @@ pub async fn open(
     counter: CounterStaff<'_>,
     request: OpenTill,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let float = check_counted(request.float_minor)?;
     let currency = counter.currency(state).await?;
@@ -91,7 +91,7 @@ pub async fn open(
 }
 
 /// Returns the caller's open till, locked.
-pub(super) async fn lock(tx: &mut PgConnection, counter: CounterStaff<'_>) -> Result<TillRecord, Problem> {
+pub(super) async fn lock(tx: &mut PgConnection, counter: CounterStaff<'_>) -> ApiResult<TillRecord> {
     lock_open_till(tx, counter.theatre, counter.account()).await?.ok_or_else(no_till)
 }
 
@@ -104,7 +104,7 @@ pub async fn drop_cash(
     counter: CounterStaff<'_>,
     request: &DropRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let amount = check_counted(request.amount_minor)?;
     let reason = reason_of(&request.reason)?;
@@ -135,7 +135,7 @@ pub async fn drop_cash(
 }
 
 /// Fails when the till holds less cash than `amount`, minor units.
-fn require_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
+fn require_cash(till: &TillView, amount: i64) -> ApiResult<()> {
     if till.expected.minor >= amount {
         return Ok(());
     }
@@ -153,7 +153,7 @@ pub(super) async fn book(
     (means, amount): (Option<Means>, Money),
     reason: &str,
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let Some(means) = means else { return Ok(()) };
     let till = till.ok_or_else(no_till)?;
     if amount.currency.code() != till.currency {
@@ -176,7 +176,7 @@ pub async fn cash_up(
     counter: CounterStaff<'_>,
     request: &CashUp,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let counted = check_counted(request.counted_minor)?;
     let mut tx = state.pg.begin().await?;
@@ -212,7 +212,7 @@ pub async fn cash_up_for(
     till: Uuid,
     request: &CashUpFor,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let counted = check_counted(request.counted_minor)?;
     let reason = reason_of(&request.reason)?;
@@ -245,7 +245,7 @@ pub async fn cash_up_for(
 pub async fn last_till_counted_by_manager(
     state: &BackofficeState,
     counter: CounterStaff<'_>,
-) -> Result<Option<TillView>, Problem> {
+) -> ApiResult<Option<TillView>> {
     let mut connection = state.pg.acquire().await?;
     match last_till(&mut connection, counter.theatre, counter.account()).await? {
         Some(till) if till.counted_by.is_some() => till_view(&mut connection, &till).await.map(Some),
@@ -254,7 +254,7 @@ pub async fn last_till_counted_by_manager(
 }
 
 /// Returns the tills that belong to no closed day.
-pub async fn of_the_day(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Vec<TillView>, Problem> {
+pub async fn of_the_day(state: &BackofficeState, counter: CounterStaff<'_>) -> ApiResult<Vec<TillView>> {
     let mut connection = state.pg.acquire().await?;
     let tills = load_of_the_day(&mut connection, counter.theatre).await?;
     views(&mut connection, &tills).await
@@ -269,7 +269,7 @@ pub async fn close_day(
     counter: CounterStaff<'_>,
     request: &DayClose,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     let reason = reason_of(&request.reason)?;
     let mut tx = state.pg.begin().await?;
@@ -294,7 +294,7 @@ pub async fn close_day(
     intent.commit(tx, answer, now).await
 }
 
-fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, Problem> {
+fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> ApiResult<DayView> {
     let sum = |of: fn(&TillView) -> Money| {
         Money::total(tills.iter().map(of))
             .ok_or_else(|| Problem::internal(&format!("the tills of day {number} do not add up")))
@@ -305,7 +305,7 @@ fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, 
 }
 
 /// Returns the last closed day.
-pub async fn last_close(state: &BackofficeState, counter: CounterStaff<'_>) -> Result<Option<DayView>, Problem> {
+pub async fn last_close(state: &BackofficeState, counter: CounterStaff<'_>) -> ApiResult<Option<DayView>> {
     let mut connection = state.pg.acquire().await?;
     let Some((number, at)) = load_last_close(&mut connection, counter.theatre).await? else { return Ok(None) };
     let tills = of_close(&mut connection, counter.theatre, number).await?;
@@ -317,7 +317,7 @@ pub async fn last_close(state: &BackofficeState, counter: CounterStaff<'_>) -> R
 const MAX_LINES: i64 = 200;
 
 /// Returns these tills with their sums, in their order.
-async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result<Vec<TillView>, Problem> {
+async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> ApiResult<Vec<TillView>> {
     let ids: Vec<Uuid> = tills.iter().map(|till| till.id).collect();
     let mut lines: HashMap<Uuid, Vec<LedgerLine>> = HashMap::new();
     for (till, kind, means, amount_minor) in load_sums(tx, &ids).await? {
@@ -327,7 +327,7 @@ async fn views(tx: &mut PgConnection, tills: &[TillRecord]) -> Result<Vec<TillVi
 }
 
 /// Returns one till with its sums and latest lines.
-async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
+async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> ApiResult<TillView> {
     let mut view = till_view(tx, till).await?;
     let currency = view.float.currency;
     let rows = load_lines(tx, till.id).await?;
@@ -335,12 +335,12 @@ async fn with_lines(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView
     Ok(view)
 }
 
-async fn till_view(tx: &mut PgConnection, till: &TillRecord) -> Result<TillView, Problem> {
+async fn till_view(tx: &mut PgConnection, till: &TillRecord) -> ApiResult<TillView> {
     let views = views(tx, std::slice::from_ref(till)).await?;
     views.into_iter().next().ok_or_else(|| Problem::internal(&"a till without a view"))
 }
 
-fn view_of(till: &TillRecord, lines: Vec<LedgerLine>) -> Result<TillView, Problem> {
+fn view_of(till: &TillRecord, lines: Vec<LedgerLine>) -> ApiResult<TillView> {
     let currency = Currency::parse(&till.currency).ok_or_else(|| corrupt("tills.currency", &till.currency))?;
     let too_much = || Problem::internal(&format!("the ledger of till {} does not add up", till.id));
     let sums = TillSums::of(lines).ok_or_else(too_much)?;
@@ -364,15 +364,15 @@ fn view_of(till: &TillRecord, lines: Vec<LedgerLine>) -> Result<TillView, Proble
     })
 }
 
-fn entry_of(text: &str) -> Result<TillEntryKind, Problem> {
+fn entry_of(text: &str) -> ApiResult<TillEntryKind> {
     text.parse().map_err(|_| corrupt("till_rows.kind", text))
 }
 
-fn means_of(text: &str) -> Result<Means, Problem> {
+fn means_of(text: &str) -> ApiResult<Means> {
     text.parse().map_err(|_| corrupt("till_rows.means", text))
 }
 
-fn row_view(row: LineRow, currency: Currency) -> Result<TillRow, Problem> {
+fn row_view(row: LineRow, currency: Currency) -> ApiResult<TillRow> {
     Ok(TillRow {
         number: row.number.cast_unsigned(),
         kind: entry_of(&row.kind)?,

@@ -12,14 +12,14 @@ use super::scan::require_open_door;
 use super::sql;
 use crate::BackofficeState;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::from_utc;
 
 /// Maximum number of tickets on a list: the limit of the memory of a telephone.
 const MAX_LISTED: i64 = 100_000;
 
 /// Builds the current list of the show.
-pub(super) async fn list(state: &BackofficeState, show: &Show, device: Uuid) -> Result<DoorList, Problem> {
+pub(super) async fn list(state: &BackofficeState, show: &Show, device: Uuid) -> ApiResult<DoorList> {
     let now = state.clock.now();
     require_open_door(show, now)?;
     let rows = sql::of_show(&state.pg, show.id, MAX_LISTED + 1).await?;
@@ -85,7 +85,7 @@ pub(super) fn check_seal(
     device: Uuid,
     seal: &ListSeal,
     secrets: &[String],
-) -> Result<Timestamp, Problem> {
+) -> ApiResult<Timestamp> {
     let claimed = hex::decode(&seal.signature).unwrap_or_default();
     let is_ours = |secret: &String| mac(scope, seal, secret.as_bytes()).verify_slice(&claimed).is_ok();
     if seal.device == device && secrets.iter().any(is_ours) {

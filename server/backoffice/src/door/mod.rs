@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 use crate::BackofficeState;
 use catalogue::Show;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::Staff;
 
 /// Roles that may work at the door.
@@ -43,13 +43,13 @@ const UNDONE: &str = "door_admission_undone";
 ///
 /// # Errors
 /// As [`Staff::at`]; 404 when the theatre has no such show.
-pub async fn show_at(state: &BackofficeState, staff: &Staff, theatre: &str, show: Uuid) -> Result<Arc<Show>, Problem> {
+pub async fn show_at(state: &BackofficeState, staff: &Staff, theatre: &str, show: Uuid) -> ApiResult<Arc<Show>> {
     staff.at(theatre, WORKERS)?;
     let show = state.catalogue.show(show).await?.filter(|show| show.theatre_id == theatre);
     show.ok_or_else(|| Problem::not_found("show"))
 }
 
-fn check_device_name(device: &DoorDevice) -> Result<&str, Problem> {
+fn check_device_name(device: &DoorDevice) -> ApiResult<&str> {
     domain::door::device_name(&device.name).ok_or_else(|| {
         let detail = format!("A device has a name of one line, up to {} characters.", domain::door::MAX_DEVICE_CHARS);
         Problem::new(Code::Malformed, detail)

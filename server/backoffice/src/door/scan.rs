@@ -12,8 +12,8 @@ use super::sql::{self, Admission, NewAdmission, Scanner};
 use super::ticket_lookup::{self, TicketLookup, TicketValidity};
 use crate::BackofficeState;
 use catalogue::Show;
-use http::Problem;
 use http::idempotency::{Answer, Intent};
+use http::{ApiResult, Problem};
 use identity::accounts::Staff;
 use platform::ids;
 
@@ -27,7 +27,7 @@ pub(super) async fn scan(
     show: &Show,
     request: &ScanRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -74,7 +74,7 @@ async fn check_ticket(
     show: &Show,
     new_admission: &NewAdmission<'_>,
     now: Timestamp,
-) -> Result<TicketAnswer, Problem> {
+) -> ApiResult<TicketAnswer> {
     let finding = lookup.finding(code, show.id);
     let seat = lookup.seat(code);
     if finding != TicketValidity::Good {
@@ -102,7 +102,7 @@ pub(super) async fn admit(
     tx: &mut PgConnection,
     new_admission: &NewAdmission<'_>,
     now: Timestamp,
-) -> Result<Option<Admission>, Problem> {
+) -> ApiResult<Option<Admission>> {
     for _ in 0..MAX_ATTEMPTS {
         if sql::admit(tx, ids::new_id(), new_admission, now).await? {
             return Ok(None);
@@ -114,7 +114,7 @@ pub(super) async fn admit(
     Err(Problem::new(http::Code::Overloaded, "Others are busy with this very ticket. Please scan it again."))
 }
 
-fn parse_scan_id(intent: &Intent) -> Result<Uuid, Problem> {
+fn parse_scan_id(intent: &Intent) -> ApiResult<Uuid> {
     Uuid::parse_str(intent.key()).map_err(|_| {
         Problem::new(
             http::Code::KeyMalformed,
@@ -124,7 +124,7 @@ fn parse_scan_id(intent: &Intent) -> Result<Uuid, Problem> {
 }
 
 /// Fails long before and long after a show.
-pub(super) fn require_open_door(show: &Show, now: Timestamp) -> Result<(), Problem> {
+pub(super) fn require_open_door(show: &Show, now: Timestamp) -> ApiResult<()> {
     if door::is_open(show.starts_at, now) {
         return Ok(());
     }

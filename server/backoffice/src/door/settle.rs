@@ -20,8 +20,8 @@ use super::sql::{self, NewAdmission, Scanner, recorded_admission};
 use super::ticket_lookup::{self, TicketLookup, TicketValidity};
 use crate::{BackofficeState, door};
 use catalogue::Show;
-use http::Problem;
 use http::idempotency::{Answer, Intent};
+use http::{ApiResult, Problem};
 use identity::accounts::Staff;
 use identity::audit::{self, AuditEntry};
 
@@ -37,7 +37,7 @@ pub(super) async fn settle(
     show: &Show,
     request: &SettleRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -59,7 +59,7 @@ pub(super) async fn settle(
 
 /// Returns the codes of all scans in settling order: by code, so that concurrent calls lock tickets in the same order,
 /// then by time of the scan.
-fn scanned_codes(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> Result<Vec<ScannedCode>, Problem> {
+fn scanned_codes(request: &SettleRequest, now: Timestamp, made_at: Timestamp) -> ApiResult<Vec<ScannedCode>> {
     let malformed = |detail: &str| Problem::new(http::Code::Malformed, detail);
     if request.scans.is_empty() || request.scans.len() > MAX_SETTLED_SCANS {
         return Err(malformed(&format!("A call settles 1 to {MAX_SETTLED_SCANS} scans.")));
@@ -97,7 +97,7 @@ struct SettlementRun<'a> {
 }
 
 impl SettlementRun<'_> {
-    async fn settle_all(&self, tx: &mut PgConnection, scanned_codes: &[ScannedCode]) -> Result<AnswersByCode, Problem> {
+    async fn settle_all(&self, tx: &mut PgConnection, scanned_codes: &[ScannedCode]) -> ApiResult<AnswersByCode> {
         let scans: Vec<Uuid> = scanned_codes.iter().map(|scanned| scanned.let_in.scan).collect();
         let codes: Vec<String> = scanned_codes.iter().map(|scanned| scanned.code.to_string()).collect();
         let known = sql::recorded_outcomes(tx, &self.show.theatre_id, &scans).await?;
@@ -132,7 +132,7 @@ impl SettlementRun<'_> {
         lookup: &TicketLookup,
         code: &Code,
         new_admission: &NewAdmission<'_>,
-    ) -> Result<TicketAnswer, Problem> {
+    ) -> ApiResult<TicketAnswer> {
         let finding = lookup.finding(code, self.show.id);
         let seat = lookup.seat(code);
         if finding != TicketValidity::Good {
@@ -175,7 +175,7 @@ impl SettlementRun<'_> {
         first: &NewAdmission<'_>,
         second: &NewAdmission<'_>,
         seat: Option<&str>,
-    ) -> Result<(), Problem> {
+    ) -> ApiResult<()> {
         sql::report_second(tx, first, second, seat, self.now).await?;
         let why = format!("Let in twice with one ticket: at {} and at {}.", self.when(first), self.when(second));
         self.record_conflict(tx, code, &why).await
@@ -186,7 +186,7 @@ impl SettlementRun<'_> {
     }
 
     /// Records a conflict in the audit list, which managers read.
-    async fn record_conflict(&self, tx: &mut PgConnection, code: &Code, why: &str) -> Result<(), Problem> {
+    async fn record_conflict(&self, tx: &mut PgConnection, code: &Code, why: &str) -> ApiResult<()> {
         let subject = format!("ticket …{} of show {}", ticket_lookup::code_suffix(code.as_str()), self.show.id);
         let entry = AuditEntry::by(self.staff.session.account, door::CONFLICT, subject, why).at(&self.show.theatre_id);
         audit::record(tx, &entry, self.now).await?;

@@ -7,11 +7,11 @@ use super::sql::{self, ConflictRow, DoorShowRow};
 use super::ticket_lookup::code_suffix;
 use crate::BackofficeState;
 use catalogue::Show;
-use http::Problem;
+use http::ApiResult;
 use platform::clock::from_utc;
 
 /// Returns the shows of a theatre whose doors are open, in the order of their start. The caller has checked the role.
-pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorShow>, Problem> {
+pub async fn shows(state: &BackofficeState, theatre: &str) -> ApiResult<Vec<DoorShow>> {
     let now = state.clock.now();
     let (from, to) = (now.plus_ms(-CLOSES_AFTER_MS), now.plus_ms(OPENS_BEFORE_MS));
     let rows = sql::shows(&state.pg, theatre, from, to).await?;
@@ -27,7 +27,7 @@ pub async fn shows(state: &BackofficeState, theatre: &str) -> Result<Vec<DoorSho
 }
 
 /// Returns the state of the door of a show. The caller has checked the role.
-pub async fn show_status(state: &BackofficeState, show: &Show) -> Result<DoorView, Problem> {
+pub async fn show_status(state: &BackofficeState, show: &Show) -> ApiResult<DoorView> {
     let counts = sql::counts(&state.pg, show.id).await?;
     let rows = if counts.conflicts == 0 { Vec::new() } else { sql::conflicts(&state.pg, show.id).await? };
     let view = |row: ConflictRow| {

@@ -11,7 +11,7 @@ use super::sql::{self, TicketRow};
 use crate::BackofficeState;
 use ::tickets::{Signed, judge};
 use catalogue::Show;
-use http::Problem;
+use http::ApiResult;
 
 /// Number of last characters of a code in an answer, for people to compare with the ticket in their hand.
 const SUFFIX_CHARS: usize = 4;
@@ -106,7 +106,7 @@ pub(super) async fn explain(
     state: &BackofficeState,
     answer: &mut TicketAnswer,
     finding: &TicketValidity,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     match finding {
         TicketValidity::NotValid(why) => answer.why = Some(*why),
         TicketValidity::OtherShow(show) => answer.show = state.catalogue.show(*show).await?.map(|show| other(&show)),

@@ -8,7 +8,7 @@ use super::ticket_lookup::code_suffix;
 use crate::{BackofficeState, door};
 use catalogue::Show;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 
 /// Undoes the admissions of a scan, or of one ticket of it; the tickets are valid again. An admission that another scan
@@ -18,7 +18,7 @@ pub(super) async fn undo(
     action: &StaffAction<'_>,
     show: &Show,
     request: &UndoRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let ticket = match &request.ticket {
         None => None,
         Some(text) => Some(TicketCode::parse(text).ok_or_else(|| {

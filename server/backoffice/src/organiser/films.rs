@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::{MAX_TEXT_CHARS, slug_of, text_of, title_of};
 use crate::BackofficeState;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::database::BindAll;
 
@@ -20,7 +20,7 @@ const MAX_CHOICES: i64 = 1_000;
 const HUES: u16 = 360;
 
 /// Lists all films, by title.
-pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
+pub async fn list(state: &BackofficeState) -> ApiResult<Vec<FilmChoice>> {
     Ok(load_all(&mut *state.pg.acquire().await?).await?)
 }
 
@@ -28,7 +28,7 @@ pub async fn list(state: &BackofficeState) -> Result<Vec<FilmChoice>, Problem> {
 ///
 /// # Errors
 /// 400 for an invalid title, text or running time.
-pub async fn add(state: &BackofficeState, action: &StaffAction<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
+pub async fn add(state: &BackofficeState, action: &StaffAction<'_>, request: &FilmRequest) -> ApiResult<Answer> {
     let title = title_of(&request.title)?;
     let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
     let (tagline, synopsis) = (text(&request.tagline, "The tagline")?, text(&request.synopsis, "The synopsis")?);

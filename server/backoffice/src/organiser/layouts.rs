@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::BackofficeState;
 use http::idempotency::Answer;
-use http::{Code, Problem, describe_rejection};
+use http::{ApiResult, Code, Problem, describe_rejection};
 use identity::accounts::StaffAction;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -66,7 +66,7 @@ impl File {
     ///
     /// # Errors
     /// When the server stops.
-    pub async fn digested(self) -> Result<(Self, [u8; 32]), Problem> {
+    pub async fn digested(self) -> ApiResult<(Self, [u8; 32])> {
         let hashing = tokio::task::spawn_blocking(move || {
             let mut hash = Sha256::new();
             match &self {
@@ -86,7 +86,7 @@ impl File {
     }
 
     /// Parses the file, after a check of its number of objects and commas.
-    fn read(self) -> Result<LayoutImport, Problem> {
+    fn read(self) -> ApiResult<LayoutImport> {
         let bytes = match &self {
             Self::Request(bytes) => &bytes[..],
             Self::Form { plan, .. } => plan.as_bytes(),
@@ -124,7 +124,7 @@ pub struct LayoutDetails {
 ///
 /// # Errors
 /// 400 with all errors of the file.
-pub async fn import(state: &BackofficeState, action: &StaffAction<'_>, file: File) -> Result<Answer, Problem> {
+pub async fn import(state: &BackofficeState, action: &StaffAction<'_>, file: File) -> ApiResult<Answer> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -141,7 +141,7 @@ pub async fn set_focus(
     action: &StaffAction<'_>,
     layout: Uuid,
     focus: FocusChoice,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -157,7 +157,7 @@ async fn store(
     action: &StaffAction<'_>,
     layout: &Layout,
     remarks: Vec<Finding>,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let stored = serde_json::to_string(layout).map_err(|cause| Problem::internal(&cause))?;
     let id = ids::new_id();
     let view = view_of(id, layout, remarks, false);
@@ -173,7 +173,7 @@ async fn store(
 }
 
 /// Parses a file on a blocking thread, one file at a time.
-async fn read(file: File) -> Result<Imported, Problem> {
+async fn read(file: File) -> ApiResult<Imported> {
     let turn = tokio::time::timeout(TURN_DEADLINE, PARSING.acquire()).await;
     let turn = turn
         .map_err(|_| Problem::new(Code::Overloaded, "Another file is being read. Please try again in a moment."))?
@@ -194,7 +194,7 @@ async fn read(file: File) -> Result<Imported, Problem> {
 }
 
 /// Parses a plan sent as the text of a form.
-fn parse_plan(text: &str) -> Result<Value, Problem> {
+fn parse_plan(text: &str) -> ApiResult<Value> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|cause| {
         let place = format!("it is no JSON (line {} column {})", cause.line(), cause.column());
         let finding = Finding { kind: FindingKind::NotAPlan, place, count: 1 };
@@ -244,7 +244,7 @@ fn view_of(id: Uuid, layout: &Layout, remarks: Vec<Finding>, published: bool) ->
 ///
 /// # Errors
 /// 404 when there is none.
-pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<LayoutDetails, Problem> {
+pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> ApiResult<LayoutDetails> {
     let found = of_theatre(&mut *state.pg.acquire().await?, theatre, layout).await?;
     let found = found.ok_or_else(|| Problem::not_found("layout"))?;
     // Parsing the layout of an arena is slow: a blocking thread keeps the other requests of this thread responsive.
@@ -257,7 +257,7 @@ pub async fn room(state: &BackofficeState, theatre: &str, layout: Uuid) -> Resul
 
 /// Returns the indices of seats of a layout that are sold in future shows of this theatre. For information only: those
 /// shows keep their layout.
-pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
+pub async fn sold_seats(state: &BackofficeState, theatre: &str, layout: Uuid) -> ApiResult<Vec<u32>> {
     // OFFSET 0 keeps the planner from flattening the subquery: each show then reads its own partition of the claims.
     let seats: Vec<i32> = sqlx::query_scalar(
         "SELECT DISTINCT claim.seat_no

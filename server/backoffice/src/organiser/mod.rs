@@ -42,7 +42,7 @@ pub use theatres::{
 use domain::hidden_characters::is_bidi_override;
 use domain::roles::Role;
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Roles that may use this module.
 pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
@@ -54,16 +54,16 @@ const MAX_TITLE_CHARS: usize = 200;
 const MAX_TEXT_CHARS: usize = 2_000;
 
 /// Validates and trims a name.
-fn name_of<'a>(text: &'a str, what: &str) -> Result<&'a str, Problem> {
+fn name_of<'a>(text: &'a str, what: &str) -> ApiResult<&'a str> {
     named(text, MAX_NAME_CHARS, what)
 }
 
 /// Validates and trims a film title.
-fn title_of(text: &str) -> Result<&str, Problem> {
+fn title_of(text: &str) -> ApiResult<&str> {
     named(text, MAX_TITLE_CHARS, "the title")
 }
 
-fn named<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Problem> {
+fn named<'a>(text: &'a str, most: usize, what: &str) -> ApiResult<&'a str> {
     match text_of(text, most, what)? {
         "" => Err(Problem::new(Code::Malformed, format!("Write down {what}."))),
         name => Ok(name),
@@ -71,7 +71,7 @@ fn named<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Problem>
 }
 
 /// Validates and trims a text, which may be empty.
-fn text_of<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Problem> {
+fn text_of<'a>(text: &'a str, most: usize, what: &str) -> ApiResult<&'a str> {
     let text = text.trim();
     let is_unreadable = |letter: char| (letter.is_control() && letter != '\n') || is_bidi_override(letter);
     if text.chars().count() > most || text.chars().any(is_unreadable) {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{layouts, name_of, slug_of, standing};
 use crate::BackofficeState;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{StaffAction, StartedAction};
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -18,7 +18,7 @@ use platform::database::BindAll;
 const MAX_SCREENS: i64 = 200;
 
 /// Lists the screens of a theatre, by name.
-pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<ScreenView>, Problem> {
+pub async fn list(state: &BackofficeState, theatre: &str) -> ApiResult<Vec<ScreenView>> {
     let now = state.clock.now();
     Ok(load_all(&mut *state.pg.acquire().await?, theatre, now).await?)
 }
@@ -27,11 +27,7 @@ pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<ScreenVi
 ///
 /// # Errors
 /// 404 for another theatre's layout, 400 for an invalid name or too many screens.
-pub async fn create(
-    state: &BackofficeState,
-    action: &StaffAction<'_>,
-    request: &ScreenRequest,
-) -> Result<Answer, Problem> {
+pub async fn create(state: &BackofficeState, action: &StaffAction<'_>, request: &ScreenRequest) -> ApiResult<Answer> {
     let name = name_of(&request.name, "the screen's name")?;
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
@@ -59,7 +55,7 @@ pub async fn publish(
     action: &StaffAction<'_>,
     screen: &str,
     request: &PublishRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
@@ -77,7 +73,7 @@ pub async fn publish(
 }
 
 /// Locks a layout of this theatre and marks it as used.
-async fn use_layout(begun: &mut StartedAction<'_>, theatre: &str, layout: Uuid) -> Result<(), Problem> {
+async fn use_layout(begun: &mut StartedAction<'_>, theatre: &str, layout: Uuid) -> ApiResult<()> {
     if !layouts::lock(&mut begun.tx, theatre, layout).await? {
         return Err(Problem::not_found("layout"));
     }
@@ -134,12 +130,7 @@ async fn load_all(connection: &mut PgConnection, theatre: &str, now: Timestamp) 
     Ok(rows.into_iter().map(ScreenView::from).collect())
 }
 
-async fn find(
-    connection: &mut PgConnection,
-    theatre: &str,
-    screen: &str,
-    now: Timestamp,
-) -> Result<ScreenView, Problem> {
+async fn find(connection: &mut PgConnection, theatre: &str, screen: &str, now: Timestamp) -> ApiResult<ScreenView> {
     let row: Option<ScreenRow> =
         sqlx::query_as(SCREENS).bind_all((theatre, to_utc(now), screen, 1_i64)).fetch_optional(connection).await?;
     row.map(ScreenView::from).ok_or_else(|| Problem::not_found("screen"))
@@ -211,7 +202,7 @@ pub(super) struct ScreenFacts {
     pub time_zone: String,
 }
 
-pub(super) async fn facts(connection: &mut PgConnection, theatre: &str, screen: &str) -> Result<ScreenFacts, Problem> {
+pub(super) async fn facts(connection: &mut PgConnection, theatre: &str, screen: &str) -> ApiResult<ScreenFacts> {
     let sql = "SELECT screen.name, screen.layout_id, theatre.currency, city.time_zone
                FROM screens screen
                JOIN theatres theatre ON theatre.id = screen.theatre_id

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{layouts, screens};
 use crate::BackofficeState;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{StaffAction, reason_of};
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -46,7 +46,7 @@ pub struct ScreenHouseSeat {
 ///
 /// # Errors
 /// 404 when the theatre has no such screen.
-pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> Result<ScreenHouseSeats, Problem> {
+pub async fn list(state: &BackofficeState, theatre: &str, screen: &str) -> ApiResult<ScreenHouseSeats> {
     let mut connection = state.pg.acquire().await?;
     let place = screens::facts(&mut connection, theatre, screen).await?;
     let rows = rows_of(&mut connection, screen, place.layout_id).await?;
@@ -62,7 +62,7 @@ pub async fn keep(
     action: &StaffAction<'_>,
     screen: &str,
     request: &ScreenHouseSeatsRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -138,7 +138,7 @@ pub(super) async fn carry_over(
     (theatre, screen): (&str, &str),
     before: Uuid,
     after: Uuid,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let rows = rows_of(tx, screen, before).await?;
     let labels: Vec<String> = rows.into_iter().map(|row| row.label).collect();
     let known = if labels.is_empty() {
@@ -174,7 +174,7 @@ pub async fn unknown(
     theatre: &str,
     layout: Uuid,
     labels: &[String],
-) -> Result<Vec<String>, Problem> {
+) -> ApiResult<Vec<String>> {
     let wanted: BTreeSet<String> = labels.iter().cloned().collect();
     let room = layouts::room(state, theatre, layout).await?.layout;
     let known = numbers(room, wanted.clone()).await?;
@@ -182,7 +182,7 @@ pub async fn unknown(
 }
 
 /// Validates seat labels and rejects duplicates.
-pub(super) fn distinct_labels(seats: &[String], most: usize) -> Result<BTreeSet<String>, Problem> {
+pub(super) fn distinct_labels(seats: &[String], most: usize) -> ApiResult<BTreeSet<String>> {
     let named: BTreeSet<String> = seats.iter().map(|label| label.trim().to_owned()).collect();
     if seats.is_empty() || seats.len() > most {
         return Err(Problem::new(Code::Malformed, format!("Name 1 to {most} seats.")));
@@ -195,7 +195,7 @@ pub(super) fn distinct_labels(seats: &[String], most: usize) -> Result<BTreeSet<
 
 /// Returns the seat numbers of these labels, as far as the layout has them. Scans all seats on a blocking thread: for
 /// an arena that is slow.
-pub(super) async fn numbers(room: Layout, labels: BTreeSet<String>) -> Result<BTreeMap<String, SeatIndex>, Problem> {
+pub(super) async fn numbers(room: Layout, labels: BTreeSet<String>) -> ApiResult<BTreeMap<String, SeatIndex>> {
     let looking = tokio::task::spawn_blocking(move || {
         let seats = (0..).zip(room.seats()).filter(|(_, seat)| labels.contains(&seat.label));
         seats.map(|(number, seat)| (seat.label, number)).collect()

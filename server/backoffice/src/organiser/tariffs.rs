@@ -12,7 +12,7 @@ use sqlx::types::Json;
 
 use crate::BackofficeState;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -21,7 +21,7 @@ use platform::database::BindAll;
 const MAX_CATEGORIES: usize = 500;
 
 /// Returns the tariff of a theatre; empty before the first is set.
-pub async fn current(state: &BackofficeState, theatre: &str) -> Result<TariffView, Problem> {
+pub async fn current(state: &BackofficeState, theatre: &str) -> ApiResult<TariffView> {
     let found = find_tariff(&mut *state.pg.acquire().await?, theatre).await?;
     Ok(found.map_or_else(empty_tariff, |(tariff, version)| view_of(&tariff, version)))
 }
@@ -49,7 +49,7 @@ impl PriceInput {
 ///
 /// # Errors
 /// 404 when there is no such theatre.
-pub async fn load_price_input(state: &BackofficeState, theatre: &str) -> Result<PriceInput, Problem> {
+pub async fn load_price_input(state: &BackofficeState, theatre: &str) -> ApiResult<PriceInput> {
     let mut connection = state.pg.acquire().await?;
     let currency = currency_of(&mut connection, theatre).await?;
     let currency = currency.ok_or_else(|| Problem::not_found("theatre"))?;
@@ -83,11 +83,7 @@ fn view_of(tariff: &Tariff, version: i32) -> TariffView {
 ///
 /// # Errors
 /// 400 with the name of an invalid price; 409 after a concurrent change.
-pub async fn set(
-    state: &BackofficeState,
-    action: &StaffAction<'_>,
-    request: &TariffRequest,
-) -> Result<Answer, Problem> {
+pub async fn set(state: &BackofficeState, action: &StaffAction<'_>, request: &TariffRequest) -> ApiResult<Answer> {
     let tariff = checked(&request.tariff)?;
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
@@ -104,7 +100,7 @@ pub async fn set(
 }
 
 /// Validates prices; the only validator.
-fn checked(view: &TariffView) -> Result<Tariff, Problem> {
+fn checked(view: &TariffView) -> ApiResult<Tariff> {
     if view.base.len() > MAX_CATEGORIES {
         return Err(Problem::new(Code::PriceInvalid, format!("A tariff has at most {MAX_CATEGORIES} categories.")));
     }
@@ -116,16 +112,16 @@ fn checked(view: &TariffView) -> Result<Tariff, Problem> {
     let base = view.base.iter().map(|(name, value)| Ok((name.clone(), amount(*value, name)?)));
     let surcharge = view.surcharge.iter().map(|(format, value)| Ok((*format, amount(*value, format.as_str())?)));
     Ok(Tariff {
-        base: base.collect::<Result<_, Problem>>()?,
+        base: base.collect::<ApiResult<_>>()?,
         weekend_percent: percent(view.weekend_percent, "at weekends")?,
         matinee_percent: percent(view.matinee_percent, "of a matinee")?,
         prime_percent: percent(view.prime_percent, "of the evening")?,
-        surcharge: surcharge.collect::<Result<_, Problem>>()?,
+        surcharge: surcharge.collect::<ApiResult<_>>()?,
     })
 }
 
 /// Validates a price, minor units.
-pub(super) fn amount(value: i64, what: &str) -> Result<u64, Problem> {
+pub(super) fn amount(value: i64, what: &str) -> ApiResult<u64> {
     u64::try_from(value).ok().filter(|minor| *minor <= MAX_AMOUNT_MINOR).ok_or_else(|| {
         let detail = format!("The price of {what:?} is {value}; it is 0 to {MAX_AMOUNT_MINOR} in the smallest coin.");
         Problem::new(Code::PriceInvalid, detail)

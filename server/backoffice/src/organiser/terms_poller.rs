@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::BackofficeState;
-use http::Problem;
+use http::ApiResult;
 use platform::background::PeriodicLoop;
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
@@ -35,7 +35,7 @@ pub async fn poll_changed_terms_forever(state: BackofficeState) {
     }
 }
 
-async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> Result<(), Problem> {
+async fn poll(state: &BackofficeState, known: &mut HashMap<Uuid, i32>) -> ApiResult<()> {
     let now: Timestamp = state.clock.now();
     let since = now.plus_ms(-LOOK_BACK_MS);
     let changes = changed_since(&mut *state.pg.acquire().await?, since).await?;

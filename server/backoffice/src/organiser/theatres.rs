@@ -10,7 +10,7 @@ use sqlx::{PgConnection, PgPool};
 use super::{MAX_TEXT_CHARS, name_of, screens, slug_of, text_of};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{self, Staff, StaffAction};
 use identity::audit::{self, AuditEntry};
 use platform::database::BindAll;
@@ -24,7 +24,7 @@ const CREATED: &str = "theatre_created";
 ///
 /// # Errors
 /// 404 when there is none.
-pub async fn one(state: &BackofficeState, theatre: &str) -> Result<ManagedTheatre, Problem> {
+pub async fn one(state: &BackofficeState, theatre: &str) -> ApiResult<ManagedTheatre> {
     find(&mut *state.pg.acquire().await?, theatre).await
 }
 
@@ -37,7 +37,7 @@ pub async fn create(
     staff: &Staff,
     intent: &Intent,
     request: &TheatreRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     accounts::require_manager_of_all(state, staff).await?;
     let new = ValidTheatre::of(request)?;
     let action = StaffAction { staff, theatre: &new.id, intent, reason: &request.reason };
@@ -59,7 +59,7 @@ pub async fn create_from_command_line(
     pg: &PgPool,
     request: &TheatreRequest,
     now: Timestamp,
-) -> Result<ManagedTheatre, Problem> {
+) -> ApiResult<ManagedTheatre> {
     let new = ValidTheatre::of(request)?;
     let reason = accounts::reason_of(&request.reason)?;
     let mut tx = pg.begin().await?;
@@ -82,7 +82,7 @@ struct ValidTheatre<'a> {
 }
 
 impl<'a> ValidTheatre<'a> {
-    fn of(request: &'a TheatreRequest) -> Result<Self, Problem> {
+    fn of(request: &'a TheatreRequest) -> ApiResult<Self> {
         let name = name_of(&request.name, "the theatre's name")?;
         Ok(Self {
             id: slug_of(name),
@@ -94,7 +94,7 @@ impl<'a> ValidTheatre<'a> {
         })
     }
 
-    async fn write(&self, tx: &mut PgConnection) -> Result<ManagedTheatre, Problem> {
+    async fn write(&self, tx: &mut PgConnection) -> ApiResult<ManagedTheatre> {
         if lock_all(tx).await? >= MAX_THEATRES {
             return Err(Problem::new(Code::Malformed, format!("There are at most {MAX_THEATRES} theatres.")));
         }
@@ -120,11 +120,7 @@ impl<'a> ValidTheatre<'a> {
 ///
 /// # Errors
 /// 400 for invalid details, 409 after a concurrent change, or when the currency is in use.
-pub async fn change(
-    state: &BackofficeState,
-    action: &StaffAction<'_>,
-    request: &TheatreChange,
-) -> Result<Answer, Problem> {
+pub async fn change(state: &BackofficeState, action: &StaffAction<'_>, request: &TheatreChange) -> ApiResult<Answer> {
     let name = name_of(&request.name, "the theatre's name")?;
     let address = address_of(&request.address)?;
     let currency = currency_of(&request.currency)?;
@@ -148,20 +144,20 @@ pub async fn change(
     begun.finish("theatre_changed", format!("theatre {}, version {}", action.theatre, view.version), answer).await
 }
 
-fn address_of(text: &str) -> Result<&str, Problem> {
+fn address_of(text: &str) -> ApiResult<&str> {
     match text_of(text, MAX_TEXT_CHARS, "The address")? {
         "" => Err(Problem::new(Code::Malformed, "Write down the address.")),
         address => Ok(address),
     }
 }
 
-fn currency_of(code: &str) -> Result<Currency, Problem> {
+fn currency_of(code: &str) -> ApiResult<Currency> {
     Currency::parse(code.trim())
         .ok_or_else(|| Problem::new(Code::Malformed, format!("{code:?} is no currency like EUR.")))
 }
 
 /// Validates a city; the only validator.
-fn checked_city(city: &NewCity) -> Result<NewCity, Problem> {
+fn checked_city(city: &NewCity) -> ApiResult<NewCity> {
     let name = name_of(&city.name, "the city's name")?;
     let country = city.country.trim().to_ascii_uppercase();
     if country.len() != 2 || !country.bytes().all(|letter| letter.is_ascii_uppercase()) {
@@ -186,7 +182,7 @@ struct TheatreRow {
     version: i32,
 }
 
-async fn find(connection: &mut PgConnection, theatre: &str) -> Result<ManagedTheatre, Problem> {
+async fn find(connection: &mut PgConnection, theatre: &str) -> ApiResult<ManagedTheatre> {
     let row: Option<TheatreRow> = sqlx::query_as(
         "SELECT theatre.id, theatre.name, theatre.address, city.id AS city, city.name AS city_name, city.time_zone,
                 theatre.currency::text AS currency, theatre.version

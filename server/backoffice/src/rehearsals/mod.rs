@@ -33,7 +33,7 @@ use uuid::Uuid;
 use crate::BackofficeState;
 use admission::waiting_room;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::background::PeriodicLoop;
 use platform::ids;
@@ -79,7 +79,7 @@ pub async fn start(
     action: &StaffAction<'_>,
     show: Uuid,
     request: &RehearsalRequest,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     if !(1..=MAX_PEOPLE).contains(&request.people) || request.arrival_minutes > MAX_ARRIVAL_MINUTES {
         let detail =
             format!("A rehearsal has 1 to {MAX_PEOPLE} visitors, who arrive within {MAX_ARRIVAL_MINUTES} minutes.");
@@ -128,7 +128,7 @@ async fn is_near_opening(
 }
 
 /// The running rehearsal of a show, or the last one.
-pub async fn of_show(state: &BackofficeState, show: Uuid) -> Result<Option<RehearsalView>, Problem> {
+pub async fn of_show(state: &BackofficeState, show: Uuid) -> ApiResult<Option<RehearsalView>> {
     let Some(row) = sql::of_show(&state.pg, show).await? else { return Ok(None) };
     let end = row.end()?;
     let map = match end {
@@ -140,12 +140,12 @@ pub async fn of_show(state: &BackofficeState, show: Uuid) -> Result<Option<Rehea
 }
 
 /// Requests that the rehearsal of a show stops, which it does within a second.
-pub async fn request_stop(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<(), Problem> {
+pub async fn request_stop(state: &BackofficeState, theatre: &str, show: Uuid) -> ApiResult<()> {
     Ok(sql::request_stop(&state.pg, theatre, show).await?)
 }
 
 /// Deletes the figures of the last rehearsal of a show; a running one stays.
-pub async fn delete(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<(), Problem> {
+pub async fn delete(state: &BackofficeState, theatre: &str, show: Uuid) -> ApiResult<()> {
     Ok(sql::delete(&state.pg, theatre, show).await?)
 }
 
@@ -172,7 +172,7 @@ pub async fn serve_forever(state: BackofficeState, site: Site) {
 }
 
 /// Claims a rehearsal that no server has begun, and opens its waiting room.
-async fn claim(state: &BackofficeState, site: &Site) -> Result<Option<Arc<Crowd>>, Problem> {
+async fn claim(state: &BackofficeState, site: &Site) -> ApiResult<Option<Arc<Crowd>>> {
     let now = state.clock.now();
     let Some((id, figures)) = sql::claim(&state.pg, now).await? else { return Ok(None) };
     let figures = figures.0;
@@ -240,7 +240,7 @@ async fn run(state: BackofficeState, crowd: Arc<Crowd>) {
 }
 
 /// Reports the figures. Returns the end if it has come.
-async fn report(state: &BackofficeState, crowd: &Crowd) -> Result<Option<RehearsalEnd>, Problem> {
+async fn report(state: &BackofficeState, crowd: &Crowd) -> ApiResult<Option<RehearsalEnd>> {
     let (figures, now) = (crowd.figures(), state.clock.now());
     Ok(match sql::report(&state.pg, crowd.id, &figures, now).await? {
         // Another server ended it: this one was late with its reports.
@@ -255,7 +255,7 @@ async fn report(state: &BackofficeState, crowd: &Crowd) -> Result<Option<Rehears
 }
 
 /// Ends abandoned rehearsals, and deletes again what requests under way may have loaded.
-async fn sweep(state: &BackofficeState) -> Result<(), Problem> {
+async fn sweep(state: &BackofficeState) -> ApiResult<()> {
     let now = state.clock.now();
     for id in sql::abandoned(&state.pg, now.plus_ms(-LEASE_MS)).await? {
         sql::end(&state.pg, id, RehearsalEnd::Interrupted, None, now).await?;
@@ -268,7 +268,7 @@ async fn sweep(state: &BackofficeState) -> Result<(), Problem> {
 }
 
 /// Deletes the map and the holds of a rehearsal that has ended.
-async fn forget(state: &BackofficeState, id: Uuid) -> Result<(), Problem> {
+async fn forget(state: &BackofficeState, id: Uuid) -> ApiResult<()> {
     state.catalogue.evict_rehearsal(id).await;
     Ok(state.locks.forget(id).await?)
 }

@@ -15,7 +15,7 @@ use super::NewStart;
 use super::placement::{self, LayoutPair, MovePlacement, Mover};
 use super::sql::{self, CarriedCounts, MoveRow, MovedBooking, ShowNow};
 use crate::{BackofficeState, box_office};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::clock::from_utc;
 use selling::bookings::{self, Cause, undo_in_full};
 
@@ -32,7 +32,7 @@ pub(super) enum MoveAttempt {
 }
 
 /// Carries a move out if nothing is pending. A crash rolls back the transaction, and a later round retries.
-pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> Result<MoveAttempt, Problem> {
+pub(super) async fn carry(state: &BackofficeState, open: &MoveRow) -> ApiResult<MoveAttempt> {
     let rooms = LayoutPair::load(state, open.from_layout, open.to_layout).await?;
     let mut tx = state.pg.begin().await?;
     let attempt = carry_in(&mut tx, open.id, &rooms, None, state.clock.now()).await?;
@@ -47,7 +47,7 @@ pub(super) async fn carry_in(
     rooms: &LayoutPair,
     start: Option<NewStart>,
     now: Timestamp,
-) -> Result<MoveAttempt, Problem> {
+) -> ApiResult<MoveAttempt> {
     let Some(row) = sql::lock_move(tx, id, "closing").await? else { return Ok(MoveAttempt::Busy) };
     sql::lock_sold(tx, row.show_id).await?;
     let show = sql::lock_show(tx, row.show_id).await?.ok_or_else(|| Problem::not_found("show"))?;
@@ -74,7 +74,7 @@ async fn write(
     rooms: &LayoutPair,
     placement: &MovePlacement,
     now: Timestamp,
-) -> Result<CarriedCounts, Problem> {
+) -> ApiResult<CarriedCounts> {
     let id = row.show_id;
     let (movers, unplaced) = placement::divide(placement);
     let until = answer_until(now, from_utc(show.starts_at));
@@ -106,7 +106,7 @@ async fn write(
 }
 
 /// Refunds a booking in full for which the other layout has no places.
-async fn refund_in_full(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
+async fn refund_in_full(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Timestamp) -> ApiResult<()> {
     let Some(sold) = bookings::lock(tx, booking).await? else { return Ok(()) };
     let reason = format!(
         "The show moves from {} to {}, where there are no seats like yours. {}",
@@ -124,7 +124,7 @@ async fn record_moves(
     movers: &[Mover<'_>],
     until: Timestamp,
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let moved: Vec<MovedBooking> = movers
         .iter()
         .map(|mover| MovedBooking {

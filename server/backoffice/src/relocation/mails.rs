@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::sql::{self, DueMail};
 use crate::BackofficeState;
-use http::Problem;
+use http::ApiResult;
 use platform::clock::from_utc;
 use platform::ids;
 use selling::bookings;
@@ -60,7 +60,7 @@ async fn send(state: &BackofficeState, due: DueMail) {
     }
 }
 
-async fn build_and_send(state: &BackofficeState, due: &DueMail) -> Result<Result<(), MailError>, Problem> {
+async fn build_and_send(state: &BackofficeState, due: &DueMail) -> ApiResult<Result<(), MailError>> {
     Ok(match mail(state, due).await? {
         Some(mail) => state.mailer.send_notice(&mail).await,
         None => Ok(()),
@@ -68,7 +68,7 @@ async fn build_and_send(state: &BackofficeState, due: &DueMail) -> Result<Result
 }
 
 /// Builds the mail; `None` when the booking has no address or is no longer confirmed.
-async fn mail(state: &BackofficeState, due: &DueMail) -> Result<Option<NoticeMail>, Problem> {
+async fn mail(state: &BackofficeState, due: &DueMail) -> ApiResult<Option<NoticeMail>> {
     let found = bookings::find(&mut *state.pg.acquire().await?, due.booking_id).await?;
     let stands = |row: &bookings::BookingRow| row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty();
     let Some(row) = found.filter(stands) else { return Ok(None) };

@@ -32,7 +32,7 @@ pub use preview::preview;
 pub use rounds::{round, work_forever};
 pub(crate) use sql::lock_against_bookings;
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::from_utc;
 use platform::ids;
 
@@ -75,7 +75,7 @@ pub(crate) async fn move_at_once(
     rooms: &LayoutPair,
     start: NewStart,
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let id = begin_in(tx, requested, now).await?;
     match carry::carry_in(tx, id, rooms, Some(start), now).await? {
         carry::MoveAttempt::Done => Ok(()),
@@ -94,7 +94,7 @@ pub(crate) async fn move_at_once(
 /// # Errors
 /// 409 when the show has begun, was called off, is being moved, was moved too often, or has unanswered offers of the
 /// last move.
-pub async fn begin_in(tx: &mut PgConnection, requested: &RequestedMove, now: Timestamp) -> Result<Uuid, Problem> {
+pub async fn begin_in(tx: &mut PgConnection, requested: &RequestedMove, now: Timestamp) -> ApiResult<Uuid> {
     selling::bookings::lock_show_before_mark(tx, requested.show).await?;
     let show = sql::show(tx, requested.show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let refuse = |words: &str| Err(Problem::new(Code::WrongState, words));
@@ -123,7 +123,7 @@ pub async fn last_move(
     tx: &mut PgConnection,
     show: Uuid,
     local: impl Fn(Timestamp) -> String + Send,
-) -> Result<Option<MoveView>, Problem> {
+) -> ApiResult<Option<MoveView>> {
     let Some(row) = sql::last(tx, show).await? else { return Ok(None) };
     let count = |number: i32| number.unsigned_abs();
     Ok(Some(MoveView {

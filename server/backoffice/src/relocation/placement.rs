@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::sql::{self, FloorRow, ShowNow, SoldRow};
 use crate::BackofficeState;
 use crate::organiser::{self, ScreenHouseSeat};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// The current and the new layout of a show.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ pub(crate) struct LayoutPair {
 
 impl LayoutPair {
     /// Loads both layouts. Takes a connection, so call it before a transaction begins.
-    pub async fn load(state: &BackofficeState, before: Uuid, after: Uuid) -> Result<Self, Problem> {
+    pub async fn load(state: &BackofficeState, before: Uuid, after: Uuid) -> ApiResult<Self> {
         Ok(Self { before: state.catalogue.layout(before).await?, after: state.catalogue.layout(after).await? })
     }
 }
@@ -52,7 +52,7 @@ pub(super) async fn compute_placement(
     rooms: &LayoutPair,
     (screen, layout): (&str, Uuid),
     prices_there: &BTreeMap<String, i64>,
-) -> Result<MovePlacement, Problem> {
+) -> ApiResult<MovePlacement> {
     let sold = sql::sold(tx, id).await?;
     let floors = sql::floors(tx, id).await?;
     let currency = Currency::parse(&show.currency);

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::placement::{self, LayoutPair, Mover};
 use super::sql::{self, SoldRow};
 use crate::BackofficeState;
-use http::Problem;
+use http::{ApiResult, Problem};
 
 /// Maximum number of bookings in a preview.
 const MAX_LINES: usize = 100;
@@ -24,7 +24,7 @@ pub async fn preview(
     (screen, screen_name, layout): (&str, String, Uuid),
     prices: &BTreeMap<String, i64>,
     answer_until: String,
-) -> Result<MovePreview, Problem> {
+) -> ApiResult<MovePreview> {
     let known = sql::show(&mut *state.pg.acquire().await?, show).await?;
     let known = known.ok_or_else(|| Problem::not_found("show"))?;
     let rooms = LayoutPair::load(state, known.layout_id, layout).await?;

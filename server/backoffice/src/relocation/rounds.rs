@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::carry::{MoveAttempt, carry};
 use super::sql::{self, MoveRow};
 use crate::BackofficeState;
-use http::Problem;
+use http::ApiResult;
 use platform::background::PeriodicLoop;
 use platform::clock::from_utc;
 use seats::seat_locks::{StoreError, with_map};
@@ -45,7 +45,7 @@ pub async fn work_forever(state: BackofficeState) {
 ///
 /// # Errors
 /// When the database fails. Errors of single moves are logged; the next round retries them.
-pub async fn round(state: &BackofficeState) -> Result<(), Problem> {
+pub async fn round(state: &BackofficeState) -> ApiResult<()> {
     for row in sql::open_moves(&state.pg, MAX_MOVES).await? {
         if let Err(problem) = advance_move(state, row.clone()).await {
             tracing::warn!(?problem, show = %row.show_id, "moving show {} failed; the next round retries", row.show_id);
@@ -55,7 +55,7 @@ pub async fn round(state: &BackofficeState) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn advance_move(state: &BackofficeState, row: MoveRow) -> Result<(), Problem> {
+async fn advance_move(state: &BackofficeState, row: MoveRow) -> ApiResult<()> {
     if row.state == "closing" {
         release_holds(state, row.show_id).await;
         stop_unpaid(state, &row, state.clock.now()).await?;
@@ -81,7 +81,7 @@ async fn release_holds(state: &BackofficeState, show: Uuid) {
 }
 
 /// Cancels unpaid bookings: checkouts at once, payments after [`SETTLE_MS`].
-async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> Result<(), Problem> {
+async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> ApiResult<()> {
     let is_settle_time_over = now.since(from_utc(row.requested_at)) > SETTLE_MS;
     let reason = format!("The show moves to {}. Nothing is lost: please choose again. {}", row.to_name, row.reason);
     loop {
@@ -101,7 +101,7 @@ async fn stop_unpaid(state: &BackofficeState, row: &MoveRow, now: Timestamp) -> 
 }
 
 /// Rebuilds the map for the new layout, and resumes sales once every replica has loaded it.
-async fn rebuild_map(state: &BackofficeState, row: &MoveRow) -> Result<(), Problem> {
+async fn rebuild_map(state: &BackofficeState, row: &MoveRow) -> ApiResult<()> {
     let show = row.show_id;
     state.catalogue.evict(show).await;
     let now = state.clock.now();

@@ -50,7 +50,7 @@ struct AtTheatre {
 impl FromRequestParts<BackofficeState> for ReportParams {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &BackofficeState) -> ApiResult<Self> {
         let caller = Caller::from_request_parts(parts, state).await?;
         let ApiPath(AtTheatre { theatre }) = ApiPath::<AtTheatre>::from_request_parts(parts, state).await?;
         let ApiQuery(query) = ApiQuery::<ReportQuery>::from_request_parts(parts, state).await?;

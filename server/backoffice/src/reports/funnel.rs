@@ -8,7 +8,7 @@ use domain::api::reports::FunnelReport;
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
-use http::Problem;
+use http::ApiResult;
 use platform::database::BindAll;
 
 /// `OFFSET 0` makes the planner find bookings by their show; otherwise it scans an index with a date from end to end.
@@ -76,7 +76,7 @@ pub async fn funnel(
     theatre: &str,
     range: &Range,
     screen: Option<&str>,
-) -> Result<FunnelReport, Problem> {
+) -> ApiResult<FunnelReport> {
     let mut reading = Reading::begin(state).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let counted: FunnelRow = sqlx::query_as(FUNNEL)

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::range::Range;
 use super::reading::{Reading, query_error, screens_of};
 use crate::BackofficeState;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::database::BindAll;
 
 /// Maximum number of shows: more than a screen can have in the longest report.
@@ -36,7 +36,7 @@ pub async fn occupancy(
     theatre: &str,
     range: &Range,
     screen: Option<&str>,
-) -> Result<OccupancyReport, Problem> {
+) -> ApiResult<OccupancyReport> {
     let mut reading = Reading::begin(state).await?;
     let screens = screens_of(&mut reading.tx, theatre).await?;
     let wanted = match screen.filter(|id| !id.is_empty()) {

@@ -6,7 +6,7 @@ use domain::api::reports::{ReportDays, ReportQuery};
 use domain::time::Timestamp;
 
 use catalogue::{read_date, today_in};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Maximum number of days in a report: a quarter of a year.
 pub const MAX_DAYS: i64 = 92;
@@ -35,7 +35,7 @@ impl Range {
     ///
     /// # Errors
     /// 400 when they are invalid, reversed or too many.
-    pub fn read(query: &ReportQuery, zone: &str, now: Timestamp) -> Result<Self, Problem> {
+    pub fn read(query: &ReportQuery, zone: &str, now: Timestamp) -> ApiResult<Self> {
         let day = |text: &Option<String>| {
             read_date(text.as_deref()).map_err(|why| Problem::new(Code::Malformed, why.to_string()))
         };
@@ -97,7 +97,7 @@ mod tests {
     /// 2026-11-21T23:30:00Z.
     const NOW: Timestamp = Timestamp(1_795_303_800_000);
 
-    fn read(from: &str, to: &str, zone: &str) -> Result<Range, Problem> {
+    fn read(from: &str, to: &str, zone: &str) -> ApiResult<Range> {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         Range::read(&ReportQuery { from: text(from), to: text(to), screen: None }, zone, NOW)
     }

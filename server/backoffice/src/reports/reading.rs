@@ -7,7 +7,7 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::SemaphorePermit;
 
 use crate::BackofficeState;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Maximum wait for a report slot.
 const TURN_DEADLINE: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ pub(super) struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// Waits for a slot and begins. 503 when no slot is free in time.
-    pub(super) async fn begin(state: &'a BackofficeState) -> Result<Self, Problem> {
+    pub(super) async fn begin(state: &'a BackofficeState) -> ApiResult<Self> {
         let turn = tokio::time::timeout(TURN_DEADLINE, state.reports.slots.acquire()).await;
         let Ok(Ok(turn)) = turn else {
             return Err(Problem::new(Code::Overloaded, "Others are reading reports. Please try again in a moment."));
@@ -55,12 +55,12 @@ const SCREENS: &str = "SELECT id, name FROM screens WHERE theatre_id = $1 ORDER 
 const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND id = $2)";
 
 /// Returns the screens of a theatre, by name.
-pub async fn screens(state: &BackofficeState, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
+pub async fn screens(state: &BackofficeState, theatre: &str) -> ApiResult<Vec<ReportScreen>> {
     screens_of(&mut *state.pg.acquire().await?, theatre).await
 }
 
 /// As [`screens`], on a given connection.
-pub(super) async fn screens_of(connection: &mut PgConnection, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
+pub(super) async fn screens_of(connection: &mut PgConnection, theatre: &str) -> ApiResult<Vec<ReportScreen>> {
     let rows: Vec<(String, String)> =
         sqlx::query_as(SCREENS).bind(theatre).fetch_all(connection).await.map_err(query_error)?;
     Ok(rows.into_iter().map(|(id, name)| ReportScreen { id, name }).collect())
@@ -74,7 +74,7 @@ pub(super) async fn check_screen<'a>(
     connection: &mut PgConnection,
     theatre: &str,
     screen: Option<&'a str>,
-) -> Result<Option<&'a str>, Problem> {
+) -> ApiResult<Option<&'a str>> {
     let Some(id) = screen.filter(|id| !id.is_empty()) else { return Ok(None) };
     let is_there: bool =
         sqlx::query_scalar(IS_THERE).bind(theatre).bind(id).fetch_one(connection).await.map_err(query_error)?;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::database::BindAll;
 
 /// Maximum number of lines in a report: a quarter of a year of a theatre with thirty screens.
@@ -86,7 +86,7 @@ pub async fn sales(
     theatre: &str,
     range: &Range,
     screen: Option<&str>,
-) -> Result<SalesReport, Problem> {
+) -> ApiResult<SalesReport> {
     let mut reading = Reading::begin(state).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let groups: Vec<SalesRow> = sqlx::query_as(SALES)

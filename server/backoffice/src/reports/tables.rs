@@ -9,7 +9,7 @@ use super::range::Range;
 use super::{funnel, occupancy, sales, takings};
 use crate::BackofficeState;
 use catalogue::Show;
-use http::Problem;
+use http::{ApiResult, Problem};
 
 /// A table that can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, EnumString)]
@@ -27,7 +27,7 @@ pub(super) enum Table {
 
 impl Table {
     /// Parses the name of a table. 404 for an unknown name.
-    pub(super) fn parse(name: &str) -> Result<Self, Problem> {
+    pub(super) fn parse(name: &str) -> ApiResult<Self> {
         name.parse().map_err(|_| Problem::not_found("table"))
     }
 
@@ -46,7 +46,7 @@ pub(super) async fn file(
     table: Table,
     range: &Range,
     screen: Option<&str>,
-) -> Result<String, Problem> {
+) -> ApiResult<String> {
     match table {
         Table::Funnel => Ok(of_funnel(&funnel(state, theatre, range, screen).await?)),
         Table::Takings => Ok(of_takings(&takings(state, theatre, range, screen).await?.lines)),

@@ -13,7 +13,7 @@ use domain::api::reports::{TakingsLine, TakingsReport, TakingsTotal};
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, check_screen, query_error};
 use crate::BackofficeState;
-use http::Problem;
+use http::ApiResult;
 use platform::database::BindAll;
 
 /// Each booking has at most one `payment_succeeded` event.
@@ -86,7 +86,7 @@ pub async fn takings(
     theatre: &str,
     range: &Range,
     screen: Option<&str>,
-) -> Result<TakingsReport, Problem> {
+) -> ApiResult<TakingsReport> {
     let mut reading = Reading::begin(state).await?;
     let screen = check_screen(&mut reading.tx, theatre, screen).await?;
     let payments: Vec<MoneyRow> = sqlx::query_as(PAYMENTS)

@@ -13,7 +13,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 
 use crate::WebhookSettings;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Timeout of the connection set-up.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(3);
@@ -60,7 +60,7 @@ impl Resolve for PublicOnly {
 }
 
 /// Parses the address of an endpoint. `may_be_private` is for tests, which have no public server. 400 with the reason.
-pub(super) fn read_address(text: &str, may_be_private: bool) -> Result<Url, Problem> {
+pub(super) fn read_address(text: &str, may_be_private: bool) -> ApiResult<Url> {
     let wrong = |why: &str| Problem::new(Code::Malformed, format!("Webhooks cannot be sent to this address: {why}"));
     let text = text.trim();
     if text.len() > MAX_URL_BYTES {

@@ -14,7 +14,7 @@ use super::client::read_address;
 use super::sql::{self, DeliveryRow, EndpointRow};
 use crate::BackofficeState;
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{Staff, StaffAction, reason_of};
 use identity::audit::{self, AuditEntry};
 use platform::clock::to_utc;
@@ -28,7 +28,7 @@ const OLD_SECRET_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
 const PREFIX: &str = "whsec_";
 
 /// Returns the endpoints of a theatre.
-pub async fn list(state: &BackofficeState, theatre: &str) -> Result<Vec<EndpointView>, Problem> {
+pub async fn list(state: &BackofficeState, theatre: &str) -> ApiResult<Vec<EndpointView>> {
     let now = state.clock.now();
     let rows = sql::endpoints(&state.pg, theatre, MAX_ENDPOINTS).await?;
     Ok(rows.into_iter().map(|row| row.view(now)).collect::<Result<_, _>>()?)
@@ -47,7 +47,7 @@ fn secret_of(state: &BackofficeState, id: Uuid, version: i32) -> String {
     format!("{PREFIX}{}", state.accounts.derived_secret(&format!("webhook\0{id}\0{version}")))
 }
 
-fn with_secret(state: &BackofficeState, stored: &Answer) -> Result<Answer, Problem> {
+fn with_secret(state: &BackofficeState, stored: &Answer) -> ApiResult<Answer> {
     let StoredAnswer { about, version } =
         serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
     let secret = secret_of(state, about.id, version);
@@ -65,7 +65,7 @@ pub async fn make(
     theatre: &str,
     request: &EndpointRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return with_secret(state, &answer);
@@ -112,7 +112,7 @@ pub async fn make(
 ///
 /// # Errors
 /// 404 for an unknown endpoint, 400 for an invalid reason.
-pub async fn rotate(state: &BackofficeState, action: &StaffAction<'_>, id: Uuid) -> Result<Answer, Problem> {
+pub async fn rotate(state: &BackofficeState, action: &StaffAction<'_>, id: Uuid) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return with_secret(state, &answer),
@@ -142,7 +142,7 @@ pub async fn change(
     action: &StaffAction<'_>,
     id: Uuid,
     request: &EndpointChange,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let act = match request.state {
         EndpointState::On => "webhook_switched_on",
         EndpointState::Off => "webhook_switched_off",
@@ -182,7 +182,7 @@ const MAX_LISTED: i64 = 100;
 ///
 /// # Errors
 /// 404 when the theatre has no such endpoint.
-pub async fn deliveries(state: &BackofficeState, theatre: &str, endpoint: Uuid) -> Result<Vec<DeliveryView>, Problem> {
+pub async fn deliveries(state: &BackofficeState, theatre: &str, endpoint: Uuid) -> ApiResult<Vec<DeliveryView>> {
     let known = sql::endpoints(&state.pg, theatre, i64::from(i32::MAX)).await?;
     if !known.iter().any(|row| row.id == endpoint) {
         return Err(Problem::not_found("endpoint"));
@@ -200,7 +200,7 @@ pub async fn replay(
     action: &StaffAction<'_>,
     endpoint: Uuid,
     delivery: i64,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),

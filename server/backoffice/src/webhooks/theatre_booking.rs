@@ -8,7 +8,7 @@ use domain::money::{Currency, Money};
 use uuid::Uuid;
 
 use crate::BackofficeState;
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::clock::{from_utc, rfc3339};
 
 #[derive(platform::FromRow)]
@@ -50,7 +50,7 @@ pub(super) async fn read(
     theatre: &str,
     id: Uuid,
     with_people: bool,
-) -> Result<TheatreBookingView, Problem> {
+) -> ApiResult<TheatreBookingView> {
     let mut connection = state.pg.acquire().await?;
     let row: Option<StoredBooking> =
         sqlx::query_as(BOOKING).bind(id).bind(theatre).fetch_optional(&mut *connection).await?;

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use domain::time::Timestamp;
 use serde::Serialize;
 
-use crate::Problem;
 use crate::caching::PRIVATE;
+use crate::{ApiResult, Problem};
 
 /// Status and body; the headers follow from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl Answer {
     ///
     /// # Errors
     /// When it cannot be serialised: a bug.
-    pub fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
+    pub fn json(status: StatusCode, body: &impl Serialize) -> ApiResult<Self> {
         let body = serde_json::to_vec(body).map_err(|cause| Problem::internal(&cause))?;
         Ok(Self { status, body: body.into(), kept_until: None })
     }
@@ -39,7 +39,7 @@ impl Answer {
     ///
     /// # Errors
     /// When `status` is invalid: the row or entry is corrupt.
-    pub(super) fn stored(status: u16, body: Bytes, kept_until: Timestamp) -> Result<Self, Problem> {
+    pub(super) fn stored(status: u16, body: Bytes, kept_until: Timestamp) -> ApiResult<Self> {
         let status = StatusCode::from_u16(status).map_err(|cause| Problem::internal(&cause))?;
         Ok(Self { status, body, kept_until: Some(kept_until) })
     }

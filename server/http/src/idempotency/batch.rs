@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 use super::{Answer, COMPLETED_LIFE_MS, Intent, KEPT_MS, PENDING_LIFE_MS, sql};
-use crate::Problem;
+use crate::ApiResult;
 use platform::cte_batch::{CteBatch, StatementResults};
 
 /// [`Intent::replay`] of many intents, in the caller's transaction.
@@ -17,7 +17,7 @@ pub async fn replay_all(
     tx: &mut PgConnection,
     intents: &[&Intent],
     now: Timestamp,
-) -> sqlx::Result<Vec<Result<Option<Answer>, Problem>>> {
+) -> sqlx::Result<Vec<ApiResult<Option<Answer>>>> {
     if intents.is_empty() {
         return Ok(Vec::new());
     }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::Answer;
 use super::intent::IntentId;
-use crate::Problem;
+use crate::ApiResult;
 
 /// Keys that may be running in one process at once; beyond it, clients are asked to retry later.
 const MAX_FLIGHTS: usize = 16_384;
@@ -20,7 +20,7 @@ pub(super) enum Progress {
     /// Working; other replicas can see it.
     Working,
     /// The result, for all.
-    Done(Result<Answer, Problem>),
+    Done(ApiResult<Answer>),
 }
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl FlightLeader {
     }
 
     /// Ends the flight with this result for all followers.
-    pub(super) fn publish(self, result: Result<Answer, Problem>) {
+    pub(super) fn publish(self, result: ApiResult<Answer>) {
         self.sender.send_replace(Progress::Done(result));
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{
     Answer, COMPLETED_LIFE_MS, Fingerprint, IdempotencyKey, KEPT_MS, PENDING_LIFE_MS, key_reused, sql, still_running,
 };
-use crate::Problem;
+use crate::{ApiResult, Problem};
 
 /// The identity of an intent in this process: a hash of its scope, its owner and its key.
 pub(super) type IntentId = [u8; 32];
@@ -78,7 +78,7 @@ impl Intent {
     ///
     /// # Errors
     /// 422 when the key belongs to another request, 409 while that one is still running.
-    pub async fn replay(&self, pg: &PgPool, now: Timestamp) -> Result<Option<Answer>, Problem> {
+    pub async fn replay(&self, pg: &PgPool, now: Timestamp) -> ApiResult<Option<Answer>> {
         // Boxed: the future of connecting takes kilobytes, which every request with a key would carry; few connect here.
         let mut connection = Box::pin(pg.acquire()).await?;
         match sql::find(&mut connection, &self.owner, &self.key, now).await? {
@@ -92,7 +92,7 @@ impl Intent {
     ///
     /// # Errors
     /// `refused`, if there is no answer.
-    pub async fn unless_answered(&self, pg: &PgPool, now: Timestamp, refused: Problem) -> Result<Answer, Problem> {
+    pub async fn unless_answered(&self, pg: &PgPool, now: Timestamp, refused: Problem) -> ApiResult<Answer> {
         self.replay(pg, now).await.ok().flatten().ok_or(refused)
     }
 
@@ -101,7 +101,7 @@ impl Intent {
     ///
     /// # Errors
     /// As [`Intent::replay`].
-    pub async fn begin(&self, tx: &mut PgConnection, now: Timestamp) -> Result<Option<Answer>, Problem> {
+    pub async fn begin(&self, tx: &mut PgConnection, now: Timestamp) -> ApiResult<Option<Answer>> {
         let (until, purge_at) = (now.plus_ms(PENDING_LIFE_MS), now.plus_ms(KEPT_MS));
         if sql::claim(tx, &self.owner, &self.key, &self.request_hash, now, (until, purge_at)).await? {
             return Ok(None);
@@ -117,12 +117,7 @@ impl Intent {
     ///
     /// # Errors
     /// As [`Intent::complete`], or when the commit fails; either way nothing is known to have been written.
-    pub async fn commit(
-        &self,
-        mut tx: Transaction<'_, Postgres>,
-        answer: Answer,
-        now: Timestamp,
-    ) -> Result<Answer, Problem> {
+    pub async fn commit(&self, mut tx: Transaction<'_, Postgres>, answer: Answer, now: Timestamp) -> ApiResult<Answer> {
         self.complete(&mut tx, &answer, now).await?;
         tx.commit().await?;
         Ok(answer)
@@ -141,7 +136,7 @@ impl Intent {
         if stored { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
     }
 
-    pub(super) fn judge(&self, row: sql::KeyRow) -> Result<Answer, Problem> {
+    pub(super) fn judge(&self, row: sql::KeyRow) -> ApiResult<Answer> {
         if row.request_hash != self.request_hash {
             return Err(key_reused());
         }
@@ -163,7 +158,7 @@ impl sql::KeyRow {
     ///
     /// # Errors
     /// When its status is invalid.
-    pub(super) fn answer(self) -> Result<Option<Answer>, Problem> {
+    pub(super) fn answer(self) -> ApiResult<Option<Answer>> {
         let (Some(status), Some(body)) = (self.status, self.body) else { return Ok(None) };
         let until = platform::clock::from_utc(self.expires_at);
         Answer::stored(status.cast_unsigned(), body.into(), until).map(Some)

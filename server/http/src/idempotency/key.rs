@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
 use super::Fingerprint;
-use crate::{Code, Problem};
+use crate::{ApiResult, Code, Problem};
 
 /// Longest key, characters.
 const MAX_KEY_LENGTH: usize = 255;
@@ -27,7 +27,7 @@ pub struct IdempotencyKey {
 /// # Errors
 /// 400 when it cannot be one, or is given twice with two values: whichever we took, a repeat might mean
 /// the other.
-pub fn read_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+pub fn read_key(headers: &HeaderMap) -> ApiResult<Option<&str>> {
     let mut found: Option<&str> = None;
     for value in NAMES.iter().flat_map(|name| headers.get_all(*name)) {
         let bytes = value.as_bytes();
@@ -52,7 +52,7 @@ impl IdempotencyKey {
     ///
     /// # Errors
     /// 400 when it cannot be one.
-    pub fn of_form(text: &str) -> Result<Self, Problem> {
+    pub fn of_form(text: &str) -> ApiResult<Self> {
         let usable = (1..=MAX_KEY_LENGTH).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         if usable {
             return Ok(Self { key: text.to_owned(), fingerprint: None });
@@ -64,7 +64,7 @@ impl IdempotencyKey {
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
         let Some(key) = read_key(&parts.headers)? else {
             return Err(Problem::new(Code::KeyMissing, "Send an Idempotency-Key, a new one for each new intent."));
         };

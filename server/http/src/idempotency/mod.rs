@@ -36,7 +36,7 @@ pub use sql::purge_forever;
 
 use domain::time::{MINUTE_MS, Timestamp};
 
-use crate::{Code, HttpState, Problem};
+use crate::{ApiResult, Code, HttpState, Problem};
 
 /// Time after which the key of an unfinished request is free again.
 const PENDING_LIFE_MS: i64 = 5 * MINUTE_MS;
@@ -79,7 +79,7 @@ impl Idempotency {
     ///
     /// # Errors
     /// 422 when the key was used for another request.
-    pub fn known(&self, intent: &Intent, now: Timestamp) -> Result<Option<Answer>, Problem> {
+    pub fn known(&self, intent: &Intent, now: Timestamp) -> ApiResult<Option<Answer>> {
         let Some(kept) = self.cache.find(&intent.id(), now) else { return Ok(None) };
         if kept.request_hash != intent.request_hash {
             return Err(key_reused());

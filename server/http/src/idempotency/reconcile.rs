@@ -9,7 +9,7 @@ use domain::time::{SECOND_MS, Timestamp};
 use super::intent::{IntentId, id_of};
 use super::shared::{BUCKETS, KeyClaim, KeyEntry, KeyReply, KeyState};
 use super::{Answer, COMPLETED_LIFE_MS, IdempotencyCount, KEPT_MS, sql};
-use crate::{HttpState, Problem};
+use crate::{ApiResult, HttpState};
 use platform::background::PeriodicLoop;
 
 /// Interval of the comparison.
@@ -62,7 +62,7 @@ fn oldest(state: &HttpState) -> Timestamp {
 
 impl Walk {
     /// Answers of keys that were claimed since the last round: Redis has the same.
-    async fn answers(&mut self, state: &HttpState) -> Result<(), Problem> {
+    async fn answers(&mut self, state: &HttpState) -> ApiResult<()> {
         let oldest = oldest(state);
         if self.after.0 < oldest {
             self.skip_to(state, oldest).await?;
@@ -89,7 +89,7 @@ impl Walk {
     }
 
     /// The same of keys that were not answered when their turn came. Those that run out without an answer are forgotten.
-    async fn late_answers(&mut self, state: &HttpState) -> Result<(), Problem> {
+    async fn late_answers(&mut self, state: &HttpState) -> ApiResult<()> {
         if self.unanswered.is_empty() {
             return Ok(());
         }
@@ -122,7 +122,7 @@ impl Walk {
     }
 
     /// Too many to be compared in time.
-    async fn skip_to(&mut self, state: &HttpState, oldest: Timestamp) -> Result<(), Problem> {
+    async fn skip_to(&mut self, state: &HttpState, oldest: Timestamp) -> ApiResult<()> {
         let skips = !sql::claimed(&state.pg, &self.after, oldest, 1).await?.is_empty();
         self.after = (oldest, String::new(), String::new());
         if skips {
@@ -133,7 +133,7 @@ impl Walk {
     }
 
     /// Keys that have been pending for long: done, dead or forgotten.
-    async fn pending(&mut self, state: &HttpState) -> Result<(), Problem> {
+    async fn pending(&mut self, state: &HttpState) -> ApiResult<()> {
         let shared = &state.idempotency.shared;
         for bucket in 0..BUCKETS {
             let Some(due) = shared.due(state, bucket, PENDING_FOR_MS, MAX_PENDING).await else { return Ok(()) };
@@ -163,7 +163,7 @@ impl Walk {
         key: (&str, &str),
         row: sql::KeyRow,
         said: KeyReply,
-    ) -> Result<(), Problem> {
+    ) -> ApiResult<()> {
         let Ok(request_hash) = <[u8; 32]>::try_from(row.request_hash.as_slice()) else { return Ok(()) };
         let end = platform::clock::from_utc(row.expires_at);
         let Some(answer) = row.answer()? else { return Ok(()) };

@@ -16,7 +16,7 @@ use super::shared::{Failure, KeyClaim, KeyReply, KeyState, LAST_CLAIM_AGE_MS};
 use super::{
     Answer, IdempotencyCount, Intent, PENDING_LIFE_MS, Prefer, key_reused, request_status, sql, still_running,
 };
-use crate::{Code, HttpState, Problem};
+use crate::{ApiResult, Code, HttpState, Problem};
 use platform::ids;
 use platform::telemetry::STEP;
 
@@ -61,14 +61,14 @@ pub async fn run_once<S, W, F>(
     state: &S,
     intent: Intent,
     prefer: Prefer,
-    check_caller: impl Future<Output = Result<(), Problem>>,
+    check_caller: impl Future<Output = ApiResult<()>>,
     work: W,
-) -> Result<IdempotentResponse, Problem>
+) -> ApiResult<IdempotentResponse>
 where
     S: Clone + Send + Sync + 'static,
     HttpState: FromRef<S>,
     W: FnOnce(S, Intent) -> F + Send + 'static,
-    F: Future<Output = Result<Answer, Problem>> + Send + 'static,
+    F: Future<Output = ApiResult<Answer>> + Send + 'static,
 {
     let (own, state) = (state.clone(), HttpState::from_ref(state));
     let has_worked = Arc::new(AtomicBool::new(false));
@@ -90,15 +90,10 @@ where
 }
 
 /// The answer to an intent; the caller checks that it may be given.
-async fn answer_once<W, F>(
-    state: &HttpState,
-    intent: Intent,
-    prefer: Prefer,
-    work: W,
-) -> Result<IdempotentResponse, Problem>
+async fn answer_once<W, F>(state: &HttpState, intent: Intent, prefer: Prefer, work: W) -> ApiResult<IdempotentResponse>
 where
     W: FnOnce(Intent) -> F + Send + 'static,
-    F: Future<Output = Result<Answer, Problem>> + Send + 'static,
+    F: Future<Output = ApiResult<Answer>> + Send + 'static,
 {
     let keys = &state.idempotency;
     if let Some(answer) = keys.known(&intent, state.clock.now())? {
@@ -139,7 +134,7 @@ where
 async fn run_leader<W, F>(state: HttpState, intent: Intent, prefer: Prefer, lead: FlightLeader, work: W)
 where
     W: FnOnce(Intent) -> F + Send,
-    F: Future<Output = Result<Answer, Problem>> + Send,
+    F: Future<Output = ApiResult<Answer>> + Send,
 {
     let asked_at = state.clock.now();
     let claim = state.idempotency.shared.new_claim();
@@ -188,11 +183,7 @@ fn abandon_claim(state: &HttpState, intent: &Intent, prefer: Prefer, claim: KeyC
 
 /// A replica that was partitioned may have been considered dead and its key answered by another: then that answer counts,
 /// and the work here had no effect.
-async fn prefer_stored_answer(
-    state: &HttpState,
-    intent: &Intent,
-    result: Result<Answer, Problem>,
-) -> Result<Answer, Problem> {
+async fn prefer_stored_answer(state: &HttpState, intent: &Intent, result: ApiResult<Answer>) -> ApiResult<Answer> {
     match result {
         Err(problem) if problem.code() == Code::Internal => {
             let stored = intent.replay(&state.pg, state.clock.now()).await;
@@ -203,7 +194,7 @@ async fn prefer_stored_answer(
 }
 
 /// Looks for a finished or running attempt. `None`: this replica does the work.
-async fn find_attempt(state: &HttpState, intent: &Intent, claim: KeyClaim) -> Result<Option<Answer>, Problem> {
+async fn find_attempt(state: &HttpState, intent: &Intent, claim: KeyClaim) -> ApiResult<Option<Answer>> {
     let keys = &state.idempotency;
     // The leader before us may have finished between our look and our becoming the leader.
     if let Some(answer) = keys.known(intent, state.clock.now())? {
@@ -247,7 +238,7 @@ async fn find_attempt(state: &HttpState, intent: &Intent, claim: KeyClaim) -> Re
 }
 
 /// Redis reports another replica's claim; Postgres decides if it has ended.
-async fn find_in_postgres(state: &HttpState, intent: &Intent) -> Result<Answer, Problem> {
+async fn find_in_postgres(state: &HttpState, intent: &Intent) -> ApiResult<Answer> {
     let now = state.clock.now();
     match intent.replay(&state.pg, now).await? {
         Some(answer) => {
@@ -262,7 +253,7 @@ async fn find_in_postgres(state: &HttpState, intent: &Intent) -> Result<Answer, 
 }
 
 /// The replica that had this key is dead. What it left in Postgres unfinished runs out now.
-async fn take_over(state: &HttpState, intent: &Intent) -> Result<(), Problem> {
+async fn take_over(state: &HttpState, intent: &Intent) -> ApiResult<()> {
     let now = state.clock.now();
     let made_before = now.plus_ms(PENDING_LIFE_MS - LAST_CLAIM_AGE_MS);
     let was_left = sql::let_go(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, made_before).await?;

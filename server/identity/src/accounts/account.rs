@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::grants;
 use crate::IdentityState;
-use http::Problem;
+use http::ApiResult;
 use platform::clock::to_utc;
 use platform::database::BindAll;
 
@@ -110,10 +110,7 @@ pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> sqlx::Result<Option<
 }
 
 /// Returns the name and address of the signed-in account, to prefill forms.
-pub async fn name_and_address(
-    state: &IdentityState,
-    account: Option<Uuid>,
-) -> Result<Option<(String, String)>, Problem> {
+pub async fn name_and_address(state: &IdentityState, account: Option<Uuid>) -> ApiResult<Option<(String, String)>> {
     let Some(id) = account else { return Ok(None) };
     let found = by_id(&mut *state.pg.acquire().await?, id).await?;
     Ok(found.map(|account| (account.name, account.email)))

@@ -7,7 +7,7 @@ use super::grants::reason_of;
 use super::staff::Staff;
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
-use http::Problem;
+use http::ApiResult;
 use http::idempotency::{Answer, Intent};
 
 /// An action of a member of staff.
@@ -39,7 +39,7 @@ impl<'a> StaffAction<'a> {
     ///
     /// # Errors
     /// 400 for an invalid reason, 422 when the key belongs to another request, 409 while that one is still running.
-    pub async fn begin(&'a self, state: &IdentityState) -> Result<Result<StartedAction<'a>, Answer>, Problem> {
+    pub async fn begin(&'a self, state: &IdentityState) -> ApiResult<Result<StartedAction<'a>, Answer>> {
         let now = state.clock.now();
         if let Some(answer) = self.intent.replay(&state.pg, now).await? {
             return Ok(Err(answer));
@@ -55,7 +55,7 @@ impl<'a> StaffAction<'a> {
 
 impl StartedAction<'_> {
     /// Records the audit entry and the answer, and commits.
-    pub async fn finish(mut self, act: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
+    pub async fn finish(mut self, act: &'static str, subject: String, answer: Answer) -> ApiResult<Answer> {
         self.record(act, subject).await?;
         self.commit(answer).await
     }
@@ -68,7 +68,7 @@ impl StartedAction<'_> {
     }
 
     /// Records the answer, and commits.
-    pub async fn commit(self, answer: Answer) -> Result<Answer, Problem> {
+    pub async fn commit(self, answer: Answer) -> ApiResult<Answer> {
         self.action.intent.commit(self.tx, answer, self.now).await
     }
 }

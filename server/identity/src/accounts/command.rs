@@ -14,7 +14,7 @@ use super::person::check as check_person;
 use super::register::check_new;
 use super::{account, grants, sessions};
 use crate::audit::{self, AuditEntry};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::ids;
 
 /// The result of [`create_manager`].
@@ -39,7 +39,7 @@ pub async fn create_manager(
     password: &Password,
     theatres: &[String],
     now: Timestamp,
-) -> Result<Created, Problem> {
+) -> ApiResult<Created> {
     let (name, email) = check_person("manager", person)?;
     check_new(password)?;
     let hash = Hashing::new().hash(password).await?;
@@ -66,7 +66,7 @@ async fn replace_unproven_password(
     account: Uuid,
     hash: &str,
     now: Timestamp,
-) -> Result<bool, Problem> {
+) -> ApiResult<bool> {
     let row = account::lock(tx, account).await?.ok_or_else(|| Problem::not_found("open account"))?;
     if row.email_proven_at.is_some() {
         return Ok(false);
@@ -85,7 +85,7 @@ async fn replace_unproven_password(
 ///
 /// # Errors
 /// 404 when no open account has this address, 400 for an invalid reason.
-pub async fn close(pg: &PgPool, email: &str, reason: &str, now: Timestamp) -> Result<Uuid, Problem> {
+pub async fn close(pg: &PgPool, email: &str, reason: &str, now: Timestamp) -> ApiResult<Uuid> {
     let reason = grants::reason_of(reason)?;
     let mut tx = pg.begin().await?;
     let account =

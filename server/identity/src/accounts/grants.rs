@@ -15,7 +15,7 @@ use super::{account, person, sessions};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::to_utc;
 use platform::database::BindAll;
 
@@ -23,7 +23,7 @@ use platform::database::BindAll;
 const MAX_STAFF: i64 = 1_000;
 
 /// Returns the staff of a theatre, by name.
-pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
+pub async fn list(state: &IdentityState, theatre: &str) -> ApiResult<Vec<StaffView>> {
     let mut people: Vec<StaffView> = Vec::new();
     for (account, name, email, role) in load_staff(&mut *state.pg.acquire().await?, theatre).await? {
         let role = parse_role(&role)?;
@@ -47,7 +47,7 @@ pub async fn change(
     theatre: &str,
     request: &GrantRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -90,7 +90,7 @@ pub(super) async fn give(
     theatre: &str,
     role: Role,
     now: Timestamp,
-) -> Result<bool, Problem> {
+) -> ApiResult<bool> {
     // The lock blocks concurrent sign-ins.
     account::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
     let is_new = insert(tx, account, theatre, role, now).await?;
@@ -104,7 +104,7 @@ pub(super) async fn give(
 ///
 /// # Errors
 /// 403 when it does not.
-pub async fn require_manager_of_all(state: &IdentityState, staff: &Staff) -> Result<(), Problem> {
+pub async fn require_manager_of_all(state: &IdentityState, staff: &Staff) -> ApiResult<()> {
     if manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
         return Ok(());
     }
@@ -116,13 +116,7 @@ pub async fn make_manager(tx: &mut PgConnection, staff: &Staff, theatre: &str, n
     insert(tx, staff.session.account, theatre, Role::Manager, now).await.map(|_| ())
 }
 
-async fn take(
-    tx: &mut PgConnection,
-    account: Uuid,
-    theatre: &str,
-    role: Role,
-    now: Timestamp,
-) -> Result<bool, Problem> {
+async fn take(tx: &mut PgConnection, account: Uuid, theatre: &str, role: Role, now: Timestamp) -> ApiResult<bool> {
     account::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
     if role == Role::Manager && lock_managers(tx, theatre).await? == [account] {
         let detail = "A theatre needs a manager. Make someone else a manager first.";
@@ -139,7 +133,7 @@ async fn take(
 ///
 /// # Errors
 /// 400 when it is missing or too long.
-pub fn reason_of(text: &str) -> Result<&str, Problem> {
+pub fn reason_of(text: &str) -> ApiResult<&str> {
     let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
     one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
 }

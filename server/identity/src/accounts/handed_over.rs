@@ -9,7 +9,7 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgPool;
 
 use crate::{IdentityState, Visitor};
-use http::Problem;
+use http::{ApiResult, Problem};
 use platform::background::PeriodicLoop;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -43,7 +43,7 @@ async fn since(pg: &PgPool, since: Timestamp) -> sqlx::Result<Vec<String>> {
 ///
 /// A visitor that was handed over to an account is accessible only by a session of that account: another person may
 /// have set the guest cookie in this browser and kept a copy.
-pub async fn is_own_visitor(state: &IdentityState, visitor: &Visitor) -> Result<bool, Problem> {
+pub async fn is_own_visitor(state: &IdentityState, visitor: &Visitor) -> ApiResult<bool> {
     if visitor.account.is_some() {
         return Ok(true);
     }
@@ -56,6 +56,6 @@ pub async fn is_own_visitor(state: &IdentityState, visitor: &Visitor) -> Result<
 ///
 /// # Errors
 /// 404, as for other visitors' bookings; or when the database fails.
-pub async fn refuse_handed_over(state: &IdentityState, visitor: &Visitor) -> Result<(), Problem> {
+pub async fn refuse_handed_over(state: &IdentityState, visitor: &Visitor) -> ApiResult<()> {
     if is_own_visitor(state, visitor).await? { Ok(()) } else { Err(Problem::not_found("booking")) }
 }

@@ -11,7 +11,7 @@ use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Versio
 use domain::api::accounts::{MAX_PASSWORD_BYTES, Password};
 use tokio::sync::Semaphore;
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::ids;
 
 /// Memory of one hash, KiB (OWASP's password storage cheat sheet, Argon2id: 19 MiB, 2 rounds, 1 lane).
@@ -57,7 +57,7 @@ impl Hashing {
     ///
     /// # Errors
     /// 503 when the queue is full.
-    pub(super) fn check_capacity(&self) -> Result<(), Problem> {
+    pub(super) fn check_capacity(&self) -> ApiResult<()> {
         if self.places.available_permits() == 0 { Err(queue_full()) } else { Ok(()) }
     }
 
@@ -65,7 +65,7 @@ impl Hashing {
     ///
     /// # Errors
     /// 503 when the queue is full.
-    pub(super) async fn hash(&self, password: &Password) -> Result<String, Problem> {
+    pub(super) async fn hash(&self, password: &Password) -> ApiResult<String> {
         let password = password.clone();
         let hashed = self.run(move || hash(password.as_bytes())).await?;
         hashed.map_err(|cause| Problem::internal(&cause))
@@ -76,7 +76,7 @@ impl Hashing {
     ///
     /// # Errors
     /// 503 when the queue is full; 500 for an invalid stored hash.
-    pub(super) async fn verify_password(&self, password: &Password, stored: Option<&str>) -> Result<bool, Problem> {
+    pub(super) async fn verify_password(&self, password: &Password, stored: Option<&str>) -> ApiResult<bool> {
         let is_known = stored.is_some();
         let stored: Arc<str> = stored.map_or_else(|| Arc::clone(&self.decoy), Arc::from);
         let password = password.clone();
@@ -85,7 +85,7 @@ impl Hashing {
         Ok(is_right && is_known)
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
         let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| queue_full())?;
         let core = tokio::time::timeout(MAX_WAIT, Arc::clone(&self.cores).acquire_owned()).await;
         let core = core.map_err(|_| queue_full())?.map_err(|cause| Problem::internal(&cause))?;

@@ -2,7 +2,7 @@
 
 use super::person::normalise_address;
 use crate::IdentityState;
-use http::{ClientAddress, Problem};
+use http::{ApiResult, ClientAddress};
 use platform::rate_limits::Allowance;
 
 /// Failed sign-ins to one account from one address. A reset by mail clears it.
@@ -43,7 +43,7 @@ impl LoginLimits {
     }
 
     /// Counts an attempt. 429.
-    pub(super) async fn take(&self, state: &IdentityState) -> Result<(), Problem> {
+    pub(super) async fn take(&self, state: &IdentityState) -> ApiResult<()> {
         let limits = &state.rate_limits;
         // The narrow limit first: an address that has used it up takes nothing from the other addresses.
         limits.take(&LOGIN_PAIR, &self.pair).await?;
@@ -66,7 +66,7 @@ impl LoginLimits {
 ///
 /// # Errors
 /// 429.
-pub(super) async fn of_address(state: &IdentityState, of: &Allowance, address: &ClientAddress) -> Result<(), Problem> {
+pub(super) async fn of_address(state: &IdentityState, of: &Allowance, address: &ClientAddress) -> ApiResult<()> {
     Ok(state.rate_limits.take(of, &address.0).await?)
 }
 

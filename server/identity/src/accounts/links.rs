@@ -8,7 +8,7 @@ use sqlx::{PgConnection, PgPool};
 use strum::IntoStaticStr;
 use uuid::Uuid;
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::to_utc;
 use platform::database::BindAll;
 use platform::ids;
@@ -56,7 +56,7 @@ pub(super) async fn make(
 }
 
 /// Returns the stored hash of a token. 410 for a malformed token.
-pub(super) fn read(token: &LinkToken) -> Result<[u8; 32], Problem> {
+pub(super) fn read(token: &LinkToken) -> ApiResult<[u8; 32]> {
     let is_one = token.0.len() == TOKEN_LENGTH && token.0.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_one { Ok(hash(&token.0)) } else { Err(invalid()) }
 }

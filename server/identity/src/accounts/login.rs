@@ -14,7 +14,7 @@ use super::tokens::{TOKEN_LIFE_MS, TokenSubject};
 use super::{account, person};
 use crate::audit::{self, AuditEntry};
 use crate::{IdentityState, Visitor};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use platform::ids;
 
 /// Maximum number of sessions per account; one more ends the least recently used one.
@@ -64,7 +64,7 @@ pub async fn log_in(
     (visitor, before): (&Visitor, Option<&Session>),
     address: &ClientAddress,
     request: &LoginRequest,
-) -> Result<LoggedIn, Problem> {
+) -> ApiResult<LoggedIn> {
     limits::of_address(state, &LOGIN_ADDRESS, address).await?;
     let email = request.email.trim();
     // Before the attempt is counted: a shed request is not a guess.
@@ -119,7 +119,7 @@ fn login_failed() -> Problem {
 
 /// Hands the visitor over to the account, with its holds and bookings. A visitor of another account stays there, and
 /// the session gets a new, empty visitor.
-async fn take_over(tx: &mut PgConnection, owner: &str, account: Uuid, now: Timestamp) -> Result<String, Problem> {
+async fn take_over(tx: &mut PgConnection, owner: &str, account: Uuid, now: Timestamp) -> ApiResult<String> {
     if sessions::hand_over(tx, owner, account, now).await? {
         return Ok(owner.to_owned());
     }
@@ -136,7 +136,7 @@ async fn with_cookie(
     view: AccountView,
     owner: String,
     now: Timestamp,
-) -> Result<LoggedIn, Problem> {
+) -> ApiResult<LoggedIn> {
     let life = life_of(&view);
     let session = Session { id: ids::new_id(), account: view.id, owner, is_browser: true };
     let (secret, hash) = sessions::new_secret();
@@ -160,7 +160,7 @@ async fn with_token(
     state: &IdentityState,
     view: AccountView,
     now: Timestamp,
-) -> Result<LoggedIn, Problem> {
+) -> ApiResult<LoggedIn> {
     let mut owner = hex::encode(Sha256::digest(format!("programs of {}", view.id)));
     owner.truncate(OWNER_LENGTH);
     if !sessions::hand_over(tx, &owner, view.id, now).await? {
@@ -179,7 +179,7 @@ pub(super) async fn renew_session(
     state: &IdentityState,
     session: &Session,
     now: Timestamp,
-) -> Result<LoggedIn, Problem> {
+) -> ApiResult<LoggedIn> {
     let stays = (!session.is_browser).then_some(session.id);
     sessions::end_all(tx, session.account, stays, now).await?;
     let view = account::of_account(tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
@@ -200,7 +200,7 @@ fn sign_out_headers(state: &IdentityState) -> SignOutHeaders {
 }
 
 /// Ends this session. The headers of the response remove the cookies; holds stay until they expire.
-pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Result<SignOutHeaders, Problem> {
+pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> ApiResult<SignOutHeaders> {
     if let Some(session) = session {
         let mut connection = state.pg.acquire().await?;
         sessions::end(&mut connection, session.id, session.account, state.clock.now()).await?;
@@ -210,7 +210,7 @@ pub async fn end_session(state: &IdentityState, session: Option<&Session>) -> Re
 }
 
 /// Ends all sessions of the account, including tokens.
-pub async fn end_all(state: &IdentityState, session: &Session) -> Result<SignOutHeaders, Problem> {
+pub async fn end_all(state: &IdentityState, session: &Session) -> ApiResult<SignOutHeaders> {
     let now = state.clock.now();
     let mut tx = state.pg.begin().await?;
     let ended = sessions::end_all(&mut tx, session.account, None, now).await?;

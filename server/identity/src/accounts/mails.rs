@@ -17,7 +17,7 @@ use super::limits::MAIL_PERSON;
 use super::links::{self, Purpose};
 use super::person::normalise_address;
 use crate::IdentityState;
-use http::Problem;
+use http::ApiResult;
 use http::idempotency::{Answer, Intent};
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -55,7 +55,7 @@ pub(super) async fn enqueue_requested(
     email: &str,
     intent: &Intent,
     now: Timestamp,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     state.rate_limits.take(&MAIL_PERSON, &normalise_address(email)).await?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

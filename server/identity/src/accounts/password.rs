@@ -15,7 +15,7 @@ use super::sessions::{self, Session};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 
 /// Changes the password of the signed-in user. All other sessions end; this browser gets a new session and cookie.
 ///
@@ -26,7 +26,7 @@ pub async fn change(
     session: &Session,
     address: &ClientAddress,
     request: &PasswordChange,
-) -> Result<LoggedIn, Problem> {
+) -> ApiResult<LoggedIn> {
     check_new(&request.new)?;
     state.accounts.hashing.check_capacity()?;
     let now = state.clock.now();
@@ -61,7 +61,7 @@ pub async fn forgotten(
     address: &ClientAddress,
     request: &ForgottenRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -81,7 +81,7 @@ pub async fn reset(
     address: &ClientAddress,
     request: &ResetRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -120,7 +120,7 @@ async fn replace(
     hash: &str,
     act: &'static str,
     now: Timestamp,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     if !account::set_password(tx, account, hash, now).await? {
         let detail = "Your account was changed somewhere else at this moment. Please try again.";
         return Err(Problem::new(Code::Overloaded, detail));

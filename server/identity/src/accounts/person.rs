@@ -3,14 +3,14 @@
 use domain::api::Person;
 use domain::person::{MAX_EMAIL_BYTES, personal_name};
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use tickets::is_address;
 
 /// Returns the trimmed name and e-mail address of a person.
 ///
 /// # Errors
 /// 400 when either is invalid.
-pub fn check(who: &str, person: &Person) -> Result<(String, String), Problem> {
+pub fn check(who: &str, person: &Person) -> ApiResult<(String, String)> {
     let refuse = |what: &str| Problem::new(Code::PersonInvalid, format!("{what} of the {who} cannot be used."));
     let name = personal_name(&person.name).ok_or_else(|| refuse("The name"))?;
     let email = address(&person.email).ok_or_else(|| refuse("The e-mail address"))?;
@@ -21,7 +21,7 @@ pub fn check(who: &str, person: &Person) -> Result<(String, String), Problem> {
 ///
 /// # Errors
 /// 400 when it is invalid.
-pub fn email_of(text: &str) -> Result<&str, Problem> {
+pub fn email_of(text: &str) -> ApiResult<&str> {
     address(text).ok_or_else(|| Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."))
 }
 

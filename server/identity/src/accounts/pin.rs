@@ -17,7 +17,7 @@ use super::{account, grants};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::to_utc;
 use platform::database::BindAll;
 
@@ -50,7 +50,7 @@ pub async fn set_pin(
     theatre: &str,
     request: &PinRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -75,7 +75,7 @@ pub async fn set_pin(
     intent.commit(tx, answer, now).await
 }
 
-fn check_digits(pin: &Password) -> Result<(), Problem> {
+fn check_digits(pin: &Password) -> ApiResult<()> {
     let digits = pin.as_bytes();
     let is_pin = DIGITS.contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
     // 111111 is the first guess of an attacker.
@@ -97,7 +97,7 @@ pub async fn check_pin(
     theatre: &str,
     manager: Uuid,
     pin: &Password,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let typist = staff.session.account;
     // The narrow limits first: an account that has used them up takes nothing from the manager's limit.
     let tries = [

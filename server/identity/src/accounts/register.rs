@@ -20,7 +20,7 @@ use super::{account, person};
 use crate::IdentityState;
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
-use http::{ClientAddress, Code, Problem};
+use http::{ApiResult, ClientAddress, Code, Problem};
 use platform::ids;
 
 /// Creates an account, or mails the owner of the existing one.
@@ -33,7 +33,7 @@ pub async fn register(
     address: &ClientAddress,
     request: &RegisterRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -65,7 +65,7 @@ pub async fn register(
 ///
 /// # Errors
 /// 400 when it is not.
-pub(super) fn check_new(password: &Password) -> Result<(), Problem> {
+pub(super) fn check_new(password: &Password) -> ApiResult<()> {
     if password.is_acceptable() {
         return Ok(());
     }
@@ -84,7 +84,7 @@ pub async fn send_proof(
     session: &Session,
     address: &ClientAddress,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
@@ -105,7 +105,7 @@ pub async fn prove(
     address: &ClientAddress,
     request: &ProofRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);

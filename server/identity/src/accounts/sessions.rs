@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::tokens;
 use crate::IdentityState;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
 use platform::{housekeeping, ids};
@@ -84,7 +84,7 @@ impl Credential {
     ///
     /// # Errors
     /// 401 for an invalid or expired token.
-    fn of(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Self>, Problem> {
+    fn of(state: &IdentityState, headers: &HeaderMap) -> ApiResult<Option<Self>> {
         if let Some(token) = bearer(headers) {
             let named = state.accounts.tokens.read(token?, state.clock.now())?;
             return Ok(Some(Self::Token(named.session, named.account)));
@@ -94,7 +94,7 @@ impl Credential {
 }
 
 /// Returns the token in `Authorization: Bearer …`; other schemes are ignored.
-fn bearer(headers: &HeaderMap) -> Option<Result<&str, Problem>> {
+fn bearer(headers: &HeaderMap) -> Option<ApiResult<&str>> {
     let value = headers.get(AUTHORIZATION)?.to_str().map_err(|_| tokens::invalid());
     let split = value.map(|text| text.trim().split_once(' ').unwrap_or((text.trim(), "")));
     match split {
@@ -137,7 +137,7 @@ impl SessionCache {
 ///
 /// # Errors
 /// 401 for an invalid token, 503 when the database is unavailable.
-pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> ApiResult<Option<Session>> {
     let Some(credential) = Credential::of(state, headers)? else { return Ok(None) };
     let sessions = &state.accounts.sessions.0;
     if let Some(found) = sessions.get(&credential).await {
@@ -153,7 +153,7 @@ pub async fn of_request(state: &IdentityState, headers: &HeaderMap) -> Result<Op
 ///
 /// # Errors
 /// 401 for an invalid or expired token, 503 when the database is unavailable.
-pub async fn session_to_end(state: &IdentityState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+pub async fn session_to_end(state: &IdentityState, headers: &HeaderMap) -> ApiResult<Option<Session>> {
     Credential::of(state, headers)?;
     match of_request(state, headers).await {
         Err(problem) if problem.code() == Code::TokenInvalid => Ok(None),
@@ -167,7 +167,7 @@ fn lookup_failed(cause: &Arc<sqlx::Error>) -> Problem {
 }
 
 /// An invalid cookie makes its sender a guest; an invalid token is an error, because it was sent on purpose.
-fn judged(credential: Credential, found: Option<Session>) -> Result<Option<Session>, Problem> {
+fn judged(credential: Credential, found: Option<Session>) -> ApiResult<Option<Session>> {
     match (credential, found) {
         (Credential::Token(..), None) => Err(tokens::invalid()),
         (_, found) => Ok(found),
@@ -185,7 +185,7 @@ where
 {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         let state = IdentityState::from_ref(state);
         let Some(credential) = Credential::of(&state, &parts.headers)? else { return Err(not_signed_in()) };
         let found = find(&state.pg, credential, state.clock.now()).await?;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::grants;
 use super::sessions::{Session, SignedIn};
 use crate::IdentityState;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// A signed-in account with its current roles. Without a session, the answer is 401. [`Staff::at`] checks the roles.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ where
 {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         let state = IdentityState::from_ref(state);
         let SignedIn(session) =
             <SignedIn as FromRequestParts<IdentityState>>::from_request_parts(parts, &state).await?;
@@ -55,7 +55,7 @@ impl Staff {
     ///
     /// # Errors
     /// 404 without a role in the theatre, so that nothing is revealed; 403 with another role.
-    pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
+    pub fn at(&self, theatre: &str, wanted: &[Role]) -> ApiResult<()> {
         match check_permission(&self.roles_at(theatre), wanted) {
             Permission::Granted => Ok(()),
             Permission::NotStaff => Err(Problem::not_found("theatre")),

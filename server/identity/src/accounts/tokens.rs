@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use uuid::Uuid;
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Lifetime of a token, milliseconds.
 pub(super) const TOKEN_LIFE_MS: i64 = 15 * MINUTE_MS;
@@ -86,7 +86,7 @@ impl Tokens {
         Ok(Self { signing_key, verifying_keys, secret: first.to_vec(), rules })
     }
 
-    pub(super) fn issue(&self, named: TokenSubject, now: Timestamp) -> Result<String, Problem> {
+    pub(super) fn issue(&self, named: TokenSubject, now: Timestamp) -> ApiResult<String> {
         let claims = Claims {
             iss: ISSUER.to_owned(),
             aud: AUDIENCE.to_owned(),
@@ -103,7 +103,7 @@ impl Tokens {
     ///
     /// # Errors
     /// 401 when it is invalid, for another audience, or expired.
-    pub(super) fn read(&self, token: &str, now: Timestamp) -> Result<TokenSubject, Problem> {
+    pub(super) fn read(&self, token: &str, now: Timestamp) -> ApiResult<TokenSubject> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(invalid());
         }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::IdentityState;
 use crate::accounts::Staff;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::{self, to_utc};
 use platform::database::BindAll;
 use platform::rate_limits::Allowance;
@@ -51,7 +51,7 @@ where
 {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         let state = IdentityState::from_ref(state);
         let Some(key) = key_of(&parts.headers) else {
             return <Staff as FromRequestParts<IdentityState>>::from_request_parts(parts, &state)
@@ -80,7 +80,7 @@ impl Caller {
     ///
     /// # Errors
     /// 404 without access to the theatre, so that nothing is revealed; 403 for staff with another role.
-    pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
+    pub fn at(&self, theatre: &str, wanted: &[Role]) -> ApiResult<()> {
         match self {
             Self::Staff(staff) => staff.at(theatre, wanted),
             Self::Program(key) if key.theatre_id == theatre => Ok(()),

@@ -12,7 +12,7 @@ use crate::IdentityState;
 use crate::accounts::{Staff, StaffAction, reason_of};
 use crate::audit::{self, AuditEntry};
 use http::idempotency::{Answer, Intent};
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::{from_utc, rfc3339, to_utc};
 use platform::database::BindAll;
 use platform::ids;
@@ -25,7 +25,7 @@ const MAX_VALID: i64 = 50;
 const HINT_CHARS: usize = 10;
 
 /// Returns the keys of a theatre.
-pub async fn list(state: &IdentityState, theatre: &str) -> Result<Vec<ApiKeyView>, Problem> {
+pub async fn list(state: &IdentityState, theatre: &str) -> ApiResult<Vec<ApiKeyView>> {
     let rows = of_theatre(&state.pg, theatre, MAX_LISTED).await?;
     Ok(rows.into_iter().map(KeyRow::view).collect())
 }
@@ -46,7 +46,7 @@ pub async fn make(
     theatre: &str,
     request: &ApiKeyRequest,
     intent: &Intent,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return with_key(state, &answer);
@@ -82,7 +82,7 @@ pub async fn make(
     with_key(state, &answer)
 }
 
-fn with_key(state: &IdentityState, stored: &Answer) -> Result<Answer, Problem> {
+fn with_key(state: &IdentityState, stored: &Answer) -> ApiResult<Answer> {
     let about: ApiKeyView = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
     let key = secret_of(state, about.id);
     Answer::json(stored.status(), &ApiKeyMade { about, key })
@@ -92,7 +92,7 @@ fn with_key(state: &IdentityState, stored: &Answer) -> Result<Answer, Problem> {
 ///
 /// # Errors
 /// 404 for an unknown key, 400 for an invalid reason.
-pub async fn revoke(state: &IdentityState, action: &StaffAction<'_>, id: Uuid) -> Result<Answer, Problem> {
+pub async fn revoke(state: &IdentityState, action: &StaffAction<'_>, id: Uuid) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
@@ -105,7 +105,7 @@ pub async fn revoke(state: &IdentityState, action: &StaffAction<'_>, id: Uuid) -
     begun.commit(Answer::no_content()).await
 }
 
-fn check_name(text: &str) -> Result<&str, Problem> {
+fn check_name(text: &str) -> ApiResult<&str> {
     let detail = || format!("Say what the key is for, in up to {MAX_NAME_CHARS} characters.");
     one_line(text, MAX_NAME_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::organiser::standing::{distinct_labels, numbers};
 use crate::{BackofficeState, box_office};
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::to_utc;
 use platform::database::BindAll;
@@ -47,7 +47,7 @@ pub async fn withdraw(
     action: &StaffAction<'_>,
     show: Uuid,
     request: &DefectiveSeatsRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -101,7 +101,7 @@ pub async fn withdraw(
 
 /// Takes seats off the map, before the commit. If the map is not loaded or the lock store is unavailable, the worker in
 /// `bookings` corrects the map later.
-async fn take_off_map(state: &BackofficeState, part: &ShowSeats) -> Result<(), Problem> {
+async fn take_off_map(state: &BackofficeState, part: &ShowSeats) -> ApiResult<()> {
     match state.locks.withdraw(part.show, &part.seats).await {
         Ok(Ok(_)) | Err(StoreError::NoMap(_)) => Ok(()),
         Ok(Err(refusal)) => Err(Problem::internal(&format!("the lock store withdraws no seats: {refusal:?}"))),
@@ -118,7 +118,7 @@ async fn parts_of(
     show: Uuid,
     planned: Vec<(Uuid, Uuid)>,
     wanted: &BTreeSet<String>,
-) -> Result<Vec<ShowSeats>, Problem> {
+) -> ApiResult<Vec<ShowSeats>> {
     if !planned.iter().any(|(id, _)| *id == show) {
         return Err(Problem::new(Code::WrongState, "This show has begun or was cancelled."));
     }
@@ -156,7 +156,7 @@ async fn planned_on_screen(
     connection: &mut PgConnection,
     (theatre, show, all_shows): (&str, Uuid, bool),
     now: Timestamp,
-) -> Result<Vec<(Uuid, Uuid)>, Problem> {
+) -> ApiResult<Vec<(Uuid, Uuid)>> {
     let screen: Option<String> = sqlx::query_scalar(
         "SELECT screen_id FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)",
     )

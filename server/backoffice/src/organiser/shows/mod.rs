@@ -20,7 +20,7 @@ use domain::api::organiser::{Sales, TermsOfSale};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{SECOND_MS, Timestamp};
 
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::from_utc;
 
 /// Minimum duration of a hold, seconds: a payment takes that long.
@@ -45,7 +45,7 @@ struct SaleTerms {
 }
 
 /// Validates terms of sale; the only validator.
-fn checked(terms: &TermsOfSale, zone: Tz) -> Result<SaleTerms, Problem> {
+fn checked(terms: &TermsOfSale, zone: Tz) -> ApiResult<SaleTerms> {
     let refuse = |detail: String| Err(Problem::new(Code::Malformed, detail));
     if !(LEAST_HOLD_S..=LONGEST_HOLD_S).contains(&terms.hold_seconds) {
         return refuse(format!("Seats are held for {LEAST_HOLD_S} to {LONGEST_HOLD_S} seconds."));
@@ -74,11 +74,11 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<SaleTerms, Problem> {
 ///
 /// # Errors
 /// 400 for invalid text, and for a time that the clocks skip.
-pub fn instant(text: &str, zone: &str) -> Result<Timestamp, Problem> {
+pub fn instant(text: &str, zone: &str) -> ApiResult<Timestamp> {
     read_instant(text.trim(), zone_of(zone)?)
 }
 
-fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
+fn read_instant(text: &str, zone: Tz) -> ApiResult<Timestamp> {
     // Checks the date first: chrono parses years that Postgres rejects.
     let is_day = text.split_once('T').is_some_and(|(date, _)| catalogue::day(date).is_some());
     let local = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE).ok().filter(|_| is_day);
@@ -89,7 +89,7 @@ fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
     Ok(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
 }
 
-fn zone_of(name: &str) -> Result<Tz, Problem> {
+fn zone_of(name: &str) -> ApiResult<Tz> {
     name.parse().map_err(|_| Problem::internal(&format!("the time zone {name:?} of a theatre is none")))
 }
 

@@ -23,7 +23,7 @@ use crate::organiser::{layouts, screens, tariffs};
 use crate::relocation::{self, RequestedMove};
 use catalogue::slot_of;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
@@ -35,7 +35,7 @@ const MAX_NAMED: usize = 10;
 ///
 /// # Errors
 /// 404 for another theatre's show or screen, 400 for a category without a price, 409 when another show overlaps.
-pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen: &str) -> Result<MovePreview, Problem> {
+pub async fn preview(state: &BackofficeState, theatre: &str, show: Uuid, screen: &str) -> ApiResult<MovePreview> {
     let mut connection = state.pg.acquire().await?;
     let known = load_show(&mut connection, theatre, show).await?;
     let place = screens::facts(&mut connection, theatre, screen).await?;
@@ -62,7 +62,7 @@ pub async fn begin(
     action: &StaffAction<'_>,
     show: Uuid,
     request: &MoveRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -117,7 +117,7 @@ pub(super) async fn lock_screens(
     theatre: &str,
     from: &str,
     (to, layout): (&str, Uuid),
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     // Sorted: two shows may swap screens.
     let mut both = [from, to];
     both.sort_unstable();
@@ -138,7 +138,7 @@ pub(super) async fn check_screen_free(
     show: &MovingShow,
     screen: (&str, &str),
     zone: Tz,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let (running, cleaning) = (show.running_minutes.unsigned_abs(), show.cleaning_minutes.unsigned_abs());
     let wanted = [ScreenPeriod::new(&show.title, show.starts_at, running, cleaning)];
     require_free_screen(tx, screen, zone, &wanted, Some(id)).await
@@ -151,7 +151,7 @@ pub(super) async fn prices(
     show: &MovingShow,
     room: &Layout,
     zone: Tz,
-) -> Result<BTreeMap<String, i64>, Problem> {
+) -> ApiResult<BTreeMap<String, i64>> {
     let known = |name: &str| show.prices.0.get(name).map(|minor| (name.to_owned(), *minor));
     let new: Vec<&str> =
         room.categories().iter().map(|category| category.name.as_str()).filter(|name| known(name).is_none()).collect();
@@ -175,12 +175,12 @@ pub(super) async fn prices(
     Ok(prices)
 }
 
-pub(super) fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<ShowSlot, Problem> {
+pub(super) fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> ApiResult<ShowSlot> {
     let format = format.parse::<Format>().map_err(|_| Problem::internal(&"a show's format is none"))?;
     Ok(slot_of(starts_at.with_timezone(&zone).naive_local(), format))
 }
 
-fn currency(code: &str) -> Result<Currency, Problem> {
+fn currency(code: &str) -> ApiResult<Currency> {
     Currency::parse(code).ok_or_else(|| Problem::internal(&"a show's currency is none"))
 }
 
@@ -203,7 +203,7 @@ pub(super) struct MovingShow {
     pub terms_version: i32,
 }
 
-pub(super) async fn load_show(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<MovingShow, Problem> {
+pub(super) async fn load_show(connection: &mut PgConnection, theatre: &str, show: Uuid) -> ApiResult<MovingShow> {
     let found: Option<MovingShow> = sqlx::query_as(
         "SELECT show.screen_id, show.layout_id, film.title, film.running_minutes, show.cleaning_minutes, show.starts_at,
                 city.time_zone, show.format, show.currency, show.prices, show.terms_version

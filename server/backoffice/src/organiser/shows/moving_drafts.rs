@@ -24,7 +24,7 @@ use crate::relocation::{self, LayoutPair, NewStart, RequestedMove};
 use admission::waiting_room;
 use catalogue::is_before_close;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
@@ -41,7 +41,7 @@ pub(super) async fn move_draft(
     show: Uuid,
     screen: &str,
     start: &DraftStart,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let theatre = action.theatre;
     let mut connection = state.pg.acquire().await?;
     let known = load_show(&mut connection, theatre, show).await?;
@@ -97,7 +97,7 @@ pub(super) async fn move_draft(
 }
 
 /// Fails unless the locked row is a draft of the version that the request names and that was read before the lock.
-fn require_draft(row: &OrganisedRow, read: i32, requested: u32, now: Timestamp) -> Result<(), Problem> {
+fn require_draft(row: &OrganisedRow, read: i32, requested: u32, now: Timestamp) -> ApiResult<()> {
     let refuse = |detail: &str| Err(Problem::new(Code::WrongState, detail));
     if row.called_off || from_utc(row.starts_at) <= now {
         return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
@@ -120,7 +120,7 @@ async fn require_room_opens_in_time(
     show: Uuid,
     starts_at: DateTime<Utc>,
     zone: Tz,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let opens_at = waiting_room::opening_of(tx, show).await?;
     let Some(opens_at) = opens_at.filter(|opens_at| !is_before_close(from_utc(starts_at), *opens_at)) else {
         return Ok(());
@@ -131,7 +131,7 @@ async fn require_room_opens_in_time(
 }
 
 /// The prices of a show that are not the tariff's for its current start.
-fn own_prices(show: &MovingShow, tariff: Option<&Tariff>, zone: Tz) -> Result<BTreeMap<String, i64>, Problem> {
+fn own_prices(show: &MovingShow, tariff: Option<&Tariff>, zone: Tz) -> ApiResult<BTreeMap<String, i64>> {
     let Some(tariff) = tariff else { return Ok(show.prices.0.clone()) };
     let slot = slot(show.starts_at, zone, &show.format)?;
     let is_of_tariff = |name: &str, minor: i64| tariff.price_minor(name, slot).is_ok_and(|price| price == minor);

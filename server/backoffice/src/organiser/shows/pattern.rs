@@ -8,7 +8,7 @@ use domain::api::organiser::{DayPattern, SkippedTimeHandling};
 use domain::pricing::Weekday;
 
 use catalogue::weekday_of;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 
 /// Maximum number of weeks per plan.
 const MAX_WEEKS: u32 = 26;
@@ -40,7 +40,7 @@ pub(super) fn starts(
     weeks: u32,
     pattern: &[DayPattern],
     in_gap: SkippedTimeHandling,
-) -> Result<Vec<Start>, Problem> {
+) -> ApiResult<Vec<Start>> {
     let refuse = |detail: String| Err(Problem::new(Code::Malformed, detail));
     if !(1..=MAX_WEEKS).contains(&weeks) {
         return refuse(format!("Plan 1 to {MAX_WEEKS} weeks at once."));
@@ -85,7 +85,7 @@ pub(super) fn starts(
 }
 
 /// Parses a time of day such as `20:15`.
-fn time_of_day(text: &str) -> Result<NaiveTime, Problem> {
+fn time_of_day(text: &str) -> ApiResult<NaiveTime> {
     NaiveTime::parse_from_str(text.trim(), "%H:%M")
         .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no time of day like 20:15.")))
 }

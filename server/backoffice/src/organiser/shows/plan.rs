@@ -19,7 +19,7 @@ use crate::organiser::{layouts, name_of, screens, tariffs};
 use crate::{BackofficeState, box_office};
 use catalogue::slot_of;
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::{StaffAction, StartedAction};
 use identity::audit::{self, AuditEntry};
 use platform::clock::{from_utc, rfc3339, to_utc};
@@ -35,11 +35,7 @@ const MAX_NAMED: usize = 10;
 ///
 /// # Errors
 /// 400 for an invalid plan, 404 for an unknown screen or film, 409 for overlapping shows.
-pub async fn plan(
-    state: &BackofficeState,
-    action: &StaffAction<'_>,
-    request: &ShowsRequest,
-) -> Result<Answer, Problem> {
+pub async fn plan(state: &BackofficeState, action: &StaffAction<'_>, request: &ShowsRequest) -> ApiResult<Answer> {
     if let Some(answer) = action.intent.replay(&state.pg, state.clock.now()).await? {
         return Ok(answer);
     }
@@ -58,7 +54,7 @@ pub async fn plan(
         let prices = prices(&tariff, &layout, start, request, currency)?;
         Ok(NewShow { id: ids::new_id(), start: *start, prices })
     });
-    let shows = shows.collect::<Result<Vec<_>, Problem>>()?;
+    let shows = shows.collect::<ApiResult<Vec<_>>>()?;
 
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
@@ -102,7 +98,7 @@ async fn keep_from_start(
     request: &ShowsRequest,
     shows: &[NewShow],
     standing: &[ScreenHouseSeat],
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
     box_office::keep_from_start(&mut begun.tx, &ids, standing, begun.now).await?;
     let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
@@ -122,7 +118,7 @@ struct PlanInput {
     tariff: Tariff,
 }
 
-async fn load_input(state: &BackofficeState, theatre: &str, request: &ShowsRequest) -> Result<PlanInput, Problem> {
+async fn load_input(state: &BackofficeState, theatre: &str, request: &ShowsRequest) -> ApiResult<PlanInput> {
     let mut connection = state.pg.acquire().await?;
     let place = screens::facts(&mut connection, theatre, &request.screen).await?;
     let film = films::find(&mut connection, &request.film).await?;
@@ -144,12 +140,12 @@ async fn load_input(state: &BackofficeState, theatre: &str, request: &ShowsReque
     })
 }
 
-fn day(text: &str) -> Result<NaiveDate, Problem> {
+fn day(text: &str) -> ApiResult<NaiveDate> {
     let no_day = || Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07."));
     catalogue::day(text.trim()).ok_or_else(no_day)
 }
 
-fn require_future(starts: &[Start], now: DateTime<Utc>) -> Result<(), Problem> {
+fn require_future(starts: &[Start], now: DateTime<Utc>) -> ApiResult<()> {
     let over: Vec<String> = starts
         .iter()
         .filter(|start| start.at <= now)
@@ -169,7 +165,7 @@ fn prices(
     start: &Start,
     request: &ShowsRequest,
     currency: Currency,
-) -> Result<String, Problem> {
+) -> ApiResult<String> {
     let names = layout.categories().iter().map(|category| category.name.as_str());
     let unpriced = layout.categories().iter().filter(|category| !tariff.base.contains_key(&category.name));
     let unpriced: Vec<&str> = unpriced.map(Category::label).collect();
@@ -190,7 +186,7 @@ pub(super) async fn require_free_screen(
     zone: Tz,
     wanted: &[ScreenPeriod],
     except: Option<Uuid>,
-) -> Result<(), Problem> {
+) -> ApiResult<()> {
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
     let longest = TimeDelta::minutes(i64::from(MAX_RUNNING_MINUTES + MAX_CLEANING_MINUTES));
     let there = on_screen(tx, screen, (first.from - longest, last.until), except).await?;

@@ -18,7 +18,7 @@ use super::{SaleTerms, checked, zone_of};
 use crate::organiser::tariffs::amount;
 use crate::{BackofficeState, box_office};
 use http::idempotency::Answer;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use identity::accounts::StaffAction;
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
@@ -39,7 +39,7 @@ pub async fn change(
     action: &StaffAction<'_>,
     show: Uuid,
     request: &TermsRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
@@ -88,14 +88,14 @@ pub async fn change(
 
 /// Releases all holds: a customer must not pay a price that they did not see, or for another start. If this fails, the
 /// show stays unchanged.
-pub(super) async fn release_holds(state: &BackofficeState, show: Uuid) -> Result<(), Problem> {
+pub(super) async fn release_holds(state: &BackofficeState, show: Uuid) -> ApiResult<()> {
     match state.locks.release_all(show).await {
         Ok(_) | Err(StoreError::NoMap(_)) => Ok(()),
         Err(cause) => Err(cause.into()),
     }
 }
 
-async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now: Timestamp) -> Result<(), Problem> {
+async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now: Timestamp) -> ApiResult<()> {
     let is_on_sale = row.sales == Sales::Open.as_str() && row.sales_from.is_none_or(|from| from_utc(from) <= now);
     if is_on_sale {
         let detail = "Its sales are open. Pause them first, so that customers pay the price they saw.";
@@ -105,11 +105,7 @@ async fn check_prices_changeable(tx: &mut PgConnection, row: &OrganisedRow, now:
 }
 
 /// Fails while customers may hold seats of a show with closed sales, or pay for them.
-pub(super) async fn require_no_buyers(
-    tx: &mut PgConnection,
-    row: &OrganisedRow,
-    now: Timestamp,
-) -> Result<(), Problem> {
+pub(super) async fn require_no_buyers(tx: &mut PgConnection, row: &OrganisedRow, now: Timestamp) -> ApiResult<()> {
     if row.terms_at.is_some_and(|at| now.since(from_utc(at)) < MIN_TERMS_AGE_MS) {
         let detail = "It was paused, or changed, only just now. Please try again in a few seconds.";
         return Err(Problem::new(Code::WrongState, detail));
@@ -126,10 +122,7 @@ pub(super) async fn require_no_buyers(
 }
 
 /// Validates prices: exactly the categories the show has.
-fn checked_prices(
-    wanted: &BTreeMap<String, i64>,
-    before: &BTreeMap<String, i64>,
-) -> Result<BTreeMap<String, i64>, Problem> {
+fn checked_prices(wanted: &BTreeMap<String, i64>, before: &BTreeMap<String, i64>) -> ApiResult<BTreeMap<String, i64>> {
     let (names, known): (BTreeSet<_>, BTreeSet<_>) = (wanted.keys().collect(), before.keys().collect());
     if let Some(strange) = names.symmetric_difference(&known).next() {
         let detail = format!("Give every category of the room a price, and no other: {strange:?}.");
@@ -184,7 +177,7 @@ pub async fn call_off(
     action: &StaffAction<'_>,
     show: Uuid,
     request: &CancelShowRequest,
-) -> Result<Answer, Problem> {
+) -> ApiResult<Answer> {
     let mut begun = match action.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),

@@ -13,7 +13,7 @@ use super::plan::terms_view;
 use super::{SaleTerms, zone_of};
 use crate::{BackofficeState, relocation};
 use catalogue::today_in;
-use http::{Code, Problem};
+use http::{ApiResult, Code, Problem};
 use platform::clock::{from_utc, to_utc};
 use platform::database::BindAll;
 
@@ -32,7 +32,7 @@ pub async fn week(
     state: &BackofficeState,
     theatre: &str,
     from: Option<&str>,
-) -> Result<(NaiveDate, Vec<OrganisedShow>), Problem> {
+) -> ApiResult<(NaiveDate, Vec<OrganisedShow>)> {
     let mut connection = state.pg.acquire().await?;
     let zone = time_zone_of(&mut connection, theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let from = match from.map(str::trim).filter(|text| !text.is_empty()) {
@@ -51,20 +51,20 @@ pub async fn week(
 ///
 /// # Errors
 /// 404 when the theatre has no such show.
-pub async fn show(state: &BackofficeState, theatre: &str, show: Uuid) -> Result<OrganisedShow, Problem> {
+pub async fn show(state: &BackofficeState, theatre: &str, show: Uuid) -> ApiResult<OrganisedShow> {
     let mut connection = state.pg.acquire().await?;
     let row = find(&mut connection, theatre, show).await?;
     of_row(&mut connection, row).await
 }
 
-pub(super) async fn of_row(connection: &mut PgConnection, row: OrganisedRow) -> Result<OrganisedShow, Problem> {
+pub(super) async fn of_row(connection: &mut PgConnection, row: OrganisedRow) -> ApiResult<OrganisedShow> {
     let zone = zone_of(&row.time_zone)?;
     let local = move |at| to_utc(at).with_timezone(&zone).format(LOCAL_SECOND).to_string();
     let moved = relocation::last_move(connection, row.id, local).await?;
     Ok(OrganisedShow { moved, ..view_of(row)? })
 }
 
-pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
+pub(super) fn view_of(row: OrganisedRow) -> ApiResult<OrganisedShow> {
     let zone = zone_of(&row.time_zone)?;
     let count = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let terms = SaleTerms {
@@ -188,7 +188,7 @@ async fn between(
     sqlx::query_as(ORGANISED).bind_all((theatre, None::<Uuid>, days.0, days.1, MAX_SHOWS)).fetch_all(connection).await
 }
 
-pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uuid) -> Result<OrganisedRow, Problem> {
+pub(super) async fn find(connection: &mut PgConnection, theatre: &str, show: Uuid) -> ApiResult<OrganisedRow> {
     let found: Option<OrganisedRow> = sqlx::query_as(ORGANISED)
         .bind_all((theatre, show, None::<NaiveDate>, None::<NaiveDate>, 1_i64))
         .fetch_optional(connection)
@@ -202,7 +202,7 @@ async fn time_zone_of(connection: &mut PgConnection, theatre: &str) -> sqlx::Res
 }
 
 /// Locks a show of a theatre against other organisers but not against sales.
-pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Result<(), Problem> {
+pub(super) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> ApiResult<()> {
     let sql = "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)
                FOR NO KEY UPDATE";
     let found: Option<i32> = sqlx::query_scalar(sql).bind_all((theatre, show)).fetch_optional(tx).await?;
