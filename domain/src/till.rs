@@ -7,9 +7,6 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::time::{MINUTE_MS, Timestamp};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Maximum amount of a count, a drop or a float, minor units.
 pub const MAX_COUNTED_MINOR: i64 = 100_000_000;
 /// Time during which the seller may undo a sale, milliseconds.
@@ -17,7 +14,7 @@ pub const UNDO_MS: i64 = 5 * MINUTE_MS;
 
 /// Means of payment at the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Means {
@@ -49,7 +46,7 @@ impl Means {
 
 /// Kind of a line in a till's ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = Entry))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Entry))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TillEntryKind {

@@ -9,9 +9,6 @@ use crate::booking::{BookingState, MoneyState};
 use crate::money::Money;
 use crate::roles::Role;
 
-#[cfg(feature = "openapi")]
-use utoipa::{IntoParams, ToSchema};
-
 /// Minimum length of a password, characters.
 pub const MIN_PASSWORD_CHARS: usize = 10;
 /// Maximum length of a password, bytes. It bounds the work of hashing.
@@ -19,7 +16,7 @@ pub const MAX_PASSWORD_BYTES: usize = 256;
 
 /// A password in a request. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Password(String);
 
@@ -51,7 +48,7 @@ impl std::fmt::Debug for Password {
 
 /// `POST /users/register`: creates an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRequest {
     /// Name for tickets and mails.
@@ -66,7 +63,7 @@ pub struct RegisterRequest {
 /// Next step after a registration. It is the same if the address already has an account; in that case a mail informs
 /// the account's owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NextStep {
     /// The address as sent.
     pub email: String,
@@ -90,7 +87,7 @@ impl NextStep {
 
 /// `POST /users/login`: signs in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LoginRequest {
     /// The account's address.
@@ -105,7 +102,7 @@ pub struct LoginRequest {
 
 /// `GET /users/me`, and the answer to a login.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountView {
     /// The account.
     pub id: Uuid,
@@ -122,7 +119,7 @@ pub struct AccountView {
 
 /// Answer to a login: the account, and the token if requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LoginView {
     /// The account.
     #[serde(flatten)]
@@ -137,7 +134,7 @@ pub struct LoginView {
 
 /// A role in a theatre.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct GrantView {
     /// Slug of the theatre.
     pub theatre: String,
@@ -147,7 +144,7 @@ pub struct GrantView {
 
 /// `POST /users/me/password`: changes the password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PasswordChange {
     /// The current password.
@@ -160,7 +157,7 @@ pub struct PasswordChange {
 
 /// `POST /users/password/forgotten`: requests a mail with a reset link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ForgottenRequest {
     /// The account's address.
@@ -169,7 +166,7 @@ pub struct ForgottenRequest {
 
 /// `POST /users/password/reset`: sets a new password with a reset link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ResetRequest {
     /// Token from the link in the mail; valid once, for an hour.
@@ -182,7 +179,7 @@ pub struct ResetRequest {
 
 /// `POST /users/me/email/proof`: verifies an address with a mailed link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProofRequest {
     /// Token from the link in the mail; valid once, for a day.
@@ -192,7 +189,7 @@ pub struct ProofRequest {
 
 /// Token in a mailed link: 256 random bits in hex. Its `Debug` output hides it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct LinkToken(pub String);
 
@@ -204,7 +201,7 @@ impl std::fmt::Debug for LinkToken {
 
 /// A booking in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BookingSummary {
     /// The booking.
     pub id: Uuid,
@@ -239,8 +236,7 @@ pub struct BookingSummary {
 
 /// `GET /users/me/bookings`: selects the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct PageQuery {
     /// `next` of the previous page; default: the first page, with the newest bookings.
@@ -249,7 +245,7 @@ pub struct PageQuery {
 
 /// Bookings of an account, newest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BookingPage {
     /// The bookings, 20 at most.
     pub bookings: Vec<BookingSummary>,
@@ -260,7 +256,7 @@ pub struct BookingPage {
 
 /// A member of a theatre's staff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StaffView {
     /// Id of the account.
     pub account: Uuid,
@@ -274,7 +270,7 @@ pub struct StaffView {
 
 /// `POST /theatres/{theatre}/staff`: grants or revokes a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantRequest {
     /// Address of the account.
@@ -347,7 +343,7 @@ pub const THEATRE_ACTIONS: [&str; 54] = [
 
 /// A line of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditView {
     /// Sequence number, increasing.
     pub number: i64,
@@ -375,8 +371,7 @@ pub struct AuditView {
 
 /// `GET /theatres/{theatre}/audit`: selects the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct AuditQuery {
     /// Returns only lines with a smaller number.

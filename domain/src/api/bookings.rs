@@ -9,12 +9,9 @@ use crate::api::moving::SeatOffer;
 use crate::api::{PlaceLine, SeatLine};
 use crate::money::Money;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Name and address of a buyer or ticket holder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Person {
     /// Full name, 1 to 120 characters.
@@ -25,7 +22,7 @@ pub struct Person {
 
 /// `POST /bookings`: checks out a hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BookingRequest {
     /// The show that the hold belongs to.
@@ -47,7 +44,7 @@ pub struct BookingRequest {
 
 /// Payment details in a checkout request. They replace a call to `POST /bookings/{id}/confirm`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = PayAtOnce))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PayAtOnce))]
 #[serde(deny_unknown_fields)]
 pub struct CheckoutPayment {
     /// Total shown to the buyer, in minor units of the show's currency. A different total is refused.
@@ -59,7 +56,7 @@ pub struct CheckoutPayment {
 
 /// `POST /bookings/{id}/confirm`: pays for a booking.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmRequest {
     /// A payment token from the gateway, which is charged at once. Without it the answer contains `pay_url`, the
@@ -70,7 +67,7 @@ pub struct ConfirmRequest {
 
 /// States of a booking, in the order it passes through them. JSON and SQL use the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum BookingState {
@@ -92,7 +89,7 @@ pub enum BookingState {
 
 /// State of a booking's money, for the status page: paid, issuing, refunding, refunded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum MoneyState {
@@ -114,7 +111,7 @@ pub enum MoneyState {
 
 /// A booking, for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BookingView {
     /// The booking.
     pub id: Uuid,
@@ -173,7 +170,7 @@ pub struct BookingView {
 
 /// A hold that outlives a declined payment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeptHold {
     /// Id of the hold, for the `hold` field of `POST /bookings`.
     pub hold: Uuid,
@@ -185,7 +182,7 @@ pub struct KeptHold {
 
 /// A transition of a booking with its actor and reason. Immutable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BookingEventView {
     /// Sequence number within the booking, from 1.
     pub number: i32,

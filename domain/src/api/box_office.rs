@@ -14,12 +14,9 @@ use crate::money::Money;
 use crate::seats::SeatIndex;
 use crate::till::Means;
 
-#[cfg(feature = "openapi")]
-use utoipa::{IntoParams, ToSchema};
-
 /// A show in the counter's list of a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CounterShow {
     /// The show.
     pub id: Uuid,
@@ -43,7 +40,7 @@ pub struct CounterShow {
 
 /// Occupancy of a show: numbered seats by state, and places in areas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Occupancy {
     /// Number of free seats.
     pub free: u32,
@@ -75,8 +72,7 @@ impl Occupancy {
 
 /// `GET …/shows`: selects the day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct DayQuery {
     /// `YYYY-MM-DD` in the theatre's time zone; default: today.
     #[serde(default)]
@@ -85,7 +81,7 @@ pub struct DayQuery {
 
 /// `POST …/shows/{show}/sales`: sells the seats of the seller's hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SaleRequest {
     /// The hold.
@@ -107,7 +103,7 @@ pub struct SaleRequest {
 
 /// A booking, for the counter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CounterBooking {
     /// The booking.
     pub id: Uuid,
@@ -158,8 +154,7 @@ pub struct CounterBooking {
 
 /// `GET …/bookings`: finds bookings by reference, or by name or address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct BookingQuery {
     /// Reference of a booking; accepts lower case and a missing hyphen.
     #[serde(default)]
@@ -174,7 +169,7 @@ pub const MAX_MATCHES: usize = 20;
 
 /// A booking found by name or address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = FoundBooking))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FoundBooking))]
 pub struct BookingMatch {
     /// Summary of the booking.
     pub booking: BookingSummary,
@@ -189,7 +184,7 @@ pub struct BookingMatch {
 
 /// Answer of `GET …/bookings`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum FoundAtCounter {
     /// The booking with the given reference.
@@ -200,7 +195,7 @@ pub enum FoundAtCounter {
 
 /// A ticket to print.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PrintedTicket {
     /// Display name of the seat or area.
     pub label: String,
@@ -212,7 +207,7 @@ pub struct PrintedTicket {
 
 /// A reason without further data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
     /// The reason.
@@ -221,7 +216,7 @@ pub struct Reason {
 
 /// `POST …/bookings/{booking}/refund`: refunds seats with a manager's PIN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RefundRequest {
     /// Seats to refund; absent: all of the booking.
@@ -238,7 +233,7 @@ pub struct RefundRequest {
 
 /// `POST …/bookings/{booking}/exchange`: exchanges the seats of a booking for others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExchangeRequest {
     /// The show of the new seats.
@@ -272,7 +267,7 @@ impl ExchangeRequest {
 
 /// `POST …/pin`: sets the caller's PIN as a manager.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PinRequest {
     /// 6 to 12 digits.
@@ -285,7 +280,7 @@ pub struct PinRequest {
 
 /// A manager with a PIN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ManagerView {
     /// Id of the account.
     pub account: Uuid,
@@ -295,7 +290,7 @@ pub struct ManagerView {
 
 /// `POST …/shows/{show}/house-seats`: keeps seats for the house or releases them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HouseSeats {
     /// The seats.
@@ -308,7 +303,7 @@ pub struct HouseSeats {
 
 /// `POST …/shows/{show}/house-seats/hold`: moves house seats into the seller's hold, for a guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GuestSeats {
     /// The seats, 1 to 10.
@@ -319,7 +314,7 @@ pub struct GuestSeats {
 
 /// `POST …/shows/{show}/caller-holds`: holds seats for a customer on the phone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CallerHold {
     /// The seats, 1 to 10.
@@ -332,7 +327,7 @@ pub struct CallerHold {
 
 /// Seats held for a customer on the phone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CallerHoldView {
     /// The hold, which is sold when the customer collects.
     pub hold: Uuid,
@@ -350,7 +345,7 @@ pub struct CallerHoldView {
 
 /// Owner of a seat, for staff.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum SeatHolder {
     /// A booking.

@@ -6,12 +6,9 @@ use strum::{EnumString, IntoStaticStr};
 use crate::money::Money;
 use crate::seats::SeatIndex;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Handling of a payment that arrives after its booking has expired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = IfLate))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = IfLate))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum LatePaymentHandling {
@@ -34,7 +31,7 @@ impl LatePaymentHandling {
 
 /// `POST /bookings/{id}/cancel`: cancels a booking or some of its seats.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CancelRequest {
     /// Seats to cancel, each once; absent: all.
@@ -44,7 +41,7 @@ pub struct CancelRequest {
 
 /// A refund, sent or pending.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RefundView {
     /// Number within the booking: 0 for a refund of everything left, from 1 for single seats.
     pub number: u32,
@@ -63,7 +60,7 @@ pub struct RefundView {
 
 /// One step in the history on the booking page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StepView {
     /// Stable name of the step, for example `paid`.
     pub step: String,

@@ -11,12 +11,9 @@ use crate::booking::SALES_CLOSE_BEFORE_START_MS;
 use crate::money::Money;
 use crate::time::Timestamp;
 
-#[cfg(feature = "openapi")]
-use utoipa::{IntoParams, ToSchema};
-
 /// A city with theatres in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CityView {
     /// Slug, for example `lisbon`.
     pub id: String,
@@ -32,7 +29,7 @@ pub struct CityView {
 
 /// A theatre.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TheatreView {
     /// Slug, for example `aurora-lisbon`.
     pub id: String,
@@ -52,7 +49,7 @@ pub struct TheatreView {
 
 /// A film or another kind of event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FilmView {
     /// Slug.
     pub id: String,
@@ -74,7 +71,7 @@ pub struct FilmView {
 
 /// Availability of seats in a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Availability {
     /// More than one seat in five is left.
@@ -104,7 +101,7 @@ impl Availability {
 
 /// Sales status of a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShowStatus {
     /// Seats can be taken.
@@ -136,7 +133,7 @@ impl ShowStatus {
 
 /// A show in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ShowView {
     /// The show.
     pub id: Uuid,
@@ -191,7 +188,7 @@ impl ShowView {
 
 /// Matching shows in the order of their start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ShowList {
     /// The shows.
     pub shows: Vec<ShowView>,
@@ -201,7 +198,7 @@ pub struct ShowList {
 
 /// A show with its prices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ShowDetail {
     /// The show, as in a list.
     #[serde(flatten)]
@@ -214,8 +211,7 @@ pub struct ShowDetail {
 
 /// `GET /theatres/{id}/shows`: selects the day.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct DayQuery {
     /// Date in the theatre's time zone, `YYYY-MM-DD`; default: today.
@@ -224,8 +220,7 @@ pub struct DayQuery {
 
 /// `GET /shows`: search filters. An empty filter counts as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct ShowQuery {
     /// Slug of a film.

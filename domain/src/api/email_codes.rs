@@ -2,15 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Number of digits in a code.
 pub const CODE_DIGITS: usize = 6;
 
 /// `POST /shows/{show}/email-code`: mails a code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EmailCodeRequest {
     /// The buyer's address.
@@ -22,7 +19,7 @@ pub struct EmailCodeRequest {
 
 /// Answer to a request for a code: the mail is queued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EmailCodeView {
     /// The recipient's address.
     pub email: String,
@@ -36,7 +33,7 @@ pub struct EmailCodeView {
 
 /// `POST /shows/{show}/email-code/proof`: verifies a code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EmailProofRequest {
     /// The recipient's address.
@@ -86,7 +83,7 @@ fn digit(typed: char) -> Option<char> {
 
 /// Proof that the visitor can read mail at the address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EmailProofView {
     /// The verified address.
     pub email: String,

@@ -5,12 +5,9 @@ use uuid::Uuid;
 
 use crate::fairness::{UnusualKind, UnusualSubject};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Unusual behaviour in a show. It is information only: no request is refused because of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UnusualView {
     /// Its id.
     pub id: Uuid,

@@ -8,13 +8,9 @@ use crate::best_available::Adjacency;
 use crate::money::Money;
 use crate::seats::{AreaIndex, SeatIndex};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// `POST /shows/{id}/holds`: holds 1 to 10 seats and places in total, all or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[cfg_attr(feature = "openapi", schema(example = json!({ "seats": [46, 47] })))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({ "seats": [46, 47] })))]
 #[serde(deny_unknown_fields)]
 pub struct HoldRequest {
     /// Seat indices, each once.
@@ -32,7 +28,7 @@ pub struct HoldRequest {
 
 /// A number of places in an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AreaQuantity {
     /// The area.
@@ -43,7 +39,7 @@ pub struct AreaQuantity {
 
 /// `PATCH /shows/{show}/holds/{hold}`: adds and releases seats in one step. The expiry stays the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HoldChange {
     /// Seats to add.
@@ -62,7 +58,7 @@ pub struct HoldChange {
 
 /// An active hold, for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HoldView {
     /// The hold.
     pub id: Uuid,
@@ -90,7 +86,7 @@ pub struct HoldView {
 
 /// `GET /shows/{show}/best`: the best free seats in one version of the map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BestView {
     /// Epoch of the map.
     pub epoch: u64,
@@ -102,7 +98,7 @@ pub struct BestView {
 
 /// A suggested group of seats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SuggestionView {
     /// The seats in seat order.
     pub seats: Vec<SeatLine>,

@@ -3,13 +3,9 @@
 use serde::{Deserialize, Serialize};
 use strum::EnumString;
 
-#[cfg(feature = "openapi")]
-use utoipa::{IntoParams, ToSchema};
-
 /// `GET …/programme/{show}/move`: previews a move.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 pub struct MoveQuery {
     /// Slug of the target screen in the same theatre.
     pub screen: String,
@@ -17,7 +13,7 @@ pub struct MoveQuery {
 
 /// The new start of a draft.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DraftStart {
     /// Start in the theatre's time zone, `2026-12-07T20:15`.
@@ -28,7 +24,7 @@ pub struct DraftStart {
 
 /// `POST …/programme/{show}/move`: moves the show to another screen, or a draft to another start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveRequest {
     /// Slug of the target screen in the same theatre. With a start it may be the screen of the show, or empty for that.
@@ -42,7 +38,7 @@ pub struct MoveRequest {
 
 /// Number of bookings and of their seats and places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MoveCount {
     /// Number of bookings.
     pub bookings: u32,
@@ -52,7 +48,7 @@ pub struct MoveCount {
 
 /// A booking that would not keep its places.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MoveLine {
     /// Reference of the booking.
     pub reference: String,
@@ -64,7 +60,7 @@ pub struct MoveLine {
 
 /// Effects of a move, computed from the current bookings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MovePreview {
     /// Slug of the target screen.
     pub screen: String,
@@ -92,7 +88,7 @@ pub struct MovePreview {
 
 /// State of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum MoveState {
@@ -108,7 +104,7 @@ pub enum MoveState {
 
 /// The last move of a show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MoveView {
     /// Name of the original screen.
     pub from: String,
@@ -133,7 +129,7 @@ pub struct MoveView {
 
 /// Offer of other places after a show has moved. The booking owns them until the buyer answers or the deadline passes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SeatOffer {
     /// Name of the original screen.
     pub from: String,
@@ -153,7 +149,7 @@ pub struct SeatOffer {
 
 /// `POST /bookings/{booking}/seat-offer`: answers a seat offer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SeatOfferAnswer {
     /// True accepts the places. False refunds the booking in full.

@@ -5,12 +5,9 @@ use uuid::Uuid;
 
 use crate::money::Money;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// A parked effect. A manager retries it or marks it as done by other means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ParkedView {
     /// Number of the effect.
     pub id: i64,

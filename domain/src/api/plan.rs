@@ -7,12 +7,9 @@ use super::SeatKind;
 use crate::money::Money;
 use crate::seats::{AreaIndex, SeatIndex};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// A price category as one show sells it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CategoryView {
     /// Name as in the layout, for example `gold`.
     pub name: String,
@@ -26,7 +23,7 @@ pub struct CategoryView {
 
 /// A row of seats. Its four lists have one entry per seat, in the same order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RowView {
     /// Row letter or number, for example `C`.
     pub label: String,
@@ -47,7 +44,7 @@ pub struct RowView {
 
 /// A drawing in the room that is not for sale: a table, a bar, a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ShapeView {
     /// Its middle in plan units: x, y.
     pub at: [i32; 2],
@@ -60,7 +57,7 @@ pub struct ShapeView {
 
 /// A named part of the room: stalls, circle, block 104.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SectionView {
     /// Display name; empty if the room has only one section.
     pub name: String,
@@ -82,7 +79,7 @@ pub struct SectionView {
 /// Seating plan and prices of a show: the part of the seat map that does not change during a visit. `GET
 /// /shows/{id}/plan` returns it; `?section=N` returns one section of a large room.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlanView {
     /// The show.
     pub show: Uuid,
@@ -119,7 +116,7 @@ pub struct PlanView {
 
 /// An area without numbered seats, as sold in one show.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AreaView {
     /// The area.
     pub area: AreaIndex,
@@ -142,7 +139,7 @@ pub const OVERVIEW_ABOVE_SEATS: u32 = 2_500;
 
 /// A seat with its name and price, as listed in a hold or a booking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SeatLine {
     /// The seat.
     pub seat: SeatIndex,
@@ -156,7 +153,7 @@ pub struct SeatLine {
 
 /// Places in an area with their name and price, as listed in a hold or a booking.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlaceLine {
     /// The area.
     pub area: AreaIndex,

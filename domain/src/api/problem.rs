@@ -5,12 +5,9 @@ use uuid::Uuid;
 
 use crate::seats::{AreaIndex, SeatIndex, SeatState};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// A seat that caused the error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SeatProblem {
     /// The seat.
     pub seat: SeatIndex,
@@ -26,7 +23,7 @@ pub struct SeatProblem {
 
 /// An area with too few free places.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AreaProblem {
     /// The area.
     pub area: AreaIndex,
@@ -38,7 +35,7 @@ pub struct AreaProblem {
 
 /// A proof-of-work puzzle to solve before seats are taken. `docs/api.md` describes the algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PuzzleView {
     /// Prefix of the solution.
     pub challenge: String,
@@ -48,7 +45,7 @@ pub struct PuzzleView {
 
 /// RFC 9457 problem details: every error of the API.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProblemView {
     /// Address of a page about this kind of problem.
     #[serde(rename = "type")]

@@ -6,13 +6,9 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-#[cfg(feature = "openapi")]
-use utoipa::{IntoParams, ToSchema};
-
 /// `GET /theatres/{theatre}/reports/…`: selects the days.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct ReportQuery {
     /// First day, `YYYY-MM-DD`, in the theatre's time zone; default: four weeks up to `to`.
@@ -26,7 +22,7 @@ pub struct ReportQuery {
 
 /// Days that a report covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReportDays {
     /// First day, `YYYY-MM-DD`.
     pub from: String,
@@ -38,7 +34,7 @@ pub struct ReportDays {
 
 /// Sales on these days at the price paid then, including tickets that were refunded later.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Sold {
     /// Currency, ISO 4217.
     pub currency: String,
@@ -54,7 +50,7 @@ pub struct Sold {
 
 /// Sales of one group: a day, a channel, a category or a film.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SoldLine {
     /// Name of the group: `2026-11-21`, `web`, `gold`, `Tide`.
     pub name: String,
@@ -65,7 +61,7 @@ pub struct SoldLine {
 
 /// Sales of one show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SoldShow {
     /// Id of the show.
     pub show: Uuid,
@@ -82,7 +78,7 @@ pub struct SoldShow {
 
 /// `GET /theatres/{theatre}/reports/sales`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SalesReport {
     /// Days covered.
     pub days: ReportDays,
@@ -102,7 +98,7 @@ pub struct SalesReport {
 
 /// `GET /theatres/{theatre}/reports/funnel`: conversion from the first hold to the ticket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FunnelReport {
     /// Days covered.
     pub days: ReportDays,
@@ -129,7 +125,7 @@ pub struct FunnelReport {
 
 /// Takings of one day, payment method and currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TakingsLine {
     /// The day, `YYYY-MM-DD`.
     pub date: String,
@@ -151,7 +147,7 @@ pub struct TakingsLine {
 
 /// Totals of one currency.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TakingsTotal {
     /// Currency, ISO 4217.
     pub currency: String,
@@ -169,7 +165,7 @@ pub struct TakingsTotal {
 
 /// `GET /theatres/{theatre}/reports/takings`: payments and refunds by the day the money moved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TakingsReport {
     /// Days covered.
     pub days: ReportDays,
@@ -181,7 +177,7 @@ pub struct TakingsReport {
 
 /// A screen that a report can be restricted to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ReportScreen {
     /// Its id.
     pub id: String,
@@ -191,7 +187,7 @@ pub struct ReportScreen {
 
 /// `GET /theatres/{theatre}/reports/occupancy`: number of sales of each seat of a room, in the shows of these days.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OccupancyReport {
     /// Days covered, by the start of the shows.
     pub days: ReportDays,

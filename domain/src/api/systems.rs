@@ -11,9 +11,6 @@ use crate::booking::{BookingState, MoneyState};
 use crate::hidden_characters::is_bidi_override;
 use crate::money::Money;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Maximum length of a key's name, characters.
 pub const MAX_NAME_CHARS: usize = 60;
 /// The reason in the audit log of an action whose form asks for none: the log has the action, its time and its actor.
@@ -36,7 +33,7 @@ pub fn one_line(text: &str, max_chars: usize) -> Option<&str> {
 
 /// An API key of a theatre.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApiKeyView {
     /// Id of the key, which is not the secret.
     pub id: Uuid,
@@ -58,7 +55,7 @@ pub struct ApiKeyView {
 
 /// `POST /theatres/{theatre}/api-keys`: creates a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ApiKeyRequest {
     /// Purpose, up to 60 characters.
@@ -72,7 +69,7 @@ pub struct ApiKeyRequest {
 
 /// A new key with its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApiKeyMade {
     /// The key's description.
     #[serde(flatten)]
@@ -83,7 +80,7 @@ pub struct ApiKeyMade {
 
 /// Request for an action on a key, an endpoint or a delivery that needs only a reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReasonRequest {
     /// The reason in one line, for the audit log.
@@ -106,7 +103,7 @@ pub struct ReasonRequest {
     IntoStaticStr,
     VariantArray,
 )]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum WebhookEvent {
     /// A booking was paid and its tickets were issued.
     #[serde(rename = "booking.confirmed")]
@@ -132,7 +129,7 @@ pub enum WebhookEvent {
 
 /// State of a webhook endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum EndpointState {
@@ -149,7 +146,7 @@ pub enum EndpointState {
 
 /// A webhook endpoint of another system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EndpointView {
     /// Id of the endpoint.
     pub id: Uuid,
@@ -173,7 +170,7 @@ pub struct EndpointView {
 
 /// `POST /theatres/{theatre}/webhooks`: adds an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointRequest {
     /// Its address: `https://…`.
@@ -186,7 +183,7 @@ pub struct EndpointRequest {
 
 /// An endpoint with a new secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EndpointMade {
     /// The endpoint's description.
     #[serde(flatten)]
@@ -197,7 +194,7 @@ pub struct EndpointMade {
 
 /// `POST /theatres/{theatre}/webhooks/{endpoint}/state`: changes the state of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointChange {
     /// New state: `on`, `off` or `removed`.
@@ -208,7 +205,7 @@ pub struct EndpointChange {
 
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DeliveryState {
@@ -222,7 +219,7 @@ pub enum DeliveryState {
 
 /// Delivery of a message to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeliveryView {
     /// Id of the delivery, increasing.
     pub id: i64,
@@ -254,7 +251,7 @@ pub struct DeliveryView {
 
 /// A seat or place of a booking, for other systems.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BookedLine {
     /// Its name.
     pub label: String,
@@ -270,7 +267,7 @@ pub struct BookedLine {
 
 /// A refund, for other systems.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RefundLine {
     /// Number within the booking.
     pub number: i32,
@@ -285,7 +282,7 @@ pub struct RefundLine {
 
 /// `GET /theatres/{theatre}/bookings/{booking}`: a booking for the theatre's other systems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TheatreBookingView {
     /// The booking.
     pub id: Uuid,

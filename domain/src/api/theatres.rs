@@ -2,12 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// A city without a theatre so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewCity {
     /// Its name.
@@ -20,7 +17,7 @@ pub struct NewCity {
 
 /// `POST /theatres`: adds a theatre. Exactly one of `city` and `new_city` is set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TheatreRequest {
     /// Its name.
@@ -41,7 +38,7 @@ pub struct TheatreRequest {
 
 /// `POST /theatres/{theatre}`: changes a theatre.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TheatreChange {
     /// New name.
@@ -58,7 +55,7 @@ pub struct TheatreChange {
 
 /// A theatre for its managers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ManagedTheatre {
     /// Slug of the theatre.
     pub id: String,

@@ -6,12 +6,9 @@ use uuid::Uuid;
 use crate::money::Money;
 use crate::till::{Means, TillEntryKind};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// `POST …/till`: opens the caller's till.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OpenTill {
     /// The float, minor units.
@@ -20,7 +17,7 @@ pub struct OpenTill {
 
 /// `POST …/till/drops`: records cash taken from the till to the safe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DropRequest {
     /// Amount, minor units.
@@ -31,7 +28,7 @@ pub struct DropRequest {
 
 /// `POST …/till/cash-up`: closes the caller's till.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CashUp {
     /// Counted cash, minor units.
@@ -43,7 +40,7 @@ pub struct CashUp {
 
 /// `POST …/tills/{till}/cash-up`: a manager cashes up another person's till.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CashUpFor {
     /// Counted cash, minor units.
@@ -54,7 +51,7 @@ pub struct CashUpFor {
 
 /// `POST …/day-close`: closes the business day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DayClose {
     /// A note about the day.
@@ -63,7 +60,7 @@ pub struct DayClose {
 
 /// A line in a till's ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TillRow {
     /// Line number within the till, from 1.
     pub number: u32,
@@ -87,7 +84,7 @@ pub struct TillRow {
 
 /// A till and its sums.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TillView {
     /// The till.
     pub id: Uuid,
@@ -127,7 +124,7 @@ pub struct TillView {
 
 /// A closed business day with the sums of its tills.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DayView {
     /// Number of the day in the theatre, from 1.
     pub number: u32,

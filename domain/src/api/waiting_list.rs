@@ -5,12 +5,9 @@ use uuid::Uuid;
 
 use crate::api::{PlaceLine, SeatLine};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// `POST /shows/{show}/waiting-list`: joins the waiting list of a sold-out show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WaitingRequest {
     /// Number of seats or places, 1 to 10. An offer always covers all of them.
@@ -24,7 +21,7 @@ pub struct WaitingRequest {
 
 /// State of an entry in the waiting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum WaitingState {
     /// In line.
@@ -41,7 +38,7 @@ pub enum WaitingState {
 
 /// Seats offered to an entry. It is an ordinary hold and is checked out like one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OfferView {
     /// The hold.
     pub hold: Uuid,
@@ -58,7 +55,7 @@ pub struct OfferView {
 
 /// An entry in a waiting list, for its owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WaitingView {
     /// The entry.
     pub id: Uuid,

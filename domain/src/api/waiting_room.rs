@@ -5,12 +5,9 @@ use uuid::Uuid;
 
 use crate::waiting_room::{ExpectedWait, WaitingRoomStatus};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// State of a visitor in the waiting room of a show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum QueueState {
     /// Has no ticket.
@@ -33,7 +30,7 @@ pub enum QueueState {
 
 /// Record of the draw among visitors who joined before opening. It allows anyone to verify the draw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DrawView {
     /// Name of the algorithm: `rowlock-draw-1`.
     pub method: String,
@@ -47,7 +44,7 @@ pub struct DrawView {
 
 /// The waiting room of a show, for one visitor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QueueView {
     /// The show.
     pub show: Uuid,
@@ -87,7 +84,7 @@ pub struct QueueView {
 
 /// `POST /theatres/{theatre}/shows/{show}/waiting-room`: turns the waiting room on, changes it, or turns it off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WaitingRoomRequest {
     /// True if the show has a waiting room.

@@ -7,9 +7,6 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::time::MINUTE_MS;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Length of the counting window, milliseconds.
 pub const UNUSUAL_WINDOW_MS: i64 = 30 * MINUTE_MS;
 
@@ -31,7 +28,7 @@ const WRONG_PUZZLES: u32 = 5;
 
 /// Kind of unusual behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
@@ -48,7 +45,7 @@ pub enum UnusualKind {
 
 /// Subject of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[derive(EnumString, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]

@@ -16,14 +16,11 @@ use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind, ShapeView};
 use crate::hidden_characters::visible;
 use crate::seats::MAX_SEATS_PER_SHOW;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Kind of the focus that the audience faces.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray,
 )]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum FocusKind {
@@ -42,7 +39,7 @@ pub enum FocusKind {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantArray,
 )]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum FocusSide {
@@ -102,7 +99,7 @@ impl FocusSide {
 
 /// Kind and side of a focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FocusChoice {
     /// Kind of the focus.

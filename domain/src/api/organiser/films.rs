@@ -2,12 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// `POST /theatres/{theatre}/films`: adds a film.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilmRequest {
     /// Its title.
@@ -32,7 +29,7 @@ pub struct FilmRequest {
 
 /// A film in a list to choose from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FilmChoice {
     /// Slug of the film.
     pub id: String,

@@ -9,12 +9,9 @@ use super::terms::TermsOfSale;
 use crate::api::moving::MoveView;
 use crate::pricing::{Format, Weekday};
 
-#[cfg(feature = "openapi")]
-use utoipa::{IntoParams, ToSchema};
-
 /// Handling of a start time that a daylight-saving change skips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = InGap))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = InGap))]
 #[serde(rename_all = "snake_case")]
 pub enum SkippedTimeHandling {
     /// Refuses the whole request and names the time.
@@ -26,7 +23,7 @@ pub enum SkippedTimeHandling {
 
 /// Start times of shows on one weekday.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DayPattern {
     /// The day.
@@ -38,7 +35,7 @@ pub struct DayPattern {
 
 /// `POST /theatres/{theatre}/programme`: weeks of shows by a pattern, all or none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShowsRequest {
     /// Slug of the screen.
@@ -70,7 +67,7 @@ pub struct ShowsRequest {
 
 /// A show that was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlannedShow {
     /// The show.
     pub id: Uuid,
@@ -84,7 +81,7 @@ pub struct PlannedShow {
 
 /// Planned shows in the order of their start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlannedShows {
     /// The shows.
     pub shows: Vec<PlannedShow>,
@@ -92,8 +89,7 @@ pub struct PlannedShows {
 
 /// `GET /theatres/{theatre}/programme`: selects a week.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct WeekQuery {
     /// First of seven days, `2026-12-07`; default: today.
@@ -102,7 +98,7 @@ pub struct WeekQuery {
 
 /// Progress of a show's cancellation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CancellationView {
     /// The reason that buyers are given.
     pub reason: String,
@@ -121,7 +117,7 @@ pub struct CancellationView {
 
 /// A show as its organiser sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OrganisedShow {
     /// The show.
     pub id: Uuid,
@@ -167,7 +163,7 @@ pub struct OrganisedShow {
 
 /// `POST …/programme/{show}/defective-seats`: takes seats out of sale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DefectiveSeatsRequest {
     /// Their names, as they are printed: `C7`. 1 to 20.
@@ -181,7 +177,7 @@ pub struct DefectiveSeatsRequest {
 
 /// Seats that were taken out of sale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DefectiveSeatsView {
     /// Their names.
     pub seats: Vec<String>,
@@ -196,7 +192,7 @@ pub struct DefectiveSeatsView {
 
 /// `POST …/programme/{show}/cancel`: cancels a show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CancelShowRequest {
     /// The reason in one line. Buyers read it.

@@ -7,12 +7,9 @@ use crate::api::SeatKind;
 use crate::layout::FocusChoice;
 use crate::layout::import::Finding;
 
-#[cfg(feature = "openapi")]
-use utoipa::{IntoParams, ToSchema};
-
 /// `POST /theatres/{theatre}/layouts`: imports a room from a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LayoutImport {
     /// Name of the room if the file has none.
@@ -31,7 +28,7 @@ pub struct LayoutImport {
 
 /// A category of a room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LayoutCategory {
     /// Name that prices refer to.
     pub name: String,
@@ -45,7 +42,7 @@ pub struct LayoutCategory {
 
 /// An imported room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LayoutView {
     /// The room.
     pub id: Uuid,
@@ -72,8 +69,7 @@ pub struct LayoutView {
 
 /// `GET …/layouts/{layout}/file`: selects the file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(IntoParams))]
-#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams), into_params(parameter_in = Query))]
 #[serde(default)]
 pub struct FileQuery {
     /// `seating_plan` for the public JSON, `own` for the file as it was imported.
@@ -83,7 +79,7 @@ pub struct FileQuery {
 
 /// Format of a room's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FileForm {
     /// The public seating-plan JSON.
@@ -95,7 +91,7 @@ pub enum FileForm {
 
 /// `POST /theatres/{theatre}/screens`: adds a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ScreenRequest {
     /// Display name.
@@ -108,7 +104,7 @@ pub struct ScreenRequest {
 
 /// `POST /theatres/{theatre}/screens/{screen}/layout`: replaces the room for shows planned from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PublishRequest {
     /// The imported room.
@@ -119,7 +115,7 @@ pub struct PublishRequest {
 
 /// A screen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScreenView {
     /// Slug of the screen.
     pub id: String,

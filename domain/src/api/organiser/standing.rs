@@ -5,12 +5,9 @@ use uuid::Uuid;
 
 use crate::seats::SeatIndex;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// `POST /theatres/{theatre}/screens/{screen}/house-seats`: adds or removes house seats for shows planned from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = StandingRequest))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StandingRequest))]
 #[serde(deny_unknown_fields)]
 pub struct ScreenHouseSeatsRequest {
     /// The screen's current room, in which the seats were chosen.
@@ -25,7 +22,7 @@ pub struct ScreenHouseSeatsRequest {
 
 /// House seats of a screen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = StandingSeats))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StandingSeats))]
 pub struct ScreenHouseSeats {
     /// The screen.
     pub screen: String,
@@ -41,7 +38,7 @@ pub struct ScreenHouseSeats {
 
 /// One house seat.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema), schema(as = StandingSeat))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = StandingSeat))]
 pub struct ScreenHouseSeatView {
     /// Name of the seat, unique in the room.
     pub label: String,

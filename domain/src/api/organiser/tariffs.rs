@@ -6,12 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::pricing::Format;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Tariff of a theatre. Amounts are minor units of its currency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TariffView {
     /// Price of each category before percentages and surcharges.
@@ -33,7 +30,7 @@ pub struct TariffView {
 
 /// `POST /theatres/{theatre}/tariff`: replaces the tariff for shows planned from now on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TariffRequest {
     /// The new tariff.

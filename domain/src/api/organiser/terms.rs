@@ -8,12 +8,9 @@ use strum::{EnumString, IntoStaticStr};
 use crate::seats::{DEFAULT_HOLD_MS, MAX_SEATS_PER_PERSON};
 use crate::time::SECOND_MS;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// Sales status of a show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Sales {
@@ -28,7 +25,7 @@ pub enum Sales {
 
 /// Terms of sale of a show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TermsOfSale {
     /// Sales status.
@@ -66,7 +63,7 @@ impl Default for TermsOfSale {
 
 /// `POST …/programme/{show}/terms`: changes the terms of sale and, optionally, the prices.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TermsRequest {
     /// The new terms.

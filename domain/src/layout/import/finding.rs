@@ -7,12 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::layout::LayoutError;
 use crate::seats::MAX_SEATS_PER_SHOW;
 
-#[cfg(feature = "openapi")]
-use utoipa::ToSchema;
-
 /// A finding about a file, with its place and count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finding {
     /// Kind of the finding.
     pub kind: FindingKind,
@@ -24,7 +21,7 @@ pub struct Finding {
 
 /// Kinds of findings: first errors, then changes and remarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// The file is neither a seating plan nor a sketch; `place` has the reason.
