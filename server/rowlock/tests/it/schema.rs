@@ -323,7 +323,7 @@ fn every_statement_about_claims_names_the_show() {
                 statements += 1;
                 let near = text[at..].char_indices().take_while(|(place, _)| *place < NEAR).last();
                 let end = at + near.map_or(0, |(place, letter)| place + letter.len_utf8());
-                let statement = text[at..end].split("\",").next().unwrap_or_default();
+                let statement = text[at..end].split('"').next().unwrap_or_default();
                 assert!(statement.contains("show_id"), "{path}: {statement}");
             }
         }
