@@ -49,3 +49,36 @@ pub mod waiting_room;
 
 #[cfg(feature = "ssr")]
 pub use shell::{Head, Page, PageLink, WasmModule, render, render_in};
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// Reads the lines of all files below a folder that name a module of this crate, without comments.
+    fn imports_below(folder: &Path) -> Vec<String> {
+        let mut imports = Vec::new();
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                imports.extend(imports_below(&path));
+            } else {
+                let text = fs::read_to_string(&path).expect("a source is text");
+                let is_import = |line: &&str| line.contains("crate::") && !line.trim_start().starts_with("//");
+                imports.extend(text.lines().filter(is_import).map(str::to_owned));
+            }
+        }
+        imports
+    }
+
+    #[test]
+    fn map_checkout_and_their_island_import_in_one_direction() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        for (folder, above) in [("seat_map", "checkout"), ("seat_map", "show_island"), ("checkout", "show_island")] {
+            let imports = imports_below(&root.join(folder));
+            assert!(!imports.is_empty(), "{folder} has imports");
+            let wrong: Vec<_> = imports.iter().filter(|line| line.contains(above)).collect();
+            assert!(wrong.is_empty(), "{folder} imports {above}: {wrong:?}");
+        }
+    }
+}
