@@ -67,6 +67,52 @@ export class MapView {
     await this.page.mouse.up();
   }
 
+  /** Drags the map to and fro by mouse, some pixels in every frame, until the returned function is called. */
+  async keepDragging(): Promise<() => Promise<void>> {
+    const drag = await this.scroller.evaluateHandle(
+      (scroller, sweep) => {
+        const box = scroller.getBoundingClientRect();
+        const drag = { isOver: false };
+        let [moved, step] = [0, sweep.step];
+        const send = (type: string) => {
+          const at = { clientX: box.x + box.width / 2 + moved, clientY: box.y + box.height / 2 + moved };
+          scroller.dispatchEvent(new PointerEvent(type, { ...at, pointerType: "mouse", buttons: 1, bubbles: true }));
+        };
+        const move = () => {
+          if (drag.isOver) return send("pointerup");
+          if (Math.abs(moved + step) > sweep.reach) step = -step;
+          moved += step;
+          send("pointermove");
+          requestAnimationFrame(move);
+        };
+        send("pointerdown");
+        move();
+        return drag;
+      },
+      { step: 4, reach: 20 },
+    );
+    return () => drag.evaluate((drag) => void (drag.isOver = true));
+  }
+
+  /** Records the frames, milliseconds on the page's clock, in which seats are painted. The returned function returns them. */
+  async recordPaints(): Promise<() => Promise<number[]>> {
+    const paints = await this.room.evaluateHandle((room) => {
+      const paints = new Set<number>();
+      const note = () => void paints.add(Number(document.timeline.currentTime));
+      new MutationObserver(note).observe(room, { subtree: true, attributeFilter: ["data-state"] });
+      return paints;
+    });
+    return () => paints.evaluate((paints) => [...paints]);
+  }
+
+  /** Returns the painted state of each seat by its index. */
+  async paintedStates(): Promise<Record<string, string>> {
+    return this.room.evaluate((room) => {
+      const seats = [...room.querySelectorAll<SVGElement>("[data-seat]")];
+      return Object.fromEntries(seats.map(({ dataset }) => [dataset.seat, dataset.state]));
+    });
+  }
+
   /** Pinches around a point from distance `from` to distance `to`. */
   async pinch(about: Point, from: number, to: number): Promise<void> {
     await pinch(this.page, about, from, to);

@@ -1,5 +1,6 @@
 // Zooming, panning and painting of the seat map.
 import type { Page } from "@playwright/test";
+import { holdAllExcept, releaseHold } from "../pages/api-visitors.js";
 import { claimShow } from "../pages/catalogue.js";
 import { messages } from "../pages/languages.js";
 import { MapView } from "../pages/map.js";
@@ -9,6 +10,9 @@ import { expect, test, type Visitor } from "../pages/visitors.js";
 
 /** Rooms whose seats can still grow by half: the seats of a lounge nearly have their largest size in the whole room. */
 const MAGNIFIABLE = { minSeats: 180 };
+
+/** Half of `MOVING_PAINT_MS` in `app/src/seat_map/plan/map_view.rs`: on a busy machine a frame begins long before its script. */
+const PAINT_GAP_MS = 400;
 
 const isPhone = () => !!test.info().project.use.hasTouch;
 
@@ -62,6 +66,29 @@ test("dragging by mouse pans the map and selects no seat", async ({ request, ann
   await anna.page.locator(`#seat-${show.seat("C", "7")}`).scrollIntoViewIfNeeded();
   await map.drag(await map.seatAt(show.seat("C", "7")), { x: 2, y: 1 });
   await hers.expectSeat(show.seat("C", "7"), "mine");
+});
+
+test("seats that change during a drag are painted together, and none is lost", async ({ request, anna }) => {
+  const show = await claimShow(request, [["C", "7"]], MAGNIFIABLE);
+  const hers = await anna.visit(show.id);
+  const map = new MapView(anna.page);
+  await map.zoom("in", 3);
+  await expect(map.minimap, "the map is larger than its view").toBeVisible();
+  const before = await map.scrolled();
+  const paints = await map.recordPaints();
+  const endDrag = await map.keepDragging();
+  await expect.poll(() => map.scrolled(), "the drag moves the map").not.toEqual(before);
+
+  const others = await holdAllExcept(show, [show.seat("C", "7")]);
+  await hers.expectSeat(others.at(-1)!.seats.at(-1)!, "locked");
+  const frames = await paints();
+  const gaps = frames.slice(1).map((frame, number) => frame - frames[number]!);
+  expect(gaps.filter((gap) => gap < PAINT_GAP_MS), `painted at ${frames.join(", ")} ms`).toEqual([]);
+
+  await releaseHold(others[0]!, show);
+  await endDrag();
+  const states = others.flatMap(({ seats }, visitor) => seats.map((seat) => [seat, visitor === 0 ? "available" : "locked"]));
+  await expect.poll(() => map.paintedStates()).toMatchObject(Object.fromEntries(states));
 });
 
 test("Ctrl and wheel zoom at the pointer, and the wheel alone scrolls the page", async ({ request, anna }) => {

@@ -1,7 +1,7 @@
 //! Every seat's state and appearance.
 //!
-//! One byte per seat for the whole room, and a signal, by index, only for seats on screen: a change repaints one seat,
-//! and a resync repaints only seats that differ. A large room is also painted as dots. Knows no requests.
+//! One byte per seat for the whole room, and a signal, by index, only for seats on screen. Changes are stored at once;
+//! seats on screen that differ are repainted together. A large room is also painted as dots. Knows no requests.
 
 use domain::seats::{SeatIndex, SeatState};
 use domain::wire::{Dot, SeatChange};
@@ -78,13 +78,14 @@ impl Board {
         fits
     }
 
-    pub fn apply(&mut self, changes: &[SeatChange], cart: &Cart) {
+    /// Applies changes. Seats on screen show them after [`Self::update_signals`].
+    pub fn apply(&mut self, changes: &[SeatChange]) {
         for change in changes {
             if let Some(state) = self.states.get_mut(change.seat as usize) {
                 *state = change.state;
                 self.released.retain(|seat| *seat != change.seat);
                 self.refused.retain(|(seat, _)| *seat != change.seat);
-                self.repaint(change.seat, cart);
+                self.mark_dot(change.seat);
             }
         }
     }
@@ -110,10 +111,14 @@ impl Board {
 
     /// Repaints a seat if its appearance changed.
     pub fn repaint(&mut self, seat: SeatIndex, cart: &Cart) {
+        self.mark_dot(seat);
+        self.update_signal(seat, cart);
+    }
+
+    fn mark_dot(&mut self, seat: SeatIndex) {
         if let Some(dots) = &mut self.dots {
             dots.mark(seat);
         }
-        self.update_signal(seat, cart);
     }
 
     /// Repaints every seat that changed.
@@ -121,6 +126,11 @@ impl Board {
         if let Some(dots) = &mut self.dots {
             dots.mark_all();
         }
+        self.update_signals(cart);
+    }
+
+    /// Repaints the seats on screen whose appearance changed.
+    pub fn update_signals(&self, cart: &Cart) {
         (0..)
             .zip(&self.painted)
             .filter(|(_, slot)| slot.is_some())
@@ -159,7 +169,7 @@ mod tests {
     fn a_proposed_seat_is_painted_as_proposed_while_it_is_free() {
         let (mut board, mut cart) = (Board::new(3), Cart::default());
         cart.propose(vec![1, 2]);
-        board.apply(&[SeatChange { seat: 2, state: SeatState::Locked }], &cart);
+        board.apply(&[SeatChange { seat: 2, state: SeatState::Locked }]);
         assert_eq!((board.look(1, &cart), board.look(2, &cart)), (SeatAppearance::Proposed, SeatAppearance::Locked));
         cart.tap(0);
         assert_eq!(board.look(1, &cart), SeatAppearance::Available, "a tap ends the proposal");
@@ -168,11 +178,11 @@ mod tests {
     #[test]
     fn a_released_seat_is_painted_as_free_until_the_map_reports_it() {
         let (mut board, cart) = (Board::new(3), Cart::default());
-        board.apply(&[SeatChange { seat: 1, state: SeatState::Locked }], &cart);
+        board.apply(&[SeatChange { seat: 1, state: SeatState::Locked }]);
         assert_eq!(board.look(1, &cart), SeatAppearance::Locked);
         board.record_released(&[1]);
         assert_eq!(board.look(1, &cart), SeatAppearance::Available);
-        board.apply(&[SeatChange { seat: 1, state: SeatState::Booked }], &cart);
+        board.apply(&[SeatChange { seat: 1, state: SeatState::Booked }]);
         assert_eq!(board.look(1, &cart), SeatAppearance::Booked, "a change of the seat ends the correction");
     }
 
@@ -182,7 +192,7 @@ mod tests {
         board.record_refused(&[(1, SeatState::Locked), (2, SeatState::Locked)], &cart);
         assert_eq!((board.look(1, &cart), board.state(1)), (SeatAppearance::Locked, SeatState::Available));
         assert_eq!(board.free_among(0, 3), 3, "free seats are counted by the map alone");
-        board.apply(&[SeatChange { seat: 1, state: SeatState::Available }], &cart);
+        board.apply(&[SeatChange { seat: 1, state: SeatState::Available }]);
         assert_eq!((board.look(1, &cart), board.look(2, &cart)), (SeatAppearance::Available, SeatAppearance::Locked));
         board.drop_corrections(&[2], &cart);
         assert_eq!(board.look(2, &cart), SeatAppearance::Available);
@@ -198,6 +208,21 @@ mod tests {
     }
 
     #[test]
+    fn changes_are_stored_at_once_and_painted_together() {
+        let (mut board, mut cart) = (Board::new(3), Cart::default());
+        let signals = [0, 1, 2].map(|seat| board.signal(seat, &cart).expect("a seat of the room"));
+        let shown = || signals.map(PageSignal::get_untracked);
+        board.apply(&[0, 1].map(|seat| SeatChange { seat, state: SeatState::Locked }));
+        board.apply(&[SeatChange { seat: 1, state: SeatState::Booked }]);
+        assert_eq!([0, 1].map(|seat| board.state(seat)), [SeatState::Locked, SeatState::Booked]);
+        cart.tap(2);
+        board.repaint(2, &cart);
+        assert_eq!(shown(), [SeatAppearance::Available, SeatAppearance::Available, SeatAppearance::Asked]);
+        board.update_signals(&cart);
+        assert_eq!(shown(), [SeatAppearance::Locked, SeatAppearance::Booked, SeatAppearance::Asked]);
+    }
+
+    #[test]
     fn dots_follow_the_seats_appearance() {
         let (mut board, mut cart) = (Board::new(3), Cart::default());
         assert!(board.dots_to_paint(&cart).is_empty(), "no seat positions are loaded");
@@ -205,7 +230,7 @@ mod tests {
         assert_eq!(board.dots_to_paint(&cart).len(), 3);
         cart.tap(1);
         board.repaint(1, &cart);
-        board.apply(&[SeatChange { seat: 2, state: SeatState::Booked }], &cart);
+        board.apply(&[SeatChange { seat: 2, state: SeatState::Booked }]);
         let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
         assert_eq!(painted, [(MINE, 1), (GONE, 2)]);
     }

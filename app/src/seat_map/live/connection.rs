@@ -10,6 +10,7 @@ use domain::api::PlanView;
 use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{ClientMessage, Frame, MAX_SECTIONS_PER_READER, SeatChange};
+use leptos::prelude::request_animation_frame;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
@@ -383,10 +384,31 @@ fn apply_changes(session: MapSession, changes: &[SeatChange]) {
     if session.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
         own_hold::refresh(session);
     }
-    session.cart.with_untracked(|cart| session.board.update_value(|board| board.apply(changes, cart)));
+    session.board.update_value(|board| board.apply(changes));
+    schedule_paint(session);
     counting::count_changed(session, changes);
     painting::paint_changes(session);
     watched::notify_watched(session);
+}
+
+/// Paints changed seats on screen together: in the next frame, or later while the map moves.
+fn schedule_paint(session: MapSession) {
+    let is_scheduled =
+        session.connection.update_value(|connection| std::mem::replace(&mut connection.is_paint_scheduled, true));
+    if !is_scheduled {
+        paint_when_still(session, clock::monotonic_ms());
+    }
+}
+
+/// Paints the changes made at `since` and later.
+fn paint_when_still(session: MapSession, since: f64) {
+    request_animation_frame(move || {
+        if session.map_view.delays_paint(since, clock::monotonic_ms()) {
+            return paint_when_still(session, since);
+        }
+        session.connection.update_value(|connection| connection.is_paint_scheduled = false);
+        session.cart.with_untracked(|cart| session.board.with_value(|board| board.update_signals(cart)));
+    });
 }
 
 #[cfg(test)]

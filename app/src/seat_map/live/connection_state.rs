@@ -26,6 +26,8 @@ pub struct ConnectionState {
     /// Frames that arrived before the room plan, with their arrival on the monotonic clock: frames carry the server's
     /// time.
     pub(super) buffered: Vec<(Vec<u8>, f64)>,
+    /// True if changed seats on screen are to be painted with one of the next frames.
+    pub(super) is_paint_scheduled: bool,
     /// Time at which the page was hidden, on the device's wall clock, milliseconds.
     pub(super) hidden_at: Option<f64>,
     /// Time of the last frame or connection attempt, on the wall clock, which runs while the device sleeps.

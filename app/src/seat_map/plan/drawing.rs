@@ -77,23 +77,33 @@ pub fn opacity_of(category: u8) -> String {
     format!("--category-{category}")
 }
 
-/// Sets a seat's appearance on screen and for screen readers. `words` is the fixed part of its name.
-pub fn paint(element: &Element, look: SeatAppearance, kind: SeatKind, words: &str) {
+/// Sets what differs between a seat's appearance and that `before`, on screen and for screen readers. `words` is the
+/// fixed part of its name.
+pub fn paint(element: &Element, before: Option<SeatAppearance>, look: SeatAppearance, kind: SeatKind, words: &str) {
     let set = |name: &str, value: &str| {
         // Fails only for invalid attribute names.
         let _ = element.set_attribute(name, value);
     };
-    set("data-state", look.state());
-    set("aria-selected", if look.state() == "mine" { "true" } else { "false" });
+    let differs = |of: fn(SeatAppearance) -> bool| before.map(of) != Some(of(look));
+    if before.map(SeatAppearance::state) != Some(look.state()) {
+        set("data-state", look.state());
+    }
+    if differs(|look| look.state() == "mine") {
+        set("aria-selected", if look.state() == "mine" { "true" } else { "false" });
+    }
     set("aria-label", &seat_and_state(words, look));
-    if look.is_out_of_reach() {
-        set("aria-disabled", "true");
-    } else {
-        let _ = element.remove_attribute("aria-disabled");
+    if differs(SeatAppearance::is_out_of_reach) {
+        if look.is_out_of_reach() {
+            set("aria-disabled", "true");
+        } else {
+            let _ = element.remove_attribute("aria-disabled");
+        }
     }
     if let Ok(Some(drawing)) = element.query_selector("use") {
         let _ = drawing.set_attribute("href", glyph(look, kind));
-        if let Some(turn) = element.get_attribute("data-turn") {
+        if differs(SeatAppearance::is_chair)
+            && let Some(turn) = element.get_attribute("data-turn")
+        {
             let turn = if look.is_chair() { format!("rotate({turn})") } else { String::new() };
             let _ = drawing.set_attribute("transform", &turn);
         }

@@ -142,11 +142,13 @@ impl Grid {
     fn keep_painted(&self, seats: &[SeatIndex]) {
         let painters = seats.iter().filter_map(|seat| {
             let (seat, room, element) = (*seat, Arc::clone(&self.room), browser::element(&format!("seat-{seat}"))?);
-            let session = self.session;
+            let (session, mut painted) = (self.session, None);
             let look = session.appearance_signal(seat);
             Some(RenderEffect::new(move |_| {
-                if let Some(facts) = room.seat(seat) {
-                    drawing::paint(&element, look.get(), facts.category.kind, &words_of(room.plan(), &facts));
+                let look = look.get();
+                let before = painted.replace(look);
+                if let Some(facts) = room.seat(seat).filter(|_| before != Some(look)) {
+                    drawing::paint(&element, before, look, facts.category.kind, &words_of(room.plan(), &facts));
                 }
                 session.redraw_in_minimap(seat);
             }))

@@ -1,7 +1,14 @@
 //! The magnification of the map and its visible part, as values between the page and `plane`, which loads after the seats.
 
 use super::zoom::WindowPoint;
-use crate::seat_map::signals::PageSignal;
+use crate::browser::clock;
+use crate::seat_map::signals::{PageCell, PageSignal};
+
+/// The map is moving until it has been still for this long, milliseconds. Several frames of a slow phone.
+const STILL_AFTER_MS: f64 = 150.0;
+/// Longest time that a changed seat waits until the map is still, milliseconds. With the way from the server it is
+/// still shown within a second.
+const MOVING_PAINT_MS: f64 = 800.0;
 
 /// A change of the magnification.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +32,8 @@ pub struct MapView {
     pub part: PageSignal<Option<[f64; 4]>>,
     /// A change of the magnification that the page requests, until `plane` has made it.
     pub wanted: PageSignal<Option<ZoomRequest>>,
+    /// Time of its last movement, on the monotonic clock.
+    moved_at: PageCell<f64>,
 }
 
 impl Default for MapView {
@@ -34,6 +43,7 @@ impl Default for MapView {
             largest: PageSignal::default(),
             part: PageSignal::default(),
             wanted: PageSignal::default(),
+            moved_at: PageCell::default(),
         }
     }
 }
@@ -45,5 +55,31 @@ impl MapView {
         self.largest.set(false);
         self.part.set(None);
         self.wanted.set(None);
+    }
+
+    /// Records that the map moves.
+    pub fn record_move(self) {
+        self.moved_at.set_value(clock::monotonic_ms());
+    }
+
+    /// Returns true while seats that changed at `since` are not painted, because the map moves: one changed seat repaints
+    /// the whole drawing. Times are on the monotonic clock.
+    pub fn delays_paint(self, since: f64, now: f64) -> bool {
+        now - self.moved_at.get_value() < STILL_AFTER_MS && now - since < MOVING_PAINT_MS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_seat_waits_until_the_map_is_still_or_the_limit_is_reached() {
+        let view = MapView::default();
+        view.moved_at.set_value(2_000.0);
+        assert!(view.delays_paint(1_990.0, 2_000.0));
+        assert!(view.delays_paint(1_990.0, 2_000.0 + STILL_AFTER_MS - 1.0));
+        assert!(!view.delays_paint(1_990.0, 2_000.0 + STILL_AFTER_MS), "the map is still");
+        assert!(!view.delays_paint(2_000.0 - MOVING_PAINT_MS, 2_000.0), "the change has waited long enough");
     }
 }

@@ -197,6 +197,7 @@ impl Plane {
         });
         if self.shown.part.get_untracked() != part {
             self.shown.part.set(part);
+            self.shown.record_move();
         }
     }
 
@@ -289,6 +290,7 @@ impl Plane {
         let seat_px = f64::from(SEAT_PITCH) * pinch.start.width / times / self.units;
         (*factor, *looks) = pinch.looks(one, other, |factor| zoom::clamped(times * factor, seat_px) / times);
         self.style("transform", &zoom::transform(pinch.start, *looks));
+        self.shown.record_move();
     }
 
     fn end_pinch(&self) {
