@@ -53,7 +53,7 @@ pub const SHOW: &str = "show-of-the-map";
 
 /// Focus target after the focused element was removed: the map's tab stop, else the first seat of the list or the first
 /// section.
-pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
+pub(crate) const SEATS: &str = ".room [data-seat][tabindex='0'], .seat-list button, .section-card";
 
 /// Id of the waiting list's box, to which the cart links.
 pub(crate) const WAITING_LIST: &str = "waiting-list";
