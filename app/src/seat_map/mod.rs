@@ -136,7 +136,7 @@ fn load_room(session: MapSession) {
         connection::read_map_if_offline(session);
         choose_section(session, || ());
         // While the map is under way.
-        if shows_seats(session) {
+        if shows_map(session) {
             grid::load_early(session);
         }
     });
@@ -213,7 +213,7 @@ enum LegendPlace {
 fn legend_view(session: MapSession, at: LegendPlace, place: HtmlElement) -> MountedPart {
     let (room, section) = (session.room.get(), session.section.get());
     let is_known = |room: &Arc<RoomPlan>| section.is_none_or(|section| room.is_loaded(section));
-    let is_here = shows_seats(session) == (at == LegendPlace::BelowSeats);
+    let is_here = shows_map(session) == (at == LegendPlace::BelowSeats);
     let Some(room) = room.filter(|room| is_here && session.is_map_known.get() && is_known(room)) else {
         return mount_part(place, || ());
     };
@@ -239,10 +239,15 @@ fn back_link(room: &Arc<RoomPlan>, section: usize) -> impl IntoView + use<> {
     }
 }
 
-/// Returns true if single seats are on screen, not the overview of a large room. Subscribes.
-pub(crate) fn shows_seats(session: MapSession) -> bool {
+/// Returns true if a room or a section is drawn, not the overview of a large room. Subscribes.
+pub(crate) fn shows_map(session: MapSession) -> bool {
     let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
     !overview || session.section.get().is_some()
+}
+
+/// Returns true if single seats are on screen: a room may have areas only. Subscribes.
+fn shows_seats(session: MapSession) -> bool {
+    shows_map(session) && session.room.with(|room| room.as_ref().is_none_or(|room| room.plan().seat_count > 0))
 }
 
 /// The number of free seats and places, once it is known.
@@ -254,7 +259,7 @@ fn seats_left(session: MapSession) -> impl IntoView {
     view! { <p class="seats-left" data-testid="seats-left">{left}</p> }
 }
 
-/// Switches between map and list. Hidden in the overview, which has no seats to list.
+/// Switches between map and list. Hidden where no seats can be listed.
 fn view_switch(session: MapSession, as_list: PageSignal<bool>) -> impl IntoView {
     view! {
         <button type="button" class="view-switch" aria-pressed=move || if as_list.get() { "true" } else { "false" }
