@@ -1,7 +1,7 @@
 // General admission: unnumbered places, bought for a friend.
 import { claimShowWithArea } from "../pages/catalogue.js";
 import { expectBookingState, bookingPath, payWith, readTickets } from "../pages/paying.js";
-import { press } from "../pages/show.js";
+import { press, SMALLEST_TARGET } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 test("unnumbered places are counted live, become tickets in a friend's name, and can be refunded", async ({ request, anna, ben }) => {
@@ -45,4 +45,23 @@ test("unnumbered places are counted live, become tickets in a friend's name, and
   await expectBookingState(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
   await expect(left).toHaveText(`${before} places left`);
+});
+
+test("an area is drawn at its place in the room and leads to its card, also by keyboard", async ({ request, anna }) => {
+  const show = await claimShowWithArea(request);
+  await anna.visit(show.id);
+  const [area, card] = [anna.page.locator(".room-area"), anna.page.getByTestId("area")];
+  await expect(anna.page.getByTestId("places-left")).not.toBeEmpty();
+  const left = await anna.page.getByTestId("places-left").innerText();
+  for (const text of [show.area, left, "€"]) await expect(area).toContainText(text);
+  expect((await area.boundingBox())!.height).toBeGreaterThanOrEqual(SMALLEST_TARGET);
+  await press(area);
+  await expect(card).toBeFocused();
+  await expect(card).toBeInViewport();
+  await area.focus();
+  await expect(card).not.toBeFocused();
+  await anna.page.keyboard.press("Enter");
+  await expect(card).toBeFocused();
+  await anna.page.keyboard.press("Tab");
+  await expect(anna.page.getByTestId("fewer-places")).toBeFocused();
 });

@@ -44,11 +44,11 @@ const TICK_MS: u32 = 250;
 
 /// Focus target after the focused element was removed: the map's tab stop, else the first seat of the list or the first
 /// section.
-pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
+pub(crate) const SEATS: &str = ".room [data-seat][tabindex='0'], .seat-list button, .section-card";
 
 const SECTION_HEADING: &str = "section-heading";
 
-/// The room: status bar, `besides` and seats. [`details`] belong beside or below it.
+/// The room: status bar, `besides`, seats and their legend. [`details`] belong beside or below it.
 pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView {
     let as_list = PageSignal::new(false);
     view! {
@@ -73,16 +73,17 @@ pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView
                 </div>
                 {rebuilt(move |place| content(session, as_list, place))}
             </div>
+            {rebuilt(move |place| legend_view(session, LegendPlace::BelowSeats, place))}
         </section>
     }
 }
 
-/// The card of the seat pointed at, and the legend.
+/// The card of the seat pointed at, and the legend of the sections of a large room.
 pub(crate) fn details(session: MapSession) -> impl IntoView {
     let has_seats = move || session.is_drawn() && shows_seats(session);
     view! {
         {deferred(has_seats, "seat-card", move |place| Box::pin(card::card_part(session, place)))}
-        {rebuilt(move |place| legend_view(session, place))}
+        {rebuilt(move |place| legend_view(session, LegendPlace::BesideSections, place))}
     }
 }
 
@@ -123,7 +124,7 @@ fn load_room(session: MapSession) {
         connection::read_map_if_offline(session);
         choose_section(session, || ());
         // While the map is under way.
-        if shows_seats(session) {
+        if shows_map(session) {
             grid::load_early(session);
         }
     });
@@ -189,11 +190,19 @@ fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -
     mount_part(place, move || (appearance::definitions(), back_link, deferred(|| true, "room-coming", load)))
 }
 
-/// The legend of the seats or sections on screen, or nothing while none is drawn.
-fn legend_view(session: MapSession, place: HtmlElement) -> MountedPart {
+/// Place of the legend. Below the seats, a long cart beside them leaves it in view. Sections need the height of the map.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LegendPlace {
+    BelowSeats,
+    BesideSections,
+}
+
+/// The legend of the seats or sections on screen; nothing while none is drawn, and if the legend belongs elsewhere.
+fn legend_view(session: MapSession, at: LegendPlace, place: HtmlElement) -> MountedPart {
     let (room, section) = (session.room.get(), session.section.get());
     let is_known = |room: &Arc<RoomPlan>| section.is_none_or(|section| room.is_loaded(section));
-    let Some(room) = room.filter(|room| session.is_map_known.get() && is_known(room)) else {
+    let is_here = shows_map(session) == (at == LegendPlace::BelowSeats);
+    let Some(room) = room.filter(|room| is_here && session.is_map_known.get() && is_known(room)) else {
         return mount_part(place, || ());
     };
     let load = move |place| Box::pin(legend::legend_part(session, Arc::clone(&room), section, place)) as PendingPart;
@@ -218,10 +227,15 @@ fn back_link(room: &Arc<RoomPlan>, section: usize) -> impl IntoView + use<> {
     }
 }
 
-/// Returns true if single seats are on screen, not the overview of a large room. Subscribes.
-pub(crate) fn shows_seats(session: MapSession) -> bool {
+/// Returns true if a room or a section is drawn, not the overview of a large room. Subscribes.
+pub(crate) fn shows_map(session: MapSession) -> bool {
     let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
     !overview || session.section.get().is_some()
+}
+
+/// Returns true if single seats are on screen: a room may have areas only. Subscribes.
+fn shows_seats(session: MapSession) -> bool {
+    shows_map(session) && session.room.with(|room| room.as_ref().is_none_or(|room| room.plan().seat_count > 0))
 }
 
 /// The number of free seats and places, once it is known.
@@ -233,7 +247,7 @@ fn seats_left(session: MapSession) -> impl IntoView {
     view! { <p class="seats-left" data-testid="seats-left">{left}</p> }
 }
 
-/// Switches between map and list. Hidden in the overview, which has no seats to list.
+/// Switches between map and list. Hidden where no seats can be listed.
 fn view_switch(session: MapSession, as_list: PageSignal<bool>) -> impl IntoView {
     view! {
         <button type="button" class="view-switch" aria-pressed=move || if as_list.get() { "true" } else { "false" }

@@ -2,7 +2,7 @@
 //!
 //! Built from [`PlanView`]. The rows of a large room arrive section by section. Pure.
 
-use domain::api::{AreaView, CategoryView, PlaceLine, PlanView, RowView, SeatKind, SeatLine};
+use domain::api::{AreaView, CategoryView, PlaceLine, PlanView, RowView, SeatKind, SeatLine, ShapeView};
 use domain::seats::{AreaIndex, SeatIndex};
 use language::{Arg, say};
 
@@ -85,6 +85,11 @@ pub(super) fn focus_in_words(focus: &str) -> String {
 /// True if the audience faces something.
 pub(super) fn has_focus(plan: &PlanView) -> bool {
     plan.focus != NO_FOCUS
+}
+
+/// The area that a shape is; `None` for a drawing that is not for sale.
+pub(super) fn area_of<'a>(plan: &'a PlanView, shape: &ShapeView) -> Option<&'a AreaView> {
+    plan.areas.iter().find(|area| Some(area.area) == shape.area)
 }
 
 /// A room plan with the rows that are loaded.

@@ -42,7 +42,7 @@ pub struct RowView {
     pub turn: Vec<i32>,
 }
 
-/// A drawing in the room that is not for sale: a table, a bar, a text.
+/// A drawing in the room: an area for sale, a table, a bar, a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ShapeView {
@@ -53,6 +53,9 @@ pub struct ShapeView {
     pub corners: Vec<i32>,
     /// Its text; may be empty.
     pub text: String,
+    /// The area without numbered seats that it is. It has an outline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub area: Option<AreaIndex>,
 }
 
 /// A named part of the room: stalls, circle, block 104.
@@ -97,7 +100,7 @@ pub struct PlanView {
     pub focus_depth: i32,
     /// True if seats are all around the focus.
     pub is_round: bool,
-    /// Drawings that are not for sale.
+    /// Areas without numbered seats whose place is known, and drawings that are not for sale.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shapes: Vec<ShapeView>,
     /// Categories with the prices of this show.

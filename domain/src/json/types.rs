@@ -121,7 +121,7 @@ macro_rules! fields {
 fields!(Money: minor, currency);
 fields!(CategoryView: name, label, kind, price);
 fields!(RowView: label, first, numbers, x, y, category, turn);
-fields!(ShapeView: at, corners, text);
+fields!(ShapeView: at, corners, text, area);
 fields!(AreaView: area, name, category, category_label, price, capacity);
 fields!(
     PlanView: show,
@@ -229,10 +229,12 @@ mod tests {
     }
 
     fn shape() -> impl Strategy<Value = ShapeView> {
-        (any::<[i32; 2]>(), some(any::<i32>()), any::<String>()).prop_map(|(at, corners, text)| ShapeView {
+        let area = proptest::option::of(any::<u16>());
+        (any::<[i32; 2]>(), some(any::<i32>()), any::<String>(), area).prop_map(|(at, corners, text, area)| ShapeView {
             at,
             corners,
             text,
+            area,
         })
     }
 

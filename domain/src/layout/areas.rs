@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::error::{LayoutError, MAX_NAME_CHARS};
+use super::frame::is_place;
 use super::seating_plan::SeatingPlan;
 use crate::seats::MAX_AREAS_PER_SHOW;
 
@@ -24,6 +25,10 @@ pub struct Area {
     pub category: String,
     /// Number of places, 1 to [`MAX_AREA_CAPACITY`].
     pub capacity: u32,
+    /// Left, top, right and bottom of an area of a sketch. Without it the area is not drawn. In a seating plan, the zone's
+    /// drawing has the outline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<[i32; 4]>,
 }
 
 /// Checks that the areas can be sold in a room with these categories.
@@ -42,12 +47,21 @@ pub(super) fn check(areas: &[Area], categories: &BTreeSet<&str>) -> Result<(), L
         if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
             return refuse(&area.name, "an area has 1 to 100,000 places");
         }
+        if area.bounds.is_some_and(|bounds| !is_rectangle(bounds)) {
+            return refuse(&area.name, "the bounds of an area are left, top, right and bottom");
+        }
         if !categories.contains(area.category.as_str()) {
             let (place, category) = (area.name.clone(), area.category.clone());
             return Err(LayoutError::UnknownCategory { place, category });
         }
     }
     Ok(())
+}
+
+/// True if left and top are before right and bottom.
+fn is_rectangle(bounds: [i32; 4]) -> bool {
+    let [left, top, right, bottom] = bounds;
+    left < right && top < bottom && bounds.into_iter().map(f64::from).all(is_place)
 }
 
 /// Returns the areas of a plan, zone by zone.
@@ -66,5 +80,6 @@ pub(super) fn of_drawing(drawing: &Map<String, Value>) -> Option<Area> {
         // Not trimmed: categories are compared exactly.
         category: text("category").to_owned(),
         capacity: capacity.as_u64().and_then(|count| u32::try_from(count).ok()).unwrap_or_default(),
+        bounds: None,
     })
 }

@@ -103,10 +103,12 @@ fn bounds_of<'a>(points: impl IntoIterator<Item = &'a [f64; 2]>) -> [f64; 4] {
     )
 }
 
-/// Returns the bounds with the drawings beside the seats. Drawings far away are cut off, so that the seats stay large.
+/// Returns the bounds with the drawings beside the seats. Drawings far away are cut off, so that the seats stay large; a
+/// room without seats is as large as its drawings.
 fn with_shapes(bounds: [f64; 4], drawing: &Drawing, side: FocusSide, scale: f64) -> [f64; 4] {
     let [left, top, right, bottom] = bounds;
-    let reach = SHAPE_REACH * (right - left).max(bottom - top);
+    let has_seats = drawing.seats().next().is_some();
+    let reach = SHAPE_REACH * if has_seats { (right - left).max(bottom - top) } else { MAX_ROOM_SIDE };
     let corners = drawing.shapes.iter().flat_map(|shape| shape.corners.iter().chain(std::iter::once(&shape.at)));
     let drawn: Vec<[f64; 2]> = corners
         .map(|corner| side.turn_to_top(*corner).map(|along| along * scale))

@@ -14,7 +14,7 @@ use super::frame::{PlanTransform, is_place};
 use super::shapes;
 use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind, ShapeView};
 use crate::hidden_characters::visible;
-use crate::seats::MAX_SEATS_PER_SHOW;
+use crate::seats::{AreaIndex, MAX_SEATS_PER_SHOW};
 
 /// Kind of the focus that the audience faces.
 #[derive(
@@ -188,7 +188,7 @@ pub(super) struct Drawing {
     pub shapes: Vec<DrawnShape>,
 }
 
-/// A drawing that is not for sale: a table, a bar, a text.
+/// A drawing beside the seats: an area for sale, a table, a bar, a text.
 #[derive(Clone, Debug)]
 pub(super) struct DrawnShape {
     /// Its middle.
@@ -197,6 +197,8 @@ pub(super) struct DrawnShape {
     pub corners: Vec<[f64; 2]>,
     /// Its text; may be empty.
     pub text: String,
+    /// The area for sale that it is. It has an outline.
+    pub area: Option<AreaIndex>,
 }
 
 impl DrawnShape {
@@ -274,7 +276,7 @@ pub(super) struct MeasuredRoom {
     pub width: i32,
     pub height: i32,
     pub focus: PlacedFocus,
-    /// Drawings that are not for sale, without the one that is the focus.
+    /// Areas for sale and other drawings, without the one that is the focus.
     pub shapes: Vec<ShapeView>,
     /// Number of zones with seats in the drawing. `zones` is longer if a zone is divided into parts.
     pub drawn_zones: usize,

@@ -232,7 +232,7 @@ pub(super) fn write(name: &str, drawing: &Drawing, areas: &[Area]) -> SeatingPla
     SeatingPlan { name: name.to_owned(), categories: categories.collect(), zones, rest }
 }
 
-/// Areas of a sketch have no position. They are drawn in a line behind the last seat, in a zone without rows.
+/// Areas of a sketch without bounds are drawn in a line behind the last seat. All are in a zone without rows.
 fn zone_of_areas(drawing: &Drawing, areas: &[Area]) -> PlanZone {
     let seats = || drawing.zones.iter().flat_map(|zone| &zone.rows).flat_map(|row| &row.seats);
     // A room without seats begins at the origin.
@@ -240,11 +240,12 @@ fn zone_of_areas(drawing: &Drawing, areas: &[Area]) -> PlanZone {
     let bottom = seats().map(|seat| seat.y).reduce(f64::max).unwrap_or_default();
     let [width, height] = AREA_SIZE;
     let drawn = areas.iter().zip(0_u32..).map(|(area, number)| {
-        let x = left + f64::from(number) * (width + f64::from(SEAT_PITCH));
+        let (x, y) = (left + f64::from(number) * (width + f64::from(SEAT_PITCH)), bottom + 2.0 * f64::from(SEAT_PITCH));
+        let [x, y, right, lower] = area.bounds.map_or([x, y, x + width, y + height], |bounds| bounds.map(f64::from));
         serde_json::json!({
             "shape": "rectangle",
-            "position": Position::new(x, bottom + 2.0 * f64::from(SEAT_PITCH)),
-            "rectangle": { "width": width, "height": height },
+            "position": Position::new(x, y),
+            "rectangle": { "width": right - x, "height": lower - y },
             "name": area.name,
             "category": area.category,
             "capacity": area.capacity,

@@ -43,6 +43,7 @@ fn areas_of_a_sketch_are_validated_and_round_trip() {
         })
     };
     let floor = json!({"name": "Floor", "category": "floor", "capacity": 300});
+    let no_rectangle = json!([{"name": "F", "category": "floor", "capacity": 1, "bounds": [0, 0, 0, 9]}]);
     let layout = Layout::from_json(&sketch(json!([floor])).to_string()).expect("a room with a floor");
     assert_eq!((layout.areas()[0].capacity, layout.seat_count()), (300, 4));
     let stored = serde_json::to_string(&layout).expect("JSON");
@@ -53,6 +54,7 @@ fn areas_of_a_sketch_are_validated_and_round_trip() {
         json!([{"name": "F", "category": "lawn", "capacity": 1}]),
         json!([{"name": "F", "category": "floor", "capacity": 0}]),
         json!([{"name": "F", "category": "floor", "capacity": 100_001}]),
+        no_rectangle,
         json!((0..65).map(|n| json!({"name": n.to_string(), "category": "floor", "capacity": 1})).collect::<Vec<_>>()),
     ] {
         assert!(Layout::from_json(&sketch(wrong.clone()).to_string()).is_err(), "{wrong}");
@@ -226,13 +228,38 @@ fn chairs_face_their_table_and_walls_turn_none() {
     let view = layout.plan_view(Uuid::nil(), &one_price(&layout), None).expect("a view");
     let rows = &view.sections[0].rows;
     assert_eq!((rows[0].turn.as_slice(), rows[1].turn.as_slice()), (&[180, -90, 0, 90][..], &[][..]));
-    let texts = |view: &crate::api::PlanView| view.shapes.iter().map(|shape| shape.text.clone()).collect::<Vec<_>>();
+    let texts = |view: &crate::api::PlanView| {
+        view.shapes.iter().filter(|shape| shape.area.is_none()).map(|shape| shape.text.clone()).collect::<Vec<_>>()
+    };
     assert_eq!(texts(&view), ["7", "", "Stage", "Bar"], "an area for sale is no decoration");
     assert!(view.shapes[3].corners.is_empty() && view.shapes[0].corners.len() == 48);
     assert!(view.shapes.iter().all(|shape| shape.at[0] <= view.width && shape.at[1] <= view.height));
     let imported = import::import(layout.to_seating_plan(), "", false).expect("a room").layout;
     let view = imported.plan_view(Uuid::nil(), &one_price(&imported), None).expect("a view");
     assert_eq!((texts(&view), view.focus_at[2]), (["7", "", "Bar"].map(str::to_owned).to_vec(), 60), "it is the stage");
+}
+
+#[test]
+fn areas_are_drawn_at_their_place_in_a_sketch_and_in_a_plan() {
+    let sketch = json!({"sketch": 1, "name": "Club", "focus": {"kind": "stage", "at": [30, -100], "width": 60},
+        "categories": [{"name": "floor"}, {"name": "gold"}],
+        "zones": [{"category": "gold", "rows": [{"rows": "A", "seats": "1-4"}]}],
+        "areas": [{"name": "Bar", "category": "floor", "capacity": 5},
+            {"name": "Stage left", "category": "floor", "capacity": 300, "bounds": [-40, -80, 40, -20]}]});
+    let view = |layout: &Layout| layout.plan_view(Uuid::nil(), &one_price(layout), None).expect("a view");
+    let layout = Layout::from_json(&sketch.to_string()).expect("a sketch");
+    let drawn = view(&layout);
+    let [floor] = drawn.shapes.as_slice() else { panic!("the bar has no place: {:?}", drawn.shapes) };
+    let (row, [x, y]) = (&drawn.sections[0].rows[0], floor.at);
+    assert_eq!((floor.text.as_str(), floor.area, floor.corners.len()), ("Stage left", Some(1), 8));
+    assert_eq!((y, x), (row.y[0] - 50, i32::midpoint(row.x[1], row.x[2])), "between the stage and the row");
+    // The exported plan has the same place, and one for the bar. The name of an area is no stage.
+    let mut plan = layout.to_seating_plan();
+    plan.as_object_mut().expect("an object").remove("focus");
+    let imported = import::import(plan, "", false).expect("a room").layout;
+    assert_eq!(imported.known_focus(), None);
+    let areas: Vec<_> = view(&imported).shapes.iter().map(|shape| (shape.text.clone(), shape.area)).collect();
+    assert_eq!(areas, [("Bar".to_owned(), Some(0)), ("Stage left".to_owned(), Some(1))]);
 }
 
 #[test]

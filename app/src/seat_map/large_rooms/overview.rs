@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use domain::api::{PlanView, SectionView};
+use domain::api::{PlanView, SectionView, ShapeView};
 use language::{current, money, say};
 use leptos::html::Div;
 use leptos::prelude::*;
@@ -18,8 +18,9 @@ use crate::browser;
 use crate::seat_map::appearance;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::large_rooms::painting;
+use crate::seat_map::own_seats::areas;
 use crate::seat_map::plan::{annotations, grid};
-use crate::seat_map::room_plan::{RoomPlan, focus_in_words, has_focus};
+use crate::seat_map::room_plan::{RoomPlan, area_of, focus_in_words, has_focus};
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::{DrawnOnce, PageSignal};
 
@@ -54,6 +55,7 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
     by_name.sort_by_cached_key(|(place, section)| name_order(&titled(*place, section)));
     let cards = by_name.into_iter().map(|(place, section)| card(session, room, place, section)).drawn_once();
     let (shapes, focus) = (shapes_view(plan), focus_view(plan));
+    let areas = plan.shapes.iter().filter_map(|shape| area_view(session, plan, shape)).drawn_once();
     let dots = NodeRef::<Div>::new();
     Effect::new(move |_| {
         session.appearance.track();
@@ -81,6 +83,7 @@ pub fn overview(session: MapSession, room: &Arc<RoomPlan>) -> impl IntoView + us
                     <svg class="overview-boxes" viewBox=format!("0 0 {} {}", plan.width, plan.height) aria-hidden="true">
                         {shapes}
                         {focus}
+                        {areas}
                         {boxes}
                     </svg>
                 </div>
@@ -115,8 +118,36 @@ fn focus_box(plan: &PlanView) -> Option<[i32; 4]> {
 
 /// Tables, bars and texts.
 fn shapes_view(plan: &PlanView) -> impl IntoView + use<> {
-    let outlines: String = plan.shapes.iter().map(annotations::outline).collect();
+    let drawings = plan.shapes.iter().filter(|shape| area_of(plan, shape).is_none());
+    let outlines: String = drawings.map(annotations::outline).collect();
     view! { <g class="room-shape" inner_html=outlines></g> }
+}
+
+/// An area without numbered seats; `None` for other drawings. A press moves the focus to its card, where the keyboard
+/// finds the same.
+fn area_view(session: MapSession, plan: &PlanView, shape: &ShapeView) -> Option<impl IntoView + use<>> {
+    let area = area_of(plan, shape)?;
+    let (number, name, price) = (area.area, area.name.clone(), money(area.price, current()));
+    let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default() % 8;
+    let ([x, y], size) = (shape.at, plan.width / LETTERS_ACROSS[0]);
+    let (above, below) = (y - size, y + size);
+    let left = move || areas::left_in_words(session.places_left_in(number));
+    Some(view! {
+        <g class=format!("overview-area cat-{category}") data-area=number on:click=move |_| browser::focus(&format!("{}{number}", areas::CARD))>
+            <g inner_html=annotations::outline(shape)></g>
+            <text class="overview-box-label" x=x y=above font-size=size>{name}</text>
+            <text class="overview-box-label" x=x y=y font-size=size>{price}</text>
+            <text class="overview-box-label" x=x y=below font-size=size>{left}</text>
+        </g>
+    })
+}
+
+/// Left, top, right and bottom of the texts in an area.
+fn area_label(plan: &PlanView, shape: &ShapeView) -> Option<[i32; 4]> {
+    let letters = i32::try_from(area_of(plan, shape)?.name.chars().count()).ok()?.max(annotations::AREA_LETTERS);
+    let ([x, y], size) = (shape.at, plan.width / LETTERS_ACROSS[0]);
+    let half_width = letters.saturating_mul(size * LETTER_WIDTH_PERCENT) / 200;
+    Some([x - half_width, y - 3 * size / 2, x + half_width, y + 3 * size / 2])
 }
 
 /// The label of a section: its text, centre and letter size.
@@ -127,11 +158,13 @@ struct SectionLabel {
     size: i32,
 }
 
-/// Labels that are in the room and apart from one another and from the focus, in the order of the sections. Large sections
-/// choose first; the name is shortened or made smaller where it has no space, and left out where that does not help.
+/// Labels that are in the room and apart from one another, the areas and the focus, in the order of the sections. Large
+/// sections choose first; the name is shortened or made smaller where it has no space, and left out where that does not
+/// help.
 fn labels_of(plan: &PlanView) -> Vec<Option<SectionLabel>> {
     let mut labels = vec![None; plan.sections.len()];
     let mut drawn: Vec<[i32; 4]> = focus_box(plan).into_iter().collect();
+    drawn.extend(plan.shapes.iter().filter_map(|shape| area_label(plan, shape)));
     let mut by_size: Vec<(usize, &SectionView)> = (0..).zip(&plan.sections).collect();
     by_size.sort_by_key(|(place, section)| (Reverse(section.count), *place));
     for (place, section) in by_size {
@@ -278,6 +311,7 @@ pub fn overview_part(
 mod tests {
     use super::*;
     use crate::seat_map::room_plan::tests::two_sections;
+    use domain::api::AreaView;
 
     #[test]
     fn only_a_section_fragment_parses_as_section() {
@@ -319,6 +353,18 @@ mod tests {
         assert_eq!(labels[0].as_ref().map(|label| (label.text.as_str(), label.at)), Some(("Stalls", (2_200, 1_000))));
         assert_eq!(labels[1], None, "the stage is there");
         assert_eq!(labels[4].as_ref().map(|label| label.text.as_str()), Some("South Terrace 1"));
+    }
+
+    #[test]
+    fn the_label_of_a_section_is_apart_from_the_texts_of_an_area() {
+        let mut plan = room(&[("Stalls", [1_000, 500, 3_400, 1_500])]);
+        let price = plan.categories[0].price;
+        let (name, category) = ("Floor".to_owned(), plan.categories[0].name.clone());
+        plan.areas = vec![AreaView { area: 0, name, category, category_label: String::new(), price, capacity: 9 }];
+        plan.shapes = vec![ShapeView { at: [2_200, 1_050], corners: vec![0; 8], text: String::new(), area: Some(0) }];
+        assert!(labels_of(&plan)[0].is_none(), "the area is in its middle");
+        plan.shapes[0].at = [2_200, 2_000];
+        assert!(labels_of(&plan)[0].is_some());
     }
 
     #[test]

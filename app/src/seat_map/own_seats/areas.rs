@@ -5,12 +5,15 @@ use domain::seats::MAX_SEATS_PER_HOLD;
 use language::{current, number, say};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
-use web_sys::HtmlElement;
+use web_sys::{Element, HtmlElement};
 
 use super::cart::Cart;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::MapSession;
+
+/// Beginning of the id of an area's card.
+pub const CARD: &str = "area-";
 
 /// The areas of the room with a stepper each; nothing in a room without areas.
 pub fn areas(session: MapSession) -> impl IntoView {
@@ -37,7 +40,8 @@ fn card(session: MapSession, area: AreaView) -> impl IntoView {
     let may_remove = Memo::new(move |_| wanted.get() > 0 && !session.cart.with(Cart::is_paying));
     let (fewer, more) = (say!("map.fewer_places", area = &name), say!("map.more_places", area = &name));
     view! {
-        <li class="area" data-testid="area" data-area=area>
+        // A press on the area in the drawing moves the focus here.
+        <li id=format!("{CARD}{area}") class="area" tabindex="-1" data-testid="area" data-area=area>
             <span class="area-name">{name}</span>
             <span class="area-facts">{say!("map.category_and_price", category = &category_label, price = price)}</span>
             <span class="area-left" data-testid="places-left">{move || left_in_words(left.get())}</span>
@@ -61,8 +65,20 @@ const fn disabled_unless(possible: bool) -> &'static str {
     if possible { "false" } else { "true" }
 }
 
-fn left_in_words(left: Option<u32>) -> String {
+pub fn left_in_words(left: Option<u32>) -> String {
     left.map(|left| say!("map.places_left", places = left)).unwrap_or_default()
+}
+
+/// Writes the places left into the areas of a drawing. Subscribes.
+pub fn write_places_left(session: MapSession, drawing: &Element) {
+    session.places_left.with(|known| {
+        for (area, left) in known {
+            let text = drawing.query_selector(&format!("[data-area=\"{area}\"] .room-area-left"));
+            if let Ok(Some(text)) = text {
+                text.set_text_content(Some(&left_in_words(Some(*left))));
+            }
+        }
+    });
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]

@@ -262,8 +262,13 @@ fn in_words(place: &SuggestionView) -> String {
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 pub fn finder_part(session: MapSession, place: HtmlElement) -> Result<MountedPart, SplitLoaderError> {
     Ok(mount_part(place, move || {
-        // Unchanged when the rows of a section are loaded.
-        let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
+        // Unchanged when the rows of a section are loaded. A room of areas has no seats to find.
+        let categories = Memo::new(move |_| {
+            session.room.with(|room| {
+                let plan = room.as_ref()?.plan();
+                (plan.seat_count > 0).then(|| plan.categories.clone())
+            })
+        });
         move || categories.get().map(|categories| finder(session, &categories))
     }))
 }

@@ -16,6 +16,7 @@ use super::minimap::minimap;
 use super::plane::Plane;
 use super::row_letters::EdgeLetters;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
+use crate::seat_map::own_seats::areas;
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
 
@@ -31,6 +32,8 @@ fn after_seats(
 ) -> impl IntoView + use<> {
     if section.is_none() {
         annotate(drawing, room, &frame);
+        let drawing = drawing.clone();
+        Effect::new(move |_: Option<()>| areas::write_places_left(session, &drawing));
     }
     let view = session.map_view;
     let letters = EdgeLetters::new(&plane, room.rows(section).map(|(_, row)| row), frame);

@@ -1,9 +1,12 @@
-//! The drawing around the seats, loaded after them: tables, bars, texts, and names of sections that have space.
+//! The drawing around the seats, loaded after them: areas without numbered seats, tables, bars, texts, and names of
+//! sections that have space.
 
-use domain::api::{PlanView, SEAT_PITCH, ShapeView};
+use domain::api::{AreaView, PlanView, SEAT_PITCH, ShapeView};
+use language::{current, money};
 
-use super::drawing::{PlanFrame, Rows, escaped, push};
-use crate::seat_map::room_plan::has_focus;
+use super::drawing::{PlanFrame, Rows, bounds, corners, escaped, push};
+use crate::seat_map::appearance::CATEGORY_COLOURS;
+use crate::seat_map::room_plan::{area_of, has_focus};
 
 /// Distance of a section's name from its first or last row, plan units.
 const NAME_DISTANCE: i32 = 20;
@@ -12,17 +15,53 @@ const NAME_LETTER: i32 = 7;
 /// Height of the screen's arc, and depth of its label below it, plan units.
 const FOCUS_ABOVE: i32 = 14;
 const FOCUS_BELOW: i32 = 34;
+/// Largest size of the letters in an area, plan units.
+const AREA_LETTER: i32 = 14;
+/// Letters of the longest line in an area, at least: its places left.
+pub const AREA_LETTERS: i32 = 16;
 
-/// Tables, bars and texts as markup; they belong below the seats.
+/// Areas, tables, bars and texts as markup; they belong below the seats.
 pub fn shapes(plan: &PlanView) -> String {
     let mut out = String::new();
     for shape in &plan.shapes {
+        if let Some(area) = area_of(plan, shape) {
+            push_area(&mut out, plan, shape, area);
+            continue;
+        }
         let [x, y] = shape.at;
         let text = escaped(&shape.text);
         push(&mut out, format_args!("<g class=\"room-shape\" aria-hidden=\"true\">{}", outline(shape)));
         push(&mut out, format_args!("<text class=\"section-name\" x=\"{x}\" y=\"{y}\">{text}</text></g>"));
     }
     out
+}
+
+/// An area with its name, price and places left, which [`write_places_left`] fills in: a separate row in the grid of
+/// seats. The first outline is its target, the second is seen.
+///
+/// [`write_places_left`]: crate::seat_map::own_seats::areas::write_places_left
+fn push_area(out: &mut String, plan: &PlanView, shape: &ShapeView, area: &AreaView) {
+    let along = |axis: usize| {
+        let (low, high) = bounds(corners(shape, axis));
+        high - low
+    };
+    let letters = i32::try_from(area.name.chars().count()).unwrap_or(i32::MAX).max(AREA_LETTERS);
+    // A letter is about two thirds as wide as high, and three lines need the height of four.
+    let size = AREA_LETTER.min(along(1) / 4).min(along(0) * 3 / 2 / letters).max(1);
+    let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default();
+    let (colour, number, outline) = (category % usize::from(CATEGORY_COLOURS), area.area, outline(shape));
+    let (name, price) = (escaped(&area.name), escaped(&money(area.price, current())));
+    let ([x, y], line) = (shape.at, size * 5 / 4);
+    push(
+        out,
+        format_args!(
+            "<g role=\"row\"><g class=\"room-area cat-{colour}\" role=\"gridcell\" tabindex=\"0\" data-area=\"{number}\" font-size=\"{size}\">\
+             {outline}{outline}<text class=\"room-area-name\" x=\"{x}\" y=\"{}\">{name}</text><text x=\"{x}\" y=\"{y}\">{price}</text>\
+             <text class=\"room-area-left\" x=\"{x}\" y=\"{}\"></text></g></g>",
+            y - line,
+            y + line,
+        ),
+    );
 }
 
 /// The outline of a shape as a polygon; empty for a text alone.
@@ -114,8 +153,24 @@ mod tests {
     #[test]
     fn shapes_are_drawn_with_their_text() {
         let corners = vec![0, 50, 40, 50, 40, 60, 0, 60];
-        let shape = ShapeView { at: [20, 55], corners, text: "Bar <1>".to_owned() };
+        let shape = ShapeView { at: [20, 55], corners, text: "Bar <1>".to_owned(), area: None };
         let text = shapes(&PlanView { shapes: vec![shape], ..two_sections() });
         assert!(text.contains("<polygon points=\"0 50 40 50 40 60 0 60\"/>") && text.contains("Bar &lt;1>"), "{text}");
+    }
+
+    #[test]
+    fn an_area_has_its_name_and_price_in_its_outline_and_a_tab_stop() {
+        let mut plan = two_sections();
+        let (category, price) = (plan.categories[0].name.clone(), plan.categories[0].price);
+        let (name, category_label) = ("Floor & bar".to_owned(), String::new());
+        plan.areas = vec![AreaView { area: 3, name, category, category_label, price, capacity: 300 }];
+        let corners = vec![0, 50, 240, 50, 240, 90, 0, 90];
+        plan.shapes = vec![ShapeView { at: [120, 70], corners, text: "Floor & bar".to_owned(), area: Some(3) }];
+        let text = shapes(&plan);
+        assert!(text.contains("role=\"gridcell\" tabindex=\"0\" data-area=\"3\" font-size=\"10\""), "{text}");
+        assert!(text.contains("y=\"58\">Floor &amp; bar<") && text.contains("y=\"70\">€12.50<"), "{text}");
+        // Without a price, as in an organiser's preview, it is only a drawing.
+        plan.areas.clear();
+        assert!(!shapes(&plan).contains("gridcell"));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
+use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind, ShapeView};
 use web_sys::Element;
 
 use crate::seat_map::appearance::{CATEGORY_COLOURS, SeatAppearance, glyph, mark_of};
@@ -200,15 +200,20 @@ pub struct PlanFrame {
 }
 
 impl PlanFrame {
-    /// The frame around these rows, and around the screen or stage if wanted.
+    /// The frame around these rows, and around the screen or stage and the areas if wanted.
     pub fn around(plan: &PlanView, rows: &Rows<'_>, with_focus: bool) -> Self {
         let xs = || rows.iter().flat_map(|(_, row)| row.x.iter().copied());
         let ys = || rows.iter().flat_map(|(_, row)| row.y.iter().copied());
         let [focus_x, focus_y, focus_width] = plan.focus_at;
         let focus_x = with_focus.then_some([focus_x - focus_width / 2 + MARGIN, focus_x + focus_width / 2 - MARGIN]);
         let focus_y = with_focus.then_some(focus_y + SEAT_PITCH);
-        let (left, right) = bounds(xs().chain(focus_x.into_iter().flatten()));
-        let (top, bottom) = bounds(ys().chain(focus_y));
+        // Areas far outside the room are cut off.
+        let areas = |axis: usize, most: i32| {
+            let areas = plan.shapes.iter().filter(move |shape| with_focus && shape.area.is_some());
+            areas.flat_map(move |shape| corners(shape, axis)).map(move |at| at.min(most).max(0))
+        };
+        let (left, right) = bounds(xs().chain(focus_x.into_iter().flatten()).chain(areas(0, plan.width)));
+        let (top, bottom) = bounds(ys().chain(focus_y).chain(areas(1, plan.height)));
         let has_names = with_focus && plan.sections.len() > 1;
         Self {
             left: left - MARGIN,
@@ -229,7 +234,12 @@ impl PlanFrame {
     }
 }
 
-fn bounds(numbers: impl Iterator<Item = i32>) -> (i32, i32) {
+/// The corners of a shape along an axis.
+pub(super) fn corners(shape: &ShapeView, axis: usize) -> impl Iterator<Item = i32> {
+    shape.corners.iter().skip(axis).step_by(2).copied()
+}
+
+pub(super) fn bounds(numbers: impl Iterator<Item = i32>) -> (i32, i32) {
     let (low, high) = numbers.fold((i32::MAX, i32::MIN), |(low, high), number| (low.min(number), high.max(number)));
     if low <= high { (low, high) } else { (0, 0) }
 }
@@ -265,6 +275,17 @@ mod tests {
         let room = RoomPlan::new(two_sections());
         let rows: Vec<_> = room.rows(Some(1)).collect();
         assert_eq!(PlanFrame::around(room.plan(), &rows, false).view_box(), "-40 40 100 60");
+    }
+
+    #[test]
+    fn the_frame_contains_areas_with_the_stage() {
+        let mut plan = two_sections();
+        let corners = vec![-9, 50, 95, 50, 95, 99, -9, 99];
+        plan.shapes = vec![ShapeView { at: [40, 75], corners, text: "Lawn".to_owned(), area: Some(0) }];
+        let room = RoomPlan::new(plan);
+        let rows: Vec<_> = room.rows(None).collect();
+        assert_eq!(PlanFrame::around(room.plan(), &rows, true).view_box(), "-40 -20 175 159");
+        assert_eq!(PlanFrame::around(room.plan(), &rows, false).view_box(), "-40 -20 140 120");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use super::steps::{MapStep, Steps};
 use super::{after_seats, legend, zoom};
 use crate::browser;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, deferred, mount_part};
-use crate::seat_map::own_seats::wishes;
+use crate::seat_map::own_seats::{areas, wishes};
 use crate::seat_map::room_plan::RoomPlan;
 use crate::seat_map::session::MapSession;
 
@@ -162,7 +162,9 @@ impl Grid {
     }
 
     fn tap(&self, event: &MouseEvent) {
-        let Some((seat, target)) = seat_at(event) else { return };
+        let Some((seat, target)) = seat_at(event) else {
+            return focus_area(event);
+        };
         // A finger's tap on a tiny seat is a guess, so zoom in first.
         let by_finger = event.dyn_ref::<PointerEvent>().is_some_and(|event| event.pointer_type() == "touch");
         let is_first_tap = self.tapped.replace(Some(seat)) != Some(seat);
@@ -188,8 +190,14 @@ impl Grid {
     }
 
     fn key(&self, event: &KeyboardEvent) {
-        let Some((seat, _)) = seat_at(event) else { return };
         let key = event.key();
+        let Some((seat, _)) = seat_at(event) else {
+            if matches!(key.as_str(), " " | "Enter") {
+                event.prevent_default();
+                focus_area(event);
+            }
+            return;
+        };
         if let Some(step) = MapStep::of_key(&key, event.ctrl_key() || event.meta_key()) {
             event.prevent_default();
             let next = self.steps.step(seat, step);
@@ -246,6 +254,17 @@ impl Grid {
 
 /// The seat an event happened on, and its element.
 fn seat_at(event: &web_sys::Event) -> Option<(SeatIndex, web_sys::Element)> {
-    let target = event.target()?.dyn_into::<web_sys::Element>().ok()?.closest("[data-seat]").ok()??;
+    let target = closest(event, "[data-seat]")?;
     Some((target.get_attribute("data-seat")?.parse().ok()?, target))
+}
+
+/// Moves the focus from the area an event happened on to its card.
+fn focus_area(event: &web_sys::Event) {
+    if let Some(area) = closest(event, "[data-area]").and_then(|area| area.get_attribute("data-area")) {
+        browser::focus(&(areas::CARD.to_owned() + &area));
+    }
+}
+
+fn closest(event: &web_sys::Event, selector: &str) -> Option<web_sys::Element> {
+    event.target()?.dyn_into::<web_sys::Element>().ok()?.closest(selector).ok()?
 }

@@ -9,12 +9,12 @@ use super::map_view::ZoomRequest;
 use super::zoom;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::session::MapSession;
-use crate::seat_map::shows_seats;
+use crate::seat_map::shows_map;
 use crate::seat_map::signals::PageSignal;
 
 fn zoom_buttons(session: MapSession, as_list: PageSignal<bool>) -> impl IntoView {
     let view = session.map_view;
-    let is_hidden = move || as_list.get() || !shows_seats(session);
+    let is_hidden = move || as_list.get() || !shows_map(session);
     let whole = move || match session.section.get() {
         Some(_) => say!("map.zoom_whole_section"),
         None => say!("map.zoom_whole"),

@@ -61,7 +61,9 @@ const fn is_mark(c: char) -> bool {
 
 /// Returns the first drawing that has the name of a focus and an outline, as the focus.
 fn named_focus(drawing: &Drawing) -> Option<Focus> {
-    let mut named = drawing.shapes.iter().filter_map(|shape| Some((kind_named(&shape.text)?, shape)));
+    // An area called "Stage left" is for the audience.
+    let drawings = drawing.shapes.iter().filter(|shape| shape.area.is_none());
+    let mut named = drawings.filter_map(|shape| Some((kind_named(&shape.text)?, shape)));
     let (kind, shape) = named.find(|(_, shape)| !shape.corners.is_empty())?;
     let [left, top, right, bottom] = shape.bounds();
     let (width, height) = (right - left, bottom - top);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::super::error::{LayoutError, MAX_COORDINATE};
 use super::super::room::{Drawing, DrawnRow, DrawnSeat, DrawnZone};
+use super::super::shapes::shape_of_area;
 use super::pattern::{self, RowElement};
 use super::{MAX_COPIES, Placement, RowGroup, SKETCH_VERSION, Sketch, SketchZone};
 use crate::api::SeatKind;
@@ -63,7 +64,8 @@ impl Sketch {
                 zones.push(zone_copy.draw(&rows));
             }
         }
-        Ok(Drawing { categories: self.categories.clone(), focus: self.focus, zones, shapes: Vec::new() })
+        let shapes = self.areas.iter().zip(0..).filter_map(|(area, number)| shape_of_area(area, number)).collect();
+        Ok(Drawing { categories: self.categories.clone(), focus: self.focus, zones, shapes })
     }
 }
 

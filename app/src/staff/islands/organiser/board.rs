@@ -121,12 +121,12 @@ fn bar(board: Board) -> impl IntoView {
                     on:click=move |_| editor.several.update(|several| *several = !*several)>{say!("editor.several")}</button>
             </div>
             <p class="layout-count" data-testid="layout-count" data-seats=move || editor.draft(|draft| draft.seat_count())>{count}</p>
-            <div class="room-zoom" role="group" aria-label=say!("map.size")>
-                <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="layout-zoom-out"
+            <div class="layout-tools room-zoom" role="group" aria-label=say!("map.size")>
+                <button type="button" class="button button-quiet" aria-label=say!("map.zoom_out") data-testid="layout-zoom-out"
                     on:click=move |_| board.zoom(1.0 / zoom::STEP, None)>"−"</button>
-                <button type="button" class="zoom-button zoom-whole" data-testid="layout-zoom-whole"
+                <button type="button" class="button button-quiet" data-testid="layout-zoom-whole"
                     on:click=move |_| board.fit_in()>{say!("map.zoom_whole")}</button>
-                <button type="button" class="zoom-button" aria-label=say!("map.zoom_in") data-testid="layout-zoom-in"
+                <button type="button" class="button button-quiet" aria-label=say!("map.zoom_in") data-testid="layout-zoom-in"
                     on:click=move |_| board.zoom(zoom::STEP, None)>"+"</button>
             </div>
         </div>
