@@ -7,7 +7,6 @@
 use axum::extract::Request;
 use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, CONTENT_TYPE, COOKIE as COOKIE_HEADER, SET_COOKIE, VARY};
 use axum::http::{HeaderMap, HeaderValue, Uri};
-use axum::middleware::Next;
 use axum::response::Response;
 use language::Language;
 
@@ -54,9 +53,12 @@ pub fn current() -> PageLocale {
 }
 
 /// Serves a request in its reader's language, and states the language in the response.
-pub async fn serve(request: Request, next: Next, site: &SiteSettings) -> Response {
+pub async fn serve<F>(request: Request, answer: impl FnOnce(Request) -> F, site: &SiteSettings) -> Response
+where
+    F: Future<Output = Response>,
+{
     let locale = PageLocale::of(request.uri(), request.headers(), site.origin());
-    let mut response = LOCALE.scope(locale.clone(), next.run(request)).await;
+    let mut response = LOCALE.scope(locale.clone(), answer(request)).await;
     let kind = response.headers().get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     if kind.starts_with(b"text/html") {
         locale.write_headers(response.headers_mut(), site.is_https());

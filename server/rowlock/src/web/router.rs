@@ -1,25 +1,24 @@
 //! All routes and the middleware stack, in one place.
 
+use std::any::Any;
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRef, Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use tower::{Service, ServiceBuilder};
-use tower_http::catch_panic::CatchPanicLayer;
+use futures::FutureExt;
+use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::compression::{CompressionBody, CompressionLayer};
-use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::services::ServeFile;
 use tower_http::set_header::SetResponseHeaderLayer;
-use tower_http::timeout::TimeoutLayer;
-use tower_http::trace::TraceLayer;
+use tracing::{Instrument, Span};
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -101,33 +100,48 @@ pub fn openapi() -> OpenApi {
     api(None).1
 }
 
-/// The whole server. A request passes the layers from the first line down, its answer back up.
-///
-/// They wrap the router and are not in it: there, each would be a box around every route, and every request would copy all of
-/// them several times over, half of what an API call cost. In front of them is the replay cache, whose answers pass none of
-/// them.
+/// The whole server: the replay cache, then [`answer`] around the routes.
 pub fn build(
     state: AppState,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static {
-    let stack = ServiceBuilder::new()
-        .map_response(|response: axum::http::Response<_>| response.map(Body::new))
-        .layer(SetRequestIdLayer::new(REQUEST_ID, RandomRequestId))
-        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
-        // Failures are logged where their cause is known, not once more as a status.
-        .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
-        .layer(from_fn_with_state(route_names(), telemetry::count_request))
-        .layer(from_fn_with_state(state.clone(), check_origin_and_set_headers))
-        // A panic is a defect; its caller gets a problem and all other requests are served.
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
+    let http = HttpState::from_ref(&state);
+    let budget = BudgetLayer::new(state.config.database_connections);
+    let routes = ServiceBuilder::new()
         .map_response(lightened)
         // Never on the socket or a stream, and not where it saves no packet.
         .layer(CompressionLayer::new().compress_when(
             SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
         ))
-        // Below the counting, so that refusals are counted, and below the headers, so that they are in the reader's language.
-        .layer(BudgetLayer::new(state.config.database_connections));
-    ReplayCache::new(HttpState::from_ref(&state), stack.service(routes(state)), MAX_BODY_BYTES)
+        .layer(budget)
+        .service(routes(state));
+    let answering = http.clone();
+    let full_stack = service_fn(move |request| answer(answering.clone(), routes.clone(), request));
+    ReplayCache::new(http, full_stack, MAX_BODY_BYTES)
+}
+
+/// Does for a request what every one needs: an id, a span, a count, and what [`check_origin_and_set_headers`] says.
+///
+/// One function, not a layer each: a request would pass all of them twice, once on its way in and once when a store has
+/// answered, and each would move it into a future of its own.
+async fn answer<S: RoutedService>(state: HttpState, routes: S, mut request: Request) -> Result<Response, Infallible> {
+    let began = Instant::now();
+    let (method, route) = (request.method().clone(), route_names().of(request.uri().path()));
+    request.extensions_mut().insert(telemetry::RouteName(route));
+    let id = request.headers().get(REQUEST_ID).cloned().or_else(new_request_id);
+    if let Some(id) = &id {
+        request.headers_mut().insert(REQUEST_ID, id.clone());
+    }
+    let span = span(&request);
+    let counted = async {
+        let response = check_origin_and_set_headers(&state, routes, request, route, began).await;
+        telemetry::count_request(&method, route, response.status(), began);
+        response
+    };
+    let mut response = counted.instrument(span).await;
+    if let Some(id) = id {
+        response.headers_mut().entry(REQUEST_ID).or_insert(id);
+    }
+    Ok(response)
 }
 
 /// The document at `/api/openapi.json`.
@@ -198,23 +212,43 @@ fn route_names() -> &'static telemetry::Routes {
     &NAMES
 }
 
+/// The routes with their budgets, as [`answer`] calls them.
+trait RoutedService: Service<Request, Response = Response, Error = Infallible, Future: Send> + Send {}
+
+impl<S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Send> RoutedService for S {}
+
 /// Refuses unsafe requests from other sites; sets the reader's language, the caching rules, the security headers, and on
 /// every answer of the API the lock store's time, from which clients count down.
-async fn check_origin_and_set_headers(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let (began, method) = (Instant::now(), request.method().clone());
-    let route = request.extensions().get::<telemetry::RouteName>().map_or("", |route| route.0);
+async fn check_origin_and_set_headers(
+    state: &HttpState,
+    routes: impl RoutedService,
+    request: Request,
+    route: &str,
+    began: Instant,
+) -> Response {
+    let method = request.method().clone();
     let is_api = request.uri().path().starts_with("/api/");
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_read = matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
     let is_welcome = is_read || is_own_origin(&state.site, request.headers());
     let mut response = match (is_welcome, is_api) {
-        (true, true) => next.run(request).await,
-        (true, false) => page_locale::serve(request, next, &state.site).await,
+        (true, true) => answer_in_time(routes, request).await,
+        (true, false) => page_locale::serve(request, |request| answer_in_time(routes, request), &state.site).await,
         (false, _) => Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
             .into_response(),
     };
     caching::enforce_no_store(&mut response, &method, route, began);
-    write_default_headers(&state, response.headers_mut(), is_api);
+    write_default_headers(state, response.headers_mut(), is_api);
     response
+}
+
+/// A panic is a defect; its caller gets a problem and all other requests are served.
+async fn answer_in_time(routes: impl RoutedService, request: Request) -> Response {
+    let answered = AssertUnwindSafe(routes.oneshot(request)).catch_unwind();
+    match tokio::time::timeout(REQUEST_DEADLINE, answered).await {
+        Ok(Ok(Ok(response))) => response,
+        Ok(Err(panic)) => panicked(&*panic),
+        Err(_elapsed) => StatusCode::GATEWAY_TIMEOUT.into_response(),
+    }
 }
 
 /// Programs get a problem, people a page.
@@ -265,25 +299,16 @@ fn lightened(response: axum::http::Response<CompressionBody<Body>>) -> Response 
     response.map(|body| if as_it_came { body.into_inner() } else { Body::new(body) })
 }
 
-fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> axum::http::Response<Body> {
+fn panicked(panic: &(dyn Any + Send)) -> Response {
     let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     Problem::internal(&words.unwrap_or("a handler panicked")).into_response()
 }
 
-fn span(request: &axum::http::Request<Body>) -> tracing::Span {
+fn span(request: &Request) -> Span {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or("");
     let span = tracing::info_span!("request", method = %request.method(), path = request.uri().path(), id);
     telemetry::traces::continue_trace(&span, request.headers());
     span
-}
-
-#[derive(Clone, Copy)]
-struct RandomRequestId;
-
-impl MakeRequestId for RandomRequestId {
-    fn make_request_id<B>(&mut self, _: &axum::http::Request<B>) -> Option<RequestId> {
-        new_request_id().map(RequestId::new)
-    }
 }
 
 #[cfg(test)]
