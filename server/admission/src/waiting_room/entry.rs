@@ -57,13 +57,13 @@ pub async fn check_pass(state: &AdmissionState, show: &Show, visitor: &Visitor, 
     let pass = pass_of(state, &room, &visitor.owner, headers).filter(|pass| now < pass.until.plus_ms(PASS_GRACE_MS));
     let detail = match pass {
         None => "This show is entered through its waiting room. Your place there is kept; please wait for your turn.",
-        // After the end of a pass its number is used up anyway, so this cannot be checked.
-        Some(pass) if now < pass.until && store::has_left(state, &room, pass.number).await? => {
+        // After the end of a pass its number is used up anyway, so this cannot be checked. Boxed, as below: every attempt at
+        // seats runs through here, and few reach a store.
+        Some(pass) if now < pass.until && Box::pin(store::has_left(state, &room, pass.number)).await? => {
             "You left this show. Its waiting room has a new place for you."
         }
         Some(_) => return Ok(()),
     };
-    // Boxed: every attempt at seats runs through here, and hardly any reaches the query.
     if Box::pin(sellers::sells_there(state, show, visitor.account)).await {
         return Ok(());
     }

@@ -232,7 +232,10 @@ async fn check_origin_and_set_headers(
     let is_welcome = is_read || is_own_origin(&state.site, request.headers());
     let mut response = match (is_welcome, is_api) {
         (true, true) => answer_in_time(routes, request).await,
-        (true, false) => page_locale::serve(request, |request| answer_in_time(routes, request), &state.site).await,
+        // Boxed: otherwise a request of the API would have the size of a page's.
+        (true, false) => {
+            Box::pin(page_locale::serve(request, |request| answer_in_time(routes, request), &state.site)).await
+        }
         (false, _) => Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
             .into_response(),
     };

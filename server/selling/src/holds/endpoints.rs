@@ -57,7 +57,7 @@ async fn take(
 ) -> ApiResult<Response> {
     let show = state.catalogue.find_show_or_rehearsal(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
-    let answer = once(&state, &intent, async {
+    let answer = once(&state, &intent, async || {
         let asked = asked(&visitor, &show, &intent);
         let granted = async {
             waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
@@ -111,14 +111,14 @@ fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> RequestIdentity {
 async fn once(
     state: &SellingState,
     intent: &Intent,
-    ask: impl Future<Output = ApiResult<Answer>>,
+    ask: impl AsyncFnOnce() -> ApiResult<Answer>,
 ) -> ApiResult<Answer> {
     let now = state.clock.now();
     if let Some(answer) = state.idempotency.known(intent, now)? {
         state.idempotency.note_wording(intent);
         return Ok(answer);
     }
-    let answer = ask.await?;
+    let answer = ask().await?;
     state.idempotency.keep(intent, &answer, now);
     Ok(answer)
 }
@@ -172,7 +172,7 @@ async fn change(
         return Err(service::refusal_problem(&show, &Refusal::Gone));
     }
     let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
-    let answer = once(&state, &intent, async {
+    let answer = once(&state, &intent, async || {
         let asked = asked(&visitor, &show, &intent);
         let changed = async {
             let mut trying = LimitedCaller::new(show.id, &visitor, &address);
@@ -221,7 +221,7 @@ async fn extend(
         return Err(service::refusal_problem(&show, &Refusal::Gone));
     }
     let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
-    let answer = once(&state, &intent, async {
+    let answer = once(&state, &intent, async || {
         LimitedCaller::new(show.id, &visitor, &address).count_change(&state, &show).await?;
         let asked = asked(&visitor, &show, &intent);
         let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
