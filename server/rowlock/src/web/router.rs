@@ -317,11 +317,22 @@ fn span(request: &Request) -> Span {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::future::Ready;
 
     use http::caching::{CacheClass, TABLE, cache_class};
 
     use super::*;
     use crate::web::authorisation::Access;
+
+    #[tokio::test]
+    async fn a_panic_of_a_handler_is_answered_with_a_problem() {
+        fn defective(_: Request) -> Ready<Result<Response, Infallible>> {
+            panic!("a defect")
+        }
+        let response = answer_in_time(service_fn(defective), Request::new(Body::empty())).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
 
     #[test]
     fn every_route_has_a_cache_class_and_a_route_that_is_not_public_is_never_cached() {
