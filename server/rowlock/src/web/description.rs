@@ -101,7 +101,7 @@ const SHARED_REFUSALS: [SharedRefusal; 14] = [
     ("429", "too_many_attempts", |facts| !matches!(facts.access, Access::Public)),
     ("500", "internal: nothing was charged or lost", |_| true),
     ("503", "overloaded, database_unavailable", |_| true),
-    // Without a problem body: the layer that ends an overdue request writes none.
+    // Without a problem body: `router::answer_in_time` writes none for an overdue request.
     ("504", "The deadline passed: send it again, with the same key", |_| true),
 ];
 
