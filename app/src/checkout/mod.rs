@@ -19,10 +19,10 @@ use uuid::Uuid;
 use self::details::CheckoutForm;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
-use crate::seat_map::SEATS;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::own_seats::{own_hold, wishes};
 use crate::seat_map::session::{ConnectionStatus, MapSession};
+use crate::seat_map::{SEATS, has_seats};
 
 /// Id of the element with the signed-in buyer, beside the island. Its page is never cached.
 pub const BUYER: &str = "signed-in-buyer";
@@ -121,9 +121,10 @@ pub fn panel(session: MapSession) -> impl IntoView {
 /// A hint for an empty cart; for a sold-out show, a link to the waiting list.
 fn empty(session: MapSession) -> impl IntoView {
     let is_sold_out = Memo::new(move |_| session.is_sold_out());
-    let words = move || match is_sold_out.get() {
-        true => say!("map.sold_out"),
-        false => say!("cart.empty", most = MAX_SEATS_PER_HOLD),
+    let words = move || match (is_sold_out.get(), has_seats(session)) {
+        (true, _) => say!("map.sold_out"),
+        (false, true) => say!("cart.empty", most = MAX_SEATS_PER_HOLD),
+        (false, false) => say!("cart.empty_places", most = MAX_SEATS_PER_HOLD),
     };
     view! {
         <p class="cart-empty" data-testid="cart-empty">{words}</p>

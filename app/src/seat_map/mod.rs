@@ -233,9 +233,14 @@ pub(crate) fn shows_map(session: MapSession) -> bool {
     !overview || session.section.get().is_some()
 }
 
-/// Returns true if single seats are on screen: a room may have areas only. Subscribes.
+/// Returns false for a room that has areas only. Subscribes.
+pub(crate) fn has_seats(session: MapSession) -> bool {
+    session.room.with(|room| room.as_ref().is_none_or(|room| room.plan().seat_count > 0))
+}
+
+/// Returns true if single seats are on screen. Subscribes.
 fn shows_seats(session: MapSession) -> bool {
-    shows_map(session) && session.room.with(|room| room.as_ref().is_none_or(|room| room.plan().seat_count > 0))
+    shows_map(session) && has_seats(session)
 }
 
 /// The number of free seats and places, once it is known.
