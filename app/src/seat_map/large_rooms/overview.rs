@@ -129,7 +129,7 @@ fn area_view(session: MapSession, plan: &PlanView, shape: &ShapeView) -> Option<
     let area = area_of(plan, shape)?;
     let (number, name, price) = (area.area, area.name.clone(), money(area.price, current()));
     let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default() % 8;
-    let ([x, y], size) = (shape.at, plan.width / LETTERS_ACROSS[0]);
+    let ([x, y], size) = annotations::area_text(plan, shape, area);
     let (above, below) = (y - size, y + size);
     let left = move || areas::left_in_words(session.places_left_in(number));
     Some(view! {
@@ -144,9 +144,9 @@ fn area_view(session: MapSession, plan: &PlanView, shape: &ShapeView) -> Option<
 
 /// Left, top, right and bottom of the texts in an area.
 fn area_label(plan: &PlanView, shape: &ShapeView) -> Option<[i32; 4]> {
-    let letters = i32::try_from(area_of(plan, shape)?.name.chars().count()).ok()?.max(annotations::AREA_LETTERS);
-    let ([x, y], size) = (shape.at, plan.width / LETTERS_ACROSS[0]);
-    let half_width = letters.saturating_mul(size * LETTER_WIDTH_PERCENT) / 200;
+    let area = area_of(plan, shape)?;
+    let ([x, y], size) = annotations::area_text(plan, shape, area);
+    let half_width = annotations::area_letters(area).saturating_mul(size * LETTER_WIDTH_PERCENT) / 200;
     Some([x - half_width, y - 3 * size / 2, x + half_width, y + 3 * size / 2])
 }
 
@@ -361,7 +361,8 @@ mod tests {
         let price = plan.categories[0].price;
         let (name, category) = ("Floor".to_owned(), plan.categories[0].name.clone());
         plan.areas = vec![AreaView { area: 0, name, category, category_label: String::new(), price, capacity: 9 }];
-        plan.shapes = vec![ShapeView { at: [2_200, 1_050], corners: vec![0; 8], text: String::new(), area: Some(0) }];
+        let corners = vec![1_000, 600, 3_400, 600, 3_400, 1_500, 1_000, 1_500];
+        plan.shapes = vec![ShapeView { at: [2_200, 1_050], corners, text: String::new(), area: Some(0) }];
         assert!(labels_of(&plan)[0].is_none(), "the area is in its middle");
         plan.shapes[0].at = [2_200, 2_000];
         assert!(labels_of(&plan)[0].is_some());

@@ -15,10 +15,12 @@ const NAME_LETTER: i32 = 7;
 /// Height of the screen's arc, and depth of its label below it, plan units.
 const FOCUS_ABOVE: i32 = 14;
 const FOCUS_BELOW: i32 = 34;
-/// Largest size of the letters in an area, plan units.
+/// Largest size of the letters in an area, plan units…
 const AREA_LETTER: i32 = 14;
+/// …and in a larger room, as the width of the room in such letters: a room without seats has the units of its file.
+const AREA_LETTERS_ACROSS: i32 = 44;
 /// Letters of the longest line in an area, at least: its places left.
-pub const AREA_LETTERS: i32 = 16;
+const AREA_LETTERS: i32 = 16;
 
 /// Areas, tables, bars and texts as markup; they belong below the seats.
 pub fn shapes(plan: &PlanView) -> String {
@@ -41,17 +43,11 @@ pub fn shapes(plan: &PlanView) -> String {
 ///
 /// [`write_places_left`]: crate::seat_map::own_seats::areas::write_places_left
 fn push_area(out: &mut String, plan: &PlanView, shape: &ShapeView, area: &AreaView) {
-    let along = |axis: usize| {
-        let (low, high) = bounds(corners(shape, axis));
-        high - low
-    };
-    let letters = i32::try_from(area.name.chars().count()).unwrap_or(i32::MAX).max(AREA_LETTERS);
-    // A letter is about two thirds as wide as high, and three lines need the height of four.
-    let size = AREA_LETTER.min(along(1) / 4).min(along(0) * 3 / 2 / letters).max(1);
+    let ([x, y], size) = area_text(plan, shape, area);
     let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default();
     let (colour, number, outline) = (category % usize::from(CATEGORY_COLOURS), area.area, outline(shape));
     let (name, price) = (escaped(&area.name), escaped(&money(area.price, current())));
-    let ([x, y], line) = (shape.at, size * 5 / 4);
+    let line = size * 5 / 4;
     push(
         out,
         format_args!(
@@ -62,6 +58,26 @@ fn push_area(out: &mut String, plan: &PlanView, shape: &ShapeView, area: &AreaVi
             y + line,
         ),
     );
+}
+
+/// The middle of the three lines in an area, and the size of their letters.
+pub fn area_text(plan: &PlanView, shape: &ShapeView, area: &AreaView) -> ([i32; 2], i32) {
+    let along = |axis: usize, most: i32| {
+        let (low, high) = bounds(corners(shape, axis));
+        // What is outside the room is not on screen.
+        let (from, to) = (low.max(0), high.min(most));
+        let is_cut = (from, to) != (low, high);
+        (if is_cut { i32::midpoint(from, to) } else { shape.at[axis] }, to - from)
+    };
+    let ((x, width), (y, height)) = (along(0, plan.width), along(1, plan.height));
+    let largest = AREA_LETTER.max(plan.width / AREA_LETTERS_ACROSS);
+    // A letter is about two thirds as wide as high, and three lines need the height of four.
+    ([x, y], largest.min(height / 4).min(width * 3 / 2 / area_letters(area)).max(1))
+}
+
+/// Letters of the longest line in an area.
+pub fn area_letters(area: &AreaView) -> i32 {
+    i32::try_from(area.name.chars().count()).unwrap_or(i32::MAX).max(AREA_LETTERS)
 }
 
 /// The outline of a shape as a polygon; empty for a text alone.
@@ -81,7 +97,10 @@ pub fn names(plan: &PlanView, rows: &Rows<'_>, frame: &PlanFrame) -> String {
     let seats = || rows.iter().flat_map(|(_, row)| row.x.iter().zip(&row.y));
     let seats: Vec<[i32; 4]> = seats().map(|(x, y)| [x - reach, y - reach, x + reach, y + reach]).collect();
     let mut drawn = vec![focus_area(plan)];
-    drawn.extend(plan.shapes.iter().map(|shape| name_area(&shape.text, shape.at)));
+    drawn.extend(plan.shapes.iter().map(|shape| {
+        // In an area, the name of a section would seem to be the area's.
+        if area_of(plan, shape).is_some() { outline_bounds(shape) } else { name_area(&shape.text, shape.at) }
+    }));
     for section in plan.sections.iter().filter(|section| !section.name.is_empty()) {
         let [left, top, right, bottom] = section.bounds;
         let x = i32::midpoint(left, right);
@@ -108,6 +127,12 @@ fn name_area(name: &str, [x, y]: [i32; 2]) -> [i32; 4] {
     [x - half, y - NAME_LETTER, x + half, y + NAME_LETTER]
 }
 
+/// Left, top, right and bottom of a shape with an outline.
+fn outline_bounds(shape: &ShapeView) -> [i32; 4] {
+    let [(left, right), (top, bottom)] = [0, 1].map(|axis| bounds(corners(shape, axis)));
+    [left, top, right, bottom]
+}
+
 /// Left, top, right and bottom of the screen or stage with its label.
 fn focus_area(plan: &PlanView) -> [i32; 4] {
     let ([x, y, width], half_depth) = (plan.focus_at, plan.focus_depth / 2);
@@ -126,6 +151,11 @@ mod tests {
     use crate::seat_map::room_plan::RoomPlan;
     use crate::seat_map::room_plan::tests::two_sections;
 
+    fn area_named(plan: &PlanView, name: &str) -> AreaView {
+        let (category, price) = (plan.categories[0].name.clone(), plan.categories[0].price);
+        AreaView { area: 3, name: name.to_owned(), category, category_label: String::new(), price, capacity: 300 }
+    }
+
     #[test]
     fn section_names_are_drawn_where_no_seat_and_no_other_name_is() {
         let mut plan = two_sections();
@@ -140,6 +170,13 @@ mod tests {
         let text = names_of(plan.clone());
         assert!(text.contains("x=\"30\" y=\"60\" aria-hidden=\"true\">Stalls<"), "{text}");
         assert!(text.contains("x=\"10\" y=\"100\" aria-hidden=\"true\">Circle<"), "{text}");
+        // An area is where the name of the stalls would be, with its own name beside that.
+        let mut covered = plan.clone();
+        covered.areas = vec![area_named(&plan, "F")];
+        let corners = vec![0, 58, 60, 58, 60, 78, 0, 78];
+        covered.shapes = vec![ShapeView { at: [55, 74], corners, text: "F".to_owned(), area: Some(3) }];
+        let text = names_of(covered);
+        assert!(text.contains(">Circle<") && !text.contains(">Stalls<"), "{text}");
         // The circle directly behind the stalls leaves no space for theirs.
         plan.sections[1].bounds = [0, 60, 20, 60];
         plan.sections[1].rows[0].y = vec![60; 2];
@@ -161,9 +198,8 @@ mod tests {
     #[test]
     fn an_area_has_its_name_and_price_in_its_outline_and_a_tab_stop() {
         let mut plan = two_sections();
-        let (category, price) = (plan.categories[0].name.clone(), plan.categories[0].price);
-        let (name, category_label) = ("Floor & bar".to_owned(), String::new());
-        plan.areas = vec![AreaView { area: 3, name, category, category_label, price, capacity: 300 }];
+        plan.width = 300;
+        plan.areas = vec![area_named(&plan, "Floor & bar")];
         let corners = vec![0, 50, 240, 50, 240, 90, 0, 90];
         plan.shapes = vec![ShapeView { at: [120, 70], corners, text: "Floor & bar".to_owned(), area: Some(3) }];
         let text = shapes(&plan);
@@ -172,5 +208,19 @@ mod tests {
         // Without a price, as in an organiser's preview, it is only a drawing.
         plan.areas.clear();
         assert!(!shapes(&plan).contains("gridcell"));
+    }
+
+    #[test]
+    fn the_text_of_an_area_is_in_its_visible_part_and_as_large_as_the_room_needs() {
+        let plan = PlanView { width: 8_800, height: 4_000, ..two_sections() };
+        let text_in = |[left, top, right, bottom]: [i32; 4], name: &str| {
+            let corners = vec![left, top, right, top, right, bottom, left, bottom];
+            let at = [i32::midpoint(left, right), i32::midpoint(top, bottom)];
+            let shape = ShapeView { at, corners, text: name.to_owned(), area: Some(3) };
+            area_text(&plan, &shape, &area_named(&plan, name))
+        };
+        assert_eq!(text_in([400, 200, 8_400, 2_200], "Lawn"), ([4_400, 1_200], 200), "a room in millimetres");
+        assert_eq!(text_in([400, 200, 560, 2_200], "Lawn"), ([480, 1_200], 15), "as wide as the area");
+        assert_eq!(text_in([-7_600, 200, 400, 2_200], "Lawn"), ([200, 1_200], 37), "as wide as its visible part");
     }
 }
