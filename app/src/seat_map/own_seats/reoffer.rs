@@ -118,8 +118,12 @@ fn advance(
         return finish();
     }
     let known = seats.iter().copied().filter(|seat| room.seat(*seat).is_some());
-    let looks: Vec<(SeatIndex, SeatAppearance)> =
-        known.map(|seat| (seat, session.appearance_signal(seat).get())).collect();
+    let current = |seat| {
+        // The signal only notifies: while the map moves or the page is hidden, it is older than the board.
+        session.appearance_signal(seat).track();
+        (seat, session.current_appearance(seat))
+    };
+    let looks: Vec<(SeatIndex, SeatAppearance)> = known.map(current).collect();
     // Only the places still to be added. Places of our hold do not count as left.
     let missing = |line: PlaceLine| {
         let quantity = line.quantity.saturating_sub(session.cart.with(|cart| cart.wanted_in(line.area)));
