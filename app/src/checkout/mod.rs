@@ -30,8 +30,8 @@ pub const BUYER: &str = "signed-in-buyer";
 /// Id of the waiting list's box, to which the cart links.
 pub(crate) const WAITING_LIST: &str = "waiting-list";
 
-/// Focus targets after removing a line: another line, or the seats after the last.
-const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS];
+/// Focus targets after removing a line: another line, or after the last the seats, or the areas of a room without seats.
+const FOCUS_AFTER_REMOVAL: &[&str] = &[".cart-seat-remove", SEATS, ".area"];
 
 /// The content below the total.
 #[derive(Clone, Copy, PartialEq, Eq)]
