@@ -129,7 +129,7 @@ fn area_view(session: MapSession, plan: &PlanView, shape: &ShapeView) -> Option<
     let area = area_of(plan, shape)?;
     let (number, name, price) = (area.area, area.name.clone(), money(area.price, current()));
     let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default() % 8;
-    let ([x, y], size) = annotations::area_text(plan, shape, area);
+    let ([x, y], size) = annotations::area_text(plan, shape, area)?;
     let (above, below) = (y - size, y + size);
     let left = move || areas::left_in_words(session.places_left_in(number));
     Some(view! {
@@ -145,7 +145,7 @@ fn area_view(session: MapSession, plan: &PlanView, shape: &ShapeView) -> Option<
 /// Left, top, right and bottom of the texts in an area.
 fn area_label(plan: &PlanView, shape: &ShapeView) -> Option<[i32; 4]> {
     let area = area_of(plan, shape)?;
-    let ([x, y], size) = annotations::area_text(plan, shape, area);
+    let ([x, y], size) = annotations::area_text(plan, shape, area)?;
     let half_width = annotations::area_letters(area).saturating_mul(size * LETTER_WIDTH_PERCENT) / 200;
     Some([x - half_width, y - 3 * size / 2, x + half_width, y + 3 * size / 2])
 }

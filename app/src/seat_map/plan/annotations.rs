@@ -43,7 +43,8 @@ pub fn shapes(plan: &PlanView) -> String {
 ///
 /// [`write_places_left`]: crate::seat_map::own_seats::areas::write_places_left
 fn push_area(out: &mut String, plan: &PlanView, shape: &ShapeView, area: &AreaView) {
-    let ([x, y], size) = area_text(plan, shape, area);
+    // Without a visible part it would be a tab stop that is not seen. Its card is left.
+    let Some(([x, y], size)) = area_text(plan, shape, area) else { return };
     let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default();
     let (colour, number, outline) = (category % usize::from(CATEGORY_COLOURS), area.area, outline(shape));
     let (name, price) = (escaped(&area.name), escaped(&money(area.price, current())));
@@ -60,8 +61,8 @@ fn push_area(out: &mut String, plan: &PlanView, shape: &ShapeView, area: &AreaVi
     );
 }
 
-/// The middle of the three lines in an area, and the size of their letters.
-pub fn area_text(plan: &PlanView, shape: &ShapeView, area: &AreaView) -> ([i32; 2], i32) {
+/// The middle of the three lines in an area, and the size of their letters; `None` if all of it is outside the room.
+pub fn area_text(plan: &PlanView, shape: &ShapeView, area: &AreaView) -> Option<([i32; 2], i32)> {
     let along = |axis: usize, most: i32| {
         let (low, high) = bounds(corners(shape, axis));
         // What is outside the room is not on screen.
@@ -72,7 +73,8 @@ pub fn area_text(plan: &PlanView, shape: &ShapeView, area: &AreaView) -> ([i32; 
     let ((x, width), (y, height)) = (along(0, plan.width), along(1, plan.height));
     let largest = AREA_LETTER.max(plan.width / AREA_LETTERS_ACROSS);
     // A letter is about two thirds as wide as high, and three lines need the height of four.
-    ([x, y], largest.min(height / 4).min(width * 3 / 2 / area_letters(area)).max(1))
+    let size = largest.min(height / 4).min(width * 3 / 2 / area_letters(area)).max(1);
+    (width > 0 && height > 0).then_some(([x, y], size))
 }
 
 /// Letters of the longest line in an area.
@@ -219,8 +221,9 @@ mod tests {
             let shape = ShapeView { at, corners, text: name.to_owned(), area: Some(3) };
             area_text(&plan, &shape, &area_named(&plan, name))
         };
-        assert_eq!(text_in([400, 200, 8_400, 2_200], "Lawn"), ([4_400, 1_200], 200), "a room in millimetres");
-        assert_eq!(text_in([400, 200, 560, 2_200], "Lawn"), ([480, 1_200], 15), "as wide as the area");
-        assert_eq!(text_in([-7_600, 200, 400, 2_200], "Lawn"), ([200, 1_200], 37), "as wide as its visible part");
+        assert_eq!(text_in([400, 200, 8_400, 2_200], "Lawn"), Some(([4_400, 1_200], 200)), "a room in millimetres");
+        assert_eq!(text_in([400, 200, 560, 2_200], "Lawn"), Some(([480, 1_200], 15)), "as wide as the area");
+        assert_eq!(text_in([-7_600, 200, 400, 2_200], "Lawn"), Some(([200, 1_200], 37)), "as wide as its visible part");
+        assert_eq!(text_in([8_900, 200, 9_900, 2_200], "Lawn"), None, "outside the room");
     }
 }
