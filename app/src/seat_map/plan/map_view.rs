@@ -6,9 +6,9 @@ use crate::seat_map::signals::{PageCell, PageSignal};
 
 /// The map is moving until it has been still for this long, milliseconds. Several frames of a slow phone.
 const STILL_AFTER_MS: f64 = 150.0;
-/// Longest time that a changed seat waits until the map is still, milliseconds. With the way from the server it is
-/// still shown within a second.
-const MOVING_PAINT_MS: f64 = 800.0;
+/// Longest time that a changed seat waits until the map is still, milliseconds. No drag lasts that long, except in play:
+/// on a slow phone one painting holds the map for a third of a second.
+const MOVING_PAINT_MS: f64 = 5_000.0;
 
 /// A change of the magnification.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,10 +76,10 @@ mod tests {
     #[test]
     fn a_changed_seat_waits_until_the_map_is_still_or_the_limit_is_reached() {
         let view = MapView::default();
-        view.moved_at.set_value(2_000.0);
-        assert!(view.delays_paint(1_990.0, 2_000.0));
-        assert!(view.delays_paint(1_990.0, 2_000.0 + STILL_AFTER_MS - 1.0));
-        assert!(!view.delays_paint(1_990.0, 2_000.0 + STILL_AFTER_MS), "the map is still");
-        assert!(!view.delays_paint(2_000.0 - MOVING_PAINT_MS, 2_000.0), "the change has waited long enough");
+        view.moved_at.set_value(9_000.0);
+        assert!(view.delays_paint(8_990.0, 9_000.0));
+        assert!(view.delays_paint(8_990.0, 9_000.0 + STILL_AFTER_MS - 1.0));
+        assert!(!view.delays_paint(8_990.0, 9_000.0 + STILL_AFTER_MS), "the map is still");
+        assert!(!view.delays_paint(9_000.0 - MOVING_PAINT_MS, 9_000.0), "the change has waited long enough");
     }
 }
