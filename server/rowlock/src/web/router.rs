@@ -121,8 +121,8 @@ pub fn build(
 
 /// Does for a request what every one needs: an id, a span, a count, and what [`check_origin_and_set_headers`] says.
 ///
-/// One function, not a layer each: a request would pass all of them twice, once on its way in and once when a store has
-/// answered, and each would move it into a future of its own.
+/// One function, not a layer each: a request would pass all of them twice, when it arrives and when a store has answered,
+/// and each would move it into another future.
 async fn answer<S: RoutedService>(state: HttpState, routes: S, mut request: Request) -> Result<Response, Infallible> {
     let began = Instant::now();
     let (method, route) = (request.method().clone(), route_names().of(request.uri().path()));
