@@ -310,14 +310,14 @@ mod tests {
         let german = |step: StepView| with_language(Language::German, || (step_in_words(&step), time_in_words(&step)));
         let back = Money::new(1_125, domain::money::Currency::parse("EUR").expect("a code"));
         let (words, time) = german(StepView { amount: Some(back), ..step("refunded") });
-        assert_eq!((words.as_str(), time.as_str()), ("11,25\u{a0}€ zurückgezahlt", "Sa., 21. Nov., 20:15:07"));
+        assert_eq!((words.as_str(), time.as_str()), ("11,25\u{a0}€ erstattet", "Sa., 21. Nov., 20:15:07"));
         let (words, _) = german(StepView { note: Some("Der Projektor ist defekt.".to_owned()), ..step("cancelled") });
         assert_eq!(words, "Vom Kino storniert. Der Projektor ist defekt.");
         assert_eq!(german(step("paid")).0, "Bezahlt");
         assert_eq!(german(step("brand_new")).0, "In English");
         let failed = |why: Option<&str>| german(StepView { why: why.map(str::to_owned), ..step("failed") }).0;
         let texts = [Some("declined"), Some("stopped"), Some("who_knows"), None].map(failed);
-        let unknown = "Die Zahlung hat nicht geklappt";
-        assert_eq!(texts, ["Die Bank hat die Karte abgelehnt", "Sie haben die Zahlung abgebrochen", unknown, unknown]);
+        let unknown = "Die Zahlung ist fehlgeschlagen";
+        assert_eq!(texts, ["Ihre Bank hat die Karte abgelehnt", "Sie haben die Zahlung abgebrochen", unknown, unknown]);
     }
 }
