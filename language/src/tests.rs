@@ -23,13 +23,14 @@ const CONTAINED_ISLANDS: [(&str, &str); 4] = [
 ];
 
 /// Messages that are the same in another language as in English.
-const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 14] = [
+const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 15] = [
     ("search.format", &[Language::German]),
     ("pay.name", &[Language::German]),
     ("ticket.format", &[Language::German]),
     ("ticket.name", &[Language::German]),
     ("map.live", &[Language::German]),
     ("organiser.format", &[Language::German]),
+    ("organiser.genre", &[Language::German]),
     ("staff.team", &[Language::German]),
     ("systems.webhooks", &[Language::German, Language::Spanish]),
     ("team.title", &[Language::German]),
