@@ -8,11 +8,6 @@ import { largestRoomShow, paintedColours, paintWorkers, canvasChecksum } from ".
 import { press, SMALLEST_TARGET } from "../pages/show.js";
 import { expect, test, type Visitor } from "../pages/visitors.js";
 
-/** Widths of laptop windows, pixels. */
-const LAPTOP_WIDTHS = [1_024, 1_280, 1_440];
-/** The smallest rooms of the demo with five categories. */
-const FIVE_CATEGORIES = { minSeats: 400 };
-
 /** Rooms whose seats can still grow by half: the seats of a lounge nearly have their largest size in the whole room. */
 const MAGNIFIABLE = { minSeats: 180 };
 
@@ -39,25 +34,6 @@ test("the zoom buttons zoom in and out, and the minimap shows and moves the view
   await map.zoom("whole");
   await expect.poll(() => map.width()).toBeCloseTo(whole, -1);
   await expect(map.minimap).toBeHidden();
-});
-
-test("the legend of five categories is on a laptop's screen beside a held seat and the card of another", async ({ request, anna }) => {
-  test.skip(isPhone(), "on a phone it is a line that scrolls");
-  const show = await claimShow(request, [["C", "6"], ["C", "7"]], FIVE_CATEGORIES);
-  const hers = await anna.visit(show.id);
-  await hers.hold(show.seat("C", "6"));
-  await expect(anna.page.locator('input[name="email"]')).toBeVisible();
-  await expect(anna.page.getByTestId("price-filter")).toHaveCount(5);
-  for (const width of LAPTOP_WIDTHS) {
-    const height = 800;
-    await anna.page.setViewportSize({ width, height });
-    await hers.seat(show.seat("C", "7")).hover();
-    await expect(anna.page.getByTestId("seat-card")).toContainText("Row C, seat 7");
-    const [room, legend] = [(await anna.page.locator(".room-view").boundingBox())!, (await anna.page.locator(".legend").boundingBox())!];
-    expect(legend.y, `${width}: below the map`).toBeGreaterThanOrEqual(room.y + room.height);
-    expect(legend.y + legend.height, `${width}: on the screen`).toBeLessThanOrEqual(height);
-    expect(legend.x + legend.width, `${width}: beside the cart`).toBeLessThanOrEqual((await hers.cart.boundingBox())!.x);
-  }
 });
 
 test("the minimap is visible after one zoom step and hidden for the whole room", async ({ request, anna }) => {

@@ -48,7 +48,7 @@ pub(crate) const SEATS: &str = ".room [data-seat][tabindex='0'], .seat-list butt
 
 const SECTION_HEADING: &str = "section-heading";
 
-/// The room: status bar, `besides`, seats and their legend. [`details`] belong beside or below it.
+/// The room: status bar, `besides` and seats. [`details`] belong beside or below it.
 pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView {
     let as_list = PageSignal::new(false);
     view! {
@@ -73,17 +73,16 @@ pub(crate) fn room(session: MapSession, besides: impl IntoView) -> impl IntoView
                 </div>
                 {rebuilt(move |place| content(session, as_list, place))}
             </div>
-            {rebuilt(move |place| legend_view(session, LegendPlace::BelowSeats, place))}
         </section>
     }
 }
 
-/// The card of the seat pointed at, and the legend of the sections of a large room.
+/// The card of the seat pointed at, and the legend.
 pub(crate) fn details(session: MapSession) -> impl IntoView {
     let has_seats = move || session.is_drawn() && shows_seats(session);
     view! {
         {deferred(has_seats, "seat-card", move |place| Box::pin(card::card_part(session, place)))}
-        {rebuilt(move |place| legend_view(session, LegendPlace::BesideSections, place))}
+        {rebuilt(move |place| legend_view(session, place))}
     }
 }
 
@@ -190,19 +189,11 @@ fn content(session: MapSession, as_list: PageSignal<bool>, place: HtmlElement) -
     mount_part(place, move || (appearance::definitions(), back_link, deferred(|| true, "room-coming", load)))
 }
 
-/// Place of the legend. Below the seats, a long cart beside them leaves it in view. Sections need the height of the map.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LegendPlace {
-    BelowSeats,
-    BesideSections,
-}
-
-/// The legend of the seats or sections on screen; nothing while none is drawn, and if the legend belongs elsewhere.
-fn legend_view(session: MapSession, at: LegendPlace, place: HtmlElement) -> MountedPart {
+/// The legend of the seats or sections on screen, or nothing while none is drawn.
+fn legend_view(session: MapSession, place: HtmlElement) -> MountedPart {
     let (room, section) = (session.room.get(), session.section.get());
     let is_known = |room: &Arc<RoomPlan>| section.is_none_or(|section| room.is_loaded(section));
-    let is_here = shows_map(session) == (at == LegendPlace::BelowSeats);
-    let Some(room) = room.filter(|room| is_here && session.is_map_known.get() && is_known(room)) else {
+    let Some(room) = room.filter(|room| session.is_map_known.get() && is_known(room)) else {
         return mount_part(place, || ());
     };
     let load = move |place| Box::pin(legend::legend_part(session, Arc::clone(&room), section, place)) as PendingPart;
