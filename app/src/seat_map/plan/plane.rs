@@ -56,10 +56,12 @@ impl Plane {
             pinch: RefCell::new(None),
             listeners: RefCell::new(Vec::new()),
         });
-        let listeners: [(&str, Reaction); 12] = [
+        let listeners: [(&str, Reaction); 13] = [
             ("scroll", |plane, _| plane.update_view()),
             // During the transition the drawing has another size.
             ("transitionend", |plane, _| plane.update_view()),
+            // A key may focus a seat, and the browser scrolls to where it is during the transition.
+            ("keydown", |plane, _| plane.stop_animation()),
             ("wheel", Self::turn_wheel),
             ("dblclick", Self::double_tap),
             ("pointerdown", Self::press),
@@ -78,9 +80,10 @@ impl Plane {
                     react(&plane, &event);
                 }
             });
-            // Not passive on an element, so that handled events can be cancelled. Adding a listener does not fail for
-            // an existing target.
-            let _ = plane.scroller.add_event_listener_with_callback(name, closure.as_ref().unchecked_ref());
+            // Not passive on an element, so that handled events can be cancelled. A key is handled before the grid does.
+            // Adding a listener does not fail for an existing target.
+            let (react, is_first) = (closure.as_ref().unchecked_ref(), name == "keydown");
+            let _ = plane.scroller.add_event_listener_with_callback_and_bool(name, react, is_first);
             plane.listeners.borrow_mut().push(closure);
         }
         plane.update_view();
