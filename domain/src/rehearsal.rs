@@ -61,7 +61,7 @@ pub struct RehearsalFigures {
     pub people: u32,
     /// Time in which they arrive, minutes.
     pub arrival_minutes: u32,
-    /// Seats for sale.
+    /// Seats for sale, without those that are offered on request alone.
     pub seats: u32,
     /// Seats that one person may hold.
     pub per_person: u32,

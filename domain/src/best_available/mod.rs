@@ -153,7 +153,7 @@ impl FreeSeats {
         for (row, seats) in layout.rows().enumerate() {
             let (mut open, mut half) = (Vec::<FreeSeat>::new(), None);
             for seat in seats {
-                let kind = seat_kind(layout, seat);
+                let kind = layout.seat_kind(seat);
                 // A taken seat counts as well: it is still half of a sofa.
                 half = kind.rules().is_paired.then(|| SofaHalf::after(half));
                 let free = state(seat) == SeatState::Available;
@@ -304,11 +304,6 @@ impl SeatRun {
             Suggestion { seats: window.iter().map(|place| place.seat).collect(), together: Adjacency::Row, orphans };
         Some(Candidate { suggestion, cost: mean + ORPHAN_COST * orphans as f64 })
     }
-}
-
-fn seat_kind(layout: &Layout, seat: SeatIndex) -> SeatKind {
-    let category = layout.place(seat).and_then(|(_, own)| layout.categories().get(usize::from(own)));
-    category.map_or(SeatKind::Standard, |category| category.kind)
 }
 
 /// True if a seat of this kind and category matches the request.

@@ -34,6 +34,7 @@ use seating_plan::{PlanZone, SeatingPlan};
 use sketch::Sketch;
 pub use view::PlanError;
 
+use crate::api::SeatKind;
 use crate::seats::SeatIndex;
 use crate::wire::Dot;
 
@@ -219,6 +220,13 @@ impl Layout {
     #[must_use]
     pub fn areas(&self) -> &[Area] {
         &self.areas
+    }
+
+    /// Returns the kind of a seat.
+    #[must_use]
+    pub fn seat_kind(&self, index: SeatIndex) -> SeatKind {
+        let category = self.place(index).and_then(|(_, own)| self.categories().get(usize::from(own)));
+        category.map_or(SeatKind::Standard, |category| category.kind)
     }
 
     /// Returns the price categories, to which the categories of seats are indices.

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use domain::rehearsal::{
     LONGEST_MS, MAX_ARRIVAL_MINUTES, MAX_PEOPLE, RehearsalEnd, RehearsalFigures, RehearsalRequest,
 };
+use domain::seats::SeatIndex;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 use tokio::task::JoinSet;
@@ -89,7 +90,10 @@ pub async fn start(
     let Ok(mut begun) = action.begin(state).await? else { return Ok(()) };
     let show = waiting_room::show_at(state, action.theatre, show).await?;
     catalogue::sales_open(&show, begun.now.plus_ms(LONGEST_MS))?;
-    let seats = show.seat_count.saturating_sub(u32::try_from(show.blocked.len()).unwrap_or(u32::MAX));
+    // Visitors take what they are offered: spaces for wheelchairs and for companions are left.
+    let is_offered = |seat: &SeatIndex| show.layout.seat_kind(*seat).rules().is_offered_unasked;
+    let for_sale = (0..show.seat_count).filter(|seat| show.blocked.binary_search(seat).is_err());
+    let seats = for_sale.filter(is_offered).map(|_| 1).sum();
     if seats == 0 {
         return Err(Problem::new(Code::WrongState, "This show has no numbered seats for sale."));
     }
