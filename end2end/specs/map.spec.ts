@@ -11,7 +11,7 @@ import { expect, test, type Visitor } from "../pages/visitors.js";
 /** Rooms whose seats can still grow by half: the seats of a lounge nearly have their largest size in the whole room. */
 const MAGNIFIABLE = { minSeats: 180 };
 
-/** Half of `MOVING_PAINT_MS` in `app/src/seat_map/plan/map_view.rs`: on a busy machine a frame begins long before its script. */
+/** Seats are painted together, seconds apart (`app/src/seat_map/plan/map_view.rs`), and sooner where a busy machine holds the drag. */
 const PAINT_GAP_MS = 400;
 
 const isPhone = () => !!test.info().project.use.hasTouch;

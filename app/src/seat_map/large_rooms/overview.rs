@@ -128,12 +128,12 @@ fn shapes_view(plan: &PlanView) -> impl IntoView + use<> {
 fn area_view(session: MapSession, plan: &PlanView, shape: &ShapeView) -> Option<impl IntoView + use<>> {
     let area = area_of(plan, shape)?;
     let (number, name, price) = (area.area, area.name.clone(), money(area.price, current()));
-    let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default() % 8;
+    let colour = annotations::area_colour(plan, area);
     let ([x, y], size) = annotations::area_text(plan, shape, area)?;
     let (above, below) = (y - size, y + size);
     let left = move || areas::left_in_words(session.places_left_in(number));
     Some(view! {
-        <g class=format!("overview-area cat-{category}") data-area=number on:click=move |_| browser::focus(&format!("{}{number}", areas::CARD))>
+        <g class=format!("overview-area cat-{colour}") data-area=number on:click=move |_| areas::focus_card(number)>
             <g inner_html=annotations::outline(shape)></g>
             <text class="overview-box-label" x=x y=above font-size=size>{name}</text>
             <text class="overview-box-label" x=x y=y font-size=size>{price}</text>

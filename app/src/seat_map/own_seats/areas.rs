@@ -1,5 +1,7 @@
 //! Areas without numbered seats: places left and places wanted in each.
 
+use std::fmt::Display;
+
 use domain::api::AreaView;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use language::{current, number, say};
@@ -8,12 +10,18 @@ use leptos::wasm_split::wasm_split;
 use web_sys::{Element, HtmlElement};
 
 use super::cart::Cart;
+use crate::browser;
 use crate::seat_map::deferred::{MountedPart, SplitLoaderError, mount_part};
 use crate::seat_map::own_seats::wishes;
 use crate::seat_map::session::MapSession;
 
 /// Beginning of the id of an area's card.
-pub const CARD: &str = "area-";
+const CARD: &str = "area-";
+
+/// Moves the focus to the card of an area, by its number.
+pub fn focus_card(area: impl Display) {
+    browser::focus(&format!("{CARD}{area}"));
+}
 
 /// The areas of the room with a stepper each; nothing in a room without areas.
 pub fn areas(session: MapSession) -> impl IntoView {

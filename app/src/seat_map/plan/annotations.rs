@@ -45,8 +45,7 @@ pub fn shapes(plan: &PlanView) -> String {
 fn push_area(out: &mut String, plan: &PlanView, shape: &ShapeView, area: &AreaView) {
     // Without a visible part it would be a tab stop that is not seen. Its card is left.
     let Some(([x, y], size)) = area_text(plan, shape, area) else { return };
-    let category = plan.categories.iter().position(|known| known.name == area.category).unwrap_or_default();
-    let (colour, number, outline) = (category % usize::from(CATEGORY_COLOURS), area.area, outline(shape));
+    let (colour, number, outline) = (area_colour(plan, area), area.area, outline(shape));
     let (name, price) = (escaped(&area.name), escaped(&money(area.price, current())));
     let line = size * 5 / 4;
     push(
@@ -59,6 +58,12 @@ fn push_area(out: &mut String, plan: &PlanView, shape: &ShapeView, area: &AreaVi
             y + line,
         ),
     );
+}
+
+/// The number of an area's colour, that of its category.
+pub fn area_colour(plan: &PlanView, area: &AreaView) -> usize {
+    let category = plan.categories.iter().position(|known| known.name == area.category);
+    category.unwrap_or_default() % usize::from(CATEGORY_COLOURS)
 }
 
 /// The middle of the three lines in an area, and the size of their letters; `None` if all of it is outside the room.

@@ -261,7 +261,7 @@ fn seat_at(event: &web_sys::Event) -> Option<(SeatIndex, web_sys::Element)> {
 /// Moves the focus from the area an event happened on to its card.
 fn focus_area(event: &web_sys::Event) {
     if let Some(area) = closest(event, "[data-area]").and_then(|area| area.get_attribute("data-area")) {
-        browser::focus(&(areas::CARD.to_owned() + &area));
+        areas::focus_card(area);
     }
 }
 
