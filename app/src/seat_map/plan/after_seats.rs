@@ -49,14 +49,15 @@ fn after_seats(
     minimap(session, room, section, frame, plane)
 }
 
-/// Draws shapes below the seats, and names of sections above them.
+/// Draws shapes below the seats, above the light of the screen, and names of sections above the seats.
 fn annotate(drawing: &Element, room: &RoomPlan, frame: &PlanFrame) {
     let rows: Vec<_> = room.rows(None).collect();
-    let (shapes, names) = (annotations::shapes(room.plan()), annotations::names(room.plan(), &rows, frame));
-    for (place, markup) in [("afterbegin", shapes), ("beforeend", names)] {
-        // Fails only for invalid places.
-        let _ = drawing.insert_adjacent_html(place, &markup);
-    }
+    // Neither fails: places and selector are valid.
+    let _ = match drawing.query_selector("[role=row]") {
+        Ok(Some(first_row)) => first_row.insert_adjacent_html("beforebegin", &annotations::shapes(room.plan())),
+        _ => drawing.insert_adjacent_html("beforeend", &annotations::shapes(room.plan())),
+    };
+    let _ = drawing.insert_adjacent_html("beforeend", &annotations::names(room.plan(), &rows, frame));
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
