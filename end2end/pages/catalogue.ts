@@ -10,6 +10,8 @@ const STARTS_IN_AT_LEAST_MS = 3 * HOUR_MS;
 const SOON_HOURS = 24;
 // Small enough for the whole map, large enough to have a C7.
 const MAX_SEATS = 450;
+// Tests that sell a show out ask for a room of this size at most.
+const SMALL_ROOM_SEATS = 100;
 const DAYS_AHEAD = 6;
 
 interface ShowView {
@@ -67,23 +69,24 @@ export async function claimShow(
     (filter.film ?? show.film) === show.film &&
     (filter.film !== undefined || !isPictured(show));
   const shows = await upcomingShows(request);
-  // Today's shows are few, and some tests need one.
-  const isSoon = (show: ShowView) => show.starts_at_ms < Date.now() + SOON_HOURS * HOUR_MS;
-  const candidates = filter.startsWithinHours === undefined ? [...shows.filter((show) => !isSoon(show)), ...shows.filter(isSoon)] : shows;
-  for (const show of candidates) {
-    if (!isWanted(show) || isClaimed(show.id)) continue;
+  // Today's shows and those in small rooms are few, and some tests need one.
+  const isSoon = (show: ShowView) => filter.startsWithinHours === undefined && show.starts_at_ms < Date.now() + SOON_HOURS * HOUR_MS;
+  const isSmall = (show: ShowView) => filter.maxSeats === undefined && show.seat_count <= SMALL_ROOM_SEATS;
+  const rarity = (show: ShowView) => Number(isSoon(show)) + Number(isSmall(show));
+  for (const show of shows.filter(isWanted).sort((one, other) => rarity(one) - rarity(other))) {
+    if (isClaimed(show.id)) continue;
     const plan = await planOf(request, show.id);
     // A room with an area is not sold out when all seats are taken; it is reserved for tests of areas.
-    if (plan.areas?.[0] || !claim(show.id)) continue;
+    if (plan.areas?.[0]) continue;
     const rows = rowsOf(plan);
-    const states = await statesOf(request, show.id);
     const seat = (row: string, number: string) => {
       const found = rows.find((other) => other.label === row);
-      return found ? found.first + found.numbers.indexOf(number) : -1;
+      return found?.numbers.includes(number) ? found.first + found.numbers.indexOf(number) : -1;
     };
-    const has = ([row, number]: [string, string]) =>
-      rows.some((other) => other.label === row && other.numbers.includes(number)) && states[seat(row, number)] === "0";
-    if (needed.every(has)) return { id: show.id, theatre: show.theatre, seatCount: show.seat_count, seat };
+    const states = await statesOf(request, show.id);
+    const isFree = ([row, number]: [string, string]) => states[seat(row, number)] === "0";
+    // Claimed last, so that a show without these seats is left for other tests.
+    if (needed.every(isFree) && claim(show.id)) return { id: show.id, theatre: show.theatre, seatCount: show.seat_count, seat };
   }
   throw new Error(`no unclaimed show of the demo has ${needed.map((name) => name.join("")).join(", ")} free`);
 }
