@@ -17,6 +17,7 @@ use crate::browser::{self, calls, events};
 use crate::seat_map::appearance::{CATEGORY_COLOURS, filter_bit};
 use crate::seat_map::deferred::SplitLoaderError;
 use crate::seat_map::plan::drawing::opacity_of;
+use crate::seat_map::plan::view_size::follow_size;
 use crate::seat_map::session::MapSession;
 use crate::seat_map::signals::SendWrapper;
 
@@ -40,6 +41,10 @@ pub(super) fn paint_dots(session: MapSession, place: HtmlElement) {
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn dots_part(session: MapSession, place: HtmlElement) -> Result<(), SplitLoaderError> {
+    // Does not fail: the selector is valid.
+    if let Ok(Some(view)) = place.closest(".overview-fit") {
+        follow_size(&view);
+    }
     show_canvas_in(session, place);
     Ok(())
 }

@@ -78,16 +78,19 @@ impl Board {
         fits
     }
 
-    /// Applies changes. Seats on screen show them after [`Self::update_signals`].
-    pub fn apply(&mut self, changes: &[SeatChange]) {
+    /// Applies changes. Seats on screen show them after [`Self::update_signals`]; returns true if there are any.
+    pub fn apply(&mut self, changes: &[SeatChange]) -> bool {
+        let mut is_on_screen = false;
         for change in changes {
             if let Some(state) = self.states.get_mut(change.seat as usize) {
                 *state = change.state;
+                is_on_screen |= self.painted.get(change.seat as usize).is_some_and(Option::is_some);
                 self.released.retain(|seat| *seat != change.seat);
                 self.refused.retain(|(seat, _)| *seat != change.seat);
                 self.mark_dot(change.seat);
             }
         }
+        is_on_screen
     }
 
     /// Remembers released seats until the live map confirms them.
@@ -212,8 +215,9 @@ mod tests {
         let (mut board, mut cart) = (Board::new(3), Cart::default());
         let signals = [0, 1, 2].map(|seat| board.signal(seat, &cart).expect("a seat of the room"));
         let shown = || signals.map(PageSignal::get_untracked);
-        board.apply(&[0, 1].map(|seat| SeatChange { seat, state: SeatState::Locked }));
-        board.apply(&[SeatChange { seat: 1, state: SeatState::Booked }]);
+        assert!(board.apply(&[0, 1].map(|seat| SeatChange { seat, state: SeatState::Locked })));
+        assert!(board.apply(&[SeatChange { seat: 1, state: SeatState::Booked }]));
+        assert!(!Board::new(3).apply(&[SeatChange { seat: 1, state: SeatState::Booked }]), "no seat is on screen");
         assert_eq!([0, 1].map(|seat| board.state(seat)), [SeatState::Locked, SeatState::Booked]);
         cart.tap(2);
         board.repaint(2, &cart);

@@ -384,8 +384,9 @@ fn apply_changes(session: MapSession, changes: &[SeatChange]) {
     if session.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
         own_hold::refresh(session);
     }
-    session.board.update_value(|board| board.apply(changes));
-    schedule_paint(session);
+    if session.board.update_value(|board| board.apply(changes)) {
+        schedule_paint(session);
+    }
     counting::count_changed(session, changes);
     painting::paint_changes(session);
     watched::notify_watched(session);

@@ -6,9 +6,9 @@ use crate::seat_map::signals::{PageCell, PageSignal};
 
 /// The map is moving until it has been still for this long, milliseconds. Several frames of a slow phone.
 const STILL_AFTER_MS: f64 = 150.0;
-/// Longest time that a changed seat waits until the map is still, milliseconds. No drag lasts that long, except in play:
-/// on a slow phone one painting holds the map for a third of a second.
-const MOVING_PAINT_MS: f64 = 5_000.0;
+/// Longest time that a changed seat waits until the map is still, milliseconds. On a slow phone one painting takes two
+/// to three frames.
+const MOVING_PAINT_MS: f64 = 1_000.0;
 
 /// A change of the magnification.
 #[derive(Clone, Copy, Debug, PartialEq)]

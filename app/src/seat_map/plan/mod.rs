@@ -13,5 +13,6 @@ mod minimap;
 pub(crate) mod plane;
 mod row_letters;
 pub mod steps;
+pub(super) mod view_size;
 pub mod zoom;
 pub(super) mod zoom_buttons;

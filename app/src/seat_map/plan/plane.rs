@@ -14,6 +14,7 @@ use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, HtmlElement, MouseEvent, PointerEvent, TouchEvent, WheelEvent};
 
 use super::map_view::{MapView, ZoomRequest};
+use super::view_size::follow_size;
 use super::zoom::{self, Pinch, WindowPoint, WindowRect};
 
 /// Mouse movement below this while pressed is a click, pixels.
@@ -86,6 +87,7 @@ impl Plane {
             let _ = plane.scroller.add_event_listener_with_callback_and_bool(name, react, is_first);
             plane.listeners.borrow_mut().push(closure);
         }
+        follow_size(&plane.scroller);
         plane.update_view();
         plane.update_limit();
         plane

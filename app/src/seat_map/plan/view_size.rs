@@ -1,0 +1,35 @@
+//! The size of the map's view, in pixels, for the style.
+//!
+//! Until this has loaded, the style measures the view in units of a container. With these, each change of a text beside
+//! the map lays out the whole drawing anew: a browser lays out the columns of the page twice, at two heights, and in each
+//! of them the drawing has another size.
+
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+use web_sys::{Element, HtmlElement, ResizeObserver, ResizeObserverEntry};
+
+/// Set on a view whose size is known.
+const MEASURED: &str = "data-measured";
+
+/// Keeps the properties `--view-width` and `--view-height` of a view for as long as it exists. A browser that cannot
+/// observe sizes keeps the units of a container.
+pub fn follow_size(view: &Element) {
+    if view.has_attribute(MEASURED) {
+        return;
+    }
+    let react = Closure::<dyn FnMut(js_sys::Array)>::new(|entries: js_sys::Array| {
+        let entry: ResizeObserverEntry = entries.get(0).unchecked_into();
+        let (view, size) = (entry.target().unchecked_into::<HtmlElement>(), entry.content_rect());
+        for (name, pixels) in [("--view-width", size.width()), ("--view-height", size.height())] {
+            // Fails only for properties that do not exist.
+            let _ = view.style().set_property(name, &format!("{pixels}px"));
+        }
+        // Fails only for invalid attribute names.
+        let _ = view.set_attribute(MEASURED, "");
+    });
+    if let Ok(observer) = ResizeObserver::new(react.as_ref().unchecked_ref()) {
+        observer.observe(view);
+    }
+    // The browser ends the observer with its view. The closure holds nothing.
+    react.forget();
+}
