@@ -8,6 +8,11 @@ import { largestRoomShow, paintedColours, paintWorkers, canvasChecksum } from ".
 import { press, SMALLEST_TARGET } from "../pages/show.js";
 import { expect, test, type Visitor } from "../pages/visitors.js";
 
+/** A laptop's window below the bars of its browser. */
+const SMALL_LAPTOP = { width: 1_280, height: 720 };
+/** The smallest rooms of the demo with five categories. */
+const FIVE_CATEGORIES = { minSeats: 400 };
+
 /** Rooms whose seats can still grow by half: the seats of a lounge nearly have their largest size in the whole room. */
 const MAGNIFIABLE = { minSeats: 180 };
 
@@ -34,6 +39,17 @@ test("the zoom buttons zoom in and out, and the minimap shows and moves the view
   await map.zoom("whole");
   await expect.poll(() => map.width()).toBeCloseTo(whole, -1);
   await expect(map.minimap).toBeHidden();
+});
+
+test("the legend of five categories is in view below the card of a seat", async ({ request, anna }) => {
+  test.skip(isPhone(), "on a phone it is a line that scrolls");
+  const show = await claimShow(request, [["C", "7"]], FIVE_CATEGORIES);
+  const hers = await anna.visit(show.id);
+  await anna.page.setViewportSize(SMALL_LAPTOP);
+  await expect(anna.page.getByTestId("price-filter")).toHaveCount(5);
+  await hers.seat(show.seat("C", "7")).hover();
+  await expect(anna.page.getByTestId("seat-card")).toContainText("Row C, seat 7");
+  await expect(anna.page.locator(".legend")).toBeInViewport({ ratio: 1 });
 });
 
 test("the minimap is visible after one zoom step and hidden for the whole room", async ({ request, anna }) => {

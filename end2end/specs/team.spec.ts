@@ -28,6 +28,12 @@ test("the pages of team and audit log are accessible", async ({ request, newVisi
   await press(page.getByTestId("to-acts"));
   await expect(page.getByTestId("act").first()).toBeVisible();
   await expectAccessible(page, "the audit log");
+
+  await page.setViewportSize({ width: 390, height: 844 });
+  const hidden = () => page.locator(".reports-scroll").evaluate((table) => table.scrollWidth - table.clientWidth);
+  await expect.poll(hidden, "a phone shows all of an entry").toBeLessThanOrEqual(0);
+  const lines = await page.getByTestId("act").locator("time").evaluateAll((times) => times.map((time) => time.getClientRects().length));
+  expect(new Set(lines), "a time is one line").toEqual(new Set([1]));
 });
 
 test("on a phone the navigation is one line of large targets with the current section in view", async ({ request, newVisitor }) => {

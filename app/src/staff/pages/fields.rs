@@ -16,6 +16,8 @@ pub(super) struct Field {
     is_required: bool,
     /// True if its error is shown below it.
     is_marked: bool,
+    /// True if it has the width of two fields.
+    is_long: bool,
     /// Most characters, or the limits of a number.
     limits: Option<(u32, u32)>,
 }
@@ -39,7 +41,7 @@ impl AsRef<str> for Field {
 
 impl Field {
     const fn new(name: &'static str, label: &'static str, kind: Kind) -> Self {
-        Self { name, id: name, label, kind, is_required: false, is_marked: false, limits: None }
+        Self { name, id: name, label, kind, is_required: false, is_marked: false, is_long: false, limits: None }
     }
 
     /// A line of text.
@@ -92,6 +94,11 @@ impl Field {
         Self { is_marked: true, ..self }
     }
 
+    /// The field has the width of two, where there is space.
+    pub const fn long(self) -> Self {
+        Self { is_long: true, ..self }
+    }
+
     /// A text has at most so many characters.
     pub const fn at_most(self, characters: u32) -> Self {
         Self { limits: Some((0, characters)), ..self }
@@ -118,7 +125,7 @@ impl Field {
     }
 
     fn render(self, id: String, label: String, form: &Form) -> AnyView {
-        let Self { name, kind, is_required: required, is_marked, limits, .. } = self;
+        let Self { name, kind, is_required: required, is_marked, is_long, limits, .. } = self;
         let value = form.text(name);
         if kind == Kind::Tick {
             let is_ticked = !value.is_empty();
@@ -140,17 +147,21 @@ impl Field {
         let is_number = kind == Kind::Number;
         let max_chars = limits.filter(|_| !is_number).map(|(_, most)| most.to_string());
         let (min, max) = limits.filter(|_| is_number).unzip();
+        let is_reason = kind == Kind::Reason;
+        let class = match (is_reason, is_long) {
+            (true, _) => "field organiser-reason",
+            (false, true) => "field organiser-long",
+            (false, false) => "field",
+        };
         if !is_marked {
             return view! {
-                <div class="field">
+                <div class=class>
                     <label for=id.clone()>{label}</label>
                     <input id=id name=name r#type=kind_name maxlength=max_chars min=min max=max value=value required=required />
                 </div>
             }
             .into_any();
         }
-        let is_reason = kind == Kind::Reason;
-        let class = if is_reason { "field organiser-reason" } else { "field" };
         let autocomplete = is_reason.then_some("off");
         let max_chars = if is_reason { Some("300".to_owned()) } else { max_chars };
         let (invalid, described_by, below) = error_attributes(form, name, &id);

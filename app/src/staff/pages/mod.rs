@@ -179,8 +179,10 @@ fn page(desk: Desk, title: &'static str, content: impl FnOnce(&Desk) -> AnyView 
 }
 
 /// A table that scrolls where it is too wide, also by keyboard. Each column has the message of its heading, empty for none,
-/// and whether it holds words.
+/// and whether it holds words. On a phone the cells of a table with words are below each other, with their `data-label`.
 fn wide_table(caption: String, columns: &[(&'static str, bool)], rows: impl IntoView) -> AnyView {
+    let has_words = columns.iter().any(|&(_, is_words)| is_words);
+    let class = if has_words { "reports-table reports-stacked" } else { "reports-table" };
     let columns = columns.iter().map(|&(message, is_words)| match message {
         "" => view! { <td></td> }.into_any(),
         _ => view! { <th scope="col" class=is_words.then_some("reports-words")>{say!(message)}</th> }.into_any(),
@@ -189,7 +191,7 @@ fn wide_table(caption: String, columns: &[(&'static str, bool)], rows: impl Into
     let label = caption.clone();
     view! {
         <div class="reports-scroll" tabindex="0" role="group" aria-label=label>
-            <table class="reports-table">
+            <table class=class>
                 <caption class="visually-hidden">{caption}</caption>
                 <thead><tr>{columns}</tr></thead>
                 <tbody>{rows.into_any()}</tbody>

@@ -278,12 +278,14 @@ fn log(path: &str, deliveries: Vec<DeliveryView>, can_replay: bool, context: For
         view! {
             <tr data-testid="delivery" data-state=delivery.state.as_str()>
                 <th scope="row">{event_words(delivery.event)}<span class="quiet small" dir="ltr">{delivery.subject}</span></th>
-                <td class="reports-words">{when_utc(&delivery.happened_at)}</td>
-                <td class="reports-words">
+                <td class="reports-words" data-label=say!("systems.happened")>
+                    <time datetime=delivery.happened_at.clone()>{when_utc(&delivery.happened_at)}</time>
+                </td>
+                <td class="reports-words" data-label=say!("systems.outcome")>
                     {state}" "<span dir="ltr">{status}</span>
                     {delivery.last_trouble.map(|why| view! { <span class="quiet small" dir="ltr">" "{why}</span> })}
                 </td>
-                <td>{number(i64::from(delivery.tries), current())}</td>
+                <td data-label=say!("systems.tries")>{number(i64::from(delivery.tries), current())}</td>
                 <td>{replay}</td>
             </tr>
         }

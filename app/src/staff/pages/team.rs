@@ -171,9 +171,9 @@ fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
                     {act_words(&line.act)}
                     <span class="quiet small team-subject">{subject}</span>
                 </th>
-                <td class="reports-words"><bdi>{line.reason_name.unwrap_or(line.reason)}</bdi></td>
-                <td class="reports-words"><bdi>{who}</bdi></td>
-                <td class="reports-words"><time datetime=line.at>{when}</time></td>
+                <td class="reports-words" data-label=say!("acts.why")><bdi>{line.reason_name.unwrap_or(line.reason)}</bdi></td>
+                <td class="reports-words" data-label=say!("acts.who")><bdi>{who}</bdi></td>
+                <td class="reports-words" data-label=say!("acts.when")><time datetime=line.at>{when}</time></td>
             </tr>
         }
     };

@@ -12,7 +12,7 @@ use super::{Desk, Form, Section, StaffPage, trouble_view};
 use crate::shell::{Head, Page, WasmModule};
 
 const NAME: Field = Field::text("name", "theatres.name").required().at_most(120);
-const ADDRESS: Field = Field::text("address", "theatres.address").required().at_most(2_000);
+const ADDRESS: Field = Field::text("address", "theatres.address").required().at_most(2_000).long();
 const CURRENCY: Field = Field::text("currency", "theatres.currency").required().at_most(3);
 const CITY_NAME: Field = Field::text("city_name", "theatres.city_name").at_most(120);
 const COUNTRY: Field = Field::text("country", "theatres.country").at_most(120);

@@ -73,10 +73,14 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
                 {kind_words(flag.kind)}
                 <span class="quiet small">" "<bdi>{flag.film}</bdi>" · "{starts}</span>
             </th>
-            <td class="reports-words">{whose(flag.subject, &flag.tag)}</td>
-            <td>{number(i64::from(flag.seen), current())}</td>
-            <td class="reports-words">{when_utc(&flag.since)}</td>
-            <td class="reports-words">{when_utc(&flag.last_at)}</td>
+            <td class="reports-words" data-label=say!("unusual.whose")>{whose(flag.subject, &flag.tag)}</td>
+            <td data-label=say!("unusual.how_many")>{number(i64::from(flag.seen), current())}</td>
+            <td class="reports-words" data-label=say!("unusual.since")>
+                <time datetime=flag.since.clone()>{when_utc(&flag.since)}</time>
+            </td>
+            <td class="reports-words" data-label=say!("unusual.last")>
+                <time datetime=flag.last_at.clone()>{when_utc(&flag.last_at)}</time>
+            </td>
             <td class="reports-words">{fate}</td>
         </tr>
     }

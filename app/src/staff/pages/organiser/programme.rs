@@ -170,7 +170,7 @@ const FILM_TITLE: Field = Field::text("title", "organiser.film_title").required(
 const RUNNING_MINUTES: Field = Field::number("running_minutes", "organiser.running_minutes").required().marked();
 const GENRE: Field = Field::text("genre", "organiser.genre");
 const RATING: Field = Field::text("rating", "organiser.rating");
-const TAGLINE: Field = Field::text("tagline", "organiser.tagline");
+const TAGLINE: Field = Field::text("tagline", "organiser.tagline").long();
 
 /// The film of a sent form.
 ///
