@@ -25,8 +25,16 @@ const MAP_SHEETS: [&str; 12] = [
     "60-languages.css",
 ];
 /// Sheets that it needs afterwards.
-const MAP_LATER_SHEETS: [&str; 6] =
-    ["01-fonts.css", "36-areas.css", "36-party.css", "38-waiting-list.css", "40-checkout.css", "52-paper.css"];
+const MAP_LATER_SHEETS: [&str; 8] = [
+    "01-fonts.css",
+    "35-legend.css",
+    "35-list.css",
+    "36-areas.css",
+    "36-party.css",
+    "38-waiting-list.css",
+    "40-checkout.css",
+    "52-paper.css",
+];
 /// Selects the files of style/ that are in a sheet.
 type SheetFilter = fn(&str) -> bool;
 /// The served sheets, built from style/*.css in order of name.
