@@ -9,7 +9,7 @@ use sqlx::postgres::PgPool;
 
 /// Version, description and content of each file. `sqlx::migrate!` would list them by itself, but sqlx's macros compile
 /// all of sqlx a second time.
-const FILES: [(i64, &str, &str); 13] = [
+const FILES: [(i64, &str, &str); 14] = [
     (1, "shared triggers", include_str!("../../../migrations/0001_shared_triggers.sql")),
     (2, "http", include_str!("../../../migrations/0002_http.sql")),
     (3, "catalogue", include_str!("../../../migrations/0003_catalogue.sql")),
@@ -23,6 +23,7 @@ const FILES: [(i64, &str, &str); 13] = [
     (11, "one rehearsal", include_str!("../../../migrations/0011_one_rehearsal.sql")),
     (12, "categories of layouts", include_str!("../../../migrations/0012_categories_of_layouts.sql")),
     (13, "moves of drafts", include_str!("../../../migrations/0013_moves_of_drafts.sql")),
+    (14, "released claims", include_str!("../../../migrations/0014_released_claims.sql")),
 ];
 
 /// The schema, step by step.

@@ -6,7 +6,7 @@ use selling::outbox;
 use simulator::payment::{NewPayment, Payment, Protocol, RefundStatus, StripeTerms};
 
 use crate::box_office::pages::send;
-use crate::box_office::{acts, hired, two_theatres};
+use crate::box_office::{acts, booking_path, hired, hold_seats, seller_with_open_till, two_theatres};
 use crate::gateways::{GatewayServer, KEY, SECRET};
 use crate::prelude::*;
 use crate::sql_guards::{insert_booking, insert_payment};
@@ -268,6 +268,37 @@ async fn partial_refund_retried_after_days_is_sent_once() {
     world.wait_for_empty_outbox().await;
     assert_eq!(refund_states(&till, &booking), [RefundStatus::Succeeded], "exactly one refund exists");
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partial_refund_that_fails_after_an_exchange_is_sent_again() {
+    let (world, till) = world_with_stripe().await;
+    let mut seller = seller_with_open_till(&world, "sue@example.org").await;
+    let ann = world.visitor();
+    let booking = ann.buy_seats(&[1, 2], "pm_paid").await;
+    let label = text(&booking["seats"][0]["label"]);
+    let words = ["cancel-booking", text(&booking["reference"]), "--seat", label, "--reason", "The seat is broken."];
+    let (well, said) = world.command(&words).await;
+    assert!(well, "{said}");
+    world.wait_for_count("the refund is settled", "SELECT count(*) FROM refunds WHERE state = 'settled'", 1).await;
+    world.wait_for_empty_outbox().await;
+    // A later event would remove the effect from the parked ones.
+    wait_until("its event is delivered", || async { till.simulator.has_delivered_all() }).await;
+    let hold = hold_seats(&mut seller, &world, &[8]).await;
+    let exchange = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "reason": "A better view." });
+    let answer = seller.post(&booking_path(&booking, "/exchange"), exchange).await;
+    expect_state(answer, StatusCode::CREATED, "CONFIRMED");
+
+    // The card is closed. The rest of the money pays for the other booking by now.
+    let id = payment(&till, &booking).id;
+    till.simulator.set_refund_status(&id, 0, RefundStatus::Failed).expect("the webhook is sent");
+    world.wait_for_count("the refund is parked", "SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL", 1).await;
+    wait_until("its events are delivered", || async { till.simulator.has_delivered_all() }).await;
+    let parked = outbox::parked(&world.pg, None).await.expect("the list").remove(0);
+    retry(&world, parked.id).await;
+    world.wait_for_empty_outbox().await;
+    assert_eq!(refund_states(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
+    assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM refunds").await, PRICE, "it is counted once");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -97,6 +97,28 @@ async fn seats_changed_after_checkout_are_not_charged_without_a_new_checkout() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn older_hold_buys_a_seat_that_was_sold_and_returned_since() {
+    let world = World::start(1, &[]).await;
+    // A batch commits the first purchase. The second has a wish for late money, and is committed alone.
+    for (seat, if_late) in [(40, None), (50, Some("refund"))] {
+        let (ann, bob) = (world.visitor(), world.visitor());
+        let hold = expect_answer(ann.hold(&[seat]).await, StatusCode::CREATED);
+        let sold = bob.buy_seats(&[seat + 1], "tok_paid").await;
+        expect_state(bob.cancel(&sold, None).await, StatusCode::OK, "CANCELLED");
+        ann.wait_for_seat(seat as usize + 1, '0').await;
+        let hold = expect_answer(ann.change(&hold, &[seat + 1], &[]).await, StatusCode::OK);
+        let mut order = ann.purchase_body(&hold, Some("tok_paid"));
+        if let Some(if_late) = if_late {
+            order["if_late"] = json!(if_late);
+        }
+        let answer = ann.call(Method::POST, "/api/v1/bookings", order).await;
+        let bought = expect_state(answer, StatusCode::CREATED, "CONFIRMED");
+        assert_eq!(bought["total"]["minor"], 2 * PRICE, "{bought}");
+    }
+    world.wait_for_empty_outbox().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn foreign_booking_is_not_found() {
     let (_world, [ann, eve]) = World::with_visitors(1, &[]).await;
     let booking = ann.check_out(&[80]).await.1;

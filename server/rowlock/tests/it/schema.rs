@@ -156,7 +156,8 @@ const CLAIM: &str = "
     FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[]) AS wish (show_id, seat_no, booking_id, fence)
     ON CONFLICT (show_id, seat_no) DO UPDATE
     SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed', expires_at = EXCLUDED.expires_at
-    WHERE seat_claims.fence < EXCLUDED.fence AND seat_claims.state = 'released'
+    WHERE (seat_claims.state = 'released' OR seat_claims.fence < EXCLUDED.fence)
+      AND NOT (seat_claims.state = 'sold' OR (seat_claims.state = 'claimed' AND seat_claims.expires_at > now()))
     RETURNING seat_no";
 
 /// Claims these seats for a booking with this fence. Returns the claimed seats, sorted.
@@ -196,15 +197,18 @@ async fn claims_of_every_partition_keep_the_rules_of_one_table() {
     for statement in [
         "UPDATE seat_claims SET state = 'sold' WHERE seat_no = 3",
         "UPDATE seat_claims SET state = 'released' WHERE seat_no = 4",
+        "UPDATE seat_claims SET expires_at = now() - interval '1 hour' WHERE seat_no = 5",
     ] {
         let written = sqlx::query(statement).execute(pg).await.expect("the claims are written");
         assert_eq!(usize::try_from(written.rows_affected()).ok(), Some(shows.len()), "{statement}");
     }
-    // Sold, released and claimed: only the released seat can be claimed, and only with a higher fence.
+    // Sold, released and expired: the released seat can be claimed with any fence, the expired one with a higher fence.
     for (show, fence) in shows.iter().zip(0..) {
         let fence = i64::max(fence, 1);
-        assert_eq!(claim(&mut connection, *show, &[3, 4, 5], booking, fence).await, [0_i32; 0]);
-        assert_eq!(claim(&mut connection, *show, &[3, 4, 5, 6], booking, fence + 1).await, [4, 6]);
+        assert_eq!(claim(&mut connection, *show, &[3, 4, 5], booking, fence).await, [4]);
+        assert_eq!(claim(&mut connection, *show, &[3, 4, 5, 6], booking, fence + 1).await, [5, 6]);
+        // Sold and claimed: no fence is high enough.
+        assert_eq!(claim(&mut connection, *show, &[3, 4, 5, 6], booking, fence + 2).await, [0_i32; 0]);
         assert_second_claims_are_refused(pg, *show).await;
     }
     drop(connection);

@@ -17,6 +17,9 @@ use seats::seat_locks::{FencedSelection, Selection};
 
 /// Claims the booking's seats until it expires. Returns the seats that could not be claimed. If any are returned,
 /// the caller rolls back. One statement, rows in seat order, so that transactions do not deadlock.
+///
+/// A released claim is replaced whatever its fence: a seat that is added to an older hold may have been sold and returned
+/// since. An expired claim is replaced by a higher fence only.
 pub(crate) async fn claim(tx: &mut PgConnection, row: &BookingRow, now: Timestamp) -> sqlx::Result<Vec<SeatIndex>> {
     let got: Vec<i32> = sqlx::query_scalar(concat!(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
@@ -24,7 +27,7 @@ pub(crate) async fn claim(tx: &mut PgConnection, row: &BookingRow, now: Timestam
          ON CONFLICT (show_id, seat_no) DO UPDATE
          SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed',
              expires_at = EXCLUDED.expires_at
-         WHERE seat_claims.fence < EXCLUDED.fence AND NOT ",
+         WHERE (seat_claims.state = 'released' OR seat_claims.fence < EXCLUDED.fence) AND NOT ",
         claim_is_alive!("seat_claims", "$6"),
         " RETURNING seat_no",
     ))

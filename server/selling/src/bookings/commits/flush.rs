@@ -224,8 +224,7 @@ impl Writes {
             .done()
     }
 
-    /// Claims seats as `seat_claims::claim` does: a seat must be free or its claim expired, and the fence must be
-    /// higher.
+    /// Claims seats as `seat_claims::claim` does: a seat must be free, or its claim expired and of a lower fence.
     fn add_claims(&self, cte: &mut CteBatch, now: Timestamp) -> sqlx::Result<()> {
         let claims = || self.claims.iter();
         let statement = concat!(
@@ -236,7 +235,7 @@ impl Writes {
              ON CONFLICT (show_id, seat_no) DO UPDATE
              SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed',
                  expires_at = EXCLUDED.expires_at
-             WHERE seat_claims.fence < EXCLUDED.fence AND NOT ",
+             WHERE (seat_claims.state = 'released' OR seat_claims.fence < EXCLUDED.fence) AND NOT ",
             claim_is_alive!("seat_claims", "$6"),
             " RETURNING booking_id"
         );

@@ -139,10 +139,14 @@ pub(crate) async fn perform(
         tx.commit().await?;
         return Ok(());
     }
-    if number == 0 && !was_settled {
-        sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.clock.now()).await?;
+    // A settled refund has its row. If the rest of the money pays for another booking since, the trigger would refuse
+    // another one.
+    if !was_settled {
+        if number == 0 {
+            sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.clock.now()).await?;
+        }
+        request(&mut tx, row.id, number, (amount, 0), state.clock.now()).await.map_err(above_charge)?;
     }
-    request(&mut tx, row.id, number, (amount, 0), state.clock.now()).await.map_err(above_charge)?;
     let charged = charged_as(&mut tx, row.id).await?;
     tx.commit().await?;
     if amount.minor > 0 {
