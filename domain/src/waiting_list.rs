@@ -26,10 +26,16 @@ pub struct EntryRequest {
 
 impl EntryRequest {
     fn takes(&self, category: &str, kind: SeatKind) -> bool {
-        match &self.category {
-            Some(wanted) => wanted == category,
-            None => kind.rules().is_offered_unasked,
-        }
+        takes(self.category.as_deref(), category, kind)
+    }
+}
+
+/// True if an entry that named `wanted`, or no category, is offered seats of this category and kind.
+#[must_use]
+pub fn takes(wanted: Option<&str>, category: &str, kind: SeatKind) -> bool {
+    match wanted {
+        Some(wanted) => wanted == category,
+        None => kind.rules().is_offered_unasked,
     }
 }
 

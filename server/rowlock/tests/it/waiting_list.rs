@@ -274,6 +274,32 @@ async fn invalid_repeated_and_needless_joins_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn entry_holds_back_seats_of_its_category_only() {
+    let world = World::start(1, &[]).await;
+    let floor = "INSERT INTO area_stock (show_id, area_no, name, category, capacity)
+                 SELECT id, 0, 'Floor', 'floor', 2 FROM shows";
+    world.execute(floor).await;
+    world.execute("UPDATE shows SET prices = prices || '{\"floor\": 900}'").await;
+    let lucky = world.visitor();
+    let held = expect_answer(lucky.hold_places(2).await, StatusCode::CREATED);
+    let ann = world.visitor();
+    let path = format!("/api/v1/shows/{}/waiting-list", world.show);
+    let wish = json!({ "quantity": 2, "email": "ann@example.org", "category": "floor" });
+    expect_answer(ann.call(Method::POST, &path, wish).await, StatusCode::CREATED);
+    // Three hundred seats are free, and no entry wants them.
+    let bob = world.visitor();
+    expect_problem(bob.join_waiting_list(1).await, StatusCode::CONFLICT, "seats_free");
+    let hold = expect_answer(bob.hold(&[46]).await, StatusCode::CREATED);
+    expect_answer(bob.change(&hold, &[47], &[]).await, StatusCode::OK);
+    // One place comes back: too few for her, and held back all the same.
+    let change = format!("/api/v1/shows/{}/holds/{}", world.show, text(&held["id"]));
+    let back = json!({ "remove_places": [{ "area": 0, "quantity": 1 }] });
+    expect_answer(lucky.call(Method::PATCH, &change, back).await, StatusCode::OK);
+    expect_problem(world.visitor().hold_places(1).await, StatusCode::CONFLICT, "waiting_list_first");
+    assert_eq!(ann.waiting_list_entry().await.1["state"], "WAITING");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn list_length_and_lists_per_visitor_are_limited() {
     let (world, _, _) = sold_out(1, &[5], &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());

@@ -84,7 +84,7 @@ async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold
             return Ok(());
         }
     }
-    let detail = "Others wait for seats of this show, and what is free goes to them first. Join the waiting list: \
+    let detail = "Others wait for such seats of this show, and what is free goes to them first. Join the waiting list: \
                   what no one before you can use is yours within seconds.";
     Err(Problem::new(Code::WaitingListFirst, detail))
 }
@@ -98,7 +98,7 @@ pub(super) async fn take(
     selection: Selection,
 ) -> ApiResult<StoredHold> {
     on_sale(show, state.clock.now())?;
-    if state.waiting.has(show.id) {
+    if state.waiting.has_any(show, &selection) {
         check_waiting_list(state, show, owner, Some(asked.id)).await?;
     }
     let attempt = LockAttempt { asked, owner: owner.to_owned(), selection, takes_kept: false };
@@ -129,7 +129,7 @@ pub(super) async fn change(
     let remove = check_selection(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
         on_sale(show, state.clock.now())?;
-        if state.waiting.has(show.id) {
+        if state.waiting.has_any(show, &add) {
             check_waiting_list(state, show, owner, None).await?;
         }
     }

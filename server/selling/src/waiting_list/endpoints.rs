@@ -1,7 +1,7 @@
 //! Endpoints of waiting lists.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api::waiting_list::{WaitingRequest, WaitingView};
@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::join;
 use crate::{SellingState, waiting_list};
+use admission::waiting_room::{self, VisitorPage};
 use http::idempotency::{Answer, IdempotencyKey, Intent};
 use http::shared_refusals::KeyReused;
 use http::{ApiJson, ApiPath, ApiResult, ClientAddress, Problem};
@@ -28,17 +29,22 @@ pub fn routes() -> OpenApiRouter<SellingState> {
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, person_invalid"),
         (status = 404, body = ProblemView, description = "No such show; also for a guest's cookie from before they signed in"),
         (status = 409, body = ProblemView, description = "seats_free, already_waiting, sales_closed, still_running"),
-        (status = 429, body = ProblemView, description = "waiting_list_full, too_many_attempts"),
+        (status = 429, body = ProblemView, description = "waiting_list_full, waiting_room, too_many_attempts"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn wait(
     State(state): State<SellingState>,
     visitor: Visitor,
     address: ClientAddress,
     ApiPath(show): ApiPath<Uuid>,
+    headers: HeaderMap,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<WaitingRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.find_show(show).await?;
+    // An offer is a hold: the line is for those who see the map, otherwise it would lead past the waiting room.
+    if waiting_room::page_of(&state, show.id, &visitor.owner, &headers) == VisitorPage::WaitingRoom {
+        waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
+    }
     own(&state, &visitor).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/waiting-list", show.id), &request);
     let answer = join::join(&state, &show, (&visitor.owner, &address), &request, &intent).await?;

@@ -64,7 +64,7 @@ async fn enter(
     let wish = check(show, request)?;
     catalogue::on_sale(show, now)?;
     let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
-    let is_free = offers::free_in(show, &snapshot).find_offer(&wish).is_some();
+    let free = offers::free_in(show, &snapshot).find_offer(&wish).map(offers::selection_of);
 
     let mut tx = state.pg.begin_with(BEGIN).await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -72,8 +72,8 @@ async fn enter(
     }
     sql::open_list(&mut tx, show.id, now).await?;
     let waiting = sql::count_waiting(&mut tx, show.id).await?;
-    // While others wait, free seats are theirs first; the rest reaches the newcomer through the line.
-    if is_free && waiting == 0 {
+    // While others wait for such seats, free ones are theirs first; the rest reaches the newcomer through the line.
+    if free.is_some_and(|free| !state.waiting.has_any(show, &free)) {
         return Err(Problem::new(Code::SeatsFree, "There are such seats: take them from the map, no need to wait."));
     }
     let elsewhere = sql::count_lists_of(&mut tx, owner).await?;
@@ -94,7 +94,7 @@ async fn enter(
     let view = view.ok_or_else(|| Problem::internal(&"an entry of the waiting list is gone at once"))?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     let answer = intent.commit(tx, answer, now).await?;
-    state.waiting.add(show.id);
+    state.waiting.add(show.id, wish.category);
     Ok(JoinResult::Joined(answer))
 }
 

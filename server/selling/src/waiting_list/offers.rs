@@ -128,10 +128,7 @@ async fn hold(state: &SellingState, show: &Show) -> ApiResult<()> {
 
 /// Builds the lock store request of an offer. Repeats are identical, so that the lock store returns the same answer.
 fn attempt(entry: &ListEntry) -> Option<LockAttempt> {
-    let selection = match entry.offer()? {
-        OfferedPlaces::Seats(seats) => Selection::of_seats(seats),
-        OfferedPlaces::Places(places) => Selection { seats: vec![], places: vec![places] },
-    };
+    let selection = selection_of(entry.offer()?);
     let id = entry.offer_hold?;
     Some(LockAttempt {
         asked: RequestIdentity { id, digest: id.as_u64_pair().0 },
@@ -139,6 +136,13 @@ fn attempt(entry: &ListEntry) -> Option<LockAttempt> {
         selection,
         takes_kept: false,
     })
+}
+
+pub(super) fn selection_of(offer: OfferedPlaces) -> Selection {
+    match offer {
+        OfferedPlaces::Seats(seats) => Selection::of_seats(seats),
+        OfferedPlaces::Places(places) => Selection { seats: vec![], places: vec![places] },
+    }
 }
 
 enum OfferOutcome {
@@ -192,8 +196,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOKED_AT_MS: i64 = 900;
 /// Shows processed in one round, least recent first.
 const MAX_SHOWS_PER_ROUND: i64 = 200;
-/// Maximum shows with a waiting list in a replica's cache.
-const MAX_OPEN_LISTS: i64 = 100_000;
+/// Maximum categories of shows that are waited for in a replica's cache.
+const MAX_WANTED: i64 = 100_000;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: SellingState) {
@@ -211,7 +215,7 @@ pub async fn serve_forever(state: SellingState) {
 /// When the database fails. Failures of single shows are logged, and the next round retries.
 pub async fn serve_all_lists(state: &SellingState) -> sqlx::Result<()> {
     let now = state.clock.now();
-    state.waiting.replace(sql::open_shows(&state.pg, MAX_OPEN_LISTS).await?);
+    state.waiting.replace(sql::wanted_categories(&state.pg, MAX_WANTED).await?);
     settle(state, now).await?;
     let looked_at = now.plus_ms(-LOOKED_AT_MS);
     for show in sql::due_shows(&state.pg, now, looked_at, MAX_SHOWS_PER_ROUND).await? {

@@ -1,7 +1,5 @@
 //! Queries of `waiting_lists` and `waiting_list`. Every write verifies the state it was decided on.
 
-use std::collections::HashSet;
-
 use chrono::{DateTime, Utc};
 use domain::seats::{Places, SeatIndex};
 use domain::time::Timestamp;
@@ -221,10 +219,10 @@ pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> sqlx::Resu
     sqlx::query(sql).bind_all((show, to_utc(now))).execute(pg).await.map(drop)
 }
 
-pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> sqlx::Result<HashSet<Uuid>> {
-    let sql = "SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1";
-    let shows: Vec<Uuid> = sqlx::query_scalar(sql).bind(limit).fetch_all(pg).await?;
-    Ok(shows.into_iter().collect())
+/// Returns the shows with waiting entries, once for each category that is waited for.
+pub(super) async fn wanted_categories(pg: &PgPool, limit: i64) -> sqlx::Result<Vec<(Uuid, Option<String>)>> {
+    let sql = "SELECT DISTINCT show_id, category FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1";
+    sqlx::query_as(sql).bind(limit).fetch_all(pg).await
 }
 
 /// Returns the shows with waiting entries that no replica has processed since `looked_at`, least recent first, and

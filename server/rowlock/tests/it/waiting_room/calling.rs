@@ -87,6 +87,26 @@ async fn sold_out_show_calls_no_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn waiting_list_does_not_lead_past_the_waiting_room() {
+    let world = World::start(1, &[]).await;
+    world.sell_only(&[10]).await;
+    switch_on(&world, 2_500, 1_000).await;
+    let mut line = sorted_by_place(guests(&world, 3).await).await;
+    line[0].enter().await;
+    let (status, hold) = line[0].hold(10).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    // A stranger, and one who waits in the room for the seat to come back.
+    for outside in [world.visitor(), line[2].visitor()] {
+        let joined = outside.join_waiting_list(1).await;
+        expect_problem(joined, StatusCode::TOO_MANY_REQUESTS, "waiting_room");
+    }
+    line[1].enter().await;
+    expect_answer(line[1].visitor().join_waiting_list(1).await, StatusCode::CREATED);
+    assert_eq!(line[0].visitor().release_hold(&hold).await, StatusCode::NO_CONTENT);
+    line[1].visitor().wait_for_entry_state("OFFERED").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn held_places_do_not_count_as_sold() {
     let world = World::start(1, &[]).await;
     world.sell_only(&[]).await;
