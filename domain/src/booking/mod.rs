@@ -190,10 +190,13 @@ pub enum StepError {
     TooLate,
 }
 
-/// Returns the refund of `price` for a cancellation by the buyer. The fee is rounded down, in the buyer's favour.
+/// Returns the refund of `price` for a cancellation by the buyer. The fee is rounded down, in the buyer's favour; in a
+/// currency with three decimals to tens, because Stripe moves no smaller amounts ("Three-decimal currencies").
 #[must_use]
-pub const fn back_to_buyer(price: Money) -> Money {
-    Money::new(price.minor - price.minor * CANCELLATION_FEE_PERCENT / 100, price.currency)
+pub fn back_to_buyer(price: Money) -> Money {
+    let fee = price.minor * CANCELLATION_FEE_PERCENT / 100;
+    let step = if price.currency.minor_digits() > 2 { 10 } else { 1 };
+    Money::new(price.minor - fee / step * step, price.currency)
 }
 
 /// Returns the last instant at which a buyer may cancel.

@@ -306,6 +306,14 @@ fn buyer_cancels_until_two_hours_before_less_fee_and_staff_anytime_in_full() {
 }
 
 #[test]
+fn fee_is_rounded_down_to_what_a_gateway_can_pay_back() {
+    for (code, price, back) in [("EUR", 999, 900), ("JPY", 1_999, 1_800), ("KWD", 2_750, 2_480), ("KWD", 90, 90)] {
+        let currency = Currency::parse(code).expect("a code");
+        assert_eq!(back_to_buyer(Money::new(price, currency)).minor, back, "{code} {price}");
+    }
+}
+
+#[test]
 fn lost_seats_are_refunded_in_full() {
     let (after, effects) = step(booking_in(PaymentSucceeded), BookingEvent::SeatsLost, NOW).expect("is refunded");
     assert_eq!((after.state, after.money), (Cancelled, MoneyState::Refunding));

@@ -179,8 +179,9 @@ pub(super) async fn join_or_enter(
     };
     room.used_tickets.note(number);
     let owner = joiner.owner;
+    // Its own number, not that of another ticket: who gives that back would stay inside.
     if let Some(pass) = credentials.pass {
-        return Ok(JoinOutcome::HasTicket(number, EntryOutcome::Inside(pass.until)));
+        return Ok(JoinOutcome::HasTicket(pass.number, EntryOutcome::Inside(pass.until)));
     }
     let Some(place) = room.place_of(number) else { return Ok(JoinOutcome::HasTicket(number, EntryOutcome::NotYet)) };
     // Most requests have a place far from being called, which is known without a call of Redis.

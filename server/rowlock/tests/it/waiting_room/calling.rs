@@ -272,6 +272,26 @@ async fn visitor_who_leaves_loses_the_pass() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pass_is_not_renewed_for_the_number_of_another_ticket() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let (mut guest, mut other) = (Guest::join(&world, 0).await, Guest::join(&world, 0).await);
+    let pass = text(&guest.enter().await["pass"]).to_owned();
+    let ticket = text(&other.state().await["ticket"]).to_owned();
+    let key = new_id().to_string();
+    let headers = [("idempotency-key", key.as_str()), ("queue-ticket", ticket.as_str()), ("queue-pass", pass.as_str())];
+    let (status, _, view) = guest.browser.send_with(Method::POST, &guest.path, &Value::Null, &headers).await;
+    assert_eq!((status, &view["number"]), (StatusCode::OK, &json!(guest.number)), "{view}");
+    let renewed = text(&view["pass"]).to_owned();
+    guest.leave().await;
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let key = new_id().to_string();
+    let headers = [("idempotency-key", key.as_str()), ("queue-pass", renewed.as_str())];
+    let (status, _, answer) = guest.browser.send_with(Method::POST, &holds, &json!({ "seats": [20] }), &headers).await;
+    assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn staff_at_the_counter_hold_seats_without_a_pass() {
     let world = World::start(1, &[]).await;
     another_theatre(&world).await;
