@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use super::LimitedCaller;
 use crate::{AdmissionSettings, AdmissionState};
 use http::problem::Limit;
-use http::{Code, Problem};
+use http::{ClientAddress, Code, Problem};
 use platform::ids;
 use platform::redis_link::LuaScript;
 use platform::telemetry::{HoldLimit, hold_limited};
@@ -42,6 +42,10 @@ const NAME_DIGITS: usize = 32;
 /// New visitors of an address per attempt in its limit: the meter of a visitor who gets a puzzle may be evicted before
 /// the solution comes.
 const NEWCOMERS_PER_TRY: u32 = 2;
+/// New visitors of a network, as a multiple of those of one address: the owner of an IPv6 /48 has 65,536 addresses.
+const ADDRESSES_PER_NETWORK: u32 = 16;
+/// Maximum of new visitors of one network per minute, so that half of the meters stay for others.
+const MAX_NEWCOMERS_OF_NETWORK: u32 = MAX_METERS as u32 / 2;
 /// Changes of holds per attempt in its limit: adding a seat is both, releasing one is a change alone.
 const CHANGES_PER_TRY: u32 = 4;
 
@@ -72,6 +76,8 @@ struct LimitPair {
     /// Limits new visitors of an address, which have no meter yet. Counted by this replica alone, whose memory
     /// they use.
     newcomers: Option<LimitMeters>,
+    /// The same for the network around the address.
+    newcomers_of_network: Option<LimitMeters>,
 }
 
 /// A limit, and its meters on this replica.
@@ -130,7 +136,7 @@ impl AttemptLimits {
         now: Timestamp,
     ) -> Result<(), LimitExceeded> {
         let (pair, person) = (self.of(what), trying.person());
-        pair.admit(&person, &trying.address.0, now)?;
+        pair.admit(&person, trying.address, now)?;
         self.take(state, pair.visitor.as_ref(), &person, now)
     }
 
@@ -167,7 +173,8 @@ impl AttemptLimits {
     pub(super) fn forget_idle(&self, now: Timestamp) {
         for pair in [&self.tries, &self.changes, &self.checkouts] {
             let shared = [&pair.visitor, &pair.address].into_iter().filter_map(Option::as_deref);
-            shared.chain(&pair.newcomers).for_each(|counted| counted.forget_idle(now));
+            let own = pair.newcomers.iter().chain(&pair.newcomers_of_network);
+            shared.chain(own).for_each(|counted| counted.forget_idle(now));
         }
     }
 
@@ -213,30 +220,35 @@ impl LimitPair {
     fn per_minute((visitor, visitors): (HoldLimit, u32), (address, addresses): (HoldLimit, u32)) -> Self {
         let of_visitor = Allowance::per_minute(visitors);
         let of_address = Allowance::per_minute(addresses);
-        let of_newcomers = Allowance::per_minute(addresses.saturating_mul(NEWCOMERS_PER_TRY));
+        let newcomers = addresses.saturating_mul(NEWCOMERS_PER_TRY);
+        let of_newcomers = Allowance::per_minute(newcomers);
+        let of_network = newcomers.saturating_mul(ADDRESSES_PER_NETWORK).min(MAX_NEWCOMERS_OF_NETWORK).max(newcomers);
         // Visitors without a meter may come from any address: together they get at least the limit of one address.
         let larger = |of: Allowance| of_address.filter(|other| other.burst > of.burst).unwrap_or(of);
         Self {
             visitor: of_visitor.map(|of| Arc::new(LimitMeters::new(visitor, of, larger(of)))),
             address: of_address.map(|of| Arc::new(LimitMeters::new(address, of, of))),
             newcomers: of_newcomers.map(|of| LimitMeters::new(address, of, of)),
+            newcomers_of_network: Allowance::per_minute(of_network).map(|of| LimitMeters::new(address, of, of)),
         }
     }
 
     /// Checks the address before a visitor is counted: a program that sends a new cookie each time would fill the
     /// table. If the address has no tokens, no visitor is counted. A visitor without a meter first takes from the
-    /// newcomers of the address, also for an attempt that is not counted for the address because it gets a puzzle.
-    fn admit(&self, visitor: &str, address: &str, now: Timestamp) -> Result<(), LimitExceeded> {
+    /// newcomers of the address and of its network, also for an attempt that is not counted for the address because it
+    /// gets a puzzle.
+    fn admit(&self, visitor: &str, address: &ClientAddress, now: Timestamp) -> Result<(), LimitExceeded> {
         let Some(of_address) = &self.address else { return Ok(()) };
-        if let Some(wait_ms) = of_address.wait_ms(address, now) {
+        if let Some(wait_ms) = of_address.wait_ms(&address.0, now) {
             return Err(of_address.refused(wait_ms));
         }
-        let is_known = self.visitor.as_ref().is_none_or(|counted| counted.has_meter(visitor));
-        let Some(newcomers) = self.newcomers.as_ref().filter(|_| !is_known) else { return Ok(()) };
-        match newcomers.take_local(address, now) {
-            Some(wait_ms) => Err(of_address.refused(wait_ms)),
-            None => Ok(()),
+        if self.visitor.as_ref().is_none_or(|counted| counted.has_meter(visitor)) {
+            return Ok(());
         }
+        // The narrow limit first: an address that has used it up takes nothing from its network.
+        let wait_ms = self.newcomers.as_ref().and_then(|of| of.take_local(&address.0, now));
+        let of_network = || self.newcomers_of_network.as_ref()?.take_local(&address.network(), now);
+        wait_ms.or_else(of_network).map_or(Ok(()), |wait_ms| Err(of_address.refused(wait_ms)))
     }
 }
 
@@ -459,7 +471,7 @@ mod tests {
         let (pair, now) = (pair(), Timestamp(1_000_000));
         let counted = pair.visitor.as_ref().expect("a limit");
         let tries = |who: &str, address: &str| {
-            let admitted = pair.admit(who, address, now);
+            let admitted = pair.admit(who, &ClientAddress(address.to_owned()), now);
             admitted.map(|()| counted.take(who, now)).map_err(|refused| refused.limit)
         };
         assert_eq!(tries("ann", "flooded"), Ok(TryDecision::GrantedAndDue(1)));
@@ -473,8 +485,31 @@ mod tests {
     }
 
     #[test]
+    fn new_visitors_of_a_network_with_many_addresses_are_refused_before_they_take_meters() {
+        let (pair, now) = (pair(), Timestamp(1_000_000));
+        let admit = |who: &str, address: String| pair.admit(who, &ClientAddress(address), now);
+        let household = |number: usize| format!("2001:db8:1:{number:x}::/64");
+        let admitted = (0..1_000).filter(|who| admit(&format!("cookie {who}"), household(*who)).is_ok()).count();
+        assert!((384..=448).contains(&admitted), "{admitted} new visitors: sixteen addresses' worth is 384, a lot 64");
+        let refused = admit("one more", household(1_000)).expect_err("the network's limit");
+        assert_eq!(refused.limit, HoldLimit::Address);
+        assert!(admit("ben", "2001:db8:2:1::/64".to_owned()).is_ok(), "another network");
+    }
+
+    #[test]
+    fn the_limit_of_a_network_is_at_most_half_of_the_meters() {
+        let burst = |addresses| {
+            let pair = LimitPair::per_minute((HoldLimit::Visitor, 60), (HoldLimit::Address, addresses));
+            pair.newcomers_of_network.map(|counted| counted.of.burst as usize)
+        };
+        assert_eq!([burst(0), burst(1_200), burst(4_800)], [None, Some(38_400), Some(MAX_METERS / 2)]);
+        assert_eq!(burst(60_000), Some(120_000), "at least as many as one address");
+    }
+
+    #[test]
     fn an_address_without_limit_admits_all_its_visitors() {
         let pair = LimitPair::per_minute((HoldLimit::Visitor, 6), (HoldLimit::Address, 0));
-        assert!((0..100).all(|who| pair.admit(&who.to_string(), "any", Timestamp(1_000_000)).is_ok()));
+        let any = ClientAddress("any".to_owned());
+        assert!((0..100).all(|who| pair.admit(&who.to_string(), &any, Timestamp(1_000_000)).is_ok()));
     }
 }

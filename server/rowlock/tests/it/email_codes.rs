@@ -19,6 +19,15 @@ async fn request_code(visitor: &Visitor, email: &str) -> (StatusCode, Value) {
     visitor.call(Method::POST, &path, json!({ "email": email })).await
 }
 
+/// Requests a code as a new visitor from this network address, behind a trusted proxy.
+async fn request_code_from(world: &World, email: &str, from: &str) -> reqwest::Response {
+    let visitor = world.visitor();
+    let request = visitor.client.post(format!("{}/api/v1/shows/{}/email-code", visitor.base, world.show));
+    let request = request.header("cookie", &visitor.cookie).header("x-forwarded-for", from);
+    let request = request.header("idempotency-key", new_id().to_string());
+    request.json(&json!({ "email": email })).send().await.expect("the server answers")
+}
+
 async fn enter_code(visitor: &Visitor, email: &str, code: &str) -> (StatusCode, Value) {
     let path = format!("/api/v1/shows/{}/email-code/proof", visitor.show);
     visitor.call(Method::POST, &path, json!({ "email": email, "code": code })).await
@@ -184,7 +193,32 @@ async fn code_mails_are_limited_per_visitor_and_per_address() {
         .expect("the server answers");
     assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "the limit per address");
     assert!(answer.headers().contains_key("retry-after"));
-    assert!(answer.headers()["ratelimit"].to_str().is_ok_and(|limit| limit.starts_with("\"code-person\"")));
+    assert!(answer.headers()["ratelimit"].to_str().is_ok_and(|limit| limit.starts_with("\"code-pair\"")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_one_network_keep_no_recipient_elsewhere_from_codes() {
+    let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
+    world.execute("UPDATE shows SET email_code = true").await;
+    for household in 0..6 {
+        let answer = request_code_from(&world, EMAIL, &format!("2001:db8:1:{household}::1")).await;
+        assert_eq!(answer.status(), StatusCode::ACCEPTED);
+    }
+    for _ in 0..30 {
+        let refusal = request_code_from(&world, EMAIL, "2001:db8:1:7::1").await;
+        assert_eq!(refusal.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(refusal.headers()["ratelimit-policy"], "\"code-pair\";q=6;w=3600");
+    }
+    // The limit per recipient is that of four networks.
+    for network in 2..5 {
+        for _ in 0..6 {
+            let answer = request_code_from(&world, EMAIL, &format!("2001:db8:{network}::1")).await;
+            assert_eq!(answer.status(), StatusCode::ACCEPTED, "network {network}");
+        }
+    }
+    let refusal = request_code_from(&world, EMAIL, "2001:db8:5::1").await;
+    assert_eq!(refusal.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refusal.headers()["ratelimit-policy"], "\"code-person\";q=24;w=3600");
 }
 
 #[tokio::test(flavor = "multi_thread")]

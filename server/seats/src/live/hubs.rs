@@ -1,4 +1,5 @@
-//! The hubs of this replica: opened by the first reader, closed some time after the last one left.
+//! The hubs of this replica: opened by the first reader, closed some time after the last one left, or at once if the
+//! table is full.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,8 +67,14 @@ impl Hubs {
     fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> ApiResult<MapSubscriber> {
         let mut open = self.lock();
         if !open.contains_key(&show) && open.len() >= MAX_HUBS {
-            // Hubs whose opening failed and that have no readers.
-            open.retain(|_, hub| hub.opened.initialized() || Arc::strong_count(hub) > 1);
+            // All hubs without readers close early, also those whose opening failed: requests for the maps of many
+            // shows must not keep out the readers of another.
+            for (show, hub) in open.extract_if(|_, hub| hub.readers() == 0) {
+                // Ends its ticks, which would otherwise hold its map until it is idle for long.
+                hub.stop();
+                // A full queue is harmless, as in `close_if_unread`.
+                let _ = self.orders.try_send(HubCommand::Forget(show));
+            }
             if open.len() >= MAX_HUBS {
                 let detail = "Too many shows are live right now. Please try again shortly.";
                 return Err(Problem::new(Code::Overloaded, detail));
@@ -306,6 +313,43 @@ mod tests {
             panic!("the snapshot, and what followed")
         };
         assert_eq!(map[3], SeatState::Locked);
+    }
+
+    #[tokio::test]
+    async fn a_full_table_closes_hubs_without_readers_before_it_refuses_a_show() {
+        let hubs = Hubs::new(0);
+        let mut orders = hubs.orders_taken.lock().await.take().expect("the receiver is there");
+        let subscriber = tokio::spawn(async move {
+            let mut forgotten = 0_usize;
+            while let Some(order) = orders.recv().await {
+                match order {
+                    HubCommand::Follow(_, done) => done.send(()).expect("the opener waits"),
+                    HubCommand::Forget(_) => forgotten += 1,
+                }
+            }
+            forgotten
+        });
+        let open = |show: usize| {
+            let read = || async { Ok(snapshot()) };
+            hubs.open_with(Uuid::from_u128(show as u128), whole_room, read)
+        };
+        let (watched, _) = open(0).await.expect("it opens");
+        let mut unread = None;
+        for show in 1..MAX_HUBS {
+            let (reader, _) = open(show).await.expect("it opens");
+            unread = Some(Arc::clone(&reader.hub));
+        }
+        let mut readers = vec![open(MAX_HUBS).await.expect("hubs without readers give way").0];
+        assert_eq!(hubs.counts().0, 2);
+        assert!(unread.is_some_and(|hub| hub.is_stopped()), "its ticks end");
+        assert!(!watched.hub.is_stopped() && hubs.get(Uuid::nil()).is_some(), "a hub with a reader stays");
+        for show in MAX_HUBS + 1..2 * MAX_HUBS - 1 {
+            readers.push(open(show).await.expect("there is room").0);
+        }
+        let refused = open(2 * MAX_HUBS).await.err().map(|problem| problem.code());
+        assert_eq!(refused, Some(Code::Overloaded), "all hubs have readers");
+        drop((readers, hubs));
+        assert_eq!(subscriber.await.expect("no panic"), MAX_HUBS - 1, "subscriptions of the closed hubs ended");
     }
 
     #[tokio::test]

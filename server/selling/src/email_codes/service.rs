@@ -148,19 +148,24 @@ fn over() -> Problem {
 
 /// Limit per visitor: 8 codes in the busiest hour.
 const VISITOR: Allowance = Allowance { name: "code-visitor", burst: 4, each_ms: 900_000 };
-/// Limit per recipient, from all visitors: 12 codes in the busiest hour. More than one visitor's limit, so that one
-/// visitor cannot exhaust it; few, so that with five tries each a guesser is right once in 16,000 hours.
-const PERSON: Allowance = Allowance { name: "code-person", burst: 6, each_ms: 600_000 };
+/// Limit per recipient and network, from all visitors there: 12 codes in the busiest hour. More than one visitor's
+/// limit, so that one visitor cannot exhaust it; few, so that with five tries each a guesser is right once in 16,000
+/// hours. Per network, because one household may have many addresses.
+const PAIR: Allowance = Allowance { name: "code-pair", burst: 6, each_ms: 600_000 };
+/// Limit per recipient, from all networks: as much as four of them, so that no single network keeps a person out, and a
+/// mailbox gets at most 48 codes in the busiest hour.
+const PERSON: Allowance = Allowance { name: "code-person", burst: 24, each_ms: 150_000 };
 /// Limit per network address: a household, or an office behind one.
 const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
 
-/// Counts a code for this visitor, recipient (by normalized address) and network address. The narrowest limit comes
-/// first, so that a visitor above it consumes nothing of the shared limits.
+/// Counts a code for this visitor, recipient (by normalized address) and network address. The narrowest limits come
+/// first, so that a visitor or a network above them consumes nothing of the shared limits.
 ///
 /// # Errors
 /// 429.
 async fn count_code(state: &SellingState, visitor: &str, person: &str, address: &ClientAddress) -> ApiResult<()> {
     state.rate_limits.take(&VISITOR, visitor).await?;
+    state.rate_limits.take(&PAIR, &format!("{person}\n{}", address.network())).await?;
     state.rate_limits.take(&ADDRESS, &address.0).await?;
     Ok(state.rate_limits.take(&PERSON, person).await?)
 }
