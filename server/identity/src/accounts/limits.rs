@@ -1,21 +1,25 @@
-//! Rate limits of sign-ins, registrations and mails, per person and per address.
+//! Rate limits of sign-ins, registrations and mails, per person, per network and per address.
 
 use super::person::normalise_address;
 use crate::IdentityState;
 use http::{ApiResult, ClientAddress};
 use platform::rate_limits::Allowance;
 
-/// Failed sign-ins to one account from one address. A reset by mail clears it.
+/// Failed sign-ins to one account from one network, because one household may have many addresses. A reset by mail
+/// clears it.
 const LOGIN_PAIR: Allowance = Allowance { name: "login-pair", burst: 10, each_ms: 30_000 };
-/// Failed sign-ins to one account from all addresses: far more, so that one attacker's guesses lock no owner out. A
+/// Failed sign-ins to one account from all networks: far more, so that one attacker's guesses lock no owner out. A
 /// reset by mail clears it.
 const LOGIN_PERSON: Allowance = Allowance { name: "login-person", burst: 100, each_ms: 30_000 };
 /// Sign-in attempts from one address.
 pub(super) const LOGIN_ADDRESS: Allowance = Allowance { name: "login-address", burst: 60, each_ms: 1_000 };
 /// Registrations from one address.
 pub(super) const REGISTER_ADDRESS: Allowance = Allowance { name: "register-address", burst: 20, each_ms: 30_000 };
-/// Mails to one person, from all requesters.
-pub(super) const MAIL_PERSON: Allowance = Allowance { name: "mail-person", burst: 4, each_ms: 300_000 };
+/// Mails to one person, from all requesters of one network.
+const MAIL_PAIR: Allowance = Allowance { name: "mail-pair", burst: 4, each_ms: 300_000 };
+/// Mails to one person, from all networks: as much as four of them, so that no single network keeps a person from their
+/// mails.
+const MAIL_PERSON: Allowance = Allowance { name: "mail-person", burst: 16, each_ms: 75_000 };
 /// Role changes by one manager: each reveals whether an address has an account.
 pub(super) const GRANTS_MANAGER: Allowance = Allowance { name: "grants-manager", burst: 30, each_ms: 20_000 };
 /// Wrong PINs entered by one account, for any manager.
@@ -28,7 +32,7 @@ pub(super) const PIN_MANAGER: Allowance = Allowance { name: "pin-manager", burst
 /// Mails requested and links tried from one address.
 pub(super) const MAIL_ADDRESS: Allowance = Allowance { name: "mail-address", burst: 20, each_ms: 30_000 };
 
-/// The limits of sign-ins to one account from one address.
+/// The limits of sign-ins to one account from one network.
 pub(super) struct LoginLimits {
     person: String,
     pair: String,
@@ -39,13 +43,13 @@ impl LoginLimits {
     pub(super) fn of(email: &str, address: &ClientAddress) -> Self {
         let person = normalise_address(email);
         // The typed text may contain a line feed; a network address does not, so the last one separates.
-        Self { pair: format!("{person}\n{}", address.0), person }
+        Self { pair: format!("{person}\n{}", address.network()), person }
     }
 
     /// Counts an attempt. 429.
     pub(super) async fn take(&self, state: &IdentityState) -> ApiResult<()> {
         let limits = &state.rate_limits;
-        // The narrow limit first: an address that has used it up takes nothing from the other addresses.
+        // The narrow limit first: a network that has used it up takes nothing from the other networks.
         limits.take(&LOGIN_PAIR, &self.pair).await?;
         Ok(limits.take(&LOGIN_PERSON, &self.person).await?)
     }
@@ -70,15 +74,24 @@ pub(super) async fn of_address(state: &IdentityState, of: &Allowance, address: &
     Ok(state.rate_limits.take(of, &address.0).await?)
 }
 
+/// Counts a mail to this person, requested from this address.
+///
+/// # Errors
+/// 429.
+pub(super) async fn count_mail(state: &IdentityState, email: &str, address: &ClientAddress) -> ApiResult<()> {
+    let (limits, person) = ((&MAIL_PAIR, &MAIL_PERSON), normalise_address(email));
+    Ok(state.rate_limits.take_per_network(limits, &person, &address.network()).await?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn attempts_are_counted_per_person_and_per_address() {
+    fn attempts_are_counted_per_person_and_per_network() {
         let from = |email: &str, address: &str| LoginLimits::of(email, &ClientAddress(address.to_owned()));
-        let (one, same) = (from("ann@example.org", "10.0.0.1"), from(" Ann@example.org", "10.0.0.1"));
-        let elsewhere = from("ann@example.org", "10.0.0.2");
+        let (one, same) = (from("ann@example.org", "10.0.0.1"), from(" Ann@example.org", "10.0.0.2"));
+        let elsewhere = from("ann@example.org", "10.0.1.1");
         assert_eq!((&one.pair, &one.person), (&same.pair, &same.person));
         assert_eq!(one.person, elsewhere.person);
         assert_ne!(one.pair, elsewhere.pair);

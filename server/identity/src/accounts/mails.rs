@@ -13,12 +13,11 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::account;
-use super::limits::MAIL_PERSON;
+use super::limits;
 use super::links::{self, Purpose};
-use super::person::normalise_address;
 use crate::IdentityState;
-use http::ApiResult;
 use http::idempotency::{Answer, Intent};
+use http::{ApiResult, ClientAddress};
 use platform::clock::to_utc;
 use platform::database::BindAll;
 use platform::ids;
@@ -47,16 +46,17 @@ pub(super) async fn enqueue(tx: &mut PgConnection, kind: MailKind, email: &str, 
     insert(tx, ids::new_id(), kind.as_str(), email, now).await
 }
 
-/// Enqueues a requested mail and answers that it must be read. The rate limit of the address is the same whether it has
-/// an account or not.
+/// Enqueues a mail requested from this network address and answers that it must be read. The rate limit of the e-mail
+/// address is the same whether it has an account or not.
 pub(super) async fn enqueue_requested(
     state: &IdentityState,
     kind: MailKind,
     email: &str,
+    address: &ClientAddress,
     intent: &Intent,
     now: Timestamp,
 ) -> ApiResult<Answer> {
-    state.rate_limits.take(&MAIL_PERSON, &normalise_address(email)).await?;
+    limits::count_mail(state, email, address).await?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);

@@ -4,9 +4,9 @@
 //! session (`login`), with its present and future holds and bookings (`account_bookings` in `selling`). Guest bookings join
 //! the account that has proven the buyer's address.
 //!
-//! Passwords are hashed by a few threads with a bounded queue (`hashing`). Attempts are limited per person and address
-//! (`limits`), across all replicas (`rate_limits`). Cookies and mailed links are random, and only their hashes are
-//! stored. Programs have tokens, which name a session and end with it (`tokens`).
+//! Passwords are hashed by a few threads with a bounded queue (`hashing`). Attempts are limited per person, network and
+//! address (`limits`), across all replicas (`rate_limits`). Cookies and mailed links are random, and only their hashes
+//! are stored. Programs have tokens, which name a session and end with it (`tokens`).
 //!
 //! Elsewhere: the endpoints that use the roles (`backoffice`), and the rendering and sending of mails (`tickets`).
 

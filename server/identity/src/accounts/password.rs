@@ -69,7 +69,7 @@ pub async fn forgotten(
     let email = person::email_of(&request.email)?;
     limits::of_address(state, &MAIL_ADDRESS, address).await?;
     // The limit depends on the typed address, so it reveals no accounts either.
-    mails::enqueue_requested(state, MailKind::Reset, email, intent, now).await
+    mails::enqueue_requested(state, MailKind::Reset, email, address, intent, now).await
 }
 
 /// Sets a new password by a mailed link, which also proves the address.

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use domain::api::Person;
 use domain::api::accounts::{MIN_PASSWORD_CHARS, NextStep, Password, ProofRequest, RegisterRequest};
 
-use super::limits::{self, MAIL_ADDRESS, MAIL_PERSON, REGISTER_ADDRESS};
+use super::limits::{self, MAIL_ADDRESS, REGISTER_ADDRESS};
 use super::links::{self, Purpose};
 use super::mails::{self, MailKind};
 use super::sessions::Session;
@@ -44,7 +44,7 @@ pub async fn register(
     limits::of_address(state, &REGISTER_ADDRESS, address).await?;
     // Hashed for an existing account as well, so that the timing is the same.
     let hash = state.accounts.hashing.hash(&request.password).await?;
-    let may_mail = state.rate_limits.take(&MAIL_PERSON, &person::normalise_address(&email)).await.is_ok();
+    let may_mail = limits::count_mail(state, &email, address).await.is_ok();
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -92,7 +92,7 @@ pub async fn send_proof(
     limits::of_address(state, &MAIL_ADDRESS, address).await?;
     let account = account::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
-    mails::enqueue_requested(state, MailKind::Prove, &account.email, intent, now).await
+    mails::enqueue_requested(state, MailKind::Prove, &account.email, address, intent, now).await
 }
 
 /// Redeems the link for the signed-in user.

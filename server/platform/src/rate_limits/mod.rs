@@ -111,6 +111,22 @@ impl RateLimits {
         }
     }
 
+    /// Counts a try for a person: by `pair` those from this network, then by `total` those from all. A network above
+    /// `pair` consumes nothing of `total`, so it locks out no person elsewhere.
+    ///
+    /// # Errors
+    /// When a bucket is empty.
+    pub async fn take_per_network(
+        &self,
+        (pair, total): (&Allowance, &Allowance),
+        person: &str,
+        network: &str,
+    ) -> Result<(), RateLimited> {
+        // The person may be text with a line feed; a network is not, so the last one separates.
+        self.take(pair, &format!("{person}\n{network}")).await?;
+        self.take(total, person).await
+    }
+
     /// Takes one if at least `reserved` are left after it, for an act that needs Redis anyhow: this replica counts nothing
     /// by itself. `None` when Redis does not answer in time.
     pub async fn take_shared(&self, of: &Allowance, whose: &str, reserved: u32) -> Option<TakeOutcome> {

@@ -3,6 +3,7 @@
 
 use tokio::time::timeout;
 
+use crate::accounts::form;
 use crate::prelude::*;
 
 /// Decoded mails: quoted-printable as far as links need it.
@@ -147,6 +148,35 @@ async fn booking_is_found_by_mail_and_the_answer_reveals_nothing() {
     }
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(find(&reference, "ann@example.org").await.0, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_of_one_network_keep_no_buyer_elsewhere_from_their_booking() {
+    let (_world, guest) = World::with_visitor(1, &[("TRUSTED_PROXIES", "1")]).await;
+    let find_from = async |address: &str| {
+        let request = guest.client.post(format!("{}/bookings/find", guest.base)).header("origin", &guest.base);
+        let request = request.header("x-forwarded-for", address);
+        let request = form(request, &[("reference", "ZZZZ-ZZZZ"), ("email", "ann@example.org")]);
+        let answer = request.send().await.expect("the server answers");
+        let limit = answer.headers().get("ratelimit").map(|limit| limit.to_str().expect("text"));
+        let name = limit.and_then(|limit| limit.split(';').next()).map(str::to_owned);
+        (answer.status(), name)
+    };
+    let found = (StatusCode::OK, None);
+    let limited = |name: &str| (StatusCode::TOO_MANY_REQUESTS, Some(format!("\"{name}\"")));
+    for household in 0..4 {
+        assert_eq!(find_from(&format!("2001:db8:1:{household}::1")).await, found);
+    }
+    for household in 4..20 {
+        assert_eq!(find_from(&format!("2001:db8:1:{household:x}::1")).await, limited("find-pair"));
+    }
+    // The limit per e-mail address is that of four networks.
+    for network in 2..5 {
+        for _ in 0..4 {
+            assert_eq!(find_from(&format!("2001:db8:{network}::1")).await, found, "network {network}");
+        }
+    }
+    assert_eq!(find_from("2001:db8:5::1").await, limited("find-person"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

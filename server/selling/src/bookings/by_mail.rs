@@ -28,8 +28,11 @@ use platform::rate_limits::Allowance;
 
 /// Rate limit of searches per network address: a household.
 const FIND_ADDRESS: Allowance = Allowance { name: "find-address", burst: 10, each_ms: 60_000 };
-/// Rate limit of searches per e-mail address, from all network addresses.
-const FIND_PERSON: Allowance = Allowance { name: "find-person", burst: 4, each_ms: 600_000 };
+/// Rate limit of searches per e-mail address and network.
+const FIND_PAIR: Allowance = Allowance { name: "find-pair", burst: 4, each_ms: 600_000 };
+/// Rate limit of searches per e-mail address, from all networks: as much as four of them, so that no single network
+/// keeps a buyer from the booking.
+const FIND_PERSON: Allowance = Allowance { name: "find-person", burst: 16, each_ms: 150_000 };
 /// Rate limit of cancellation mails per booking.
 const CANCEL_BOOKING: Allowance = Allowance { name: "cancel-mail", burst: 3, each_ms: 600_000 };
 /// Maximum concurrent mails of this kind on this replica; beyond, every search is answered 503.
@@ -88,7 +91,7 @@ pub async fn find(
 ) -> ApiResult<()> {
     let email = accounts::normalise_address(accounts::email_of(email)?);
     state.rate_limits.take(&FIND_ADDRESS, &address.0).await?;
-    state.rate_limits.take(&FIND_PERSON, &email).await?;
+    state.rate_limits.take_per_network((&FIND_PAIR, &FIND_PERSON), &email, &address.network()).await?;
     let place = MAILS.try_acquire().map_err(|_| too_many())?;
     let (state, reference, tasks) = (state.clone(), reference.to_owned(), state.tasks.clone());
     tasks.spawn(async move {

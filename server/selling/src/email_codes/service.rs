@@ -158,16 +158,15 @@ const PERSON: Allowance = Allowance { name: "code-person", burst: 24, each_ms: 1
 /// Limit per network address: a household, or an office behind one.
 const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
 
-/// Counts a code for this visitor, recipient (by normalized address) and network address. The narrowest limits come
-/// first, so that a visitor or a network above them consumes nothing of the shared limits.
+/// Counts a code for this visitor, recipient (by normalized address) and network address. A visitor above its
+/// limit consumes nothing of the shared ones, and an address or a network above its own nothing of the recipient's.
 ///
 /// # Errors
 /// 429.
 async fn count_code(state: &SellingState, visitor: &str, person: &str, address: &ClientAddress) -> ApiResult<()> {
     state.rate_limits.take(&VISITOR, visitor).await?;
-    state.rate_limits.take(&PAIR, &format!("{person}\n{}", address.network())).await?;
     state.rate_limits.take(&ADDRESS, &address.0).await?;
-    Ok(state.rate_limits.take(&PERSON, person).await?)
+    Ok(state.rate_limits.take_per_network((&PAIR, &PERSON), person, &address.network()).await?)
 }
 
 /// Refuses a guest who has not verified this address recently. An account with a verified address needs no

@@ -121,6 +121,41 @@ async fn reset_links_expire_after_an_hour_and_one_use_voids_all() {
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
 }
 
+/// Sends a request from this network address, behind a trusted proxy. Returns the status and the policy of a limit.
+async fn post_from(world: &World, address: &str, (path, body): &(&str, Value)) -> (StatusCode, String) {
+    let key = new_id().to_string();
+    let headers = [("idempotency-key", key.as_str()), ("x-forwarded-for", address)];
+    let (status, headers, _) = Browser::new(world).send_with(Method::POST, path, body, &headers).await;
+    let policy = headers.get("ratelimit-policy").map(|policy| policy.to_str().expect("text").to_owned());
+    (status, policy.unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_one_network_keep_no_person_elsewhere_from_account_mails() {
+    let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
+    let account = json!({ "name": "Ann Example", "email": "ann@example.org", "password": PASSWORD });
+    let register = ("/api/v1/users/register", account);
+    let forgotten = ("/api/v1/users/password/forgotten", json!({ "email": "ann@example.org" }));
+    for (household, request) in [&register, &register, &forgotten, &forgotten].into_iter().enumerate() {
+        let (status, _) = post_from(&world, &format!("2001:db8:1:{household}::1"), request).await;
+        assert!(status.is_success(), "{status}");
+    }
+    let limited = |policy: &str| (StatusCode::TOO_MANY_REQUESTS, policy.to_owned());
+    for _ in 0..15 {
+        let refusal = post_from(&world, "2001:db8:1:7::1", &forgotten).await;
+        assert_eq!(refusal, limited("\"mail-pair\";q=4;w=1200"));
+    }
+    // The limit per person is that of four networks.
+    for network in 2..5 {
+        for _ in 0..4 {
+            let (status, _) = post_from(&world, &format!("2001:db8:{network}::1"), &forgotten).await;
+            assert_eq!(status, StatusCode::ACCEPTED, "network {network}");
+        }
+    }
+    let refusal = post_from(&world, "2001:db8:5::1", &forgotten).await;
+    assert_eq!(refusal, limited("\"mail-person\";q=16;w=1200"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn password_reset_lifts_the_login_lockout() {
     let world = World::start(1, &[]).await;
