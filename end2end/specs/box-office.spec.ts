@@ -18,6 +18,8 @@ async function use(page: Page, control: Locator): Promise<void> {
     // Staff may ask for the holder of an unavailable seat, whose control is disabled.
     await control.tap({ force: (await control.getAttribute("aria-disabled")) === "true" });
   } else {
+    // A hidden control takes no focus, and the key would press another.
+    await expect(control).toBeVisible();
     await control.focus();
     await page.keyboard.press("Enter");
   }
