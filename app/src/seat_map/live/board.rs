@@ -78,7 +78,8 @@ impl Board {
         fits
     }
 
-    /// Applies changes. Seats on screen show them after [`Self::update_signals`]; returns true if there are any.
+    /// Applies changes. Returns true if any of these seats is on screen: it shows its change after
+    /// [`Self::update_signals`].
     pub fn apply(&mut self, changes: &[SeatChange]) -> bool {
         let mut is_on_screen = false;
         for change in changes {

@@ -8,6 +8,8 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, HtmlElement, ResizeObserver, ResizeObserverEntry};
 
+use super::zoom::decimal;
+
 /// Set on a view whose size is known.
 const MEASURED: &str = "data-measured";
 
@@ -22,7 +24,7 @@ pub fn follow_size(view: &Element) {
         let (view, size) = (entry.target().unchecked_into::<HtmlElement>(), entry.content_rect());
         for (name, pixels) in [("--view-width", size.width()), ("--view-height", size.height())] {
             // Fails only for properties that do not exist.
-            let _ = view.style().set_property(name, &format!("{pixels}px"));
+            let _ = view.style().set_property(name, &format!("{}px", decimal(pixels)));
         }
         // Fails only for invalid attribute names.
         let _ = view.set_attribute(MEASURED, "");

@@ -179,7 +179,7 @@ pub(super) async fn join_or_enter(
     };
     room.used_tickets.note(number);
     let owner = joiner.owner;
-    // Its own number, not that of another ticket: who gives that back would stay inside.
+    // The pass keeps its number: with that of another ticket, a visitor who gives the first one back would stay inside.
     if let Some(pass) = credentials.pass {
         return Ok(JoinOutcome::HasTicket(pass.number, EntryOutcome::Inside(pass.until)));
     }

@@ -51,7 +51,7 @@ pub(super) async fn take(
     let length_ms = duration_ms(&show, request.minutes, now)?;
     catalogue::sales_open(&show, now)?;
     if state.waiting.has_any(&show, &Selection::of_seats(seats.clone())) {
-        return Err(Problem::new(Code::WaitingListFirst, "Others wait for such seats: they come first."));
+        return Err(Problem::new(Code::WaitingListFirst, "Others are waiting for seats like these: they come first."));
     }
     // A missing map is loaded here: loading takes a connection, which the transaction must not wait for.
     with_map(state, &show, || state.locks.snapshot(show.id)).await?;

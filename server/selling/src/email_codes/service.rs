@@ -150,7 +150,7 @@ fn over() -> Problem {
 const VISITOR: Allowance = Allowance { name: "code-visitor", burst: 4, each_ms: 900_000 };
 /// Limit per recipient and network, from all visitors there: 12 codes in the busiest hour. More than one visitor's
 /// limit, so that one visitor cannot exhaust it; few, so that with five tries each a guesser is right once in 16,000
-/// hours. Per network, because one household may have many addresses.
+/// hours, from four networks once in 4,000. Per network, because one household may have many addresses.
 const PAIR: Allowance = Allowance { name: "code-pair", burst: 6, each_ms: 600_000 };
 /// Limit per recipient, from all networks: as much as four of them, so that no single network keeps a person out, and a
 /// mailbox gets at most 48 codes in the busiest hour.
@@ -158,8 +158,8 @@ const PERSON: Allowance = Allowance { name: "code-person", burst: 24, each_ms: 1
 /// Limit per network address: a household, or an office behind one.
 const ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
 
-/// Counts a code for this visitor, recipient (by normalized address) and network address. A visitor above its
-/// limit consumes nothing of the shared ones, and an address or a network above its own nothing of the recipient's.
+/// Counts a code for this visitor, recipient (by normalized address) and network address. A visitor above its limit
+/// consumes nothing of the shared limits; an address or a network above its limit consumes nothing of the recipient's.
 ///
 /// # Errors
 /// 429.

@@ -84,7 +84,7 @@ async fn check_waiting_list(state: &SellingState, show: &Show, owner: &str, hold
             return Ok(());
         }
     }
-    let detail = "Others wait for such seats of this show, and what is free goes to them first. Join the waiting list: \
+    let detail = "Others are waiting for seats like these, and free ones go to them first. Join the waiting list: \
                   what no one before you can use is yours within seconds.";
     Err(Problem::new(Code::WaitingListFirst, detail))
 }

@@ -139,8 +139,8 @@ pub(crate) async fn perform(
         tx.commit().await?;
         return Ok(());
     }
-    // A settled refund has its row. If the rest of the money pays for another booking since, the trigger would refuse
-    // another one.
+    // A settled refund has its row. Once the rest of the money pays for another booking, the trigger refuses to write
+    // it again.
     if !was_settled {
         if number == 0 {
             sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.clock.now()).await?;
