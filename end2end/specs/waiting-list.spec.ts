@@ -11,6 +11,11 @@ import { expect, test } from "../pages/visitors.js";
 /** The page's polling interval in a background tab (`app/src/show_island/waiting_list.rs`), milliseconds. */
 const POLL_HIDDEN_EVERY_MS = 30_000;
 
+interface PlanView {
+  categories: { name: string }[];
+  sections: { rows: { label: string; first: number; category: number[] }[] }[];
+}
+
 test("released seats are offered to the first in line, then to the second", async ({ request, anna, ben }) => {
   const show = await claimShow(request, [], { maxSeats: 100 });
   const visitors = await holdAllExcept(show);
@@ -138,4 +143,27 @@ test("\"sold out\" is shown while no seat is free", async ({ request, anna, ben 
   await expect(card).toContainText("Tap a seat");
   await expect(page.getByTestId("to-waiting-list")).toHaveCount(0);
   await expect(list).toHaveCount(0);
+});
+
+test("a seat that others wait for is had through the list", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["B", "3"]], { maxSeats: 100 });
+  const b3 = show.seat("B", "3");
+  await holdAllExcept(show, [b3]);
+  // Ben waits for two seats of its category, of which one is free.
+  const plan = (await (await request.get(`/api/v1/shows/${show.id}/plan`)).json()) as PlanView;
+  const row = plan.sections[0]?.rows.find((other) => other.label === "B");
+  const category = plan.categories[row?.category[b3 - row.first] ?? -1]?.name;
+  const joined = await ben.page.request.post(`/api/v1/shows/${show.id}/waiting-list`, {
+    data: { quantity: 2, email: "ben@example.org", category },
+    headers: { "idempotency-key": `${show.id}-join` },
+  });
+  expect(joined.status()).toBe(201);
+
+  const hers = await anna.visit(show.id);
+  await hers.pressSeat(b3);
+  await expect(anna.page.getByTestId("waiting-list")).toContainText("Others are waiting");
+  await anna.page.locator("#waiting-email").fill("anna@example.org");
+  await press(anna.page.getByTestId("waiting-join"));
+  await expect(anna.page.getByTestId("waiting-offer")).toBeVisible({ timeout: 20_000 });
+  await hers.expectSeat(b3, "mine");
 });

@@ -112,6 +112,8 @@ pub struct MapSession {
     pub places_left: PageSignal<Vec<(AreaIndex, u32)>>,
     /// True if the server said that the waiting list comes first.
     pub are_others_waiting: PageSignal<bool>,
+    /// The category of the seat that was refused because others wait for it; `None` for places of an area.
+    pub waited_category: PageCell<Option<String>>,
     /// Status of the live connection.
     pub connection_status: PageSignal<ConnectionStatus>,
     /// The message on show.

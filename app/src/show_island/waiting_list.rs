@@ -145,11 +145,10 @@ impl WaitingEntry {
     }
 
     fn join(self) {
-        let request = WaitingRequest {
-            quantity: self.quantity.get_untracked(),
-            email: self.email.get_untracked().trim().to_owned(),
-            category: None,
-        };
+        // In a show that is not sold out, they want what was refused.
+        let category = self.session.waited_category.get_value().filter(|_| !self.session.is_sold_out());
+        let email = self.email.get_untracked().trim().to_owned();
+        let request = WaitingRequest { quantity: self.quantity.get_untracked(), email, category };
         if let Some(wrong) = wrong_email(&request.email) {
             self.error.set(Some(say!(wrong)));
             return;
@@ -272,7 +271,14 @@ fn form(own: WaitingEntry, has_lapsed: bool) -> impl IntoView {
     let intro = if has_lapsed {
         Either::Left(view! { <p data-testid="waiting-lapsed">{say!("wait.lapsed")}</p> })
     } else {
-        Either::Right(offer_minutes().map(|minutes| view! { <p>{say!("wait.intro", minutes = minutes)}</p> }))
+        let intro = move |minutes| {
+            if own.session.is_sold_out() {
+                say!("wait.intro", minutes = minutes)
+            } else {
+                say!("problem.waiting_list_first")
+            }
+        };
+        Either::Right(offer_minutes().map(|minutes| view! { <p>{move || intro(minutes)}</p> }))
     };
     let submit = move |event: SubmitEvent| {
         event.prevent_default();

@@ -62,11 +62,18 @@ async fn handle(session: MapSession, intent: HoldIntent, failure: Failure) {
             own_hold::explain_loss(session);
         }
         ("waiting_list_first", _) => {
+            session.waited_category.set_value(refused_category(session));
             session.are_others_waiting.set(true);
             wishes::handle_failure(session, &failure);
         }
         _ => wishes::handle_failure(session, &failure),
     }
+}
+
+/// The category of the first wanted seat that is not held.
+fn refused_category(session: MapSession) -> Option<String> {
+    let refused = session.cart.with_untracked(|cart| cart.want().iter().copied().find(|seat| !cart.holds(*seat)))?;
+    session.room.with_untracked(|room| Some(room.as_ref()?.seat(refused)?.category.name.clone()))
 }
 
 fn refuse_seats(session: MapSession, seats: &[SeatProblem]) {

@@ -80,7 +80,7 @@ fn markup(room: &RoomPlan, section: Option<usize>) -> String {
             if let Some(facts) = room.seat(seat) {
                 let (number, category) = (escaped(facts.number), escaped(&facts.category.label));
                 let price = escaped(&money(facts.category.price, current()));
-                // Same order and words as the accessible name, so that voice control works with the visible text.
+                // Words and order in the document are those of the accessible name, for voice control.
                 out.push_str(&format!(
                     "<li><button type=\"button\" id=\"list-seat-{seat}\" data-list-seat=\"{seat}\" class=\"list-seat cat-{}\">\
                      <span class=\"list-seat-number\">{number}</span> <span class=\"list-seat-category\">{category}</span> \

@@ -20,9 +20,11 @@ pub fn follow_size(view: &Element) {
         return;
     }
     let react = Closure::<dyn FnMut(js_sys::Array)>::new(|entries: js_sys::Array| {
-        let entry: ResizeObserverEntry = entries.get(0).unchecked_into();
-        let (view, size) = (entry.target().unchecked_into::<HtmlElement>(), entry.content_rect());
-        for (name, pixels) in [("--view-width", size.width()), ("--view-height", size.height())] {
+        let view: HtmlElement = entries.get(0).unchecked_into::<ResizeObserverEntry>().target().unchecked_into();
+        // With its scrollbars: a size without them would depend on whether the drawing needs them, and that on the size.
+        let (outside, line) = (view.get_bounding_client_rect(), (view.client_left(), view.client_top()));
+        let (width, height) = (outside.width() - f64::from(2 * line.0), outside.height() - f64::from(2 * line.1));
+        for (name, pixels) in [("--view-width", width), ("--view-height", height)] {
             // Fails only for properties that do not exist.
             let _ = view.style().set_property(name, &format!("{}px", decimal(pixels)));
         }
