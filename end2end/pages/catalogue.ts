@@ -10,8 +10,6 @@ const STARTS_IN_AT_LEAST_MS = 3 * HOUR_MS;
 const SOON_HOURS = 24;
 // Small enough for the whole map, large enough to have a C7.
 const MAX_SEATS = 450;
-// Tests that sell a show out ask for a room of this size at most.
-const SMALL_ROOM_SEATS = 100;
 const DAYS_AHEAD = 6;
 
 interface ShowView {
@@ -69,12 +67,11 @@ export async function claimShow(
     (filter.film ?? show.film) === show.film &&
     (filter.film !== undefined || !isPictured(show));
   const shows = await upcomingShows(request);
-  // Today's shows and those in small rooms are few, and some tests need one.
-  const isSoon = (show: ShowView) => filter.startsWithinHours === undefined && show.starts_at_ms < Date.now() + SOON_HOURS * HOUR_MS;
-  const isSmall = (show: ShowView) => filter.maxSeats === undefined && show.seat_count <= SMALL_ROOM_SEATS;
-  const rarity = (show: ShowView) => Number(isSoon(show)) + Number(isSmall(show));
-  for (const show of shows.filter(isWanted).sort((one, other) => rarity(one) - rarity(other))) {
-    if (isClaimed(show.id)) continue;
+  // Today's shows are few, and some tests need one.
+  const isSoon = (show: ShowView) => show.starts_at_ms < Date.now() + SOON_HOURS * HOUR_MS;
+  const candidates = filter.startsWithinHours === undefined ? [...shows.filter((show) => !isSoon(show)), ...shows.filter(isSoon)] : shows;
+  for (const show of candidates) {
+    if (!isWanted(show) || isClaimed(show.id)) continue;
     const plan = await planOf(request, show.id);
     // A room with an area is not sold out when all seats are taken; it is reserved for tests of areas.
     if (plan.areas?.[0]) continue;
@@ -91,12 +88,14 @@ export async function claimShow(
   throw new Error(`no unclaimed show of the demo has ${needed.map((name) => name.join("")).join(", ")} free`);
 }
 
-/** Returns one show for each room of the demo. A room is identified by its theatre and number of seats. */
+/** Returns one show with free seats for each room of the demo. A room is identified by its theatre and number of seats. */
 export async function roomsOfTheDemo(request: APIRequestContext): Promise<{ name: string; show: string }[]> {
   const rooms = new Map<string, string>();
   for (const show of await upcomingShows(request)) {
     const name = `${show.theatre}, ${show.seat_count} seats`;
-    if (!rooms.has(name) && show.seat_count > 0) rooms.set(name, show.id);
+    // Another test may sell a claimed show out, or have sold one that it planned.
+    if (rooms.has(name) || show.seat_count === 0 || isClaimed(show.id)) continue;
+    if ((await statesOf(request, show.id)).includes("0")) rooms.set(name, show.id);
   }
   return [...rooms].map(([name, show]) => ({ name, show }));
 }
