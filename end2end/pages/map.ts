@@ -128,5 +128,7 @@ export class MapView {
     }
     await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
     await session.detach();
+    // The browser makes no click of a tap in the frames after a gesture.
+    await this.page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
   }
 }
