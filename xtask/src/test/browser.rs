@@ -35,6 +35,8 @@ const SHORT_HOLD_MS: u32 = 4_000;
 const BEGINS_IN_MINUTES: u64 = 4;
 const MINUTES_A_DAY: u64 = 24 * 60;
 const SCREEN: &str = "last-minute-1";
+/// Hours between the shows of the second screen: its film and the turnaround take a little less.
+const SPARE_SHOW_EVERY_HOURS: usize = 2;
 
 /// Projects of `end2end/playwright.config.ts` with staff stories; each has its own manager.
 const STAFFED_PROJECTS: [&str; 3] = ["laptop", "tablet", "phone"];
@@ -140,7 +142,8 @@ fn read(report: &Value) -> Counts {
 }
 
 /// A theatre with a show that begins within minutes, as a folder like `demo/`, for tests of closed sales. The demo has such
-/// a show only by chance.
+/// a show only by chance. A second screen shows a film every two hours: each story takes a show of its own, and late in
+/// the evening the demo alone has too few.
 struct ClosingShow {
     folder: PathBuf,
     /// The text from which the show's id is derived.
@@ -151,7 +154,11 @@ fn write_closing_show(paths: &Paths, parent: &Path) -> Result<ClosingShow> {
     let minute = minute_now()? + BEGINS_IN_MINUTES;
     let at = format!("{:02}:{:02}", minute % MINUTES_A_DAY / 60, minute % 60);
     let weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-    let events = weekdays.map(|weekday| json!({ "weekday": weekday, "at": at, "film": "last-call", "format": "2D" }));
+    let event = |weekday: &str, at: &str| json!({ "weekday": weekday, "at": at, "film": "last-call", "format": "2D" });
+    let closing = weekdays.map(|weekday| event(weekday, &at));
+    let times: Vec<String> = (0..24).step_by(SPARE_SHOW_EVERY_HOURS).map(|hour| format!("{hour:02}:00")).collect();
+    let spare: Vec<Value> = weekdays.iter().flat_map(|weekday| times.iter().map(|at| event(weekday, at))).collect();
+    let layout = "layouts/boutique-60.json";
     let base = json!({ "recliner": 1_900, "couple": 2_100, "gold": 1_500 });
     let chain = json!({
         "cities": [{ "id": "greenwich", "name": "Greenwich", "country": "GB", "time_zone": "Etc/UTC" }],
@@ -165,14 +172,14 @@ fn write_closing_show(paths: &Paths, parent: &Path) -> Result<ClosingShow> {
             "tariff": {
                 "base": base, "weekend_percent": 100, "matinee_percent": 100, "prime_percent": 100, "surcharge": {},
             },
-            "screens": [{
-                "id": SCREEN, "name": "Screen 1", "layout": "layouts/boutique-60.json", "programme": { "events": events },
-            }],
+            "screens": [
+                { "id": SCREEN, "name": "Screen 1", "layout": layout, "programme": { "events": closing } },
+                { "id": "last-minute-2", "name": "Screen 2", "layout": layout, "programme": { "events": spare } },
+            ],
         }],
     });
     let folder = parent.join("closing");
     std::fs::create_dir_all(folder.join("layouts"))?;
-    let layout = "layouts/boutique-60.json";
     std::fs::copy(paths.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
     std::fs::write(folder.join("chain.json"), serde_json::to_vec(&chain)?)?;
     Ok(ClosingShow { folder, identity: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
