@@ -1,54 +1,18 @@
 // The first view of every room: all of it is on the screen, large enough to read, and a tap hits the seat under it.
-import type { Page } from "@playwright/test";
 import { roomsOfTheDemo } from "../pages/catalogue.js";
+import { expectWholeRoom, openRoom } from "../pages/first-view.js";
 import { MapView } from "../pages/map.js";
 import { expect, test } from "../pages/visitors.js";
 
-/** Least share of a phone's pixels for the map, and of a laptop's, which has the cart beside it. */
-const LEAST_SHARE = { phone: 0.6, laptop: 0.4 };
-/** Smallest size of a recognisable seat, pixels. */
-const SMALLEST_SEAT = 6;
 /** Most seats tapped in each room and at each magnification. */
-const TAPS = 170;
-
-/** Waits until a room is drawn in its final size. */
-async function openRoom(page: Page, show: string): Promise<void> {
-  await page.goto(`/shows/${show}`);
-  await expect(page.locator('[role="gridcell"][data-state="available"], .overview-map[data-painted="true"]').first()).toBeAttached();
-  await expect(page.getByTestId("party-find")).toBeVisible();
-  await expect(page.locator(".legend")).toBeVisible();
-  await page.waitForFunction(() => document.fonts.size > 0 && document.fonts.check("1em Figtree"));
-}
-
-/** Measures in the page what is in the first view. */
-const measure = () => {
-  const boxes = (selector: string) => [...document.querySelectorAll(selector)].map((element) => element.getBoundingClientRect());
-  const map = document.querySelector(".room-pan, .overview-fit")!.getBoundingClientRect();
-  const isSeen = (box: DOMRect) =>
-    box.left >= map.left - 1 && box.right <= map.right + 1 && box.top >= map.top - 1 && box.bottom <= map.bottom + 1 && box.bottom <= innerHeight;
-  const parts = boxes(".seat-target, .overview-boxes .overview-box");
-  const labels = boxes(".row-letter:not([hidden]), .focus-label, .overview-box-label, .overview-focus-label");
-  return {
-    parts: parts.length,
-    hidden: parts.filter((box) => !isSeen(box)).length,
-    cutLabels: labels.filter((box) => !isSeen(box)).length,
-    seat: Math.min(...boxes(".seat-target").map((box) => box.width)),
-    share: (map.width * map.height) / (innerWidth * innerHeight),
-    isWider: document.documentElement.scrollWidth > innerWidth,
-  };
-};
+const TAPS = 200;
 
 test("every room is on the screen as a whole", async ({ request, anna }) => {
   test.slow();
-  const least = LEAST_SHARE[test.info().project.name as keyof typeof LEAST_SHARE];
   for (const room of await roomsOfTheDemo(request)) {
     await test.step(room.name, async () => {
       await openRoom(anna.page, room.show);
-      const seen = await anna.page.evaluate(measure);
-      expect(seen.parts, room.name).toBeGreaterThan(0);
-      expect(seen, room.name).toMatchObject({ hidden: 0, cutLabels: 0, isWider: false });
-      expect(seen.seat, room.name).toBeGreaterThan(SMALLEST_SEAT);
-      expect(seen.share, room.name).toBeGreaterThanOrEqual(least);
+      await expectWholeRoom(anna.page, room.name);
     });
   }
 });

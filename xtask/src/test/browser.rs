@@ -65,8 +65,8 @@ pub fn test(
 
     let began = Instant::now();
     let mut product = Product::prepare(paths, folder, stores, stop)?;
-    let closing = write_closing_show(paths, &folder.path)?;
-    product.load_cinemas(&closing.folder, stop)?;
+    let theatre = write_test_theatre(paths, &folder.path)?;
+    product.load_cinemas(&theatre.folder, stop)?;
     for project in STAFFED_PROJECTS {
         product.make_manager(&format!("manager-{project}@example.org"), STAFF_PASSWORD, stop)?;
     }
@@ -108,10 +108,13 @@ pub fn test(
         .env("SHORT_HOLD_URL", &short.public_url)
         .env("MAILBOX_DIR", folder.mailbox())
         .env("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())
-        .env("CLOSING_SHOW", closing.identity)
+        .env("CLOSING_SHOW", theatre.closing_show)
         // For stories that call the gateway directly.
         .env("PAYMENTS_KEY", &product.simulator_key)
         .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &report);
+    if let Some(plans) = &options.plans {
+        command.env("PLANS", std::fs::canonicalize(plans).with_context(|| plans.display().to_string())?);
+    }
     if let Some(chromium) = chromium {
         command.env("CHROMIUM", chromium);
     }
@@ -141,16 +144,16 @@ fn read(report: &Value) -> Counts {
     Counts { passed: count("expected"), failed, failures: failures_of_playwright(report), ..Counts::default() }
 }
 
-/// A theatre with a show that begins within minutes, as a folder like `demo/`, for tests of closed sales. The demo has such
-/// a show only by chance. A second screen shows a film every two hours: each story takes a show of its own, and late in
-/// the evening the demo alone has too few.
-struct ClosingShow {
+/// A theatre with a show that begins within minutes, as a folder like `demo/`, for tests of closed sales: the demo has such
+/// a show only by chance. A second screen has a show every two hours, because each story claims a show and the demo has
+/// too few late in the evening.
+struct TestTheatre {
     folder: PathBuf,
-    /// The text from which the show's id is derived.
-    identity: String,
+    /// The text from which the closing show's id is derived.
+    closing_show: String,
 }
 
-fn write_closing_show(paths: &Paths, parent: &Path) -> Result<ClosingShow> {
+fn write_test_theatre(paths: &Paths, parent: &Path) -> Result<TestTheatre> {
     let minute = minute_now()? + BEGINS_IN_MINUTES;
     let at = format!("{:02}:{:02}", minute % MINUTES_A_DAY / 60, minute % 60);
     let weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
@@ -182,7 +185,7 @@ fn write_closing_show(paths: &Paths, parent: &Path) -> Result<ClosingShow> {
     std::fs::create_dir_all(folder.join("layouts"))?;
     std::fs::copy(paths.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
     std::fs::write(folder.join("chain.json"), serde_json::to_vec(&chain)?)?;
-    Ok(ClosingShow { folder, identity: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
+    Ok(TestTheatre { folder, closing_show: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
 }
 
 /// Returns the minutes since 1970.

@@ -3,6 +3,7 @@
 //! First cargo's tests, then the browser tests, then the API against its OpenAPI document. The output ends with names and
 //! messages of failed tests, the time of each part, the slowest tests, and a line of counts.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -65,6 +66,9 @@ pub struct TestOptions {
     /// Replace the reference screenshots instead of comparing with them.
     #[arg(long, requires = "only_browser")]
     pub renew_pictures: bool,
+    /// Also import each plan (`*.json`) of a folder, such as those of other venues, and test its first view.
+    #[arg(long, requires = "only_browser", value_name = "FOLDER")]
+    pub plans: Option<PathBuf>,
     /// Repeat each browser test N times, to find flaky ones.
     #[arg(long, requires = "only_browser", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_TIMES))]
     pub times: Option<u32>,
