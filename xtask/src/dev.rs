@@ -2,7 +2,7 @@
 //!
 //! A style or a script is copied. A message needs nothing: the server reads its file again. For Rust, server and client
 //! are built at the same time, and the server restarts. Then the open pages reload ([`reload`]). After a failed build
-//! the old version keeps running. The client is built fast instead of small.
+//! the old server keeps running, possibly with the new client. The client is built fast instead of small.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use notify::{EventKind, RecursiveMode, Watcher};
 use crate::paths::Paths;
 use crate::progress::{note, seconds};
 use crate::reload;
-use crate::run::{POLL_INTERVAL, RunningProduct, build_at_once};
+use crate::run::{POLL_INTERVAL, RunningProduct, build_after_edit};
 use crate::site::{self, BuildMode};
 use crate::stop::Stop;
 
@@ -76,7 +76,7 @@ fn apply(
     stop: &Stop,
 ) -> Result<()> {
     if changes.contains(&SourceChange::Rust) {
-        build_at_once(paths, BuildMode::Fast, stop).context("the old version keeps running")?;
+        build_after_edit(paths, BuildMode::Fast, stop).context("the old server keeps running")?;
         let now = server_build_time(paths);
         if now != *built {
             *built = now;

@@ -125,6 +125,20 @@ pub fn build_at_once(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> 
     progress::part(FirstRunPart::Site, || site.make_site())
 }
 
+/// Builds server and client after an edit. The client's files are made while the server is built, so a failed build of
+/// the server can leave a newer client beside it.
+pub fn build_after_edit(paths: &Paths, mode: BuildMode, stop: &Stop) -> Result<()> {
+    // The files must not be made by a program older than its sources.
+    native::build_site_builder(paths, stop)?;
+    let site = SiteBuild::prepare(paths, mode, stop)?;
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| site.compile().and_then(|()| site.make_site()));
+        let server = native::build(paths, stop);
+        let client = client.join().map_err(|_| anyhow!("the build of the client panicked"))?;
+        server.and(client)
+    })
+}
+
 fn server(folder: &DataFolder, settings: Vec<(&'static str, String)>) -> Result<ServerSettings> {
     let listen = serving::listen_address(folder)?;
     let public_url = std::env::var("PUBLIC_URL").unwrap_or_else(|_| serving::public_address(listen));
