@@ -267,7 +267,7 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     // The hold can be modified again, and its expiry is unchanged.
     let (status, changed) = eve.change(&hold, &[8], &[]).await;
     assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]), "{changed}");
-    // Other visitors of the address may still pay, because its limit is higher.
+    // Another visitor with the address has no declined payment, and may pay.
     let ann = world.visitor();
     let booking = ann.check_out(&[20]).await.1;
     assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
@@ -278,6 +278,33 @@ async fn repeated_declined_cards_are_rate_limited_and_keep_the_hold() {
     press(&bob, text(&pending["pay_url"]), "card=paid&action=cancel").await;
     bob.wait_for_booking(&booking, "CANCELLED").await;
     assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn declines_with_an_address_concern_only_visitors_with_a_decline_of_their_own() {
+    let (world, eve) = World::with_visitor(1, &[]).await;
+    let max = world.visitor();
+    for (visitor, first) in [(&eve, 0), (&max, 5)] {
+        for seat in first..first + 5 {
+            let booking = visitor.check_out(&[seat]).await.1;
+            let (_, declined) = visitor.pay(&booking, Some("tok_declined")).await;
+            assert_eq!(declined["state"], "CANCELLED", "{declined}");
+            if !declined["kept_hold"].is_null() {
+                visitor.release_kept_hold(&declined).await;
+            }
+        }
+    }
+    // Ten declines with the address: the first card of another visitor is charged, the second after a decline is not.
+    let ann = world.visitor();
+    let booking = ann.check_out(&[20]).await.1;
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    let bob = world.visitor();
+    let booking = bob.check_out(&[21]).await.1;
+    let (_, declined) = bob.pay(&booking, Some("tok_declined")).await;
+    assert_eq!((&declined["state"], declined["kept_hold"].is_null()), (&json!("CANCELLED"), true), "{declined}");
+    bob.wait_for_seat(21, '0').await;
+    let booking = bob.check_out(&[22]).await.1;
+    expect_problem(bob.pay(&booking, Some("tok_paid")).await, StatusCode::TOO_MANY_REQUESTS, "too_many_declines");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,8 @@
 //! for a new booking with the next card, and the seats are never free in between. The transaction of the move stores
 //! the new hold id in the decline's row; the effect that releases the seats calls the lock store
 //! ([`crate::bookings::claims::on_map`]). No hold is kept for a payer who cancelled the payment, for a hold with
-//! [`MAX_DECLINES_OF_HOLD`], or for a buyer who must wait before the next payment.
+//! [`MAX_DECLINES_OF_HOLD`], or for a buyer who must wait before the next payment: after this decline both limits of
+//! `checkout::checks` apply.
 
 use domain::booking::{BookingState, PAYMENT_EXTENSION_MS};
 use domain::time::{MINUTE_MS, Timestamp};
