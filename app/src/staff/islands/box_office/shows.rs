@@ -1,7 +1,7 @@
 //! The list of the day's shows: rendered by the server, then polled.
 
 use domain::api::box_office::CounterShow;
-use language::say;
+use language::{current, say, time_of_day};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -92,7 +92,7 @@ fn line(theatre: &str, show: CounterShow, exchange: Option<Uuid>) -> impl IntoVi
         <li>
             <a class="card counter-show" href=href data-testid="counter-show" data-show=show.id.to_string()
                 data-sold=seats.sold data-held=seats.held data-free=seats.free>
-                <strong class="counter-show-time">{show.time}</strong>
+                <strong class="counter-show-time">{clock_time(&show.time)}</strong>
                 <span class="counter-show-what">
                     <strong><bdi>{show.film}</bdi></strong>
                     <span class="quiet small"><bdi>{show.screen}</bdi>" · "<bdi>{show.kind}</bdi></span>
@@ -111,11 +111,26 @@ fn line(theatre: &str, show: CounterShow, exchange: Option<Uuid>) -> impl IntoVi
     }
 }
 
+/// Formats a time such as `20:15` in the page's language; returns any other text unchanged.
+fn clock_time(time: &str) -> String {
+    let minutes = time.split_once(':').and_then(|(hour, minute)| {
+        let (hour, minute) = (hour.parse::<u16>().ok()?, minute.parse::<u16>().ok()?);
+        (hour < 24 && minute < 60).then_some(hour * 60 + minute)
+    });
+    minutes.map_or_else(|| time.to_owned(), |minutes| time_of_day(minutes, current()))
+}
+
 #[cfg(test)]
 mod tests {
     use domain::api::box_office::Occupancy;
 
     use super::*;
+
+    #[test]
+    fn times_of_shows_are_written_as_in_the_language_of_the_page() {
+        assert_eq!(["20:15", "23:99", "soon"].map(clock_time), ["20:15", "23:99", "soon"]);
+        language::with_language(language::Language::Hindi, || assert_eq!(clock_time("20:15"), "8:15 pm"));
+    }
 
     #[test]
     fn closed_shows_are_collapsed_while_others_are_on_sale() {
